@@ -1,0 +1,91 @@
+# Everything here starts from Python 3.11 or newer, pip and make, and nothing else.
+#
+#   make demo        train on handwritten digits, on one device and on eight
+#   make test        run the whole test suite
+#   make lint        ruff and mypy
+#   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
+#   make notebooks   execute the tutorials into build/notebooks/*.ipynb
+#   make clean       remove the environments and whatever was built
+#
+# Use another interpreter with `make PYTHON=python3.12 test`.
+
+CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14 python
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(firstword $(foreach p,$(CANDIDATES),\
+            $(if $(shell $(p) -c '$(NEW_ENOUGH)' 2>/dev/null && echo yes),$(p))))
+endif
+
+# How many test processes: one a core, four at most (each one compiles, and holds, a lot).
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+TEST_ARGS ?= -n $(CORES) --maxprocesses=4
+BENCH ?=
+
+PIP = -m pip --disable-pip-version-check install --quiet
+PARTS = pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench notebooks clean python
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: .venv/.demo
+	@.venv/bin/python -m demo
+
+test: .venv/.test
+	.venv/bin/python -m pytest $(TEST_ARGS)
+
+lint: .venv/.test
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: .venv/.test
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+bench: .venv-bench/.ready .venv-bench-jax/.ready
+	.venv-bench/bin/python -m bench --jax .venv-bench-jax/bin/python $(BENCH)
+
+notebooks: .venv/.docs
+	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
+	    --output-dir build/notebooks tutorials/[0-9]*.py
+	@echo "The notebooks are in build/notebooks"
+
+clean:
+	rm -rf .venv .venv-bench .venv-bench-jax build dist *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# --- environments -----------------------------------------------------------------------
+# One for work, made once and extended by what each command needs; two for the benchmark,
+# equal but for the library that is measured. A stamp says that an extra is installed.
+
+.venv/bin/python: | python
+	@$(PYTHON) -m venv .venv
+
+.venv/.%: $(PARTS) .venv/bin/python
+	@echo "Installing minijax[$*] into .venv"
+	@.venv/bin/python $(PIP) --editable '.[$*]'
+	@touch $@
+
+.venv-bench/.ready: $(PARTS) | python
+	@echo "Installing minijax[bench] into .venv-bench"
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python $(PIP) --editable '.[bench]'
+	@touch $@
+
+.venv-bench-jax/.ready: $(PARTS) | python
+	@echo "Installing JAX 0.10.2 into .venv-bench-jax"
+	@$(PYTHON) -m venv .venv-bench-jax
+	@.venv-bench-jax/bin/python $(PIP) 'jax==0.10.2' 'jaxlib==0.10.2'
+	@touch $@
+
+python:
+	@test -n "$(PYTHON)" || { \
+	    echo 'minijax needs Python 3.11 or newer, and found none on the PATH.'; \
+	    echo 'Name one: make PYTHON=/path/to/python3.12 demo'; exit 1; }
+	@$(PYTHON) -c '$(NEW_ENOUGH)' || { \
+	    echo "minijax needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version 2>&1`."; \
+	    echo 'Name another: make PYTHON=/path/to/python3.12 demo'; exit 1; }
