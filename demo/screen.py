@@ -1,0 +1,27 @@
+"""What the demo writes to the terminal."""
+
+import sys
+
+WIDTH = 32
+
+
+def heading(text: str) -> None:
+    print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}")
+
+
+class Progress:
+    """A bar with the loss: moving in a terminal, in a file one line per quarter."""
+
+    def __init__(self, total: int):
+        self.total = total
+        self.moving = sys.stdout.isatty()
+
+    def show(self, done: int, loss: float) -> None:
+        last = done == self.total
+        if not self.moving and not last and done % max(1, self.total // 4):
+            return
+        full = WIDTH * done // self.total
+        bar = "━" * full + "╌" * (WIDTH - full)
+        line = f"  {bar} epoch {done}/{self.total}  loss {loss:.4f}"
+        end = "" if self.moving and not last else "\n"
+        print(("\r" if self.moving else "") + line, end=end, flush=True)
