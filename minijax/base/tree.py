@@ -1,0 +1,671 @@
+"""Pytrees: nested containers seen as a list of leaves and a treedef.
+
+The work is jaxlib's C++; these functions are the thin words around it, and turn its
+errors into ones that name the place.  Dicts are walked in the order of their sorted
+keys; None is a node without leaves, unless `is_leaf` says otherwise.
+
+`flatten_axes` and `broadcast_prefix` spread a prefix tree (such as `in_axes`) over the
+leaves of a full one.  What counts as a node is in tree_nodes.py, the comparison of
+trees in tree_diff.py; both are handed on from here, so that the rest of the house
+imports one module.  Arrays and tracers are unknown here: they are leaves.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, TypeVar
+
+from jaxlib._jax import pytree
+
+from minijax.base.errors import message
+from minijax.base.tree_diff import (
+    Difference,
+    IsLeaf,
+    equality_errors,
+    leaf_paths,
+    mismatch_error,
+    prefix_differences,
+    prefix_errors,
+    structure_errors,
+    unsortable_error,
+)
+from minijax.base.tree_nodes import (
+    DISPATCH,
+    USER,
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    Partial,
+    Path,
+    PyTreeDef,
+    SequenceKey,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
+    keystr,
+    path_str,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    static,
+)
+
+__all__ = [
+    # trees and leaves
+    "flatten",
+    "unflatten",
+    "leaves",
+    "structure",
+    "map",
+    "reduce",
+    "reduce_associative",
+    "all",
+    "all_leaves",
+    "transpose",
+    # paths
+    "flatten_with_path",
+    "leaves_with_path",
+    "map_with_path",
+    "leaf_paths",
+    "keystr",
+    "path_str",
+    "Path",
+    "KeyPath",
+    "KeyEntry",
+    "DictKey",
+    "SequenceKey",
+    "GetAttrKey",
+    "FlattenedIndexKey",
+    # prefixes and differences
+    "broadcast",
+    "broadcast_prefix",
+    "flatten_axes",
+    "prefix_errors",
+    "equality_errors",
+    "structure_errors",
+    "mismatch_error",
+    "Difference",
+    # treedefs
+    "PyTreeDef",
+    "LEAF",
+    "build_tree",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+    # nodes
+    "USER",
+    "DISPATCH",
+    "Partial",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "static",
+]
+
+T = TypeVar("T")
+
+_flatten = USER.flatten
+_builtin_all = builtins.all
+_builtin_map = builtins.map
+
+
+class Unspecified:
+    """The type of a default that no user's value can be mistaken for."""
+
+
+_UNSPECIFIED = Unspecified()
+
+#: The treedef of a single leaf.
+LEAF: PyTreeDef = _flatten(0)[1]
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Take a tree apart into its leaves and its structure.
+
+    Args:
+      tree: a pytree.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+
+    Returns: the list of leaves and the treedef.
+
+    Raises:
+      ValueError: if the keys of a dict cannot be sorted.
+
+    >>> from minijax import tree
+    >>> tree.flatten({"b": [1, None], "a": (2, 3)})
+    ([2, 3, 1], PyTreeDef({'a': (*, *), 'b': [*, None]}))
+    """
+    try:
+        return _flatten(tree, is_leaf)
+    except ValueError as error:
+        raise _flatten_error(error, tree, is_leaf) from None
+
+
+def _flatten_error(
+    error: ValueError, tree: Any, is_leaf: IsLeaf, takes_path: bool = False
+) -> ValueError:
+    """A better error for keys without an order; any other error as it came."""
+    if not str(error).startswith("Comparator raised"):
+        return error
+    return unsortable_error(tree, is_leaf, takes_path=takes_path) or error
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a tree, in order.
+
+    Args:
+      tree: a pytree.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+
+    >>> from minijax import tree
+    >>> tree.leaves({"b": [1, None], "a": (2, 3)})
+    [2, 3, 1]
+    """
+    try:
+        return _flatten(tree, is_leaf)[0]
+    except ValueError as error:
+        raise _flatten_error(error, tree, is_leaf) from None
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The treedef of a tree: its shape without its leaves.
+
+    Args:
+      tree: a pytree.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+
+    >>> from minijax import tree
+    >>> tree.structure([1, (2, None)])
+    PyTreeDef([*, (*, None)])
+    """
+    try:
+        return _flatten(tree, is_leaf)[1]
+    except ValueError as error:
+        raise _flatten_error(error, tree, is_leaf) from None
+
+
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Build a tree from its structure and leaves: the inverse of `flatten`.
+
+    Args:
+      treedef: a structure.
+      leaves: as many leaves as the structure has places.
+
+    Raises:
+      ValueError: if there are too few or too many leaves.
+
+    >>> from minijax import tree
+    >>> tree.unflatten(tree.structure({"a": 0, "b": [0]}), [1, 2])
+    {'a': 1, 'b': [2]}
+    """
+    return treedef.unflatten(leaves)
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply a function to the leaves of trees, giving a tree.
+
+    Args:
+      f: called with a leaf of `tree` and what each of `rest` has in its place.
+      tree: a pytree, whose structure the result has.
+      *rest: trees of which `tree` is a prefix.
+      is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
+
+    Raises:
+      ValueError: if a tree of `rest` has not the structure of `tree`.
+
+    >>> from minijax import tree
+    >>> tree.map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+    """
+    first, treedef = flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten(_builtin_map(f, first))
+    others = _flatten_rest("map", treedef, tree, rest, is_leaf)
+    return treedef.unflatten(_builtin_map(f, first, *others))
+
+
+def _flatten_rest(
+    name: str,
+    treedef: PyTreeDef,
+    tree: Any,
+    rest: Sequence[Any],
+    is_leaf: IsLeaf,
+    takes_path: bool = False,
+) -> list[list[Any]]:
+    """What each tree of `rest` has at the leaves of `tree`."""
+    try:
+        return [treedef.flatten_up_to(r) for r in rest]
+    except ValueError as error:
+        for i, r in enumerate(rest):
+            found = _prefix_differences(error, tree, r, is_leaf, takes_path)
+            if found:
+                what = f"tree.{name} over {len(rest) + 1} trees."
+                tries = ("give all trees the structure of the first.",)
+                raise mismatch_error(what, found, "tree", f"rest[{i}]", tries) from None
+        raise
+
+
+def _prefix_differences(
+    error: ValueError, prefix: Any, full: Any, is_leaf: IsLeaf, takes_path: bool = False
+) -> list[Difference]:
+    """Why `flatten_up_to` refused; keys without an order raise their own error."""
+    if str(error).startswith("Comparator raised"):
+        raise _flatten_error(error, full, None) from None
+    return prefix_differences(prefix, full, is_leaf, takes_path=takes_path)
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[Path, Any]], PyTreeDef]:
+    """Take a tree apart into its leaves, each with its path, and its structure.
+
+    Args:
+      tree: a pytree.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+      is_leaf_takes_path: call `is_leaf(path, subtree)`.
+
+    Returns: a list of `(path, leaf)` and the treedef.
+
+    Raises:
+      ValueError: if the keys of a dict cannot be sorted.
+
+    >>> from minijax import tree
+    >>> tree.flatten_with_path({"w": [1.0]})[0]
+    [((DictKey(key='w'), SequenceKey(idx=0)), 1.0)]
+    """
+    predicate = is_leaf
+    if is_leaf is not None and not is_leaf_takes_path:
+        on_subtree = is_leaf
+        predicate = lambda _, x: on_subtree(x)
+    try:
+        return USER.flatten_with_path(tree, predicate)
+    except ValueError as error:
+        raise _flatten_error(error, tree, predicate, takes_path=True) from None
+
+
+def leaves_with_path(
+    tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
+) -> list[tuple[Path, Any]]:
+    """The leaves of a tree, each with its path.
+
+    Args:
+      tree: a pytree.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+      is_leaf_takes_path: call `is_leaf(path, subtree)`.
+
+    >>> from minijax import tree
+    >>> tree.leaves_with_path({"w": [1.0]})
+    [((DictKey(key='w'), SequenceKey(idx=0)), 1.0)]
+    """
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: IsLeaf = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """Apply a function to the paths and leaves of trees, giving a tree.
+
+    Args:
+      f: called with a path, and what `tree` and each of `rest` have there.
+      tree: a pytree, whose structure the result has.
+      *rest: trees of which `tree` is a prefix.
+      is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
+      is_leaf_takes_path: call `is_leaf(path, subtree)`.
+
+    Raises:
+      ValueError: if a tree of `rest` has not the structure of `tree`.
+
+    >>> from minijax import tree, tree_util
+    >>> tree.map_with_path(lambda path, x: tree_util.keystr(path), {"w": [1, 2]})
+    {'w': ["['w'][0]", "['w'][1]"]}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = _flatten_rest(
+        "map_with_path", treedef, tree, rest, is_leaf, is_leaf_takes_path
+    )
+    columns = zip(*pairs) if pairs else ((), ())
+    return treedef.unflatten(_builtin_map(f, *columns, *others))
+
+
+def reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _UNSPECIFIED,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Fold the leaves of a tree from left to right, as `functools.reduce`.
+
+    Args:
+      function: takes the value so far and a leaf.
+      tree: a pytree.
+      initializer: the first value; without it, the first leaf.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+
+    Raises:
+      TypeError: if there is no leaf and no `initializer`.
+
+    >>> from minijax import tree
+    >>> tree.reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]}, 0)
+    6
+    """
+    if isinstance(initializer, Unspecified):
+        return functools.reduce(function, leaves(tree, is_leaf))
+    return functools.reduce(function, leaves(tree, is_leaf), initializer)
+
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _UNSPECIFIED,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Combine the leaves of a tree by halves: depth log n, where `reduce` has n.
+
+    Args:
+      operation: an associative function of two values.
+      tree: a pytree.
+      identity: the result for a tree without leaves.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+
+    Raises:
+      TypeError: if there is no leaf and no `identity`.
+
+    >>> from minijax import tree
+    >>> tree.reduce_associative(lambda x, y: f"({x}{y})", list("abcd"))
+    '((ab)(cd))'
+    """
+    items = leaves(tree, is_leaf)
+    if items:
+        return _combine(operation, items)
+    if isinstance(identity, Unspecified):
+        raise TypeError(
+            message(
+                "tree.reduce_associative of a tree without leaves.",
+                why="there is nothing to combine.",
+                tries=("pass identity=, the value for an empty tree.",),
+            )
+        )
+    return identity
+
+
+def _combine(operation: Callable[[Any, Any], Any], items: list[Any]) -> Any:
+    if len(items) == 1:
+        return items[0]
+    half = len(items) // 2
+    return operation(
+        _combine(operation, items[:half]), _combine(operation, items[half:])
+    )
+
+
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves of a tree are true.
+
+    Args:
+      tree: a pytree.
+      is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+
+    >>> from minijax import tree
+    >>> tree.all({"a": True, "b": [1, []]}), tree.all((True, 0))
+    (True, False)
+    """
+    return _builtin_all(leaves(tree, is_leaf))
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every element of an iterable is a leaf.
+
+    Args:
+      iterable: what `leaves` might have given.
+      is_leaf: which values count as leaves, beyond those that are no nodes.
+
+    >>> from minijax import tree_util
+    >>> tree_util.all_leaves([1, "a"]), tree_util.all_leaves([1, (2,)])
+    (True, False)
+    """
+    if is_leaf is None:
+        return bool(pytree.all_leaves(USER, iterable))
+    return _builtin_all(structure(x, is_leaf) == LEAF for x in iterable)
+
+
+def transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turn a tree of trees inside out.
+
+    Args:
+      outer_treedef: the structure of the outer tree.
+      inner_treedef: the structure that each of its leaves has; None: that of the first.
+      pytree_to_transpose: a tree whose structure is the two composed; only the number
+        of its leaves is checked.
+
+    Returns: a tree of structure `inner_treedef` whose leaves are trees of structure
+      `outer_treedef`.
+
+    Raises:
+      TypeError: if the tree has not the number of leaves of the two composed.
+      ValueError: if `inner_treedef` is None and does not follow from the tree.
+
+    >>> from minijax import tree
+    >>> tree.transpose(tree.structure([0, 0]), None, [{"a": 1}, {"a": 2}])
+    {'a': [1, 2]}
+    """
+    items, treedef = flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = _inner_treedef(outer_treedef, pytree_to_transpose)
+    n = inner_treedef.num_leaves
+    if len(items) != outer_treedef.num_leaves * n:
+        found = list(structure_errors(outer_treedef.compose(inner_treedef), treedef))
+        name = "outer_treedef of inner_treedef"
+        raise TypeError(str(_transpose_error(found, name)))
+    return inner_treedef.unflatten(
+        [outer_treedef.unflatten(items[i::n]) for i in range(n)]
+    )
+
+
+def _inner_treedef(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:
+    """The structure of the first of the inner trees."""
+    try:
+        subtrees = outer_treedef.flatten_up_to(tree)
+    except ValueError as error:
+        found = _prefix_differences(error, outer_treedef, tree, None)
+        if not found:
+            raise
+        raise _transpose_error(found, "outer_treedef") from None
+    if not subtrees:
+        raise ValueError(
+            message(
+                "tree.transpose of a tree without leaves.",
+                why="inner_treedef=None takes the structure of the first inner tree.",
+                tries=("pass an inner_treedef.",),
+            )
+        )
+    return structure(subtrees[0])
+
+
+def _transpose_error(found: list[Difference], name: str) -> ValueError:
+    tries = ("pass the structures of the outer and of the inner trees, in this order.",)
+    what = "tree.transpose of a tree of trees."
+    return mismatch_error(what, found, name, "pytree_to_transpose", tries)
+
+
+def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a prefix tree, each repeated for the leaves it stands for.
+
+    Args:
+      prefix: a tree that is a prefix of `full`.
+      full: a pytree.
+      is_leaf: which subtrees of `prefix` count as leaves.
+
+    Returns: a list as long as `leaves(full)`.
+
+    Raises:
+      ValueError: if `prefix` is not a prefix of `full`.
+
+    >>> from minijax.base.tree import broadcast_prefix
+    >>> broadcast_prefix((0, 1), ([5, 6], 7))
+    [0, 0, 1]
+    """
+    heads, treedef = flatten(prefix, is_leaf)
+    try:
+        subtrees = treedef.flatten_up_to(full)
+    except ValueError as error:
+        found = _prefix_differences(error, prefix, full, is_leaf)
+        if not found:
+            raise
+        raise mismatch_error(
+            "A prefix tree was to be spread over a full tree.",
+            found,
+            "prefix_tree",
+            "full_tree",
+            ("a leaf of the prefix stands for the whole subtree in its place.",),
+        ) from None
+    out: list[Any] = []
+    for head, subtree in zip(heads, subtrees):
+        out += repeat(head, flatten(subtree)[1].num_leaves)
+    return out
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """Spread a prefix tree over a full tree.
+
+    Args:
+      prefix_tree: a tree that is a prefix of `full_tree`.
+      full_tree: a pytree, whose structure the result has.
+      is_leaf: which subtrees of `prefix_tree` count as leaves.
+
+    Raises:
+      ValueError: if `prefix_tree` is not a prefix of `full_tree`.
+
+    >>> from minijax import tree
+    >>> tree.broadcast((0, 1), ([5, 6], 7))
+    ([0, 0], 1)
+    """
+    spread = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return structure(full_tree).unflatten(spread)
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def flatten_axes(
+    name: str, treedef: PyTreeDef, axis_tree: Any, *, of: str = "the value"
+) -> list[Any]:
+    """Expand a prefix tree of specifications (None is one) to a flat list.
+
+    Args:
+      name: what the user calls the specifications (`vmap in_axes`), for errors.
+      treedef: the structure that they describe.
+      axis_tree: a prefix of it; a leaf stands for the whole subtree in its place.
+      of: what the user calls the thing described, for errors.
+
+    Returns: one entry for each leaf of `treedef`.
+
+    Raises:
+      ValueError: if `axis_tree` is not a prefix; the path of the mismatch is named.
+
+    >>> from minijax.base import tree
+    >>> tree.flatten_axes("in_axes", tree.structure(({"w": 1, "b": 2}, 3)), (None, 0))
+    [None, None, 0]
+    """
+    if axis_tree is None or type(axis_tree) is int:
+        return [axis_tree] * treedef.num_leaves
+    entries, axis_def = _flatten(axis_tree, _is_none)
+    if axis_def == treedef:
+        return entries
+    out: list[Any] = []
+    if not _spread(axis_def, treedef, iter(entries), out):
+        raise mismatch_error(
+            f"{name} must be a tree prefix of {of} it describes.",
+            prefix_differences(axis_tree, treedef, _is_none),
+            name,
+            of,
+            (f"write one entry of {name} for the whole subtree there.",),
+        )
+    return out
+
+
+def _spread(
+    prefix: PyTreeDef, full: PyTreeDef, entries: Iterator[Any], out: list[Any]
+) -> bool:
+    """Append the entries to `out`, repeated; False if the structures do not fit.
+
+    Only treedefs are walked: making an instance of a user's class with placeholders
+    for leaves might not be possible.
+    """
+    data = prefix.node_data()
+    if data is None:
+        out += repeat(next(entries), full.num_leaves)
+        return True
+    if data != full.node_data():
+        return False
+    children, full_children = prefix.children(), full.children()
+    if len(children) != len(full_children):
+        return False
+    for child, full_child in zip(children, full_children):
+        if not _spread(child, full_child, entries, out):
+            return False
+    return True
+
+
+def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+    """A tree from its structure and nested iterables in place of its nodes.
+
+    Args:
+      treedef: a structure.
+      xs: nested iterables of the same shape; what stands for a leaf is kept whole.
+
+    >>> from minijax.base import tree
+    >>> tree.build_tree(tree.structure({"a": 1, "b": (2, 3)}), [4, [5, 6]])
+    {'a': 4, 'b': (5, 6)}
+    """
+    return treedef.from_iterable_tree(xs)
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees, from their structures.
+
+    >>> from minijax import tree, tree_util
+    >>> tree_util.treedef_tuple([tree.structure(1), tree.structure([2])])
+    PyTreeDef((*, [*]))
+    """
+    return pytree.treedef_tuple(USER, list(treedefs))
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of a tree's root.
+
+    >>> from minijax import tree, tree_util
+    >>> tree_util.treedef_children(tree.structure([1, (2,)]))
+    [PyTreeDef(*), PyTreeDef((*,))]
+    """
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure has one node only: a leaf, None, or an empty container.
+
+    >>> from minijax import tree, tree_util
+    >>> tree_util.treedef_is_leaf(tree.structure(1))
+    True
+    """
+    return bool(treedef.num_nodes == 1)

@@ -1,0 +1,328 @@
+"""Where two pytrees differ, and what to say about it.
+
+Errors of every transformation name the place of a mismatch by its path.  Trees and
+treedefs are walked by one function: each has a way to show its root as a `Level`.
+Nothing here runs unless something is wrong, so this room cares for words, not speed.
+
+This room must not know which transformation asks.  Next: tree.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import source
+from minijax.base.errors import message, type_text
+from minijax.base.tree_nodes import (
+    USER,
+    FlattenedIndexKey,
+    Path,
+    PyTreeDef,
+    flatten_one_level_with_keys,
+    path_str,
+)
+
+__all__ = [
+    "Difference",
+    "equality_errors",
+    "leaf_paths",
+    "mismatch_error",
+    "prefix_differences",
+    "prefix_errors",
+    "structure_errors",
+    "unsortable_error",
+]
+
+IsLeaf = Callable[..., bool] | None
+_LEAF = USER.flatten(0)[1]
+
+
+class Level(NamedTuple):
+    """The root of a tree: its type, its metadata, its children and their keys."""
+
+    kind: type
+    meta: Any
+    keys: Sequence[Any]
+    children: Sequence[Any]
+
+
+class Difference(NamedTuple):
+    """One place where two trees differ: path, what either has there, and the cause."""
+
+    path: Path
+    what1: str
+    what2: str
+    why: str
+
+
+# Shows a subtree at a path as a Level, or None for a leaf.
+View = Callable[[Path, Any], "Level | None"]
+
+
+def _view_tree(path: Path, tree: Any) -> Level | None:
+    if not USER.is_node(type(tree)):
+        return None
+    pairs, meta = flatten_one_level_with_keys(tree)
+    pairs = list(pairs)
+    return Level(type(tree), meta, [k for k, _ in pairs], [c for _, c in pairs])
+
+
+def _view_with(is_leaf: IsLeaf, takes_path: bool = False) -> View:
+    """The view of a tree in which `is_leaf` ends the walk."""
+    if is_leaf is None:
+        return _view_tree
+
+    def view(path: Path, tree: Any) -> Level | None:
+        stop = is_leaf(path, tree) if takes_path else is_leaf(tree)
+        return None if stop else _view_tree(path, tree)
+
+    return view
+
+
+def _view_treedef(path: Path, treedef: PyTreeDef) -> Level | None:
+    data = treedef.node_data()
+    if data is None:
+        return None
+    kind, meta = data
+    children = treedef.children()
+    if kind is dict:
+        meta = tuple(meta)
+    elif hasattr(kind, "_fields") and meta is None:
+        meta = kind
+    return Level(kind, meta, _treedef_keys(data, len(children)), children)
+
+
+def _treedef_keys(node_data: Any, n: int) -> Sequence[Any]:
+    """Keys of the children of a treedef's root, found on an instance made for it."""
+    try:
+        one = PyTreeDef.from_node_data_and_children(USER, node_data, [_LEAF] * n)
+        pairs, _ = flatten_one_level_with_keys(one.unflatten([object()] * n))
+        keys = [key for key, _ in pairs]
+    except Exception:  # a user's class need not accept such children
+        keys = []
+    return keys if len(keys) == n else [FlattenedIndexKey(i) for i in range(n)]
+
+
+def leaf_paths(treedef: PyTreeDef) -> list[Path]:
+    """The paths of the leaves of a treedef, in order."""
+    out: list[Path] = []
+
+    def walk(path: Path, treedef: PyTreeDef) -> None:
+        level = _view_treedef(path, treedef)
+        if level is None:
+            out.append(path)
+            return
+        for key, child in zip(level.keys, level.children):
+            walk((*path, key), child)
+
+    walk((), treedef)
+    return out
+
+
+def _walk(
+    path: Path, a: Any, b: Any, view_a: View, view_b: View, prefix: bool
+) -> Iterator[Difference]:
+    """The outermost differences; in `prefix` mode a leaf of `a` fits any subtree."""
+    level_a = view_a(path, a)
+    if level_a is None and prefix:
+        return
+    level_b = view_b(path, b)
+    if level_a is None and level_b is None:
+        return
+    why = _why(level_a, level_b)
+    if why:
+        yield Difference(path, _what(a, level_a), _what(b, level_b), why)
+        return
+    assert level_a is not None and level_b is not None
+    for key, x, y in zip(level_a.keys, level_a.children, level_b.children):
+        yield from _walk((*path, key), x, y, view_a, view_b, prefix)
+
+
+def _why(a: Level | None, b: Level | None) -> str:
+    """Why two roots do not match; empty if they do."""
+    if a is None or b is None:
+        return "one is a leaf, the other a node"
+    if a.kind is not b.kind:
+        return "their types differ"
+    if a.kind is dict:
+        only_a = [k for k in a.meta if k not in b.meta]
+        only_b = [k for k in b.meta if k not in a.meta]
+        if only_a or only_b:
+            return "; ".join(
+                f"{'key' if len(keys) == 1 else 'keys'} {_listed(keys)} only in the {n}"
+                for n, keys in (("first", only_a), ("second", only_b))
+                if keys
+            )
+        return ""
+    if len(a.children) != len(b.children):
+        return f"their {'lengths' if a.meta is None else 'numbers of children'} differ"
+    return "" if _same(a.meta, b.meta) else "their metadata differ"
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # metadata without a truth value, such as an array
+        return False
+
+
+def _listed(items: Sequence[Any], most: int = 6) -> str:
+    text = ", ".join(repr(x) for x in items[:most])
+    return text + ", ..." if len(items) > most else text
+
+
+def _what(x: Any, level: Level | None) -> str:
+    """A few words for what stands at a place."""
+    if level is None:
+        return "a leaf" + ("" if isinstance(x, PyTreeDef) else f" ({type_text(x)})")
+    kind, n = level.kind, len(level.children)
+    if kind is type(None):
+        return "None"
+    if kind is dict:
+        return f"a dict with keys {_listed(level.meta)}" if n else "an empty dict"
+    if kind in (list, tuple):
+        return f"a {kind.__name__} of length {n}"
+    if level.meta is None or level.meta is kind:
+        return f"{kind.__qualname__} with {n} {'child' if n == 1 else 'children'}"
+    meta = repr(level.meta)
+    meta = meta if len(meta) <= 60 else meta[:57] + "..."
+    return f"{kind.__qualname__} with metadata {meta}"
+
+
+def prefix_differences(
+    prefix_tree: Any,
+    full_tree: Any,
+    is_leaf: IsLeaf = None,
+    *,
+    takes_path: bool = False,
+) -> list[Difference]:
+    """Where a tree fails to be a prefix of another; either may be a treedef."""
+    view: View = _view_with(is_leaf, takes_path)
+    view_full: View = _view_tree
+    if isinstance(prefix_tree, PyTreeDef):
+        view = _view_treedef
+    if isinstance(full_tree, PyTreeDef):
+        view_full = _view_treedef
+    return list(_walk((), prefix_tree, full_tree, view, view_full, True))
+
+
+def prefix_errors(
+    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None
+) -> list[Callable[[str], ValueError]]:
+    """Errors for the places where a tree fails to be a prefix of another.
+
+    Args:
+      prefix_tree: the tree that should be a prefix.
+      full_tree: the tree, or the treedef, that it should fit.
+      is_leaf: which subtrees of the prefix count as leaves.
+
+    Returns: a function for each place, which takes the name of the prefix in the
+      user's program and returns a ValueError.
+
+    >>> from minijax.base.tree import prefix_errors
+    >>> [make] = prefix_errors((0, [1]), (0, (1,)))
+    >>> print(str(make("in_axes")).splitlines()[1])
+    Which: in_axes[1] is a list of length 1, but the full tree has a tuple of length 1
+    """
+
+    def maker(difference: Difference) -> Callable[[str], ValueError]:
+        what = "must be a tree prefix of the tree it describes."
+        return lambda name: mismatch_error(
+            f"{name} {what}", [difference], name, "the full tree"
+        )
+
+    return [maker(d) for d in prefix_differences(prefix_tree, full_tree, is_leaf)]
+
+
+def equality_errors(
+    tree1: Any, tree2: Any, is_leaf: IsLeaf = None
+) -> Iterator[Difference]:
+    """The outermost places where the structures of two trees differ.
+
+    Args:
+      tree1, tree2: the trees; their leaves are not compared.
+      is_leaf: which subtrees count as leaves.
+
+    Returns: an iterator of `(path, what1, what2, why)`.
+
+    >>> from minijax.base.tree import equality_errors
+    >>> [tuple(d)[1:] for d in equality_errors([1, 2], [1])]
+    [('a list of length 2', 'a list of length 1', 'their lengths differ')]
+    """
+    view = _view_with(is_leaf)
+    return _walk((), tree1, tree2, view, view, False)
+
+
+def structure_errors(treedef1: PyTreeDef, treedef2: PyTreeDef) -> Iterator[Difference]:
+    """The outermost places where two treedefs differ, as `equality_errors` gives."""
+    return _walk((), treedef1, treedef2, _view_treedef, _view_treedef, False)
+
+
+def mismatch_error(
+    what: str,
+    differences: Sequence[Difference],
+    name1: str,
+    name2: str,
+    tries: tuple[str, ...] = (),
+) -> ValueError:
+    """The error for trees that do not fit: the first place in words, and how many."""
+    path, what1, what2, why = differences[0]
+    if "None" in (what1, what2):
+        tries = (
+            *tries,
+            "pass is_leaf=lambda x: x is None where None should be a leaf.",
+        )
+    n = len(differences) - 1
+    more = f" ({n} more such {'place' if n == 1 else 'places'})" if n else ""
+    return ValueError(
+        message(
+            what,
+            which=f"{name1}{path_str(path)} is {what1}, but {name2} has {what2}{more}",
+            where=_where(),
+            why=f"pytree structures do not match: {why}.",
+            tries=tries,
+        )
+    )
+
+
+def _where() -> str | None:
+    place = source.here()
+    return None if place is None else place.text()
+
+
+def unsortable_error(
+    tree: Any, is_leaf: IsLeaf = None, *, takes_path: bool = False
+) -> ValueError | None:
+    """The error for the first dict in a tree whose keys cannot be sorted, if any."""
+    found = _unsortable((), tree, _view_with(is_leaf, takes_path))
+    if found is None:
+        return None
+    path, keys, error = found
+    return ValueError(
+        message(
+            "A pytree was to be flattened.",
+            which=f"tree{path_str(path)}, a dict with keys {_listed(keys)}",
+            where=_where(),
+            why="Comparator raised exception while sorting pytree dictionary keys: "
+            f"{error}.",
+            tries=("use keys of one type, so that they have an order.",),
+        )
+    )
+
+
+def _unsortable(
+    path: Path, tree: Any, view: View
+) -> tuple[Path, list[Any], BaseException] | None:
+    try:
+        level = view(path, tree)
+    except ValueError as error:
+        if type(tree) is not dict:
+            raise
+        return path, list(tree), error.__cause__ or error
+    if level is not None:
+        for key, child in zip(level.keys, level.children):
+            found = _unsortable((*path, key), child, view)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,39 @@
+"""`jax.tree`: functions of pytrees, under short names.
+
+A face over minijax/base/tree.py, which does the work; `minijax.tree_util` has the same
+functions under long names, and the registration of classes.
+"""
+
+from minijax.base.tree import (
+    all,
+    broadcast,
+    flatten,
+    flatten_with_path,
+    leaves,
+    leaves_with_path,
+    map,
+    map_with_path,
+    reduce,
+    reduce_associative,
+    static,
+    structure,
+    transpose,
+    unflatten,
+)
+
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]
