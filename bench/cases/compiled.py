@@ -1,0 +1,47 @@
+"""What comes out of the compiler: how many operations, and how long they run."""
+
+from bench.measure import hlo_operations, settle, wall_time
+from bench.programs import chain, perceptron, transformer
+from bench.rows import Row
+
+TITLE = "Compiled programs"
+NAMES = (
+    "300-operation chain",
+    "perceptron step",
+    "6-layer transformer, forward",
+    "6-layer transformer, value_and_grad",
+)
+ROWS = tuple(
+    row
+    for name in NAMES
+    for row in (Row(f"{name}: HLO operations", 1.0, ""), Row(f"{name}: run time", 1.0))
+)
+
+
+def measure(jax, sheet) -> None:
+    model, model_args = transformer(jax, 6, width=128, length=64, batch=4)
+    programs = (
+        chain(jax, 300),
+        perceptron(jax),
+        (model, model_args),
+        (jax.value_and_grad(model), model_args),
+    )
+    for name, (f, args) in zip(NAMES, programs, strict=True):
+        fill_compiled(jax, sheet, name, f, args)
+
+
+def fill_compiled(jax, sheet, name, f, args) -> None:
+    """The two rows of one program: its operations, and its run time on arrays."""
+    made = []
+    args = jax.tree_util.tree_map(jax.numpy.asarray, args)
+
+    def operations():
+        made.append(jax.jit(f).lower(*args).compile())
+        return hlo_operations(made[0])
+
+    sheet.fill(f"{name}: HLO operations", operations)
+    times = 20 if sheet.quick else 100
+    sheet.fill(
+        f"{name}: run time",
+        lambda: wall_time(lambda: settle(made[0](*args)), times=times),
+    )

@@ -1,0 +1,48 @@
+"""From the start of a process to results: CPU time of the whole process, all threads.
+
+Cold means that no compiled program is on disk yet. Warm means that an earlier process
+left them there; JAX, which keeps none unless it is told to, is told to.
+"""
+
+import pathlib
+import shutil
+
+from bench.rows import Row
+
+TITLE = "Process start to result"
+ROWS = (
+    Row("first jitted result, cold", 0.5),
+    Row("first jitted result, warm", 0.5),
+    Row("first jitted result, warm: wall clock", None),
+    Row("training script, cold", 0.6),
+    Row("training script, warm", 0.5),
+    Row("training script, cold: wall clock", None),
+    Row("training script, warm: wall clock", None),
+)
+
+FIRST = """
+import LIB as jax
+import LIB.numpy as jnp
+print(jax.jit(lambda x: x * 2 + 1)(jnp.arange(3.0)))
+"""
+TRAINING = pathlib.Path(__file__).parents[1] / "scripts" / "training.py"
+
+
+def outside(side, sheet) -> None:
+    _cold_and_warm(side, sheet, "first jitted result", FIRST)
+    _cold_and_warm(side, sheet, "training script", TRAINING.read_text())
+
+
+def _cold_and_warm(side, sheet, name, text) -> None:
+    known = {row.name for row in ROWS}
+    runs = {"cold": [], "warm": []}
+    for _ in range(1 if sheet.quick else 2):
+        shutil.rmtree(side.cache, ignore_errors=True)
+        runs["cold"].append(side.script(text))
+        side.script(text, keep_programs=True)
+        runs["warm"].append(side.script(text, keep_programs=True))
+    for state, done in runs.items():
+        sheet.put(f"{name}, {state}", min(run.cpu for run in done))
+        wall = f"{name}, {state}: wall clock"
+        if wall in known:
+            sheet.put(wall, min(run.wall for run in done))

@@ -1,0 +1,121 @@
+"""Clocks and counters for code that runs inside a measured process."""
+
+import gc
+import re
+import sys
+import time
+
+SLICE = 2e-3  # seconds: short enough that some slices are left alone by the machine
+
+
+def thread_time(f, *, slices=100, seconds=SLICE, clock=time.thread_time) -> float:
+    """CPU seconds of this thread per call of `f`: the least of many short slices."""
+    f()
+    f()
+    number = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(number):
+            f()
+        spent = time.perf_counter() - start
+        if spent > seconds / 2:
+            break
+        number = max(
+            number + 1, min(number * 10, int(number * seconds / (spent + 1e-9)))
+        )
+    best = float("inf")
+    for _ in range(slices):
+        start = clock()
+        for _ in range(number):
+            f()
+        best = min(best, (clock() - start) / number)
+    return best
+
+
+def once_each(make, *, times=5, clock=time.thread_time) -> float:
+    """Least CPU seconds of `make()()`, for work that only its first call does.
+
+    `make` returns a fresh function each time, so that no cache knows it; what it does
+    itself is not counted. The very first is a warm-up and does not count either.
+    """
+    make()()
+    best = float("inf")
+    for _ in range(times):
+        f = make()
+        gc.collect()
+        start = clock()
+        f()
+        best = min(best, clock() - start)
+    return best
+
+
+def wall_time(f, *, times=30) -> float:
+    """Least wall-clock seconds of `f()`, which must wait for its own result."""
+    f()
+    best = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        f()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def python_calls(f) -> int:
+    """How many Python functions one call of `f` enters, itself not counted: exact."""
+    f()
+    f()
+    count = 0
+
+    def profile(_frame, event, _arg):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        f()
+    finally:
+        sys.setprofile(None)
+    return count - 1
+
+
+class Compiles:
+    """Counts the programs that this process compiles, or reads from a disk cache.
+
+    It listens at jaxlib's client, which both libraries share, so that neither is asked.
+    """
+
+    def __init__(self):
+        from jaxlib import _jax
+
+        self.count = 0
+        for name in ("compile_and_load", "deserialize_executable"):
+            setattr(_jax.Client, name, self._counting(getattr(_jax.Client, name)))
+
+    def _counting(self, method):
+        def call(*args, **kwargs):
+            self.count += 1
+            return method(*args, **kwargs)
+
+        return call
+
+
+def resident_bytes() -> int:
+    """Memory that this process occupies now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def hlo_operations(compiled) -> int:
+    """Operations of an optimised program, in all its computations."""
+    return len(re.findall(r"^\s+(?:ROOT )?%?[\w.\-]+ = ", compiled.as_text(), re.M))
+
+
+def settle(tree):
+    """Wait for every array of `tree`, through the method that all arrays have."""
+    if isinstance(tree, dict):
+        tree = tree.values()
+    if isinstance(tree, (list, tuple)) or not hasattr(tree, "block_until_ready"):
+        for leaf in tree if hasattr(tree, "__iter__") else ():
+            settle(leaf)
+    else:
+        tree.block_until_ready()

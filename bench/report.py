@@ -1,0 +1,94 @@
+"""Turns outcomes into the table, for the terminal and as markdown."""
+
+import statistics
+
+from .harness import Outcome
+
+HEAD = ("what", "goal", "ratio", "spread", "minijax", "JAX", "Python calls", "met")
+SCALES = {
+    "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
+}
+LINEAR = 1.05  # an exponent up to this counts as linear
+
+
+def amount(value: float, unit: str) -> str:
+    """`value` with three digits and a fitting unit: `12.3 µs`, `1.62 MiB`, `440`."""
+    for scale, name in SCALES.get(unit, ()):
+        if value >= scale:
+            return f"{value / scale:.3g} {name}"
+    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
+
+
+def met(outcome: Outcome) -> bool | None:
+    """Whether the goal is met; None where there is none to meet."""
+    row = outcome.row
+    if outcome.error or not outcome.ours:
+        return None if row.goal is None and row.kind == "ratio" else False
+    ours, theirs = map(statistics.median, (outcome.ours, outcome.theirs))
+    if row.kind == "growth":
+        return ours <= max(LINEAR, theirs)
+    if row.goal is None:
+        return None
+    if row.kind == "count":
+        return ours <= row.goal
+    return statistics.median(ratios(outcome)) <= row.goal
+
+
+def ratios(outcome: Outcome) -> list[float]:
+    pairs = zip(outcome.ours, outcome.theirs, strict=True)
+    return [ours / theirs if theirs else float("nan") for ours, theirs in pairs]
+
+
+def line(outcome: Outcome) -> tuple[str, ...]:
+    """The cells of one row."""
+    row = outcome.row
+    goal = {
+        "ratio": "" if row.goal is None else f"{row.goal:.2f}",
+        "count": f"{row.goal}",
+        "growth": "1, or JAX's",
+    }[row.kind]
+    if not outcome.ours:
+        return (row.name, goal, "", "", "", "", "", outcome.error or "not measured")
+    found = ratios(outcome)
+    ours, theirs = map(statistics.median, (outcome.ours, outcome.theirs))
+    ours_calls, theirs_calls = outcome.calls
+    calls = "" if ours_calls is None else f"{ours_calls} / {theirs_calls}"
+    verdict = {True: "yes", False: "NO", None: ""}[met(outcome)]
+    return (
+        row.name,
+        goal,
+        f"{statistics.median(found):.2f}",
+        f"{min(found):.2f} to {max(found):.2f}",
+        amount(ours, row.unit),
+        amount(theirs, row.unit),
+        calls,
+        verdict,
+    )
+
+
+def text(title: str, outcomes: list[Outcome]) -> str:
+    """The table of one case, in columns."""
+    lines = [HEAD, *map(line, outcomes)]
+    widths = [max(len(cells[i]) for cells in lines) for i in range(len(HEAD) - 1)]
+    widths[0] = max(widths[0], 44)
+    rows = []
+    for cells in lines:
+        first, *numbers, last = cells
+        middle = "  ".join(n.rjust(w) for n, w in zip(numbers, widths[1:], strict=True))
+        rows.append(f"{first.ljust(widths[0])}  {middle}  {last}".rstrip())
+    return "\n".join([title, *(f"  {row}" for row in rows)])
+
+
+def markdown(title: str, outcomes: list[Outcome]) -> str:
+    """The table of one case, for a document."""
+    rows = [HEAD, ("---", *["---:"] * (len(HEAD) - 2), "---"), *map(line, outcomes)]
+    return "\n".join(
+        [f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in rows)]
+    )
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """How many goals there were, and how many are met."""
+    verdicts = [met(outcome) for outcome in outcomes]
+    return f"{verdicts.count(True)} goals met, {verdicts.count(False)} not met"
