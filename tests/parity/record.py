@@ -1,0 +1,72 @@
+"""Record what JAX 0.10.2 gives for the parity programs.
+
+    python tests/parity/record.py /path/to/a/python/that/has/jax-0.10.2
+
+The command runs itself again in that interpreter, which may not hold minijax: the name
+is made to mean JAX (see ``harness.install_alias``).  Results are written beside the
+programs: ``jaxprs/expected/<topic>.txt`` and ``values/expected.json``.  The
+tests never run this; run it after adding or changing a program, and read the diff.
+"""
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import harness
+import numpy as np
+
+VERSION = "0.10.2"
+
+
+def tidy(value: Any) -> Any:
+    """The value with Python integers for NumPy's, inside jaxprs too.
+
+    JAX lets NumPy integers leak into some params of batched equations, where they
+    print as `np.int64(1)`.  A plain `1` is meant, and expected of minijax.
+    """
+    if isinstance(value, np.integer):
+        return int(value)
+    if hasattr(value, "_fields"):
+        return type(value)(*map(tidy, value))
+    if type(value) in (tuple, list):
+        return type(value)(map(tidy, value))
+    for eqn in getattr(value, "eqns", ()):
+        for name, param in eqn.params.items():
+            eqn.params[name] = tidy(param)
+    return value
+
+
+def record_jaxprs() -> None:
+    """Write the text of every jaxpr program, one file a topic."""
+    for path in harness.topics("jaxprs"):
+        programs = harness.load(path).programs
+        texts = {}
+        for name, run in programs.items():
+            try:
+                texts[name] = harness.jaxpr_text(lambda run=run: tidy(run()))
+            except Exception as error:
+                raise SystemExit(f"{path.stem}: {name} fails: {error!r}") from error
+        harness.write_texts(harness.expected_path(path), texts)
+        print(f"{path.stem}: {len(texts)} programs")
+
+
+def record() -> None:
+    """Record everything; the running interpreter must hold the right JAX."""
+    import jax
+
+    if jax.__version__ != VERSION:
+        raise SystemExit(f"need JAX {VERSION}, this interpreter has {jax.__version__}")
+    warnings.simplefilter("ignore", DeprecationWarning)
+    harness.install_alias()
+    record_jaxprs()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        environment = dict(os.environ, **harness.ENVIRONMENT)
+        command = [sys.argv[1], str(Path(__file__).resolve())]
+        raise SystemExit(subprocess.call(command, env=environment))
+    record()
