@@ -10,14 +10,21 @@ SCALES = {
     "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
 }
 LINEAR = 1.05  # an exponent up to this counts as linear
+NOISE = 0.03  # two exponents this near are the same
 
 
 def amount(value: float, unit: str) -> str:
     """`value` with three digits and a fitting unit: `12.3 µs`, `1.62 MiB`, `440`."""
     for scale, name in SCALES.get(unit, ()):
         if value >= scale:
-            return f"{value / scale:.3g} {name}"
-    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
+            return f"{digits(value / scale)} {name}"
+    return digits(value)
+
+
+def digits(value: float) -> str:
+    """Three digits that matter, and never an exponent."""
+    whole = value >= 100 or value == int(value)
+    return f"{value:.0f}" if whole else f"{value:.3g}"
 
 
 def met(outcome: Outcome) -> bool | None:
@@ -27,7 +34,7 @@ def met(outcome: Outcome) -> bool | None:
         return None if row.goal is None and row.kind == "ratio" else False
     ours, theirs = map(statistics.median, (outcome.ours, outcome.theirs))
     if row.kind == "growth":
-        return ours <= max(LINEAR, theirs)
+        return ours <= max(LINEAR, theirs + NOISE)
     if row.goal is None:
         return None
     if row.kind == "count":
