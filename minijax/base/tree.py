@@ -590,7 +590,7 @@ def flatten_axes(
     if axis_tree is None or type(axis_tree) is int:
         return [axis_tree] * treedef.num_leaves
     entries, axis_def = _flatten(axis_tree, _is_none)
-    if axis_def == treedef:
+    if axis_def.num_nodes == treedef.num_nodes and axis_def == treedef:
         return entries
     out: list[Any] = []
     if not _spread(axis_def, treedef, iter(entries), out):

@@ -271,7 +271,7 @@ def mismatch_error(
     if "None" in (what1, what2):
         tries = (
             *tries,
-            "pass is_leaf=lambda x: x is None where None should be a leaf.",
+            "pass is_leaf=lambda x: x is None where None is a leaf.",
         )
     n = len(differences) - 1
     more = f" ({n} more such {'place' if n == 1 else 'places'})" if n else ""

@@ -3,8 +3,10 @@
 Two registries of jaxlib's C++ pytrees are kept.  In `USER` an array is a leaf: users'
 trees are flattened there.  `DISPATCH` has the same nodes, and the runtime adds its
 array class to it as a one-child node, so that the C++ dispatcher unwraps arguments and
-wraps results by itself.  Every registration goes to both.  jaxlib's own default
-registry is never touched: it belongs to whoever else lives in the process.
+wraps results by itself.  Every registration goes to both.  Treedefs of the two may be
+equal and yet hash differently, and do not compose: never mix them in one table.
+jaxlib's own default registry is never touched: it belongs to whoever else lives in the
+process.
 
 This room knows no array and no tracer.  Next: tree_diff.py, then tree.py.
 """
