@@ -1,0 +1,233 @@
+"""Options: process-wide defaults, per-thread contexts.
+
+Every option is one `Option`, kept in jaxlib's `Config` so that the C++ dispatcher
+sees those that belong in its key.  An option is read with `OPTION.value`, set for
+the process with `config.update('jax_...', v)` and for one thread and block with
+`with OPTION(v):`.  Options that change what is traced carry `tracing=True`; their
+values together are `trace_key()`, part of every cache of traces.
+
+This room knows names and types of options, not what they do.  Next: errors.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jaxlib import _jax
+
+_unset = _jax.config.unset
+trace_key: Callable[[], Any] = _jax.config.trace_context
+
+
+def _parse_bool(text: str) -> bool:
+    low = text.lower()
+    if low in ("y", "yes", "t", "true", "on", "1"):
+        return True
+    if low in ("n", "no", "f", "false", "off", "0", ""):
+        return False
+    raise ValueError(f"invalid truth value {text!r}")
+
+
+class Option:
+    """One option: `.value` reads it, `opt(v)` is a context manager for this thread."""
+
+    __slots__ = ("_cell", "check", "name", "on_change")
+
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        check: Callable[[Any], Any],
+        *,
+        in_key: bool = False,
+        tracing: bool = False,
+    ) -> None:
+        env = os.environ.get(name.upper())
+        if env is not None:
+            kind = check is _as_bool
+            default = _parse_bool(env) if kind else check(env if env != "" else None)
+        self.name = name
+        self.check = check
+        self.on_change: Callable[[Any], None] | None = None
+        self._cell = _jax.config.Config(
+            "minijax:" + name,
+            default,
+            include_in_jit_key=in_key,
+            include_in_trace_context=tracing,
+        )
+
+    @property
+    def value(self) -> Any:
+        return self._cell.value
+
+    def update(self, value: Any) -> None:
+        """Set the process-wide value."""
+        value = self.check(value)
+        if self.on_change is not None:
+            self.on_change(value)
+        self._cell.set_global(value)
+
+    @contextlib.contextmanager
+    def __call__(self, value: Any) -> Iterator[None]:
+        old = self._cell.swap_local(self.check(value))
+        try:
+            yield
+        finally:
+            if old is _unset:
+                self._cell.set_local(_unset)
+            else:
+                self._cell.set_local(old)
+
+
+def _as_bool(value: Any) -> bool:
+    if isinstance(value, str):
+        return _parse_bool(value)
+    if value is None:
+        return False
+    return bool(value)
+
+
+def _as_int(value: Any) -> Any:
+    return None if value is None else int(value)
+
+
+def _as_float(value: Any) -> Any:
+    return None if value is None else float(value)
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _one_of(*choices: Any) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if value not in choices:
+            raise ValueError(
+                f"minijax option: {value!r} is not one of {list(choices)!r}"
+            )
+        return value
+
+    return check
+
+
+_PRECISIONS = (
+    None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+    "fastest", "F8_F8_F32", "F8_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+    "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+)  # fmt: skip
+
+_OPTIONS: dict[str, Option] = {}
+
+
+def _option(name: str, default: Any, check: Callable[[Any], Any], **kw: Any) -> Option:
+    opt = Option(name, default, check, **kw)
+    _OPTIONS[name] = opt
+    return opt
+
+
+_traced = {"in_key": True, "tracing": True}
+X64 = _option("jax_enable_x64", False, _as_bool, **_traced)
+PROMOTION = _option(
+    "jax_numpy_dtype_promotion", "standard", _one_of("standard", "strict"), **_traced
+)
+RANK_PROMOTION = _option(
+    "jax_numpy_rank_promotion", "allow", _one_of("allow", "warn", "raise"), **_traced
+)
+MATMUL_PRECISION = _option(
+    "jax_default_matmul_precision", None, _one_of(*_PRECISIONS), **_traced
+)
+DEFAULT_DTYPE_BITS = _option(
+    "jax_default_dtype_bits", "64", _one_of("32", "64"), **_traced
+)
+PRNG_IMPL = _option(
+    "jax_default_prng_impl",
+    "threefry2x32",
+    _one_of("threefry2x32", "rbg", "unsafe_rbg"),
+    **_traced,
+)
+THREEFRY_PARTITIONABLE = _option(
+    "jax_threefry_partitionable", True, _as_bool, **_traced
+)
+CUSTOM_PRNG = _option("jax_enable_custom_prng", False, _as_bool, **_traced)
+DISABLE_JIT = _option("jax_disable_jit", False, _as_bool, **_traced)
+DEBUG_NANS = _option("jax_debug_nans", False, _as_bool, **_traced)
+DEBUG_INFS = _option("jax_debug_infs", False, _as_bool, **_traced)
+CHECK_LEAKS = _option("jax_check_tracer_leaks", False, _as_bool, **_traced)
+ENABLE_CHECKS = _option("jax_enable_checks", False, _as_bool, **_traced)
+DEFAULT_DEVICE = _option("jax_default_device", None, _as_is, **_traced)
+SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", True, _as_bool, **_traced)
+DISABLE_MOST_OPTIMIZATIONS = _option(
+    "jax_disable_most_optimizations", False, _as_bool, **_traced
+)
+LOG_COMPILES = _option("jax_log_compiles", False, _as_bool)
+EXPLAIN_MISSES = _option("jax_explain_cache_misses", False, _as_bool)
+TRACEBACK_FILTERING = _option("jax_traceback_filtering", "auto", _as_is)
+PLATFORMS = _option("jax_platforms", None, _as_is)
+NUM_CPU_DEVICES = _option("jax_num_cpu_devices", -1, _as_int)
+CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, _as_bool)
+CACHE_DIR = _option("jax_compilation_cache_dir", None, _as_is)
+CACHE_ENABLED = _option("jax_enable_compilation_cache", True, _as_bool)
+CACHE_MAX_SIZE = _option("jax_compilation_cache_max_size", -1, _as_int)
+CACHE_MIN_TIME = _option(
+    "jax_persistent_cache_min_compile_time_secs", 0.0, _as_float
+)
+CACHE_MIN_SIZE = _option("jax_persistent_cache_min_entry_size_bytes", 0, _as_int)
+
+# Set (per thread) while a trace other than evaluation is current: the C++ dispatcher
+# then misses, and the call reaches Python, where the trace gets it.
+TRACING = _jax.config.Config("minijax:tracing", False, include_in_jit_key=True)
+
+_OLD_NAMES = {"jax_platform_name": "jax_platforms"}
+
+
+class Configuration:
+    """The object behind `minijax.config`: attributes read, `update` writes.
+
+    >>> import minijax as mj
+    >>> mj.config.jax_enable_x64
+    False
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _find(name, AttributeError).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.update(name, value)
+
+    def update(self, name: str, value: Any) -> None:
+        """Set option `name` for the whole process."""
+        _find(name, AttributeError).update(value)
+
+    def read(self, name: str) -> Any:
+        """The current value of option `name`."""
+        return _find(name, AttributeError).value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All options and their current values."""
+        return {name: opt.value for name, opt in _OPTIONS.items()}
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit types are enabled."""
+        return bool(X64.value)
+
+
+def _find(name: str, error: type[Exception]) -> Option:
+    name = _OLD_NAMES.get(name, name)
+    opt = _OPTIONS.get(name) or _OPTIONS.get("jax_" + name)
+    if opt is None:
+        raise error(
+            f"minijax has no option {name!r}.\nTRY: one of {', '.join(sorted(_OPTIONS))}"
+        )
+    return opt
+
+
+config = Configuration()

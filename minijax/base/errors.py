@@ -1,0 +1,85 @@
+"""The error classes and the one form that messages take.
+
+A message has up to five parts, in this order, two lines a part at most: WHAT was
+attempted, WHICH value (a path from the user's call), WHERE, WHY, TRY.  `message`
+joins them.  Classes bear JAX's names and subclass what a user would catch.
+
+This room must not know what raises.  Next: source.py, which finds the user's line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def message(
+    what: str,
+    *,
+    which: str | None = None,
+    where: str | None = None,
+    why: str | None = None,
+    tries: tuple[str, ...] | list[str] = (),
+) -> str:
+    """Join the parts of an error message in the house's form."""
+    parts = [what]
+    if which:
+        parts.append(f"Which: {which}")
+    if where:
+        parts.append(f"Where: {where}")
+    if why:
+        parts.append(f"Why: {why}")
+    if tries:
+        parts.append("Try: " + "\n     ".join(tries))
+    return "\n".join(parts)
+
+
+class MinijaxError(Exception):
+    """Base of the errors that are minijax's own."""
+
+
+class JAXTypeError(TypeError):
+    """A TypeError about tracing."""
+
+
+class JAXIndexError(IndexError):
+    """An IndexError about tracing."""
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """A traced value was used where a concrete one is needed."""
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A traced value was handed to NumPy (`np.asarray(tracer)`)."""
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """A traced value was used as a Python integer, for instance as an index."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value was used as a Python bool, for instance by `if`."""
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """A traced boolean mask was used as an index: the result's size is unknown."""
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A tracer was used after its transformation had ended."""
+
+
+class KeyReuseError(RuntimeError):
+    """A random key was consumed twice."""
+
+
+
+def type_text(x: Any) -> str:
+    """Short text of the type of a value: `f32[3,4]`, or the Python type's name."""
+    aval = getattr(x, "aval", None)
+    if aval is not None and hasattr(aval, "str_short"):
+        return str(aval.str_short())
+    dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
+    if dtype is not None and shape is not None:
+        return f"{dtype}[{','.join(map(str, shape))}]"
+    return type(x).__name__

@@ -1,0 +1,834 @@
+"""`jit`: trace once for each signature, compile, and dispatch in C++.
+
+A jitted function is jaxlib's C++ `PjitFunction`.  It knows the signatures it has seen
+and runs their programs itself; for a new one, and for anything that is not concrete
+evaluation, it calls `Jitted.miss` here: trace (remembered by function and signature),
+then either compile and run, or bind `jit_p` under the current trace.
+
+`composite` is the same for our own NumPy functions: one compiled call when evaluated,
+inlined when traced.  Next: cond.py, where control flow begins.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import config, errors, tree
+from ..base.source import function_text
+from ..core import core
+from ..core.core import EVAL, STATE, Primitive, Tracer
+from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_effects
+from ..interpreters import batch as batching
+from ..interpreters.algebra import Linear, Zero
+from ..interpreters.dce import dce_jaxpr
+from ..interpreters.jvp import jvp_jaxpr
+from ..interpreters.linearize import linearize_jaxpr
+from ..interpreters.stage import StageTrace, hoist_tracers, stage
+from ..interpreters.transpose import transpose_jaxpr
+from ..runtime import array as arrays
+from ..runtime import client, dispatch, lower
+from ..runtime import jaxlib_compat as compat
+from ..runtime.array import Array
+from .named import jaxprs_axes
+
+# --------------------------------------------------------------------- the primitive
+
+jit_p = Primitive("jit", multiple_results=True)
+jit_p.abstract = lambda *avals, jaxpr, **params: jaxpr.out_avals
+jit_p.effects = jaxprs_effects
+jit_p.named_axes = jaxprs_axes
+lower.keys_aware.add(jit_p)
+
+
+def jit_params(jaxpr: ClosedJaxpr, params: dict[str, Any]) -> dict[str, Any]:
+    """The params of a jit of a transformed jaxpr: names stay, donation does not."""
+    return {
+        **params,
+        "jaxpr": jaxpr,
+        "donated_invars": (False,) * len(jaxpr.in_avals),
+    }
+
+
+def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    if params["inline"]:
+        return params["jaxpr"](*args)
+    atoms = [trace.atom(x) for x in args]
+    return trace.record(jit_p, atoms, params, params["jaxpr"].out_avals)
+
+
+jit_p.stage = jit_stage
+
+
+def jit_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    nonzero = [type(t) is not Zero for t in tangents]
+    pushed, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
+    args = [*primals, *(t for t in tangents if type(t) is not Zero)]
+    out = jit_p.bind(*args, **jit_params(pushed, params))
+    n = len(nonzero_out)
+    return out[:n], fill_zeros(out[n:], nonzero_out, jaxpr.out_avals)
+
+
+def fill_zeros(found: Sequence[Any], present: Sequence[bool], avals: Sequence[Any]) -> Any:
+    """Tangents for all outputs, given those that are not known to be zero."""
+    it = iter(found)
+    return [
+        next(it) if p else Zero(a.to_tangent())
+        for p, a in zip(present, avals, strict=True)
+    ]
+
+
+jit_p.jvp = jit_jvp
+
+
+def jit_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any
+) -> Any:
+    nonzero = [type(t) is not Zero for t in tangents]
+    parts = linearize_jaxpr(jaxpr, nonzero)
+    out = jit_p.bind(*primals, **jit_params(parts.primal, params))
+    n = len(jaxpr.out_avals)
+    outs, new = out[:n], out[n:]
+    if not any(parts.nonzero_out):
+        return outs, fill_zeros([], parts.nonzero_out, jaxpr.out_avals)
+    residuals = parts.residual_values(primals, outs, new)
+    args = (*residuals, *(t for t in tangents if type(t) is not Zero))
+    found = trace.process(jit_p, args, jit_params(parts.linear, params))
+    return outs, fill_zeros(found, parts.nonzero_out, jaxpr.out_avals)
+
+
+jit_p.linearize = jit_linearize
+
+
+def jit_transpose(cts: Any, *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    linear = [type(x) is Linear for x in args]
+    given = [type(ct) is not Zero for ct in cts]
+    turned, present = transpose_jaxpr(jaxpr, linear, given, instantiate_out=False)
+    ins = [x for x in args if type(x) is not Linear]
+    ins += [ct for ct in cts if type(ct) is not Zero]
+    found = iter(jit_p.bind(*ins, **jit_params(turned, params)))
+    there = iter(present)
+    return [(next(found) if next(there) else None) if lin else None for lin in linear]
+
+
+jit_p.transpose = jit_transpose
+
+
+def jit_batch(
+    axis: Any, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, **params: Any
+) -> Any:
+    batched = [d is not None for d in dims]
+    ins = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args, dims, strict=True)
+    ]
+    lanes, out_batched = batching.batch_jaxpr(jaxpr, axis, batched)
+    out = jit_p.bind(*ins, **jit_params(lanes, params))
+    return out, [0 if b else None for b in out_batched]
+
+
+jit_p.batch = jit_batch
+jit_p.lower = lambda ctx, *args, jaxpr, name, **params: ctx.call(jaxpr, name, args)
+
+
+def jit_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    closed = eqn.params["jaxpr"]
+    pruned, used_in = dce_jaxpr(closed.jaxpr, used)
+    if not any(used) and not pruned.effects:
+        return None
+    keep = closed.jaxpr.constvars
+    params = jit_params(
+        ClosedJaxpr(pruned.replace(constvars=keep), closed.consts), eqn.params
+    )
+    return eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        params=params,
+    )
+
+
+jit_p.dce = jit_dce
+
+_runs: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def jit_impl(
+    *args: Any,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: Sequence[bool] = (),
+    keep_unused: bool = False,
+    device: Any = None,
+    compiler_options_kvs: tuple[Any, ...] = (),
+    **_: Any,
+) -> list[Any]:
+    """Run a jaxpr as one program."""
+    buffers, where, committed = dispatch.place_values(args, name, device)
+    program = program_of(
+        jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
+    )
+    return [Array(b) for b in run_program(program, buffers, name)]
+
+
+jit_p.impl = jit_impl
+
+
+def program_of(
+    jaxpr: ClosedJaxpr,
+    name: str,
+    where: Any,
+    committed: bool,
+    donated: Sequence[bool],
+    keep_unused: bool,
+    options: tuple[Any, ...],
+) -> dispatch.Program:
+    """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
+    known = _runs.setdefault(jaxpr, {})
+    key = (
+        where, committed, tuple(donated), keep_unused, options,
+        config.DISABLE_MOST_OPTIMIZATIONS.value,
+    )  # fmt: skip
+    program = known.get(key)
+    if program is None:
+        if config.LOG_COMPILES.value:
+            _log_compile(name, jaxpr)
+        program = known[key] = dispatch.compile_jaxpr(
+            jaxpr,
+            name,
+            where,
+            committed,
+            donated=donated if any(donated) else (),
+            keep_unused=keep_unused,
+            overrides=dict(options) or None,
+        )
+    return program
+
+
+def _log_compile(name: str, jaxpr: ClosedJaxpr) -> None:
+    import logging
+
+    logging.getLogger("minijax").warning(
+        "Compiling %s with global shapes and types %s.", name, jaxpr.in_avals
+    )
+
+
+def run_program(program: dispatch.Program, buffers: Sequence[Any], name: str) -> Any:
+    """Run a program on ArrayImpls, with the checks that are switched on."""
+    try:
+        out = program(buffers)
+    except (RuntimeError, ValueError) as e:
+        raise dispatch.execution_error(e, buffers) from None
+    for check in dispatch.checks:
+        check(name, out)
+    return out
+
+
+# ------------------------------------------------------------------------- signatures
+
+
+class Statics(NamedTuple):
+    """Static arguments: positions and names, both worked out from the signature."""
+
+    nums: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=8192)
+def signature_of(fun: Any) -> inspect.Signature | None:
+    """The signature of a callable, if it has one."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
+
+
+_POSITIONAL = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    """None, one item or many, as a tuple."""
+    if x is None:
+        return ()
+    if isinstance(x, (str, int)):
+        return (x,)
+    return tuple(x)
+
+
+def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
+    """Both the positions and the names of the arguments named by either."""
+    given_nums, given_names = as_tuple(nums), as_tuple(names)
+    for n in given_nums:
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
+            raise TypeError(f"{what}_argnums takes ints, got {n!r}.")
+    for s in given_names:
+        if not isinstance(s, str):
+            raise TypeError(f"{what}_argnames takes strings, got {s!r}.")
+    if not given_nums and not given_names:
+        return Statics((), ())
+    sig = signature_of(fun)
+    if sig is None:
+        return Statics(given_nums, given_names)
+    positional = [p.name for p in sig.parameters.values() if p.kind in _POSITIONAL]
+    kinds = {p.kind for p in sig.parameters.values()}
+    has_varargs = inspect.Parameter.VAR_POSITIONAL in kinds
+    has_kwargs = inspect.Parameter.VAR_KEYWORD in kinds
+    out_nums = []
+    for n in given_nums:
+        m = n + len(positional) if n < 0 else n
+        if not has_varargs and not 0 <= m < len(positional):
+            raise ValueError(
+                f"jitted function has {what}_argnums={given_nums} but only accepts"
+                f" {len(positional)} positional arguments."
+            )
+        out_nums.append(m)
+    for s in given_names:
+        if s not in sig.parameters and not has_kwargs:
+            raise ValueError(
+                f"jitted function has invalid argnames {{{s!r}}} in {what}_argnames."
+                f" Function does not take these args: its parameters are"
+                f" {list(sig.parameters)}."
+            )
+    out_names = list(given_names)
+    if not given_names:
+        out_names = [positional[n] for n in out_nums if n < len(positional)]
+    if not given_nums:
+        out_nums = [positional.index(s) for s in given_names if s in positional]
+    return Statics(tuple(dict.fromkeys(out_nums)), tuple(dict.fromkeys(out_names)))
+
+
+class ArgNames:
+    """Names of a call's leaves (`params['w1']`), worked out when an error needs them."""
+
+    __slots__ = ("fun", "in_tree", "positions", "_names")
+
+    def __init__(self, fun: Any, in_tree: Any, positions: Sequence[int]) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.positions = positions
+        self._names: list[str] | None = None
+
+    def names(self) -> list[str]:
+        if self._names is None:
+            n = self.in_tree.num_leaves
+            args, kwargs = tree.unflatten(self.in_tree, list(range(n)))
+            sig = signature_of(self.fun)
+            params = [] if sig is None else list(sig.parameters)
+            found = [""] * n
+            for i, x in enumerate(args):
+                at = self.positions[i] if i < len(self.positions) else i
+                label = params[at] if at < len(params) else f"args[{at}]"
+                for path, leaf in tree.leaves_with_path(x):
+                    found[leaf] = label + tree.keystr(path)
+            for key, x in kwargs.items():
+                for path, leaf in tree.leaves_with_path(x):
+                    found[leaf] = key + tree.keystr(path)
+            self._names = found
+        return self._names
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __getitem__(self, i: int) -> str:
+        return self.names()[i]
+
+
+# ------------------------------------------------------------------------ the wrapper
+
+
+class Traced(NamedTuple):
+    """What tracing a call gave."""
+
+    jaxpr: ClosedJaxpr
+    out_tree: Any
+    hoisted: list[Any]  # outer tracers the function closes over
+
+
+class _Fast(NamedTuple):
+    """What C++ needs to run a signature by itself (the names are its own)."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Any
+    out_shardings: Any
+    out_avals: Any
+    out_committed: Any
+    kept_var_bitvec: Any
+    in_device_local_layouts: Any
+    const_args: Any
+
+
+_traces: weakref.WeakKeyDictionary[Any, dict[Any, Traced]] = weakref.WeakKeyDictionary()
+_cpp_cache = compat.PjitFunctionCache(8192)
+_jitted: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _traces_of(fun: Any) -> dict[Any, Traced]:
+    try:
+        return _traces.setdefault(fun, {})
+    except TypeError:  # no weak references to it, or it has no hash
+        return {}
+
+
+class Call(NamedTuple):
+    """One call of a jitted function, taken apart."""
+
+    leaves: list[Any]
+    in_tree: Any
+    static: tuple[Any, ...]
+    positions: tuple[int, ...]  # of the dynamic positional arguments
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class Jitted:
+    """A function and how it is to be jitted."""
+
+    __slots__ = (
+        "__weakref__", "cpp", "device", "donate", "fun", "inline", "inline_traced",
+        "keep_unused", "name", "options", "statics", "traces", "max_traces",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        statics: Statics,
+        donate: Statics = Statics((), ()),
+        *,
+        keep_unused: bool = False,
+        device: Any = None,
+        inline: bool = False,
+        options: tuple[Any, ...] = (),
+        inline_traced: bool = False,
+        max_traces: int | None = None,
+    ) -> None:
+        self.fun = fun
+        self.statics = statics
+        self.donate = donate
+        self.keep_unused = keep_unused
+        self.device = device
+        self.inline = inline
+        self.options = options
+        self.inline_traced = inline_traced
+        self.max_traces = max_traces
+        self.name = getattr(fun, "__name__", None) or _name_of(fun)
+        self.traces = _traces_of(fun)
+        key = (statics, donate, keep_unused, device, inline, options, inline_traced)
+        self.cpp = compat.pjit(
+            self.name,
+            fun,
+            self.miss,
+            list(statics.nums),
+            list(statics.names),
+            key,
+            tree.DISPATCH,
+            _fallback,
+            _cpp_cache,
+        )
+
+    # ---- taking a call apart
+    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Static and dynamic arguments; the latter flat."""
+        nums, names = self.statics
+        if not nums and not names:
+            leaves, in_tree = tree.flatten((args, kwargs))
+            return Call(leaves, in_tree, (), tuple(range(len(args))), args, kwargs)
+        n = len(args)
+        fixed = {i if i >= 0 else i + n for i in nums}
+        positions = tuple(i for i in range(n) if i not in fixed)
+        static: list[Any] = [(i, args[i]) for i in sorted(fixed) if i < n]
+        static += [(k, kwargs[k]) for k in sorted(kwargs) if k in names]
+        for where, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                raise ValueError(
+                    errors.message(
+                        "Non-hashable static arguments are not supported.",
+                        which=f"static argument {where!r} of type {type(value)}:"
+                        f" {value!r}"[:200],
+                        where=f"jit of {function_text(self.fun)}",
+                        why="compiled programs are found again by their static values.",
+                        tries=["a tuple instead of a list", "drop it from static_arg*"],
+                    )
+                ) from None
+        dynamic = tuple(args[i] for i in positions)
+        kw = {k: v for k, v in kwargs.items() if k not in names}
+        leaves, in_tree = tree.flatten((dynamic, kw))
+        return Call(leaves, in_tree, tuple(static), positions, args, kwargs)
+
+    def rebuild(self, call: Call, leaves: Sequence[Any]) -> Any:
+        """Arguments of `fun` with the dynamic leaves replaced."""
+        dynamic, kw = tree.unflatten(call.in_tree, leaves)
+        if not call.static:
+            return dynamic, kw
+        args = list(call.args)
+        for i, x in zip(call.positions, dynamic, strict=True):
+            args[i] = x
+        fixed = {k: v for k, v in call.static if isinstance(k, str)}
+        return args, {**kw, **fixed}
+
+    # ---- tracing
+    def trace(self, call: Call) -> Traced:
+        """The jaxpr of a call."""
+        avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
+        return self.trace_avals(call, avals)
+
+    def aval_of(self, x: Any, i: int, call: Call) -> Any:
+        try:
+            return x._b.aval if type(x) is Array else core.aval_of(x)
+        except TypeError as e:
+            if isinstance(x, (bool, int, float, complex)):
+                raise
+            which = ArgNames(self.fun, call.in_tree, call.positions)[i]
+            raise TypeError(
+                errors.message(
+                    f"Cannot interpret value of type {type(x)} as an abstract array; it"
+                    " does not have a dtype attribute.",
+                    which=f"argument {which} of {self.name}: {x!r}"[:200],
+                    why="arguments of jitted functions are arrays, numbers or pytrees of"
+                    " them.",
+                    tries=[f"static_argnames={which.split('[')[0]!r}", "close over it"],
+                )
+            ) from e
+
+    def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> Traced:
+        key = (
+            call.in_tree, avals, call.static, tuple(map(_type_of_static, call.static)),
+            config.trace_key(), STATE.axes,
+        )  # fmt: skip
+        known = self.traces.get(key)
+        if known is not None:
+            return known
+        if self.max_traces is not None and len(self.traces) >= self.max_traces:
+            raise RuntimeError(self.too_many_traces(avals))
+        trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            args, kwargs = self.rebuild(call, leaves)
+            out = self.fun(*args, **kwargs)
+            outs, out_tree = tree.flatten(out)
+            for i, x in enumerate(outs):
+                if not core.is_value(x):
+                    raise TypeError(_output_message(self.fun, out, i, x))
+            trees.append(out_tree)
+            return outs
+
+        jaxpr, consts = stage(
+            flat,
+            avals,
+            name=self.name,
+            text=function_text(self.fun),
+            transform="jit",
+            arg_names=ArgNames(self.fun, call.in_tree, call.positions),  # type: ignore
+        )
+        closed, hoisted = hoist_tracers(jaxpr, consts)
+        traced = Traced(closed, trees[0], hoisted)
+        if not hoisted:
+            self.traces[key] = traced
+        return traced
+
+    def too_many_traces(self, avals: Any) -> str:
+        seen = [", ".join(a.str_short() for a in k[1]) for k in self.traces]
+        return errors.message(
+            f"{self.name} was traced more than max_traces={self.max_traces} times.",
+            which=f"new signature ({', '.join(a.str_short() for a in avals)})",
+            where=f"jit of {function_text(self.fun)}",
+            why=f"seen before: {'; '.join(seen[:5])}",
+            tries=["pad to few shapes", "raise max_traces"],
+        )
+
+    # ---- calling
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls for a signature it cannot run by itself."""
+        if config.DISABLE_JIT.value or (self.inline_traced and STATE.trace is not EVAL):
+            return self.fun(*args, **kwargs), None, False
+        call = self.split(args, kwargs)
+        if STATE.trace is EVAL:
+            for x in call.leaves:
+                if isinstance(x, Tracer):
+                    raise core.leak_error(x)
+            return self.evaluate(call)
+        traced = self.trace(call)
+        n = len(traced.hoisted)
+        donated = (False,) * n + self.donated(call)
+        out = jit_p.bind(
+            *traced.hoisted,
+            *call.leaves,
+            jaxpr=traced.jaxpr,
+            name=self.name,
+            donated_invars=donated,
+            keep_unused=self.keep_unused,
+            inline=self.inline,
+            device=self.device,
+            compiler_options_kvs=self.options,
+        )
+        return tree.unflatten(traced.out_tree, out), None, False
+
+    def donated(self, call: Call) -> tuple[bool, ...]:
+        """Which dynamic leaves are donated."""
+        nums, names = self.donate
+        if not nums and not names:
+            return (False,) * len(call.leaves)
+        n = len(call.args)
+        chosen = {i if i >= 0 else i + n for i in nums}
+        dynamic, kw = tree.unflatten(call.in_tree, call.leaves)
+        marks = (
+            tuple(
+                tree.map(lambda _, d=i in chosen: d, x)
+                for i, x in zip(call.positions, dynamic, strict=True)
+            ),
+            {k: tree.map(lambda _, d=k in names: d, v) for k, v in kw.items()},
+        )
+        return tuple(tree.leaves(marks))
+
+    def evaluate(self, call: Call) -> tuple[Any, Any, bool]:
+        """Run on concrete values; tell C++ how to do so next time."""
+        traced = self.trace(call)
+        device = self.device() if callable(self.device) else self.device
+        buffers, where, committed = dispatch.place_values(
+            call.leaves, self.name, device
+        )
+        donated = self.donated(call)
+        program = program_of(
+            traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
+            self.options,
+        )  # fmt: skip
+        out = run_program(program, buffers, self.name)
+        if any(donated):
+            _delete_donated(call.leaves, donated)
+        result = tree.unflatten(traced.out_tree, [Array(b) for b in out])
+        return result, self.fast(program, call, result), False
+
+    def fast(self, program: dispatch.Program, call: Call, result: Any) -> Any:
+        """The C++ fast path of a signature, where it may have one."""
+        if not program.stable or dispatch.checks or not _native(call.leaves, program):
+            return None
+        n = len(call.leaves)
+        kept = range(n) if program.kept is None else program.kept
+        bits = [False] * n
+        for i in kept:
+            bits[i] = True
+        m = len(program.consts)
+        sharding = program.in_sharding
+        return _Fast(
+            program.executable,
+            tree.DISPATCH.flatten(result)[1],
+            [sharding] * (m + len(kept)),
+            [sharding] * len(program.out_avals),
+            program.out_avals,
+            [program.committed] * len(program.out_avals),
+            [True] * m + bits,
+            [None] * (m + len(kept)),
+            program.consts,
+        )
+
+
+def _name_of(fun: Any) -> str:
+    inner = getattr(fun, "func", None)
+    return _name_of(inner) if inner is not None else str(
+        getattr(fun, "__name__", type(fun).__name__)
+    )  # fmt: skip
+
+
+def _type_of_static(item: tuple[Any, Any]) -> type:
+    return type(item[1])
+
+
+def _output_message(fun: Any, out: Any, i: int, x: Any) -> str:
+    path = tree.keystr(tree.leaves_with_path(out)[i][0])
+    return errors.message(
+        f"function {function_text(fun)} traced for jit returned a value of type"
+        f" {type(x)}, which is not a valid JAX type.",
+        which=f"output component {'result' + path}: {x!r}"[:200],
+        why="jitted functions return arrays, numbers or pytrees of them.",
+        tries=["return numbers or arrays", "return strings and objects outside of jit"],
+    )
+
+
+def _delete_donated(leaves: Sequence[Any], donated: Sequence[bool]) -> None:
+    for x, d in zip(leaves, donated, strict=True):
+        if d and type(x) is Array and not x._b.is_deleted():
+            x._b.delete()
+
+
+_C_TYPES = (Array, np.ndarray, bool, int, float, complex)
+
+
+def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
+    """Whether C++ can take these leaves by itself."""
+    numbers = False
+    for x in leaves:
+        kind = type(x)
+        if kind is Array:
+            where = arrays.placement_of(x._b)
+            if where is None or where[0] is not program.place:
+                return False
+        elif kind in _C_TYPES or isinstance(x, np.generic):
+            numbers = True
+            if isinstance(x, (np.ndarray, np.generic)) and (
+                not x.dtype.isnative or not x.dtype.isbuiltin
+            ):
+                return False
+        else:
+            return False
+    if not numbers:
+        return True
+    if not program.committed and config.DEFAULT_DEVICE.value is not None:
+        return False
+    # The x64 switch that C++ sees is jax's once jax is loaded.
+    jax = sys.modules.get("jax")
+    return jax is None or bool(jax.config.jax_enable_x64) == bool(config.X64.value)
+
+
+def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
+    return arrays.put_numpy(np.asarray(x))
+
+
+def _device_of(device: Any, backend: Any) -> Any:
+    if device is not None and backend is not None:
+        raise ValueError("can't specify both a device and a backend for jit.")
+    if backend is not None:
+        import warnings
+
+        warnings.warn(
+            "the backend argument of jit is deprecated; use device_put or"
+            " jax.default_device",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return client.local_devices(backend_name=backend)[0]
+    if device is not None and hasattr(device, "device_set"):
+        return next(iter(device.device_set))
+    return device
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+    max_traces: int | None = None,
+) -> Any:
+    """Compile a function with XLA: traced once for each signature, then run in one go.
+
+    Args:
+      fun: a pure function of arrays, numbers and pytrees of them.
+      static_argnums, static_argnames: arguments that are compile-time constants
+        (hashable; a new value compiles anew).
+      donate_argnums, donate_argnames: arguments whose memory the program may reuse;
+        they must not be used afterwards.
+      keep_unused: pass arguments on to the program even if it does not read them.
+      device: where to run; backend: the platform's name (deprecated).
+      inline: leave no call behind in an enclosing jaxpr.
+      compiler_options: XLA flags for this program.
+      max_traces: raise RuntimeError when more signatures than this are traced.
+
+    Returns:
+      A function with the same signature, and `lower`, `trace`, `eval_shape`,
+      `clear_cache`.
+
+    Raises:
+      ValueError: a static argument is not hashable, or argnums do not fit `fun`.
+      TypeError: an argument or result is no array.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jit(lambda x: x * 2)(3.)
+      Array(6., dtype=float32, weak_type=True)
+
+    Differs from JAX: `max_traces`.
+    """
+    if fun is None:
+        options = {k: v for k, v in locals().items() if k != "fun"}
+        return lambda f: jit(f, **options)
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"jit: {fun.__name__} is a generator; return a tuple instead.")
+    where = _device_of(device, backend)
+    statics = resolve_statics(fun, static_argnums, static_argnames, "static")
+    donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
+    if set(statics.nums) & set(donate.nums):
+        raise ValueError(
+            f"static_argnums {statics.nums} and donate_argnums {donate.nums} cannot"
+            " intersect."
+        )
+    jitted = Jitted(
+        fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
+        options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,
+    )  # fmt: skip
+    return finish(jitted, fun)
+
+
+def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
+    """The public function of a `Jitted`."""
+    out = jitted.cpp
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        try:
+            setattr(out, name, getattr(fun, name))
+        except AttributeError:
+            continue
+    out.__wrapped__ = fun
+    out.jitted = jitted
+    for name, method in methods.items():
+        setattr(out, name, functools.partial(method, jitted))
+    _jitted.add(jitted)
+    return out
+
+
+def clear_cache(jitted: Jitted) -> None:
+    """Forget the traces and programs of one jitted function."""
+    jitted.traces.clear()
+    jitted.cpp._clear_cache()
+
+
+# What a jitted function offers besides being called; the api floor adds to it.
+methods: dict[str, Callable[..., Any]] = {"clear_cache": clear_cache}
+
+
+def clear_caches() -> None:
+    """Forget every trace and compiled program of this process."""
+    for jitted in list(_jitted):
+        clear_cache(jitted)
+    _traces.clear()
+    _runs.clear()
+    dispatch._programs.clear()
+    compat.PjitFunctionCache.clear_all()
+
+
+def composite(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static: str | Sequence[str] = (),
+) -> Any:
+    """One of our own functions as one compiled call; inlined when traced.
+
+    `static` names the arguments that are not arrays.
+    """
+    if fun is None:
+        return lambda f: composite(f, static=static)
+    statics = resolve_statics(fun, None, static, "static")
+    jitted = Jitted(fun, statics, inline_traced=True)
+    out = jitted.cpp
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(out, name, getattr(fun, name))
+    out.__wrapped__ = fun
+    _jitted.add(jitted)
+    return out

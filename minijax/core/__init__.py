@@ -1,0 +1,1 @@
+"""Floors 2 and 3: primitives, traces, tracers; jaxprs, their text and checks."""

@@ -1,0 +1,518 @@
+"""Primitives, traces and tracers: the part of the house that knows no mathematics.
+
+`Primitive.bind(*args, **params)` hands an operation to the thread's *current trace*.
+A trace is an interpretation: evaluation, staging, jvp, linearize, batching.  Its
+values are tracers; each tracer belongs to one trace, which unboxes its own tracers,
+takes everything else for a constant, and applies the primitive's rule while its
+parent is current.  There are no levels: nesting is the chain of parents.  A finished
+trace is marked dead, so that a leaked tracer is found in O(1).
+
+A primitive carries its rules as attributes (see `Primitive`); `Unsupported` is a rule
+that says why there is none.  Next: jaxpr.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from ..base import config, errors, source
+from ..types import avals
+from ..types.avals import AbstractValue, ShapedArray
+
+Rule = Callable[..., Any]
+
+
+class Unsupported:
+    """A rule that is missing for a stated reason; calling it raises."""
+
+    __slots__ = ("error", "reason")
+
+    def __init__(self, reason: str, error: type[Exception] = NotImplementedError) -> None:
+        self.reason = reason
+        self.error = error
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise self.error(self.reason)
+
+
+def unsupported(reason: str, error: type[Exception] = NotImplementedError) -> Any:
+    """Declare that a rule is missing, and why."""
+    return Unsupported(reason, error)
+
+
+class Primitive:
+    """An operation and its rules.
+
+    abstract(*avals, **params) -> aval | [avals]
+    jvp(primals, tangents, **params) -> (out, out_tangent)        tangents may be `Zero`
+    linearize(trace, primals, tangents, **params) -> (out, out_tangent)     optional
+    transpose(ct, *args, **params) -> [ct | None]      linear args come as `Linear(aval)`
+    batch(axis, args, dims, **params) -> (out, dim)
+    batch_named(axis, args, dims, **params) -> (out, dim)   where `axis.name` is reduced
+    lower(ctx, *operands, **params) -> value | [values]; `lower_on[platform]` goes first
+    impl(*args, **params): evaluation, if not by compiling the primitive alone
+    stage(trace, args, params): recording, if not as one equation
+    effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
+    pretty(eqn, names, settings): how an equation prints, if not by default
+    """
+
+    __slots__ = (
+        "__weakref__", "abstract", "batch", "batch_named", "dce", "effects", "impl",
+        "jvp", "linearize", "lower", "lower_on", "multiple_results", "name",
+        "named_axes", "pretty", "stage", "transpose",
+    )  # fmt: skip
+
+    def __init__(self, name: str, multiple_results: bool = False) -> None:
+        self.name = name
+        self.multiple_results = multiple_results
+        missing = Unsupported(f"primitive {name!r} has no such rule")
+        self.abstract: Rule = missing
+        self.jvp: Rule = missing
+        self.transpose: Rule = missing
+        self.batch: Rule = missing
+        self.lower: Rule = missing
+        self.lower_on: dict[str, Rule] = {}
+        self.linearize: Rule | None = None
+        self.batch_named: Rule | None = None
+        self.impl: Rule | None = None
+        self.stage: Rule | None = None
+        self.effects: Rule | None = None
+        self.named_axes: Rule | None = None
+        self.pretty: Rule | None = None
+        self.dce: Rule | None = None
+        registry[name] = self
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive under the current trace."""
+        return STATE.trace.process(self, args, params)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+registry: dict[str, Primitive] = {}
+
+
+# ------------------------------------------------------------------------ traces
+
+
+class Trace:
+    """One interpretation in progress; `parent` is the one around it."""
+
+    __slots__ = ("__weakref__", "alive", "parent")
+    transform = "trace"
+    parent: Trace
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.alive = True
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        """Apply `prim` to arguments, of which some are this trace's tracers."""
+        raise TypeError(f"{type(self).__name__} cannot apply {prim}")
+
+    def describe(self) -> str:
+        """What is being traced, for messages."""
+        return self.transform
+
+
+class EvalTrace(Trace):
+    """Evaluation: runs each primitive at once.  `run` is installed by the runtime."""
+
+    __slots__ = ()
+    transform = "eager"
+    run: Callable[[Primitive, tuple[Any, ...], Any], Any]
+
+    def __init__(self) -> None:
+        self.alive = True
+        self.parent = self
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        if prim.impl is not None:
+            return prim.impl(*args, **params)
+        return EvalTrace.run(prim, args, params)
+
+
+EVAL = EvalTrace()
+
+
+class _State(threading.local):
+    """What is current in this thread."""
+
+    trace: Trace = EVAL
+    axes: tuple[tuple[Any, int], ...] = ()  # the mapped axes in scope: (name, size)
+    names: str = ""  # the name stack
+
+
+STATE = _State()
+
+
+@contextmanager
+def current(trace: Trace) -> Iterator[Trace]:
+    """Make `trace` current in this thread for a block."""
+    old = STATE.trace
+    enter(trace)
+    try:
+        yield trace
+    finally:
+        enter(old)
+
+
+def enter(trace: Trace) -> None:
+    """Make `trace` current; C++ dispatch is told when it is not evaluation."""
+    old = STATE.trace
+    STATE.trace = trace
+    if (old is EVAL) is not (trace is EVAL):
+        config.TRACING.set_local(trace is not EVAL)
+
+
+@contextmanager
+def mapped_axis(name: Any, size: int) -> Iterator[None]:
+    """Bring the mapped axis `name` into scope."""
+    old = STATE.axes
+    STATE.axes = (*old, (name, size))
+    try:
+        yield
+    finally:
+        STATE.axes = old
+
+
+@contextmanager
+def axis_env(axes: tuple[tuple[Any, int], ...]) -> Iterator[None]:
+    """Replace the mapped axes in scope."""
+    old = STATE.axes
+    STATE.axes = axes
+    try:
+        yield
+    finally:
+        STATE.axes = old
+
+
+def axis_size(name: Any) -> int:
+    """The size of the mapped axis `name` (of several: their product)."""
+    if isinstance(name, (tuple, list)):
+        total = 1
+        for n in name:
+            total *= axis_size(n)
+        return total
+    for known, size in reversed(STATE.axes):
+        if known == name:
+            return size
+    known = [str(n) for n, _ in STATE.axes]
+    raise NameError(
+        errors.message(
+            f"Found an unbound axis name: {name!r}",
+            where=stack_text(),
+            why=f"axis names in scope here: {', '.join(known) or 'none'}.",
+            tries=[
+                f"wrap the function in vmap(..., axis_name={name!r}) or"
+                f" pmap(..., axis_name={name!r})"
+            ],
+        )
+    )
+
+
+@contextmanager
+def name_scope(name: str) -> Iterator[None]:
+    """Push `name` on the name stack."""
+    old = STATE.names
+    STATE.names = f"{old}/{name}" if old else name
+    try:
+        yield
+    finally:
+        STATE.names = old
+
+
+def trace_stack() -> list[Trace]:
+    """The current traces, innermost first, evaluation left out."""
+    out, t = [], STATE.trace
+    while t is not EVAL:
+        out.append(t)
+        t = t.parent
+    return out
+
+
+def stack_text() -> str:
+    """`jit > vmap > grad`: the transformation stack, outermost first."""
+    names = [t.transform for t in reversed(trace_stack()) if t.transform]
+    return " > ".join(names) or "eager"
+
+
+# ----------------------------------------------------------------------- tracers
+
+
+class Tracer:
+    """A value of a trace.  Array methods and operators come from surface.py."""
+
+    __slots__ = ("__weakref__", "_trace", "aval")
+    __array_priority__ = 1000
+    _trace: Trace
+    aval: Any
+
+    # What of a value can be asked without computing it.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size  # type: ignore[no-any-return]
+
+    def concrete(self) -> Any:
+        """The concrete value inside, or None."""
+        return None
+
+    def origin(self) -> str | None:
+        """Where this value comes from, for messages."""
+        return None
+
+    # What needs a concrete value.
+    def __bool__(self) -> bool:
+        if (value := self.concrete()) is not None:
+            return bool(value)
+        raise errors.TracerBoolConversionError(
+            conversion_message(
+                self,
+                f"Attempted boolean conversion of traced array with shape"
+                f" {self.aval.str_short(False)}.",
+                "`if`, `while`, `and`, `or` and `not` need a value, and a traced"
+                " array has none yet.",
+                [
+                    "lax.cond or jnp.where instead of `if`, lax.while_loop instead of"
+                    " `while`, & | ~ instead of and, or, not",
+                    "jit(..., static_argnames=...) where the value decides the program",
+                ],
+            )
+        )
+
+    def _to_python(self, kind: type) -> Any:
+        if (value := self.concrete()) is not None:
+            return kind(value)
+        method = f"`{kind.__name__}(...)`"
+        raise errors.ConcretizationTypeError(
+            conversion_message(
+                self,
+                f"Abstract tracer value encountered where concrete value is expected:"
+                f" traced array with shape {self.aval.str_short(False)}.",
+                f"{method} needs a value, and a traced array has none yet.",
+                [
+                    f"x.astype({kind.__name__}) to convert the dtype in the program",
+                    "static_argnums or static_argnames where the value shapes the"
+                    " program",
+                ],
+            )
+        )
+
+    def __int__(self) -> int:
+        return self._to_python(int)  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return self._to_python(float)  # type: ignore[no-any-return]
+
+    def __complex__(self) -> complex:
+        return self._to_python(complex)  # type: ignore[no-any-return]
+
+    def item(self, *args: Any) -> Any:
+        """The value as a Python scalar (needs a concrete value)."""
+        if (value := self.concrete()) is not None:
+            return value.item(*args)
+        return self._to_python(float)
+
+    def tolist(self) -> Any:
+        """The value as nested lists (needs a concrete value)."""
+        if (value := self.concrete()) is not None:
+            return value.tolist()
+        return self.__array__()
+
+    def __index__(self) -> int:
+        if (value := self.concrete()) is not None:
+            return value.__index__()  # type: ignore[no-any-return]
+        raise errors.TracerIntegerConversionError(
+            conversion_message(
+                self,
+                "The __index__() method was called on traced array with shape"
+                f" {self.aval.str_short(False)}.",
+                "a Python integer (a list's index, a range, a shape) is needed, and a"
+                " traced array has no value yet.",
+                [
+                    "jnp.asarray(the_list)[i], which indexes with a traced integer",
+                    "static_argnums or static_argnames for sizes",
+                ],
+            )
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        if (value := self.concrete()) is not None:
+            return value.__array__()
+        raise errors.TracerArrayConversionError(
+            conversion_message(
+                self,
+                "The numpy.ndarray conversion method __array__() was called on traced"
+                f" array with shape {self.aval.str_short(False)}.",
+                "NumPy computes at once, and a traced array has no value yet.",
+                ["the function of the same name in minijax.numpy instead of numpy"],
+            )
+        )
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval}>"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self) if not spec else format(repr(self), spec)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def block_until_ready(self) -> Any:
+        return self
+
+    def copy_to_host_async(self) -> None:
+        return None
+
+
+def conversion_message(x: Tracer, what: str, why: str, tries: list[str]) -> str:
+    """The message for a use of a tracer that needs its value."""
+    where = [x._trace.describe()] if x._trace.transform else []
+    place = source.here()
+    if place is not None:
+        where.append(f"at {place}")
+    return errors.message(
+        what,
+        which=x.origin(),
+        where=f"{' '.join(where)}; transformations: {stack_text()}",
+        why=why,
+        tries=tries,
+    )
+
+
+def leak_error(x: Tracer) -> errors.UnexpectedTracerError:
+    """The error for a tracer that outlived its trace."""
+    return errors.UnexpectedTracerError(
+        errors.message(
+            f"Encountered an unexpected tracer: a leaked value of type"
+            f" {x.aval.str_short(False)} was used.",
+            which=x.origin(),
+            where=x._trace.describe(),
+            why="the function that made it has ended; a side effect (a global, an"
+            " attribute, a list) kept it.",
+            tries=["return the value from the transformed function instead"],
+        )
+    )
+
+
+# --------------------------------------------------------- abstract value of a value
+
+_aval_of: dict[type, Callable[[Any], Any]] = {
+    bool: lambda x: avals.scalar_aval(bool),
+    int: lambda x: int_aval(x),
+    float: lambda x: avals.scalar_aval(float),
+    complex: lambda x: avals.scalar_aval(complex),
+}
+
+
+def int_aval(x: int) -> ShapedArray:
+    """The aval of a Python int; OverflowError if it does not fit."""
+    aval = avals.scalar_aval(int)
+    if -(2**31) <= x < 2**31:
+        return aval
+    bits = 8 * aval.dtype.itemsize
+    if not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1):
+        raise OverflowError(
+            f"Python int {x} does not fit {aval.dtype}.\n"
+            "Try: a float, a NumPy scalar of an unsigned dtype, or jax_enable_x64."
+        )
+    return aval
+
+
+def register_aval(kind: type, rule: Callable[[Any], AbstractValue]) -> None:
+    """Teach `aval_of` about a type of values."""
+    _aval_of[kind] = rule
+
+
+def aval_of(x: Any) -> Any:
+    """The abstract value of any value that primitives take.
+
+    >>> aval_of(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    if isinstance(x, Tracer):
+        return x.aval
+    rule = _aval_of.get(type(x))
+    if rule is not None:
+        return rule(x)
+    for kind in type(x).__mro__[1:]:
+        rule = _aval_of.get(kind)
+        if rule is not None:
+            _aval_of[type(x)] = rule
+            return rule(x)
+    custom = getattr(x, "__jax_array__", None)
+    if custom is not None:
+        return aval_of(custom())
+    raise TypeError(
+        errors.message(
+            f"Value {_brief(x)} of type {type(x)} is not a valid array value.",
+            where=stack_text(),
+            why="only arrays, NumPy arrays and Python numbers can be computed with.",
+            tries=["convert it with jnp.asarray", "mark the argument static"],
+        )
+    )
+
+
+def _brief(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def is_value(x: Any) -> bool:
+    """Whether `x` can be an argument of a primitive."""
+    if isinstance(x, Tracer) or type(x) in _aval_of:
+        return True
+    return any(k in _aval_of for k in type(x).__mro__) or hasattr(x, "__jax_array__")
+
+
+def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
+    """`kind(x)` for a concrete `x`; the tracer's own error with `context` otherwise."""
+    if isinstance(x, Tracer) and x.concrete() is None:
+        raise errors.ConcretizationTypeError(
+            conversion_message(
+                x,
+                "Abstract tracer value encountered where concrete value is expected:"
+                f" traced array with shape {x.aval.str_short(False)}. {context}",
+                "the value must be known while the program is traced.",
+                ["static_argnums or static_argnames", "NumPy for shape arithmetic"],
+            )
+        )
+    if isinstance(x, Tracer):
+        x = x.concrete()
+    return x if kind is None else kind(x)
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether the value of `x` can be read now."""
+    return not isinstance(x, Tracer) or x.concrete() is not None

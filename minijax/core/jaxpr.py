@@ -1,0 +1,296 @@
+"""Jaxprs: a typed, functional intermediate representation.
+
+    { lambda constvars ; invars . let eqns in (outvars) }
+
+An equation applies a primitive to atoms (variables or literals).  A `Jaxpr` is open:
+its constvars have no values; a `ClosedJaxpr` carries them.  All is plain data; text is
+made in printer.py, checks in check.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..base.source import Source
+from ..types.avals import ShapedArray, shaped
+from . import core
+from .core import Primitive
+
+no_effects: frozenset[Any] = frozenset()
+
+
+class Var:
+    """A variable: its identity is its name."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """An output that nobody reads."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """A scalar constant inside an equation."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: Any = None) -> None:
+        self.val = val
+        self.aval = core.aval_of(val) if aval is None else aval
+
+    def __repr__(self) -> str:
+        return f"{self.val}:{self.aval.str_short()}"
+
+
+Atom = Var | Literal
+
+
+class Equation:
+    """`outvars = primitive[params] invars`, made at `source` under names `names`."""
+
+    __slots__ = ("invars", "names", "outvars", "params", "primitive", "source")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        invars: Sequence[Any],
+        outvars: Sequence[Var],
+        params: dict[str, Any],
+        source: Source | None = None,
+        names: str = "",
+    ) -> None:
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.source = source
+        self.names = names
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        rule = self.primitive.effects
+        return no_effects if rule is None else rule(self.params)
+
+    @property
+    def source_info(self) -> Source | None:
+        return self.source
+
+    def replace(self, **changes: Any) -> Equation:
+        """A copy with some fields changed."""
+        fields = {k: changes.get(k, getattr(self, k)) for k in Equation.__slots__}
+        return Equation(
+            fields["primitive"], fields["invars"], fields["outvars"],
+            fields["params"], fields["source"], fields["names"],
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        from .printer import equation_text
+
+        return equation_text(self)
+
+
+class Jaxpr:
+    """An open jaxpr."""
+
+    __slots__ = (
+        "__weakref__", "_effects", "arg_names", "constvars", "eqns", "invars", "memo",
+        "name", "outvars",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Any],
+        eqns: Sequence[Equation],
+        name: str = "",
+        arg_names: Sequence[str] = (),
+    ) -> None:
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.name = name
+        self.arg_names = arg_names
+        self._effects: frozenset[Any] | None = None
+        self.memo: dict[Any, Any] = {}  # what transformations computed of it
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        if self._effects is None:
+            found: frozenset[Any] = no_effects
+            for eqn in self.eqns:
+                if eqn.primitive.effects is not None:
+                    found = found | eqn.primitive.effects(eqn.params)
+            self._effects = found
+        return self._effects
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """A copy with some fields changed."""
+        fields = ("constvars", "invars", "outvars", "eqns", "name", "arg_names")
+        return Jaxpr(*(changes.get(k, getattr(self, k)) for k in fields))
+
+    def pretty_print(self, **settings: Any) -> str:
+        from .printer import jaxpr_text
+
+        return jaxpr_text(self, **settings)
+
+    def __str__(self) -> str:
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+    def _repr_pretty_(self, p: Any, cycle: bool) -> None:
+        p.text(str(self))
+
+
+class ClosedJaxpr:
+    """A jaxpr with the values of its constvars; callable on flat arguments."""
+
+    __slots__ = ("__weakref__", "consts", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return self.jaxpr.out_avals
+
+    @property
+    def eqns(self) -> list[Equation]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        return self.jaxpr.effects
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    def __call__(self, *args: Any) -> list[Any]:
+        return eval_jaxpr(self.jaxpr, self.consts, *args)
+
+    def replace(self, **changes: Any) -> ClosedJaxpr:
+        """A copy with `jaxpr` or `consts` changed."""
+        return ClosedJaxpr(
+            changes.get("jaxpr", self.jaxpr), changes.get("consts", self.consts)
+        )
+
+    def pretty_print(self, **settings: Any) -> str:
+        from .printer import jaxpr_text
+
+        return jaxpr_text(self.jaxpr, **settings)
+
+    def __str__(self) -> str:
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+    def _repr_pretty_(self, p: Any, cycle: bool) -> None:
+        p.text(str(self))
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Run a jaxpr under the current trace, one bind an equation."""
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    last = last_uses(jaxpr)
+    state = core.STATE
+    outer = state.names
+    try:
+        for i, eqn in enumerate(jaxpr.eqns):
+            vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+            if eqn.names:
+                state.names = f"{outer}/{eqn.names}" if outer else eqn.names
+            else:
+                state.names = outer
+            out = eqn.primitive.bind(*vals, **eqn.params)
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, out, strict=True))
+            else:
+                env[eqn.outvars[0]] = out
+            for v in last.get(i, ()):
+                env.pop(v, None)
+    finally:
+        state.names = outer
+    return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+
+
+def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
+    """For each equation's index, the variables that nobody reads after it."""
+    known = jaxpr.memo.get("last_uses")
+    if known is None:
+        known = {}
+        seen: set[Any] = {a for a in jaxpr.outvars if type(a) is not Literal}
+        for i in range(len(jaxpr.eqns) - 1, -1, -1):
+            dead = [v for v in jaxpr.eqns[i].outvars if v not in seen]
+            for a in jaxpr.eqns[i].invars:
+                if type(a) is not Literal and a not in seen:
+                    seen.add(a)
+                    dead.append(a)
+            if dead:
+                known[i] = dead
+        jaxpr.memo["last_uses"] = known
+    return known  # type: ignore[no-any-return]
+
+
+def sub_jaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs among an equation's params."""
+    for value in params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, ClosedJaxpr):
+                yield item.jaxpr
+            elif isinstance(item, Jaxpr):
+                yield item
+
+
+def jaxprs_effects(params: dict[str, Any]) -> frozenset[Any]:
+    """The `effects` rule of a primitive whose effects are those of its jaxprs."""
+    return no_effects.union(*(j.effects for j in sub_jaxprs(params)))
+
+
+def close_consts(closed: ClosedJaxpr) -> Jaxpr:
+    """The open jaxpr whose first invars are the closed jaxpr's constvars."""
+    jaxpr = closed.jaxpr
+    found = jaxpr.memo.get("close_consts")
+    if found is None:
+        found = jaxpr.replace(
+            constvars=[],
+            invars=[*jaxpr.constvars, *jaxpr.invars],
+            arg_names=(),
+        )
+        jaxpr.memo["close_consts"] = found
+    return found  # type: ignore[no-any-return]
+
+
+def unweaken(aval: Any) -> Any:
+    """`aval` with a strong type."""
+    if type(aval) is ShapedArray and aval.weak_type:
+        return shaped(aval.shape, aval.dtype)
+    return aval

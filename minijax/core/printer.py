@@ -1,0 +1,340 @@
+"""Jaxprs as text, in JAX's form.
+
+    { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
+
+Variables are named a, b .. z, ba, bb .. in order of appearance; of the outermost jaxpr
+those that nothing reads are `_`.  A jaxpr that occurs twice, or has more than ten
+equations, is printed once in front (`let f = {...} in`).  The line breaking is that of
+jaxlib's C++ pretty printer; time and memory are linear in the text.
+
+A primitive says by its attribute `pretty` how its equations differ from the plain form
+`name[param=value ...] operands`, params sorted:
+    a dict      params left out: always where the value is `...`, else where the param
+                equals the value;
+    a function  `(eqn, printer) -> [(param, value)]`, what to show, in order.
+This room names no primitive.  It is loaded when something is printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from jaxlib import _pretty_printer as pp
+
+from .jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+
+WIDTH = 80
+LONG = 10  # equations; a longer jaxpr is printed in front
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
+
+SPACE = pp.text(" ")
+LINE = pp.brk()
+MAYBE_LINE = pp.group(LINE)
+MAYBE_COMMA_LINE = pp.concat([pp.text(","), MAYBE_LINE])
+NO_SPACE_LINE = pp.brk("")
+
+
+def jaxpr_text(
+    jaxpr: Jaxpr,
+    *,
+    source_info: bool = False,
+    name_stack: bool = False,
+    print_shapes: bool = True,
+    custom_pp_eqn_rules: bool = True,
+    print_effects: bool = False,
+    use_color: bool = False,
+    width: int = WIDTH,
+) -> str:
+    """The text of a jaxpr; on demand with the source line and names of each equation."""
+    printer = Printer(
+        source_info, name_stack, print_shapes, custom_pp_eqn_rules, print_effects,
+        use_color,
+    )  # fmt: skip
+    return printer.text(printer.program(jaxpr), width)
+
+
+def equation_text(eqn: Equation) -> str:
+    """The text of one equation, its variables named from `a`."""
+    printer = Printer()
+    return printer.text(printer.equation(eqn), WIDTH)
+
+
+class Printer:
+    """The settings of one printing, and the names it has given."""
+
+    def __init__(
+        self,
+        source_info: bool = False,
+        name_stack: bool = False,
+        print_shapes: bool = True,
+        custom_rules: bool = True,
+        print_effects: bool = False,
+        use_color: bool = False,
+    ) -> None:
+        self.source_info = source_info
+        self.name_stack = name_stack
+        self.print_shapes = print_shapes
+        self.custom_rules = custom_rules
+        self.print_effects = print_effects
+        self.use_color = use_color
+        self.names: dict[Var, str] = {}
+        self.promised: dict[Var, str] = {}  # names that binders will take
+        self.shared: dict[int, str] = {}  # id of a jaxpr printed in front -> its name
+        self.reserved: set[str] = set()  # the names of jaxprs in front
+        self.count = 0
+
+    def text(self, doc: pp.Doc, width: int) -> str:
+        return doc._format(
+            width,
+            use_color=self.use_color,
+            output_format=pp.OutputFormat.TEXT,
+            separable_lines=False,
+            annotation_prefix=" # ",
+            source_map=None,
+        )
+
+    # ------------------------------------------------------------------- names
+
+    def fresh(self) -> str:
+        """The next name that no jaxpr in front bears."""
+        while True:
+            number, name = self.count, ""
+            self.count += 1
+            while number or not name:
+                number, digit = divmod(number, 26)
+                name = chr(ord("a") + digit) + name
+            if name not in self.reserved:
+                return name
+
+    def bind(self, var: Var) -> str:
+        """Name a variable where it is bound."""
+        if type(var) is DropVar:
+            return "_"
+        name = self.names[var] = self.promised.pop(var, None) or self.fresh()
+        return name
+
+    def name(self, var: Var) -> str:
+        """The name of a variable where it is used."""
+        return self.names.get(var) or self.bind(var)
+
+    def promise(self, var: Var) -> str:
+        """The name that `var` will get where it is bound."""
+        if type(var) is DropVar:
+            return "_"
+        if var not in self.promised:
+            self.promised[var] = self.fresh()
+        return self.promised[var]
+
+    def same_names(self, jaxpr: Jaxpr, eqn: Equation) -> None:
+        """Let the variables of a called jaxpr bear the names that the caller gives.
+
+        For the `pretty` rule of a call whose operands and results are, one by one,
+        those of `jaxpr`.
+        """
+        if id(jaxpr) in self.shared:
+            return
+        operands = [a if type(a) is Literal else self.name(a) for a in eqn.invars]
+        results = [self.promise(v) for v in eqn.outvars]
+        taken: set[str] = set()
+        bound: set[Any] = set(jaxpr.invars).union(jaxpr.constvars)
+        for var, name in zip(jaxpr.invars, operands, strict=True):
+            if type(name) is str and name not in taken:
+                taken.add(name)
+                self.promised[var] = name
+        for atom, name in zip(jaxpr.outvars, results, strict=True):
+            if type(atom) is not Literal and atom not in bound:
+                bound.add(atom)
+                self.promised[atom] = name
+
+    def share(self, top: Jaxpr) -> list[Jaxpr]:
+        """Choose the jaxprs to print in front, in the order of their first occurrence.
+
+        Each jaxpr is opened at most twice: that tells all that occur more than once.
+        """
+        occurrences: dict[Jaxpr, int] = {}
+        labels: dict[Jaxpr, str] = {}
+        queue = deque([top])
+        while queue:
+            for eqn in queue.popleft().eqns:
+                for inner in inner_jaxprs(eqn.params.values()):
+                    count = occurrences[inner] = occurrences.get(inner, 0) + 1
+                    if count <= 2:
+                        queue.append(inner)
+                    if inner not in labels:
+                        labels[inner] = label(eqn.params.get("name"))
+        front = [j for j, n in occurrences.items() if n > 1 or len(j.eqns) > LONG]
+        for jaxpr in front:
+            self.shared[id(jaxpr)] = unused(labels[jaxpr], self.reserved)
+        return front
+
+    # --------------------------------------------------------------- documents
+
+    def program(self, jaxpr: Jaxpr) -> pp.Doc:
+        """A jaxpr and, before it, those it shares."""
+        lines = []
+        for inner in self.share(jaxpr):
+            head = f"let {self.shared[id(inner)]} = "
+            lines += [pp.text(head), self.jaxpr(inner), pp.text(" in"), LINE]
+        for var in unread(jaxpr):
+            self.promised[var] = "_"
+        return pp.concat([*lines, self.jaxpr(jaxpr)])
+
+    def jaxpr(self, jaxpr: Jaxpr) -> pp.Doc:
+        constants = self.binders(jaxpr.constvars)
+        head = [self.keyword("lambda "), constants, pp.text("; ")]
+        head += [self.binders(jaxpr.invars), pp.text(". "), self.keyword("let")]
+        eqns = [self.equation(eqn) for eqn in jaxpr.eqns]
+        outs = wrapped([self.atom(a) for a in jaxpr.outvars], MAYBE_COMMA_LINE)
+        tail = [self.keyword("in "), pp.text("("), outs]
+        tail.append(pp.text(",)" if len(jaxpr.outvars) == 1 else ")"))
+        if self.print_effects:
+            tail.append(pp.text(f" : {{ {', '.join(map(str, jaxpr.effects))} }}"))
+        body = pp.nest(2, pp.concat([LINE, joined(eqns, pp.brk("; "))]))
+        inner = pp.nest(2, pp.concat([*head, body, LINE, *tail]))
+        return pp.group(pp.concat([pp.text("{ "), inner, pp.text(" }")]))
+
+    def equation(self, eqn: Equation) -> pp.Doc:
+        params = self.params(eqn)
+        parts = []
+        if eqn.outvars:
+            parts += [self.binders(eqn.outvars), pp.text(" = ")]
+        parts.append(pp.text(eqn.primitive.name, self.annotation(eqn)))
+        if params:
+            shown = [pp.concat([pp.text(f"{k}="), self.value(v)]) for k, v in params]
+            parts.append(bracketed("[", shown, "]"))
+        parts += [SPACE, wrapped([self.atom(a) for a in eqn.invars], MAYBE_LINE)]
+        return pp.concat(parts)
+
+    def params(self, eqn: Equation) -> Sequence[tuple[str, Any]]:
+        """The params to show."""
+        rule = eqn.primitive.pretty if self.custom_rules else None
+        if callable(rule):
+            return list(rule(eqn, self))
+        return shown_params(eqn, rule or {})
+
+    def value(self, value: Any) -> pp.Doc:
+        if isinstance(value, (Jaxpr, ClosedJaxpr)):
+            jaxpr = value if isinstance(value, Jaxpr) else value.jaxpr
+            name = self.shared.get(id(jaxpr))
+            return self.jaxpr(jaxpr) if name is None else pp.text(name)
+        if type(value) is tuple and any(map(is_jaxpr, value)):
+            return bracketed("(", [self.value(v) for v in value], ")")
+        text = str(value)
+        if "at 0x" in text:
+            text = ADDRESS.sub("at 0xXXXXXXXXXXXX", text)
+        return pp.text(text)
+
+    def binders(self, variables: Sequence[Var]) -> pp.Doc:
+        if not self.print_shapes:
+            return wrapped([pp.text(self.bind(v)) for v in variables], MAYBE_LINE)
+        if not self.use_color:
+            return wrapped(
+                [pp.text(f"{self.bind(v)}:{v.aval.str_short()}") for v in variables],
+                MAYBE_LINE,
+            )
+        docs = []
+        for v in variables:
+            kind = pp.text(f":{v.aval.str_short()}")
+            coloured = pp.color(kind, foreground=pp.Color.MAGENTA)
+            docs.append(pp.concat([pp.text(self.bind(v)), coloured]))
+        return wrapped(docs, MAYBE_LINE)
+
+    def atom(self, atom: Any) -> pp.Doc:
+        if type(atom) is Literal:
+            return pp.text(f"{literal_text(atom.val)}:{atom.aval.str_short()}")
+        return pp.text(self.name(atom))
+
+    def keyword(self, word: str) -> pp.Doc:
+        doc = pp.text(word)
+        if not self.use_color:
+            return doc
+        return pp.color(doc, foreground=pp.Color.BLUE, intensity=pp.Intensity.BRIGHT)
+
+    def annotation(self, eqn: Equation) -> str | None:
+        """What stands at the end of the equation's first line."""
+        notes = []
+        if self.source_info:
+            notes.append("" if eqn.source is None else str(eqn.source))
+        if self.name_stack:
+            notes.append(f"[{eqn.names}]")
+        return "\n".join(notes) if notes else None
+
+
+# -------------------------------------------------------------------------- pieces
+
+
+def joined(docs: Sequence[pp.Doc], separator: pp.Doc) -> pp.Doc:
+    """Documents with a separator between them."""
+    out: list[pp.Doc] = []
+    for doc in docs:
+        out += (separator, doc)
+    return pp.concat(out[1:])
+
+
+def wrapped(docs: Sequence[pp.Doc], separator: pp.Doc) -> pp.Doc:
+    """Items that flow over lines, each further line indented."""
+    if len(docs) == 1:
+        return docs[0]
+    return pp.nest(2, pp.group(joined(docs, separator)))
+
+
+def bracketed(left: str, docs: Sequence[pp.Doc], right: str) -> pp.Doc:
+    """Items in brackets: all on this line, or each on its own."""
+    inner = pp.nest(2, pp.concat([NO_SPACE_LINE, joined(docs, LINE)]))
+    return pp.group(pp.concat([pp.text(left), inner, NO_SPACE_LINE, pp.text(right)]))
+
+
+def shown_params(eqn: Equation, hidden: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The params of an equation in order of name, without the hidden ones."""
+    return [
+        (name, value)
+        for name, value in sorted(eqn.params.items())
+        if not (name in hidden and (hidden[name] is ... or hidden[name] == value))
+    ]
+
+
+def is_jaxpr(value: Any) -> bool:
+    return isinstance(value, (Jaxpr, ClosedJaxpr))
+
+
+def inner_jaxprs(values: Iterable[Any]) -> Iterator[Jaxpr]:
+    """The jaxprs among params, also those in tuples."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from inner_jaxprs(filter(is_jaxpr, value))
+        elif isinstance(value, ClosedJaxpr):
+            yield value.jaxpr
+        elif isinstance(value, Jaxpr):
+            yield value
+
+
+def unread(jaxpr: Jaxpr) -> Iterator[Var]:
+    """The results that neither an equation nor the jaxpr's output reads."""
+    read = {a for a in jaxpr.outvars if type(a) is not Literal}
+    for eqn in jaxpr.eqns:
+        read.update(a for a in eqn.invars if type(a) is not Literal)
+    for eqn in jaxpr.eqns:
+        yield from (v for v in eqn.outvars if v not in read)
+
+
+def label(name: Any) -> str:
+    """A name for a jaxpr in front, from the name of the function it came from."""
+    return re.sub(r"\W", "", name) or "jaxpr" if isinstance(name, str) else "jaxpr"
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """`name`, numbered if it is taken; it is taken from now on."""
+    number, candidate = 0, name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}{number}"
+    taken.add(candidate)
+    return candidate
+
+
+def literal_text(value: Any) -> str:
+    """A scalar as Python writes it, whatever its type."""
+    return str(value.item() if hasattr(value, "item") else value)

@@ -1,0 +1,70 @@
+"""Array methods and operators, which the wide surface fills in.
+
+`Array` and `Tracer` share one set of methods (`x + y`, `x.sum()`, `x.at`, `x[i]`).
+They are written on the surface (minijax/numpy), far above; here they are only named.
+Until the surface is loaded each name is a deferred method: the first use of any calls
+`loader`, which fills all of them in by `install`, and then runs the real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_OPERATORS = (
+    "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
+).split()
+METHODS: tuple[str, ...] = (
+    *(f"__{op}__" for op in _OPERATORS),
+    *(f"__r{op}__" for op in _OPERATORS),
+    *"__neg__ __pos__ __abs__ __invert__ __round__ __eq__ __ne__ __lt__ __le__".split(),
+    *"__gt__ __ge__ __getitem__ __iter__ __contains__".split(),
+    *"all any argmax argmin argpartition argsort astype choose clip compress".split(),
+    *"conj conjugate copy cumprod cumsum diagonal dot flatten max mean min".split(),
+    *"nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std".split(),
+    *"sum swapaxes take trace transpose var view".split(),
+)
+PROPERTIES = ("T", "mT", "real", "imag", "at", "flat", "nbytes", "itemsize")
+IN_PLACE = ("__setitem__", "__delitem__")
+
+classes: list[type] = []
+loader: Callable[[], None] | None = None
+
+
+def _load() -> None:
+    if loader is None:
+        raise TypeError("minijax bug: no surface was registered")
+    loader()
+
+
+def _method(name: str) -> Any:
+    def deferred(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _load()
+        return getattr(type(self), name)(self, *args, **kwargs)
+
+    deferred.__name__ = name
+    return deferred
+
+
+def _property(name: str) -> Any:
+    def deferred(self: Any) -> Any:
+        _load()
+        return getattr(self, name)
+
+    return property(deferred)
+
+
+def register(cls: type) -> None:
+    """Give `cls` the deferred methods."""
+    classes.append(cls)
+    for name in METHODS + IN_PLACE:
+        setattr(cls, name, _method(name))
+    for name in PROPERTIES:
+        setattr(cls, name, _property(name))
+
+
+def install(methods: dict[str, Any]) -> None:
+    """Replace deferred methods by real ones, on every registered class."""
+    for cls in classes:
+        for name, value in methods.items():
+            setattr(cls, name, value)

@@ -1,0 +1,110 @@
+"""What machinery needs of mathematics: zeros, sums of cotangents, lane axes.
+
+The interpreters may name no operation.  The handful that they need reaches them here:
+`ops/` fills `lib` when it loads.  `Zero` is a tangent or cotangent known to be zero,
+never materialised; `Linear` marks a linear argument in a transpose rule.
+
+Next: stage.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import core
+from ..types import dtypes
+from ..types.avals import shaped
+
+
+class Algebra:
+    """The operations that `ops/` lends to machinery."""
+
+    add: Callable[[Any, Any], Any]
+    zeros: Callable[[Any], Any]
+    move_axis: Callable[[Any, int, int], Any]
+    broadcast_lane: Callable[[Any, int, int], Any]
+    reshape: Callable[[Any, tuple[int, ...]], Any]
+    sum: Callable[[Any, tuple[int, ...]], Any]
+    loader: Callable[[], None] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        # The first use loads ops/, which fills the attributes in.
+        if name.startswith("_") or self.loader is None:
+            raise AttributeError(name)
+        Algebra.loader, load = None, self.loader
+        load()
+        return getattr(self, name)
+
+
+lib = Algebra()
+
+
+class Zero:
+    """A tangent or cotangent of type `aval` that is known to be zero."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class Linear:
+    """The place of a linear argument in a call of a transpose rule."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Linear({self.aval})"
+
+
+def is_linear(x: Any) -> bool:
+    """Whether `x` marks a linear argument."""
+    return type(x) is Linear
+
+
+def zero_tangent(x: Any) -> Zero:
+    """The zero tangent of a value."""
+    return Zero(core.aval_of(x).to_tangent())
+
+
+def instantiate(x: Any) -> Any:
+    """A value for a tangent that may be a `Zero`."""
+    if type(x) is not Zero:
+        return x
+    if x.aval.dtype == dtypes.float0:
+        return np.zeros(x.aval.shape, dtypes.float0)
+    return lib.zeros(x.aval)
+
+
+def add(x: Any, y: Any) -> Any:
+    """Sum of two tangents or cotangents, of which any may be a `Zero`."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    return lib.add(x, y)
+
+
+def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:
+    """The type of one lane."""
+    if dim is None or not hasattr(aval, "shape"):
+        return aval
+    shape = aval.shape
+    return shaped(shape[:dim] + shape[dim + 1 :], aval.dtype, aval.weak_type)
+
+
+def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
+    """The type of all lanes together, stacked along `dim`."""
+    if dim is None or not hasattr(aval, "shape"):
+        return aval
+    shape = aval.shape
+    return shaped((*shape[:dim], size, *shape[dim:]), aval.dtype, aval.weak_type)

@@ -1,0 +1,78 @@
+"""Dead code: drop equations whose results nobody reads and that have no effect.
+
+`dce_jaxpr` also tells which inputs are still used.  A primitive that holds jaxprs has
+a `dce` rule, which prunes inside.
+
+This room names no operation.  Next: transpose.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.jaxpr import DropVar, Equation, Jaxpr, Literal
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_out: Sequence[bool], keep_in: Sequence[bool] | bool = False
+) -> tuple[Jaxpr, list[bool]]:
+    """Keep the used outputs; return the jaxpr and which of its inputs remain.
+
+    Inputs flagged in `keep_in` remain even when unused.
+    """
+    flags = (
+        (keep_in,) * len(jaxpr.invars) if isinstance(keep_in, bool) else tuple(keep_in)
+    )
+    key = ("dce", tuple(used_out), flags)
+    known = jaxpr.memo.get(key)
+    if known is None:
+        known = jaxpr.memo[key] = _dce(jaxpr, used_out, flags)
+    return known  # type: ignore[no-any-return]
+
+
+def _dce(
+    jaxpr: Jaxpr, used_out: Sequence[bool], keep_in: Sequence[bool]
+) -> tuple[Jaxpr, list[bool]]:
+    outvars = [v for v, u in zip(jaxpr.outvars, used_out, strict=True) if u]
+    eqns, used = _live_equations(jaxpr.eqns, outvars)
+    used_in = [
+        k or v in used for v, k in zip(jaxpr.invars, keep_in, strict=True)
+    ]
+    invars = [v for v, u in zip(jaxpr.invars, used_in, strict=True) if u]
+    pruned = jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns, arg_names=())
+    return pruned, used_in
+
+
+def _live_equations(
+    eqns: Sequence[Equation], outvars: Sequence[Any]
+) -> tuple[list[Equation], set[Any]]:
+    used: set[Any] = {v for v in outvars if type(v) is not Literal}
+    kept: list[Equation] = []
+    for eqn in reversed(eqns):
+        flags = [v in used for v in eqn.outvars]
+        if not any(flags) and not eqn.effects:
+            continue
+        if eqn.primitive.dce is not None:
+            pruned = eqn.primitive.dce(flags, eqn)
+            if pruned is None:
+                continue
+            eqn = pruned
+        elif not all(flags):
+            eqn = eqn.replace(
+                outvars=[
+                    v if f or type(v) is DropVar else DropVar(v.aval)
+                    for v, f in zip(eqn.outvars, flags, strict=True)
+                ]
+            )
+        kept.append(eqn)
+        used.update(a for a in eqn.invars if type(a) is not Literal)
+    kept.reverse()
+    return kept, used
+
+
+def dce_linear(jaxpr: Jaxpr) -> Jaxpr:
+    """Prune equations and constvars; inputs and outputs stay as they are."""
+    eqns, used = _live_equations(jaxpr.eqns, jaxpr.outvars)
+    constvars = [v for v in jaxpr.constvars if v in used]
+    return jaxpr.replace(constvars=constvars, eqns=eqns)

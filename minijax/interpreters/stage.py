@@ -1,0 +1,233 @@
+"""Staging: Python function -> jaxpr.
+
+`StageTrace` records one equation a bind.  Types come from the primitives' abstract
+rules, remembered by (primitive, params, avals).  Values that are not this trace's
+tracers become literals (scalars) or constants (arrays, outer tracers), each once.
+
+This room names no operation.  Next: jvp.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import source
+from ..core import core
+from ..core.core import STATE, Primitive, Trace, Tracer
+from ..core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from ..types.avals import shaped
+
+_SCALARS = (bool, int, float, complex)
+
+
+class JitTracer(Tracer):
+    """A value of a program being staged."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, trace: StageTrace, aval: Any, var: Var) -> None:
+        self._trace = trace
+        self.aval = aval
+        self.var = var
+
+    def origin(self) -> str | None:
+        trace = self._trace
+        return trace.explain(self.var) if isinstance(trace, StageTrace) else None
+
+
+_types: dict[Any, Any] = {}
+
+
+def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The type(s) of a primitive's result(s)."""
+    try:
+        key = (prim, tuple(params.items()), tuple(avals))
+        out = _types.get(key)
+    except TypeError:  # unhashable params: no memory
+        return prim.abstract(*avals, **params)
+    if out is None:
+        out = prim.abstract(*avals, **params)
+        if len(_types) > 100_000:
+            _types.clear()
+        _types[key] = out
+    return out
+
+
+class StageTrace(Trace):
+    """Records what is applied to its tracers."""
+
+    __slots__ = ("arg_names", "consts", "constvars", "eqns", "fun", "invars", "transform")
+
+    def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
+        self.parent = parent
+        self.alive = True
+        self.eqns: list[Equation] = []
+        self.invars: list[Var] = []
+        self.consts: list[Any] = []
+        self.constvars: dict[int, Var] = {}
+        self.fun = fun
+        self.transform = transform  # type: ignore[misc]
+        self.arg_names: Sequence[str] = ()
+
+    def new_arg(self, aval: Any) -> JitTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return JitTracer(self, aval, var)
+
+    def atom(self, x: Any) -> Any:
+        """The variable or literal that stands for `x` in this program."""
+        kind = type(x)
+        if kind is JitTracer and x._trace is self:
+            return x.var
+        if kind in _SCALARS:
+            return Literal(x, core.aval_of(x))
+        if isinstance(x, (np.ndarray, np.generic)) and not x.shape:
+            aval = core.aval_of(x)
+            return Literal(np.asarray(x, aval.dtype)[()], aval)
+        var = self.constvars.get(id(x))
+        if var is None:
+            if isinstance(x, Tracer):
+                if not x._trace.alive:
+                    raise core.leak_error(x)
+            elif hasattr(x, "__jax_array__"):
+                return self.atom(x.__jax_array__())
+            elif isinstance(x, _SCALARS):  # a subclass, for instance an IntEnum
+                return Literal(x, core.aval_of(x))
+            var = self.constvars[id(x)] = Var(core.aval_of(x))
+            self.consts.append(x)
+        return var
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        if prim.stage is not None:
+            return prim.stage(self, args, params)
+        atoms = []
+        avals = []
+        for x in args:
+            if type(x) is JitTracer and x._trace is self:
+                atoms.append(x.var)
+                avals.append(x.aval)
+            else:
+                a = self.atom(x)
+                atoms.append(a)
+                avals.append(a.aval)
+        return self.record(prim, atoms, params, abstract(prim, avals, params))
+
+    def record(self, prim: Primitive, atoms: list[Any], params: Any, out: Any) -> Any:
+        """Append an equation whose results have type(s) `out`; return its tracers."""
+        frame = source.user_frame(3)
+        place = None if frame is None else source.Source(frame.f_code, frame.f_lasti)
+        if prim.multiple_results:
+            outvars = [Var(aval) for aval in out]
+            self.eqns.append(
+                Equation(prim, atoms, outvars, params, place, STATE.names)
+            )
+            return [JitTracer(self, v.aval, v) for v in outvars]
+        var = Var(out)
+        self.eqns.append(Equation(prim, atoms, (var,), params, place, STATE.names))
+        return JitTracer(self, out, var)
+
+    def finish(self, outs: Sequence[Any], name: str = "") -> tuple[Jaxpr, list[Any]]:
+        """The jaxpr with these outputs, and the values of its constvars."""
+        outvars = [self.atom(x) for x in outs]
+        jaxpr = Jaxpr(
+            list(self.constvars.values()), self.invars, outvars, self.eqns, name,
+            self.arg_names,
+        )  # fmt: skip
+        self.alive = False
+        return mark_dropped(jaxpr), self.consts
+
+    def describe(self) -> str:
+        return f"while tracing {self.fun} for {self.transform}" if self.fun else ""
+
+    def explain(self, var: Var) -> str:
+        """Which of the arguments a variable depends on."""
+        made = {v: eqn for eqn in self.eqns for v in eqn.outvars}
+        args, todo, seen = set(), [var], set()
+        while todo:
+            v = todo.pop()
+            if v in seen:
+                continue
+            seen.add(v)
+            if v in made:
+                todo += [a for a in made[v].invars if type(a) is not Literal]
+            elif v in self.invars:
+                args.add(self.invars.index(v))
+        names = [
+            self.arg_names[i] if i < len(self.arg_names) else f"argument {i}"
+            for i in sorted(args)
+        ]
+        if var in made:
+            eqn = made[var]
+            line = f"made by {eqn.primitive} at {eqn.source}"
+            if not names:
+                return line
+            return f"a value that depends on {', '.join(names[:5])}\n     {line}"
+        return f"the argument {', '.join(names)}" if names else "a constant"
+
+
+def mark_dropped(jaxpr: Jaxpr) -> Jaxpr:
+    """Turn outputs that nobody reads into `DropVar`s, in place."""
+    used: set[Any] = {a for a in jaxpr.outvars if type(a) is not Literal}
+    for eqn in jaxpr.eqns:
+        used.update(a for a in eqn.invars if type(a) is not Literal)
+    for eqn in jaxpr.eqns:
+        for v in eqn.outvars:
+            if v not in used:
+                eqn.outvars = [u if u in used else DropVar(u.aval) for u in eqn.outvars]
+                break
+    return jaxpr
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[Any],
+    *,
+    name: str = "",
+    text: str = "",
+    transform: str = "jit",
+    arg_names: Sequence[str] = (),
+) -> tuple[Jaxpr, list[Any]]:
+    """Trace `fun`, from flat arguments to flat results, into (jaxpr, const values)."""
+    trace = StageTrace(STATE.trace, text or source.function_text(fun), transform)
+    trace.arg_names = arg_names
+    args = [trace.new_arg(aval) for aval in in_avals]
+    old, names = STATE.trace, STATE.names
+    STATE.names = ""
+    core.enter(trace)
+    try:
+        outs = fun(*args)
+        return trace.finish(outs, name)
+    finally:
+        trace.alive = False
+        core.enter(old)
+        STATE.names = names
+
+
+def stage_closed(
+    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], **kw: Any
+) -> ClosedJaxpr:
+    """`stage`, with the constants in place."""
+    jaxpr, consts = stage(fun, in_avals, **kw)
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[Any]]:
+    """Make constants that are outer tracers into leading arguments.
+
+    Returns the closed jaxpr and the values to pass first.  When any constant is a
+    tracer all become arguments; otherwise all stay inside.
+    """
+    if not any(isinstance(c, Tracer) for c in consts):
+        return ClosedJaxpr(jaxpr, consts), []
+    opened = Jaxpr(
+        [], [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns, jaxpr.name
+    )
+    return ClosedJaxpr(opened, []), consts
+
+
+def literal_of(aval: Any, value: Any) -> Literal:
+    """A scalar literal of a given type."""
+    return Literal(value, shaped((), aval.dtype, aval.weak_type))

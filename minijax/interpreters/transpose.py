@@ -1,0 +1,137 @@
+"""Transposition: turn a linear jaxpr around.
+
+`backward_pass` first runs the equations that no linear input reaches, then walks the
+linear ones backwards, handing each the cotangents of its outputs and adding up those
+of its inputs.  A cotangent that is absent is zero.
+
+This room names no operation.  Next: batch.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.core import STATE, Primitive
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from .algebra import Linear, Zero, instantiate, lib
+from .stage import stage_closed
+
+
+def backward_pass(
+    jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]
+) -> list[Any]:
+    """Cotangents of the arguments that are `Linear` (others: None).
+
+    Cotangents in may be `Zero` or None; a result may be `Zero`.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    linear: set[Any] = set()
+    for v, x in zip(jaxpr.invars, args, strict=True):
+        if type(x) is Linear:
+            linear.add(v)
+        else:
+            env[v] = x
+    tape: list[Equation] = []
+    for eqn in jaxpr.eqns:
+        if any(type(a) is not Literal and a in linear for a in eqn.invars):
+            linear.update(eqn.outvars)
+            tape.append(eqn)
+        else:
+            _run(eqn, env)
+    ct_of: dict[Any, Any] = {}
+    for v, ct in zip(jaxpr.outvars, cts, strict=True):
+        if ct is not None and type(ct) is not Zero and v in linear:
+            _accumulate(ct_of, v, ct)
+    while tape:
+        eqn = tape.pop()
+        out_cts = [ct_of.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in out_cts):
+            continue
+        for a, ct in zip(eqn.invars, _pull_back(eqn, out_cts, env, linear), strict=True):
+            if ct is not None and type(ct) is not Zero:
+                _accumulate(ct_of, a, ct)
+    return [
+        ct_of.pop(v, Zero(v.aval)) if type(x) is Linear else None
+        for v, x in zip(jaxpr.invars, args, strict=True)
+    ]
+
+
+def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
+    old = ct_of.get(v)
+    ct_of[v] = ct if old is None else lib.add(old, ct)
+
+
+def _run(eqn: Equation, env: dict[Any, Any]) -> None:
+    vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+    out = eqn.primitive.bind(*vals, **eqn.params)
+    if eqn.primitive.multiple_results:
+        env.update(zip(eqn.outvars, out, strict=True))
+    else:
+        env[eqn.outvars[0]] = out
+
+
+def _pull_back(
+    eqn: Equation, out_cts: list[Any], env: dict[Any, Any], linear: set[Any]
+) -> Sequence[Any]:
+    args = [
+        a.val
+        if type(a) is Literal
+        else Linear(a.aval)
+        if a in linear
+        else env[a]
+        for a in eqn.invars
+    ]
+    prim: Primitive = eqn.primitive
+    if prim.multiple_results:
+        cts = [
+            Zero(v.aval) if ct is None else ct
+            for v, ct in zip(eqn.outvars, out_cts, strict=True)
+        ]
+        return prim.transpose(cts, *args, **eqn.params)  # type: ignore[no-any-return]
+    return prim.transpose(out_cts[0], *args, **eqn.params)  # type: ignore[no-any-return]
+
+
+def transpose_jaxpr(
+    closed: ClosedJaxpr,
+    linear: Sequence[bool],
+    nonzero_ct: Sequence[bool] | None = None,
+    instantiate_out: bool = True,
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """(nonlinear inputs, nonzero output cts) -> cts of the linear inputs, as a jaxpr.
+
+    Also tells which of those are there; with `instantiate_out` all are.
+    """
+    given = tuple(nonzero_ct or (True,) * len(closed.out_avals))
+    key = ("transpose", tuple(linear), given, instantiate_out, STATE.axes)
+    memo = closed.jaxpr.memo
+    if not closed.consts and key in memo:
+        return memo[key]  # type: ignore[no-any-return]
+    in_avals, out_avals = closed.in_avals, closed.out_avals
+    present: list[bool] = []
+
+    def fun(*xs: Any) -> list[Any]:
+        it = iter(xs)
+        args = [
+            Linear(a) if lin else next(it)
+            for a, lin in zip(in_avals, linear, strict=True)
+        ]
+        cts = [
+            next(it) if g else Zero(a) for a, g in zip(out_avals, given, strict=True)
+        ]
+        found = backward_pass(closed.jaxpr, closed.consts, args, cts)
+        outs = [ct for ct, lin in zip(found, linear, strict=True) if lin]
+        present[:] = [instantiate_out or type(ct) is not Zero for ct in outs]
+        return [
+            instantiate(ct) for ct, p in zip(outs, present, strict=True) if p
+        ]
+
+    avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
+    avals += [a for a, g in zip(out_avals, given, strict=True) if g]
+    result = (
+        stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose"),
+        list(present),
+    )
+    if not closed.consts:
+        memo[key] = result
+    return result

@@ -1,0 +1,529 @@
+"""Concrete arrays: our `Array` around jaxlib's C++ `ArrayImpl`.
+
+`Array` is a leaf in users' pytrees and a dataclass node in the dispatch registry, so
+that C++ unwraps arguments and wraps results.  It has one field, `_b`; its aval and
+sharding are read from there.  Methods and operators come from the surface.
+
+Each device has two canonical C++ shardings, for values committed to it and for values
+that are merely there; dispatch compares them by identity.  Next: lower.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, tree
+from ..core import core, surface
+from ..types import dtypes
+from ..types.avals import ShapedArray, numpy_aval, shaped
+from . import client
+from . import jaxlib_compat as compat
+from . import sharding as shardings
+
+
+class Placement:
+    """A device, and the two C++ shardings of arrays on it."""
+
+    __slots__ = ("committed", "device", "device_list", "loose", "platform")
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self.loose = compat.SingleDeviceSharding(device)
+        self.committed = compat.SingleDeviceSharding(device)
+        self.device_list = compat.DeviceList((device,))
+        self.platform = client.platform_of(device)
+
+
+_placements: dict[Any, Placement] = {}
+_by_sharding: dict[int, tuple[Placement, bool]] = {}
+
+
+def placement(device: Any) -> Placement:
+    """The placement of a device: one object a device."""
+    found = _placements.get(device)
+    if found is None:
+        found = _placements.setdefault(device, Placement(device))
+        _by_sharding[id(found.loose)] = (found, False)
+        _by_sharding[id(found.committed)] = (found, True)
+    return found
+
+
+def default_placement() -> Placement:
+    """Where uncommitted values are made."""
+    return placement(client.default_device())
+
+
+def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
+    """Placement and commitment of a single-device ArrayImpl; None if it is sharded."""
+    sharding = buffer._sharding
+    found = _by_sharding.get(id(sharding))
+    if found is not None:
+        return found
+    if isinstance(sharding, compat.SingleDeviceSharding):
+        return placement(sharding._device), bool(buffer._committed)
+    return None
+
+
+class _ArrayMeta(type):
+    """`isinstance(x, Array)` holds for tracers of arrays too."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, core.Tracer) and isinstance(x.aval, ShapedArray)
+
+
+class Array(metaclass=_ArrayMeta):
+    """An immutable array on one device or spread over several.
+
+    Made by minijax functions, never by calling the class.
+
+    >>> import minijax.numpy as jnp
+    >>> jnp.arange(3)
+    Array([0, 1, 2], dtype=int32)
+    """
+
+    __slots__ = ("__weakref__", "_b")
+    __array_priority__ = 100
+    __module__ = "minijax"
+
+    def __init__(self, _b: Any) -> None:
+        self._b = _b
+
+    # ---- what it is
+    @property
+    def aval(self) -> Any:
+        return self._b.aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._b.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self._b.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self._b.aval.weak_type  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        return len(self._b.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self._b.aval.size  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        shape = self._b.aval.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]  # type: ignore[no-any-return]
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'minijax.Array'")
+
+    # ---- where it is
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices."""
+        return shardings.of_buffer(self._b)
+
+    def devices(self) -> set[Any]:
+        """The devices that hold a part of the array."""
+        where = placement_of(self._b)
+        if where is not None:
+            return {where[0].device}
+        return set(self._b._sharding._internal_device_list)
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array (a sharding, where it is spread)."""
+        where = placement_of(self._b)
+        return self.sharding if where is None else where[0].device
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array's place binds computations with it."""
+        where = placement_of(self._b)
+        return True if where is None else where[1]
+
+    _committed = committed
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return bool(self._b._sharding._internal_device_list.is_fully_addressable)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return bool(self.sharding.is_fully_replicated)
+
+    @property
+    def addressable_shards(self) -> list[Any]:
+        """The array's parts on this process's devices."""
+        return shards(self)
+
+    @property
+    def global_shards(self) -> list[Any]:
+        return self.addressable_shards
+
+    def addressable_data(self, index: int) -> Array:
+        """The part on this process's device number `index`."""
+        return self.addressable_shards[index].data  # type: ignore[no-any-return]
+
+    # ---- its life
+    def block_until_ready(self) -> Array:
+        """Wait until the value is computed; return self.  Raises what computing did."""
+        self._check_alive()
+        self._b.block_until_ready()
+        return self
+
+    def is_ready(self) -> bool:
+        return bool(self._b.is_ready())
+
+    def delete(self) -> None:
+        """Free the memory now."""
+        self._b.delete()
+
+    def is_deleted(self) -> bool:
+        return bool(self._b.is_deleted())
+
+    def on_device_size_in_bytes(self) -> int:
+        return int(self._b.on_device_size_in_bytes())
+
+    def unsafe_buffer_pointer(self) -> int:
+        return int(self._b.unsafe_buffer_pointer())
+
+    def copy_to_host_async(self) -> None:
+        """Start the copy to host memory."""
+        if placement_of(self._b) is not None:
+            self._b._copy_single_device_array_to_host_async()
+
+    def _check_alive(self) -> None:
+        if self._b.is_deleted():
+            raise RuntimeError(deleted_message(self.aval))
+
+    # ---- to the host
+    @property
+    def _value(self) -> np.ndarray[Any, Any]:
+        self._check_alive()
+        if dtypes.is_extended(self.dtype):
+            raise TypeError(
+                errors.message(
+                    f"An array of dtype {self.dtype} cannot be converted to NumPy.",
+                    why="random keys are opaque.",
+                    tries=["jax.random.key_data(key)"],
+                )
+            )
+        return host_value(self._b)
+
+    def __array__(
+        self, dtype: Any = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
+        value = self._value
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self._value)
+
+    def tolist(self) -> Any:
+        return self._value.tolist()
+
+    def item(self, *args: Any) -> Any:
+        """The value at a position (the only one, by default) as a Python scalar."""
+        return self._value.item(*args)
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        return self._value.tobytes(order)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            what = "an empty array" if self.size == 0 else "an array with more than one"
+            end = "" if self.size == 0 else " element"
+            raise ValueError(
+                f"The truth value of {what}{end} is ambiguous. Use a.any() or a.all()"
+            )
+        return bool(self._value)
+
+    def _scalar(self, kind: Any) -> Any:
+        if self.shape:
+            raise TypeError("Only scalar arrays can be converted to Python scalars;"
+                            f" got arr.ndim={self.ndim}")  # fmt: skip
+        return kind(self._value)
+
+    def __float__(self) -> float:
+        return self._scalar(float)  # type: ignore[no-any-return]
+
+    def __int__(self) -> int:
+        return self._scalar(int)  # type: ignore[no-any-return]
+
+    def __complex__(self) -> complex:
+        return self._scalar(complex)  # type: ignore[no-any-return]
+
+    def __index__(self) -> int:
+        if self.shape or not dtypes.is_integer(self.dtype):
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self._value)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device = self.device
+        if device.platform == "cpu":
+            return 1, 0
+        return 2, int(device.local_hardware_id)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        source = self
+        if copy:
+            source = Array(copied(self._b))
+        source.block_until_ready()
+        if dtypes.is_bool(self.dtype) and (max_version or (0, 0)) < (1, 0):
+            pass  # consumers of the old protocol read bool as uint8
+        return compat.to_dlpack(source._b, stream, max_version, bool(copy))
+
+    def __cuda_array_interface__(self) -> Any:
+        return self._b.__cuda_array_interface__
+
+    __cuda_array_interface__ = property(__cuda_array_interface__)  # type: ignore
+
+    def __reduce__(self) -> Any:
+        if dtypes.is_extended(self.dtype):
+            data = np.asarray(host_value(base_array(self)._b))
+            return _rebuild_key, (data, self.dtype.impl.name)
+        return _rebuild, (np.asarray(self._value), self.weak_type)
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return Array(copied(self._b))
+
+    def __repr__(self) -> str:
+        if self._b.is_deleted():
+            return f"Array(<deleted>, shape={self.shape}, dtype={self.dtype})"
+        aval = self._b.aval
+        if dtypes.is_extended(aval.dtype):
+            body = str(host_value(base_array(self)._b))
+            return f"Array({aval.shape}, dtype={aval.dtype.name}) overlaying:\n{body}"
+        tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "")
+        value = self._value
+        if value.size == 0:
+            return f"Array([], shape={aval.shape}, {tail})"
+        text = np.array2string(
+            value, separator=", ", prefix="Array(", suffix=f", {tail})"
+        )
+        last = len(text) - text.rfind("\n") - 1
+        joint = " " if last + len(tail) + 3 <= 75 + 13 else "\n" + " " * 6
+        return f"Array({text},{joint}{tail})"
+
+    def __str__(self) -> str:
+        if dtypes.is_extended(self.dtype):
+            return repr(self)
+        return str(self._value)
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim == 0 and not dtypes.is_extended(self.dtype):
+            return format(self._value[()], spec)
+        return format(str(self), spec) if spec else str(self)
+
+
+def deleted_message(aval: Any) -> str:
+    """The message for the use of an array whose memory is gone."""
+    return errors.message(
+        f"Array has been deleted with shape={aval.str_short()}.",
+        why="it was donated to a jitted function (donate_argnums), or .delete() was"
+        " called.",
+        tries=["use the function's result instead", "drop donate_argnums", "copy first"],
+    )
+
+
+surface.register(Array)  # deferred operators and methods
+surface.register(core.Tracer)
+tree.DISPATCH.register_dataclass_node(Array, ["_b"], [])
+
+
+def _array_aval(x: Any) -> Any:
+    return x._b.aval
+
+
+core.register_aval(Array, _array_aval)
+core.register_aval(np.ndarray, numpy_aval)
+core.register_aval(np.generic, numpy_aval)
+for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16):
+    core.register_aval(_scalar, numpy_aval)
+
+
+class Shard:
+    """One device's part of an array: `device`, `index`, `replica_id`, `data`."""
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, index: Any, replica_id: int, data: Array) -> None:
+        self.device = device
+        self.index = index
+        self.replica_id = replica_id
+        self.data = data
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index},"
+            f" replica_id={self.replica_id}, data={self.data})"
+        )
+
+
+def shards(x: Array) -> list[Shard]:
+    """The parts of an array on this process's devices."""
+    where = placement_of(x._b)
+    whole = shardings.of_buffer(x._b)
+    index = whole.devices_indices_map(x.shape)
+    if where is not None:
+        return [Shard(where[0].device, index[where[0].device], 0, x)]
+    out = []
+    for b in shardings.shard_buffers(x._b):
+        device = b._sharding._device
+        out.append(Shard(device, index[device], 0, Array(b)))
+    return out
+
+
+def host_value(buffer: Any) -> np.ndarray[Any, Any]:
+    """The value of an ArrayImpl as a read-only NumPy array."""
+    if placement_of(buffer) is not None:
+        return compat.to_host(buffer)
+    return shardings.gather(buffer)
+
+
+def copied(buffer: Any) -> Any:
+    """A copy of a single-device ArrayImpl on the same device."""
+    where = placement_of(buffer)
+    if where is None:
+        whole = shardings.of_buffer(buffer)
+        parts = [copied(b) for b in shardings.shard_buffers(buffer)]
+        return compat.assemble(
+            buffer.aval, whole.internal(len(buffer.aval.shape)), parts
+        )
+    return compat.copy_to(buffer, where[0].device, buffer._sharding)
+
+
+def base_array(x: Any) -> Array:
+    """The numbers under an array of keys (no copy); any other array itself."""
+    aval = x._b.aval
+    if not dtypes.is_extended(aval.dtype):
+        return x  # type: ignore[no-any-return]
+    dtype = aval.dtype
+    base = shaped(aval.shape + dtype.base_shape, dtype.base_dtype)
+    return Array(compat.with_aval(x._b, base, x._b._sharding))
+
+
+def under_key(x: Array, dtype: Any) -> Array:
+    """An array of extended `dtype` over the numbers in `x` (no copy)."""
+    rank = len(dtype.base_shape)
+    aval = shaped(x.shape[: len(x.shape) - rank], dtype)
+    return Array(compat.with_aval(x._b, aval, x._b._sharding))
+
+
+# ------------------------------------------------------------------- host to device
+
+
+def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
+              committed: bool = False) -> Any:  # fmt: skip
+    """A NumPy value on a device, as an ArrayImpl of type `aval`."""
+    if aval is None:
+        aval = numpy_aval(x)
+    if where is None:
+        where = default_placement()
+    x = np.asarray(x, aval.dtype)
+    sharding = where.committed if committed else where.loose
+    return compat.put(x, aval, sharding, where.device, committed)
+
+
+_scalars: dict[Any, Any] = {}
+
+
+def put_scalar(x: Any, where: Placement) -> Any:
+    """A Python scalar on a device, weakly typed; small ones are kept there."""
+    aval = core.aval_of(x)
+    key = (x, type(x), aval.dtype, id(where))
+    found = _scalars.get(key)
+    if found is None or found.is_deleted():
+        found = compat.put(
+            np.asarray(x, aval.dtype), aval, where.loose, where.device, False
+        )
+        # -0.0 equals 0.0, and nan does not equal itself: neither is kept.
+        if x == x and (x != 0 or str(x) in ("0", "0.0", "False")):
+            if len(_scalars) > 4096:
+                _scalars.clear()
+            _scalars[key] = found
+    return found
+
+
+def to_buffer(x: Any, where: Placement) -> Any:
+    """Any value that primitives take, as an ArrayImpl (uncommitted on `where`)."""
+    kind = type(x)
+    if kind is Array:
+        return x._b
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return put_scalar(x, where)
+    if isinstance(x, core.Tracer):
+        raise core.leak_error(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        if x.dtype == dtypes.float0:
+            return put_numpy(np.zeros(x.shape, bool), shaped(x.shape, dtypes.bool_), where)
+        return put_numpy(x, numpy_aval(x), where)
+    if isinstance(x, (bool, int, float, complex)):
+        return put_scalar(next(k for k in (bool, int, float, complex) if isinstance(x, k))(x), where)
+    custom = getattr(x, "__jax_array__", None)
+    if custom is not None:
+        return to_buffer(custom(), where)
+    core.aval_of(x)  # raises, saying what is wrong
+    raise TypeError(f"minijax bug: no buffer for {type(x)}")
+
+
+def _rebuild(value: np.ndarray[Any, Any], weak: bool) -> Array:
+    aval = numpy_aval(value)
+    return Array(put_numpy(value, shaped(aval.shape, aval.dtype, weak)))
+
+
+_key_rebuilders: list[Any] = []
+
+
+def _rebuild_key(data: np.ndarray[Any, Any], impl: str) -> Any:
+    if not _key_rebuilders:
+        surface._load()
+    return _key_rebuilders[0](data, impl)
+
+
+def block_until_ready(trees: Any) -> Any:
+    """Wait for every array in a pytree; return the tree.
+
+    >>> import minijax as mj
+    >>> mj.block_until_ready({'a': mj.numpy.ones(2)})
+    {'a': Array([1., 1.], dtype=float32)}
+    """
+    waiting = []
+    for x in tree.leaves(trees):
+        if type(x) is Array:
+            x._check_alive()
+            waiting.append(x._b)
+        elif hasattr(x, "block_until_ready"):
+            x.block_until_ready()
+    if waiting:
+        compat.block_all(waiting)
+    return trees
+
+
+def iterate_rows(x: Array) -> Iterator[Any]:
+    """Rows of an array, cut on the host in one transfer."""
+    for row in x._value:
+        yield Array(put_numpy(row, shaped(x.shape[1:], x.dtype, x.weak_type)))
+
+

@@ -1,0 +1,273 @@
+"""Clients and devices: which platforms there are, and where things run by default.
+
+A client is made on first use.  CPU is in process; CUDA and TPU are PJRT plugins, whose
+libraries are loaded by path (the plugins' own Python entry points need jax).  The
+default platform is the best that is there: tpu, cuda, cpu; `jax_platforms` overrides.
+
+This room knows no arrays.  Next: array.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import importlib.util
+import os
+import pathlib
+import threading
+from typing import Any
+
+from ..base import config, errors
+from . import jaxlib_compat as compat
+
+_clients: dict[str, Any] = {}
+_lock = threading.RLock()
+_ALIASES = {"gpu": "cuda", "cuda": "cuda", "cpu": "cpu", "tpu": "tpu"}
+distributed: dict[str, Any] = {}  # filled by distributed.initialize, before any client
+
+
+def _num_cpu_devices() -> int:
+    n = config.NUM_CPU_DEVICES.value
+    if n is not None and n > 0:
+        return int(n)
+    for flag in os.environ.get("XLA_FLAGS", "").split():
+        if flag.startswith("--xla_force_host_platform_device_count="):
+            return int(flag.split("=")[1])
+    return 1
+
+
+def _check_device_count(value: Any) -> None:
+    if "cpu" in _clients and value != _num_cpu_devices():
+        raise RuntimeError(
+            errors.message(
+                "jax_num_cpu_devices was set after the devices were first used.",
+                why="the number of virtual CPU devices is fixed by the first"
+                " computation.",
+                tries=["set it right after the import, before any array is made"],
+            )
+        )
+
+
+config.NUM_CPU_DEVICES.on_change = _check_device_count
+
+
+def _make_cpu() -> Any:
+    return compat.make_cpu_client(
+        _num_cpu_devices(), bool(config.CPU_ASYNC.value), **distributed.get("cpu", {})
+    )
+
+
+_NVIDIA = (
+    "cu13/lib/libcudart.so.13", "cu13/lib/libnvrtc.so.13", "cu13/lib/libnvJitLink.so.13",
+    "cu13/lib/libcublasLt.so.13", "cu13/lib/libcublas.so.13", "cu13/lib/libcupti.so.13",
+    "cu13/lib/libcusparse.so.12", "cu13/lib/libcusolver.so.12",
+    "cu13/lib/libcufft.so.12", "cudnn/lib/libcudnn.so.9", "nccl/lib/libnccl.so.2",
+    "nvshmem/lib/libnvshmem_host.so.3",
+)  # fmt: skip
+
+
+def _find(package: str, *parts: str) -> pathlib.Path | None:
+    spec = importlib.util.find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = pathlib.Path(folder, *parts)
+        if path.exists():
+            return path
+    return None
+
+
+def _load_nvidia_libraries() -> None:
+    for name in _NVIDIA:
+        path = _find("nvidia", *name.split("/"))
+        if path is not None:
+            try:
+                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+            except OSError:
+                continue  # a missing one is reported by the client that needs it
+
+
+def cuda_library() -> pathlib.Path | None:
+    """The CUDA plugin's shared library, if its wheel is installed."""
+    if importlib.util.find_spec("jax_plugins") is None:
+        return None
+    return _find("jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
+
+
+def _register_cuda_calls(api: Any) -> None:
+    xc = compat.xc
+    ext = importlib.import_module("jax_cuda13_plugin.cuda_plugin_extension")
+    xc.register_custom_type_handler(
+        "CUDA", functools.partial(ext.register_custom_type, api)
+    )
+    xc.register_custom_call_handler(
+        "CUDA", functools.partial(ext.register_custom_call_target, api)
+    )
+    for name, value in ext.ffi_types().items():
+        xc.register_custom_type(name, value, platform="CUDA")
+    for name, value in ext.ffi_handlers().items():
+        xc.register_custom_call_target(name, value, platform="CUDA", api_version=1)
+    for sub in ("_solver", "_linalg", "_prng", "_sparse", "_hybrid", "_triton"):
+        module = importlib.import_module("jax_cuda13_plugin." + sub)
+        for name, value in module.registrations().items():
+            xc.register_custom_call_target(name, value, platform="CUDA", api_version=1)
+
+
+def _make_cuda() -> Any:
+    xc = compat.xc
+    path = cuda_library()
+    if path is None:
+        raise RuntimeError("the CUDA plugin is not installed: pip install minijax[cuda13]")
+    _load_nvidia_libraries()
+    api = xc.load_pjrt_plugin_dynamically("cuda", str(path))
+    if not xc.pjrt_plugin_initialized("cuda"):
+        xc.initialize_pjrt_plugin("cuda")
+    _register_cuda_calls(api)
+    options = dict(xc.generate_pjrt_gpu_plugin_options())
+    extra = dict(distributed.get("cuda", {}))
+    runtime_client = extra.pop("distributed_client", None)
+    options.update(extra)
+    return xc.make_c_api_client("cuda", options, runtime_client)
+
+
+def _make_tpu() -> Any:
+    xc, _jax = compat.xc, compat._jax
+    path = os.environ.get("TPU_LIBRARY_PATH")
+    if path is None:
+        path = importlib.import_module("libtpu").get_library_path()
+    xc.load_pjrt_plugin_dynamically("tpu", path)
+    if not xc.pjrt_plugin_initialized("tpu"):
+        xc.initialize_pjrt_plugin("tpu")
+    runtime_client = distributed.get("tpu", {}).get("distributed_client")
+    return _jax.get_c_api_client("tpu", {}, runtime_client, None, False, True)
+
+
+def _has_tpu() -> bool:
+    return bool(
+        importlib.util.find_spec("libtpu") is not None
+        and (os.path.exists("/dev/accel0") or os.path.exists("/dev/vfio/0"))
+    )
+
+
+def _has_cuda() -> bool:
+    return bool(os.path.exists("/dev/nvidia0")) and cuda_library() is not None
+
+
+_MAKERS = {"cpu": _make_cpu, "cuda": _make_cuda, "tpu": _make_tpu}
+
+
+def _platforms() -> list[str]:
+    chosen = config.PLATFORMS.value or os.environ.get("JAX_PLATFORM_NAME")
+    if chosen:
+        return [_platform(p) for p in chosen.split(",") if p]
+    found = []
+    if _has_tpu():
+        found.append("tpu")
+    if _has_cuda():
+        found.append("cuda")
+    return [*found, "cpu"]
+
+
+def _platform(name: str) -> str:
+    known = _ALIASES.get(name)
+    if known is None:
+        raise RuntimeError(
+            f"Unknown backend: '{name}' requested, but no platforms that are instances"
+            f" of {name} are present.\nTry: one of {', '.join(sorted(_ALIASES))}."
+        )
+    return known
+
+
+_default_name: str | None = None
+
+
+def default_platform() -> str:
+    """The platform on which things run by default."""
+    global _default_name
+    if _default_name is None or config.PLATFORMS.value:
+        _default_name = _platforms()[0]
+    return _default_name
+
+
+def backend(platform: Any = None) -> Any:
+    """The client of a platform (by name; a client is handed back)."""
+    if platform is not None and not isinstance(platform, str):
+        return platform
+    name = default_platform() if platform is None else _platform(platform)
+    client = _clients.get(name)
+    if client is None:
+        with _lock:
+            client = _clients.get(name)
+            if client is None:
+                try:
+                    client = _clients[name] = _MAKERS[name]()
+                except (ImportError, RuntimeError) as e:
+                    raise RuntimeError(
+                        f"Unable to initialize backend '{name}': {e}"
+                    ) from e
+    return client
+
+
+def is_initialized() -> bool:
+    """Whether any client has been made."""
+    return bool(_clients)
+
+
+def clear_backends() -> None:
+    """Forget all clients: the next use makes new ones."""
+    global _default_name
+    with _lock:
+        _clients.clear()
+        _default_name = None
+        default_device.cache_clear()
+
+
+def devices(platform: Any = None) -> list[Any]:
+    """All devices of a platform, those of other processes too.
+
+    >>> devices('cpu')[0].platform
+    'cpu'
+    """
+    return list(backend(platform).devices())
+
+
+def local_devices(
+    process_index: int | None = None, backend_name: Any = None, host_id: Any = None
+) -> list[Any]:
+    """The devices of one process (this one by default)."""
+    client = backend(backend_name)
+    if process_index is None:
+        process_index = host_id
+    if process_index is None:
+        process_index = client.process_index()
+    if not 0 <= process_index < process_count(client):
+        raise ValueError(f"Unknown process_index {process_index}")
+    return [d for d in client.devices() if d.process_index == process_index]
+
+
+def process_count(platform: Any = None) -> int:
+    """How many processes share the platform."""
+    return 1 + max((d.process_index for d in backend(platform).devices()), default=0)
+
+
+@functools.lru_cache(maxsize=8)
+def _first_device(name: str) -> Any:
+    return backend(name).local_devices()[0]
+
+
+def default_device() -> Any:
+    """The device on which uncommitted values are made."""
+    chosen = config.DEFAULT_DEVICE.value
+    if chosen is None:
+        return _first_device(default_platform())
+    if isinstance(chosen, str):
+        return _first_device(_platform(chosen))
+    return chosen
+
+
+default_device.cache_clear = _first_device.cache_clear  # type: ignore[attr-defined]
+
+
+def platform_of(client: Any) -> str:
+    """'cpu', 'cuda' or 'tpu'."""
+    name = str(client.platform)
+    return "cuda" if name == "gpu" else name

@@ -1,0 +1,141 @@
+"""From a StableHLO module to an executable, through memory and disk.
+
+The disk cache's key is the program's bytes without locations, XLA's options, jaxlib's
+version, the platform and the CPU's features.  Programs that hold callbacks live in one
+process only and are not kept.  Next: dispatch.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import os
+import platform as host_platform
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ..base import config
+from . import client as clients
+from . import disk_cache
+from . import jaxlib_compat as compat
+
+
+class Statistics:
+    """Counts of what the compiler did in this process."""
+
+    __slots__ = ("compiled", "loaded")
+
+    def __init__(self) -> None:
+        self.compiled = 0
+        self.loaded = 0
+
+
+statistics = Statistics()
+
+
+@functools.lru_cache(maxsize=1)
+def _machine() -> bytes:
+    """What of the machine decides the code: jaxlib, CPU model and features, flags."""
+    import jaxlib
+
+    cpu = host_platform.machine()
+    try:
+        with open("/proc/cpuinfo") as f:
+            text = f.read(8192).split("\n\n")[0]
+        cpu += "".join(
+            line for line in text.splitlines() if line.startswith(("flags", "model name"))
+        )
+    except OSError:
+        cpu += host_platform.processor()
+    env = [os.environ.get(k, "") for k in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")]
+    return "\0".join([jaxlib.__version__, cpu, *env]).encode()
+
+
+def cache_key(bytecode: bytes, options: Any, devices: Sequence[Any]) -> str:
+    """The name of a program in the disk cache."""
+    client = devices[0].client
+    digest = hashlib.blake2b(bytecode, digest_size=20)
+    digest.update(options.SerializeAsString())
+    digest.update(_machine())
+    kinds = [d.device_kind for d in devices]
+    digest.update(f"{client.platform}|{client.platform_version}|{kinds}".encode())
+    return digest.hexdigest()
+
+
+_caches: dict[Any, disk_cache.DiskCache | None] = {}
+
+
+def _cache() -> disk_cache.DiskCache | None:
+    if not config.CACHE_ENABLED.value:
+        return None
+    where = config.CACHE_DIR.value or disk_cache.default_directory()
+    limit = config.CACHE_MAX_SIZE.value
+    key = (where, limit)
+    if key not in _caches:
+        size = limit if limit is not None and limit >= 0 else 2 << 30
+        _caches[key] = None if where is None else disk_cache.DiskCache(str(where), size)
+    return _caches[key]
+
+
+def module_bytes(module: Any) -> bytes:
+    """The module as bytecode without locations."""
+    from jaxlib.mlir import ir, passmanager
+
+    with module.context:
+        clone = ir.Module.parse(_bytecode(module.operation))
+        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(
+            clone.operation
+        )
+        return _bytecode(clone.operation)
+
+
+def _bytecode(operation: Any) -> bytes:
+    out = io.BytesIO()
+    operation.write_bytecode(out)
+    return out.getvalue()
+
+
+def compile_module(
+    module: Any,
+    devices: Sequence[Any],
+    *,
+    replicas: int = 1,
+    partitions: int = 1,
+    callbacks: Sequence[Any] = (),
+    overrides: dict[str, Any] | None = None,
+    has_locations: bool = True,
+) -> Any:
+    """Compile a module for `devices`, or load it from the disk cache."""
+    options = compat.compile_options(
+        devices, replicas, partitions, overrides,
+        config.DISABLE_MOST_OPTIMIZATIONS.value,
+    )  # fmt: skip
+    client = devices[0].client
+    device_list = compat.DeviceList(tuple(devices))
+    cache = None if callbacks or clients.distributed else _cache()
+    if cache is None:
+        statistics.compiled += 1
+        return client.compile_and_load(module, device_list, options, list(callbacks))
+    bytecode = module_bytes(module) if has_locations else _bytecode(module.operation)
+    key = cache_key(bytecode, options, devices)
+    blob = cache.get(key)
+    if blob is not None:
+        try:
+            loaded = client.deserialize_executable(blob, device_list, options)
+            statistics.loaded += 1
+            return loaded
+        except compat.RuntimeFailure:
+            cache.remove(key)  # written by a runtime that this one cannot read
+    start = time.perf_counter()
+    executable = client.compile_and_load(module, device_list, options, [])
+    statistics.compiled += 1
+    if time.perf_counter() - start >= (config.CACHE_MIN_TIME.value or 0.0):
+        try:
+            blob = client.serialize_executable(executable)
+        except compat.RuntimeFailure:
+            return executable  # some programs cannot be serialised
+        if len(blob) >= (config.CACHE_MIN_SIZE.value or 0):
+            cache.put(key, blob)
+    return executable

@@ -1,0 +1,323 @@
+"""Running: eager primitives, compiled programs, and where they run.
+
+`run` is evaluation: a primitive alone, compiled once for its params and types, found
+again in one flat dict.  `compile_jaxpr` makes the `Program` of a whole jaxpr for `jit`.
+The place is decided by the arguments: a committed one binds, else the default device.
+
+This room names no operation.  Next: ../ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import config, errors
+from ..core.core import EvalTrace, Primitive
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
+from ..types import dtypes
+from . import array as arrays
+from . import compile as compiler
+from . import jaxlib_compat as compat
+from .array import Array, Placement
+from .lower import lower_jaxpr, physical
+
+
+class Program:
+    """An executable with what calling it takes."""
+
+    __slots__ = (
+        "committed", "consts", "executable", "handlers", "in_sharding", "kept",
+        "key_dtypes", "out_avals", "ordered", "place", "run", "stable",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        executable: Any,
+        consts: list[Any],
+        kept: list[int],
+        n_in: int,
+        out_avals: Sequence[Any],
+        place: Placement,
+        committed: bool,
+    ) -> None:
+        self.executable = executable
+        self.consts = consts
+        self.kept = kept if len(kept) < n_in or consts else None
+        self.place = place
+        self.committed = committed
+        self.in_sharding = place.committed if committed else place.loose
+        self.out_avals = list(out_avals)
+        self.handlers = [
+            compat.result_handler(a, self.in_sharding, committed) for a in out_avals
+        ]
+        self.run = executable.execute_sharded
+        self.stable = True
+        self.ordered = False
+
+    def __call__(self, buffers: Sequence[Any]) -> list[Any]:
+        """Run on ArrayImpls; returns ArrayImpls."""
+        if self.kept is not None:
+            buffers = self.consts + [buffers[i] for i in self.kept]
+        out = self.run(buffers).consume_with_handlers(self.handlers)
+        if self.ordered:
+            self.wait(out)
+        return out  # type: ignore[no-any-return]
+
+    def wait(self, out: Sequence[Any]) -> None:
+        """Wait until an execution has ended (ordered effects: programs in turn)."""
+        compat.block_all([b for b in out])
+
+
+_programs: dict[Any, Program] = {}
+checks: list[Callable[[str, Sequence[Any]], None]] = []  # NaN checks, when switched on
+
+
+def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Evaluate a primitive on concrete values."""
+    sharding = None
+    plain = True
+    buffers = []
+    for x in args:
+        if type(x) is Array:
+            b = x._b
+            if sharding is None:
+                sharding = b._sharding
+            elif b._sharding is not sharding:
+                plain = False
+            buffers.append(b)
+        else:
+            buffers.append(x)
+            plain = plain and type(x) is not Array
+    known = arrays._by_sharding.get(id(sharding)) if plain else None
+    if known is None:
+        buffers, where, committed = place_values(args, prim.name)
+    else:
+        where, committed = known
+        for i, x in enumerate(args):
+            if type(x) is not Array:
+                b = arrays.to_buffer(x, where)
+                buffers[i] = b
+    try:
+        key = (
+            prim,
+            id(where),
+            committed,
+            tuple(params.items()) if params else None,
+            *[b.aval for b in buffers],
+        )
+        program = _programs.get(key)
+    except TypeError:  # unhashable params
+        key, program = None, None
+    if program is None:
+        program = _compile_primitive(prim, buffers, params, where, committed)
+        if key is not None:
+            _programs[key] = program
+    try:
+        out = program.run(buffers).consume_with_handlers(program.handlers)
+    except (RuntimeError, ValueError) as e:
+        raise execution_error(e, buffers) from None
+    if checks:
+        for check in checks:
+            check(prim.name, out)
+    if prim.multiple_results:
+        return [Array(b) for b in out]
+    return Array(out[0])
+
+
+EvalTrace.run = staticmethod(run)
+
+
+def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
+    """A clearer error for a failed execution, where the cause is known."""
+    for b in buffers:
+        if b.is_deleted():
+            return RuntimeError(arrays.deleted_message(b.aval))
+    return error
+
+
+def _compile_primitive(
+    prim: Primitive,
+    buffers: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement,
+    committed: bool,
+) -> Program:
+    avals = [b.aval for b in buffers]
+    out = prim.abstract(*avals, **params)
+    out_avals = list(out) if prim.multiple_results else [out]
+    invars = [Var(a) for a in avals]
+    outvars = [Var(a) for a in out_avals]
+    jaxpr = Jaxpr([], invars, outvars, [Equation(prim, invars, outvars, params)])
+    return compile_jaxpr(
+        ClosedJaxpr(jaxpr), prim.name, where, committed, keep_unused=True,
+        locations=False,
+    )  # fmt: skip
+
+
+def compile_jaxpr(
+    closed: ClosedJaxpr,
+    name: str,
+    where: Placement,
+    committed: bool,
+    *,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    overrides: dict[str, Any] | None = None,
+    locations: bool = True,
+) -> Program:
+    """Lower and compile a jaxpr for one device."""
+    closed, kept = drop_unused(closed, keep_unused)
+    ordered = any(getattr(e, "ordered", False) for e in closed.effects)
+    lowered = lower_jaxpr(
+        closed,
+        name,
+        where.platform,
+        donated=[donated[i] for i in kept] if donated else (),
+        ordered=ordered,
+        locations=locations,
+    )
+    executable = compiler.compile_module(
+        lowered.module,
+        [where.device],
+        callbacks=lowered.callbacks,
+        overrides=overrides,
+        has_locations=locations,
+    )
+    consts = [move_buffer(arrays.to_buffer(c, where), where) for c in lowered.consts]
+    return finish_program(
+        executable, lowered, consts, kept, closed, where, committed, ordered
+    )
+
+
+def finish_program(
+    executable: Any,
+    lowered: Any,
+    consts: list[Any],
+    kept: list[int],
+    closed: ClosedJaxpr,
+    where: Placement,
+    committed: bool,
+    ordered: bool,
+) -> Program:
+    """Put a `Program` together."""
+    n_in = 1 + max(kept, default=-1)
+    program = Program(
+        executable, consts, kept, n_in, closed.out_avals, where, committed
+    )
+    if kept != list(range(len(kept))):
+        program.kept = kept
+    program.ordered = ordered
+    program.stable = not closed.effects
+    for item in lowered.keepalive:
+        executable.keep_alive(item) if hasattr(executable, "keep_alive") else None
+    return program
+
+
+def drop_unused(
+    closed: ClosedJaxpr, keep_unused: bool
+) -> tuple[ClosedJaxpr, list[int]]:
+    """Without inputs that no equation and no output reads; and which ones are left."""
+    jaxpr = closed.jaxpr
+    n = len(jaxpr.invars)
+    if keep_unused:
+        return closed, list(range(n))
+    used: set[Any] = set()
+    for eqn in jaxpr.eqns:
+        used.update(v for v in eqn.invars if isinstance(v, Var))
+    used.update(v for v in jaxpr.outvars if isinstance(v, Var))
+    kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
+    if len(kept) == n:
+        return closed, kept
+    pruned = jaxpr.replace(invars=[jaxpr.invars[i] for i in kept], arg_names=())
+    return ClosedJaxpr(pruned, closed.consts), kept
+
+
+# -------------------------------------------------------------------------- placing
+
+
+def place_values(
+    values: Sequence[Any], name: str, device: Any = None
+) -> tuple[list[Any], Placement, bool]:
+    """ArrayImpls of values on the one device where their computation runs."""
+    where, committed = common_place(values, name)
+    if device is not None:
+        where, committed = arrays.placement(device), True
+    buffers = []
+    for x in values:
+        if type(x) is Array:
+            if x._b.is_deleted():
+                raise RuntimeError(arrays.deleted_message(x.aval))
+            buffers.append(move_buffer(x._b, where))
+        else:
+            buffers.append(arrays.to_buffer(x, where))
+    return buffers, where, committed
+
+
+def common_place(values: Sequence[Any], name: str) -> tuple[Placement, bool]:
+    """The device that the committed values agree on, else that of any, else default."""
+    chosen: Placement | None = None
+    loose: Placement | None = None
+    for x in values:
+        if type(x) is not Array:
+            continue
+        found = arrays.placement_of(x._b)
+        if found is None:
+            continue
+        where, committed = found
+        if not committed:
+            loose = loose or where
+        elif chosen is None:
+            chosen = where
+        elif chosen is not where:
+            raise ValueError(
+                errors.message(
+                    f"Received incompatible devices for jitted computation {name}:"
+                    f" {chosen.device} and {where.device}.",
+                    why="the arguments are committed to different devices.",
+                    tries=["device_put them on one device"],
+                )
+            )
+    if chosen is not None:
+        return chosen, True
+    if config.DEFAULT_DEVICE.value is not None or loose is None:
+        return arrays.default_placement(), False
+    return loose, False
+
+
+def move_buffer(buffer: Any, where: Placement) -> Any:
+    """The ArrayImpl on a device: itself if it is there."""
+    found = arrays.placement_of(buffer)
+    if found is None:
+        return arrays.put_numpy(
+            arrays.host_value(physical_buffer(buffer)), physical(buffer.aval), where
+        )
+    if found[0] is where:
+        return buffer
+    if found[0].device.client is where.device.client:
+        return compat.copy_to(buffer, where.device, where.loose)
+    value = arrays.host_value(physical_buffer(buffer))
+    moved = arrays.put_numpy(value, physical(buffer.aval), where)
+    return compat.with_aval(moved, buffer.aval, where.loose)
+
+
+def physical_buffer(buffer: Any) -> Any:
+    """The ArrayImpl under the type it is stored as."""
+    aval = buffer.aval
+    if not dtypes.is_extended(aval.dtype):
+        return buffer
+    return compat.with_aval(buffer, physical(aval), buffer._sharding)
+
+
+def nan_check(name: str, out: Sequence[Any]) -> None:
+    """Raise FloatingPointError when a result holds what is being watched for."""
+    for b in out:
+        if not dtypes.is_inexact(b.aval.dtype):
+            continue
+        value = arrays.host_value(b)
+        if config.DEBUG_NANS.value and np.isnan(value).any():
+            raise FloatingPointError(f"invalid value (nan) encountered in {name}")
+        if config.DEBUG_INFS.value and np.isinf(value).any():
+            raise FloatingPointError(f"invalid value (inf) encountered in {name}")

@@ -1,0 +1,162 @@
+"""The one place that knows how jaxlib's versions differ, and what it must be told.
+
+jaxlib 0.10.2 to 0.12 are driven through private names; each difference between them is
+hidden here (result handlers, sharding hooks, host copies, dlpack).  Also the fences
+around calls that would crash or lie: `put` copies and never lets C++ choose a dtype.
+
+Nothing else in the house may branch on jaxlib's version.  Next: client.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import utils as _utils
+
+_utils.absl_set_min_log_level(1)  # before the first client: silences its INFO lines
+
+from jaxlib import _jax  # noqa: E402
+from jaxlib import xla_client as xc  # noqa: E402
+
+from ..base import config  # noqa: E402
+
+VERSION: int = xc._version
+_OLD = VERSION < 480
+
+ArrayImpl = xc.ArrayImpl
+DeviceList = xc.DeviceList
+GSPMDSharding = xc.GSPMDSharding
+HloSharding = xc.HloSharding
+RuntimeFailure = xc.XlaRuntimeError
+SingleDeviceSharding = xc.SingleDeviceSharding
+pjit = _jax.pjit
+PjitFunctionCache = _jax.PjitFunctionCache
+_COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY
+_batched_put = xc.batched_device_put
+
+
+def _register_hooks() -> None:
+    """C++ slots that exist once a process; a loaded jax keeps its own."""
+    if _OLD:
+        for cls, rule in (
+            (SingleDeviceSharding, lambda s, ndim: HloSharding.replicate()),
+            (GSPMDSharding, lambda s, ndim: s._hlo_sharding),
+        ):
+            if not hasattr(cls, "_to_xla_hlo_sharding"):
+                cls._to_xla_hlo_sharding = rule
+    if "jax" not in sys.modules:
+        post_hook = _jax.config.Config("minijax:post_hook", None)
+        _jax.jax_jit.set_enable_x64_state(config.X64._cell)
+        _jax.jax_jit.set_disable_jit_state(config.DISABLE_JIT._cell)
+        _jax.jax_jit.set_post_hook_state(post_hook)
+
+
+_register_hooks()
+
+
+def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+    """C++ object that makes an ArrayImpl of one result of an execution."""
+    if _OLD:
+        return xc.array_result_handler(aval, sharding, committed, True)
+    return xc.array_result_handler(aval, sharding, committed)
+
+
+def put(
+    x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool
+) -> Any:
+    """Copy one NumPy array to one device.  Dtype must be the aval's already."""
+    if not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
+    return _batched_put(aval, sharding, [x], [device], committed, False, _COPY, True)
+
+
+def put_owned(
+    x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool
+) -> Any:
+    """`put` without a copy, for memory that nobody writes to again."""
+    return _batched_put(
+        aval, sharding, [x], [device], committed, False, _ZERO_COPY, True
+    )
+
+
+def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Any) -> Any:
+    """One array from one host or device array per device."""
+    return _batched_put(
+        aval, sharding, list(shards), list(devices), True, False, _COPY, True
+    )
+
+
+def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
+    """Copy a single-device array to another device of the same client."""
+    (out,) = xc.batched_copy_array_to_devices_with_sharding(
+        [arr], [DeviceList((device,))], [sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
+    )
+    return out
+
+
+def with_aval(arr: Any, aval: Any, sharding: Any) -> Any:
+    """The same buffers under another aval."""
+    return arr._rewrap_with_aval_and_sharding(aval, sharding)
+
+
+def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Any:
+    """One global array of single-device arrays."""
+    return ArrayImpl(aval, sharding, list(shards), True, True)
+
+
+def to_host(arr: Any) -> np.ndarray[Any, Any]:
+    """A single-device array as NumPy, without a copy where the platform allows."""
+    return arr._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
+
+
+def to_dlpack(arr: Any, stream: Any, max_version: Any, copied: bool) -> Any:
+    """A dlpack capsule of a single-device array."""
+    if VERSION >= 505:
+        return _jax.buffer_to_dlpack_managed_tensor(arr, stream, max_version, copied)
+    return _jax.buffer_to_dlpack_managed_tensor(arr, stream)
+
+
+def from_dlpack(capsule: Any, device: Any, stream: Any = None) -> Any:
+    """An array of a dlpack capsule; its aval must be set by the caller."""
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
+
+
+def block_all(arrays: list[Any]) -> None:
+    """Wait for many arrays."""
+    xc.batched_block_until_ready(arrays)
+
+
+def compile_options(
+    devices: Sequence[Any],
+    replicas: int,
+    partitions: int,
+    overrides: dict[str, Any] | None,
+    disable_optimizations: bool = False,
+) -> Any:
+    """XLA options for a program on `devices`, replicas major."""
+    options = xc.CompileOptions()
+    options.num_replicas, options.num_partitions = replicas, partitions
+    build = options.executable_build_options
+    build.use_spmd_partitioning = True
+    build.use_shardy_partitioner = True
+    ids = np.array([d.id for d in devices], np.int32).reshape(replicas, partitions)
+    options.device_assignment = xc.DeviceAssignment.create(ids)
+    if disable_optimizations:
+        debug = build.debug_options
+        debug.xla_backend_optimization_level = 0
+        debug.xla_llvm_disable_expensive_passes = True
+        debug.xla_test_all_input_layouts = False
+    if overrides:
+        options.env_option_overrides = list(overrides.items())
+    return options
+
+
+def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:
+    """A client of the CPU platform."""
+    return xc.make_cpu_client(
+        num_devices=num_devices, asynchronous=asynchronous, **distributed
+    )

@@ -1,0 +1,574 @@
+"""Lowering: jaxpr -> StableHLO module.
+
+One driver walks the equations; each primitive's `lower` rule emits its operations
+through `Lowering`, which caches types and attributes and gives every operation its
+source location and name.  A jaxpr that is called is a function, lowered once.
+Captured arrays become hidden arguments of `main`, passed on to the functions that use
+them; regions of control flow see them directly.
+
+Elements of extended dtypes (random keys) are stored as trailing axes.  A primitive that
+knows nothing of them is lowered as its own batch over those axes (`keys_aware` names
+those that do know).
+
+This room names no operation of the ops floor.  Next: compile.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, func, sdy
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from ..base.source import Source
+from ..core import core
+from ..core.core import Primitive
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
+from ..interpreters.stage import stage
+from ..types import dtypes
+from ..types.avals import AbstractToken, shaped
+
+keys_aware: set[Primitive] = set()
+
+
+class Context(threading.local):
+    """This thread's MLIR context with its caches of types and attributes."""
+
+    def __init__(self) -> None:
+        registry = ir.DialectRegistry()
+        _jax_mlir_ext.register_dialects(registry)
+        self.ir = ctx = ir.Context()
+        ctx.enable_multithreading(False)
+        ctx.append_dialect_registry(registry)
+        ctx.load_all_available_dialects()
+        for dialect in (sdy, chlo, hlo):
+            dialect.register_dialect(ctx)
+        self.types: dict[Any, Any] = {}
+        self.attributes: dict[Any, Any] = {}
+        self.locations: dict[Any, Any] = {}
+        with ctx:
+            self.unknown = ir.Location.unknown()
+            self.elements = _element_types()
+
+
+def _element_types() -> dict[Any, Any]:
+    signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
+    found = {
+        dtypes.bool_: signless(1),
+        dtypes.bfloat16: ir.BF16Type.get(),
+        dtypes.float16: ir.F16Type.get(),
+        dtypes.float32: ir.F32Type.get(),
+        dtypes.float64: ir.F64Type.get(),
+        dtypes.complex64: ir.ComplexType.get(ir.F32Type.get()),
+        dtypes.complex128: ir.ComplexType.get(ir.F64Type.get()),
+        dtypes.float0: signless(1),
+    }
+    for bits, i, u in zip((2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True):
+        found[i], found[u] = signless(bits), unsigned(bits)
+    for dtype in dtypes.SMALL_FLOATS:
+        # float8_e4m3fn is Float8E4M3FNType
+        kind = "Float" + dtype.name[len("float") :].replace("_", "").upper() + "Type"
+        found[dtype] = getattr(ir, kind).get()
+    return found
+
+
+context = Context()
+
+
+def physical(aval: Any) -> Any:
+    """The aval under which a value is stored: keys as trailing axes of numbers."""
+    dtype = getattr(aval, "dtype", None)
+    if dtypes.is_extended(dtype):
+        return shaped(aval.shape + dtype.base_shape, dtype.base_dtype)
+    return aval
+
+
+class Module:
+    """A module under construction: its functions, hidden arguments and callbacks."""
+
+    __slots__ = (
+        "callbacks", "functions", "keepalive", "module", "partitions", "platform",
+        "replicas", "symbols",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, platform: str, replicas: int = 1, partitions: int = 1
+    ) -> None:
+        self.module = ir.Module.create(context.unknown)
+        self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        self.platform = platform
+        self.replicas = replicas
+        self.partitions = partitions
+        self.functions: dict[Any, tuple[Any, list[Any]]] = {}
+        self.symbols: set[str] = {"main"}
+        self.callbacks: list[Any] = []
+        self.keepalive: list[Any] = []
+
+    def symbol(self, name: str) -> str:
+        """A function name that is not taken."""
+        base = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "f"
+        out, n = base, 0
+        while out in self.symbols:
+            out, n = f"{base}_{n}", n + 1
+        self.symbols.add(out)
+        return out
+
+
+class Lowering:
+    """What a lowering rule sees: the equation's types, and how to emit.
+
+    `avals_in` and `avals_out` are those of the equation at hand; a rule that lowers a
+    nested jaxpr finds them unchanged afterwards.
+    """
+
+    __slots__ = (
+        "avals_in", "avals_out", "axes", "consts", "loc", "module", "prefix", "token",
+    )  # fmt: skip
+
+    def __init__(self, module: Module, prefix: str = "") -> None:
+        self.module = module
+        self.avals_in: Sequence[Any] = ()
+        self.avals_out: Sequence[Any] = ()
+        self.consts: dict[int, Any] = {}
+        self.loc: Any = context.unknown
+        self.prefix = prefix
+        self.axes: tuple[tuple[Any, int], ...] = ()
+        self.token: Any = None
+
+    @property
+    def platform(self) -> str:
+        """'cpu', 'cuda' or 'tpu'."""
+        return self.module.platform
+
+    # ---- types and attributes
+    def type(self, aval: Any) -> Any:
+        """The MLIR type of a value of type `aval`."""
+        found = context.types.get(aval)
+        if found is None:
+            if isinstance(aval, AbstractToken):
+                found = hlo.TokenType.get()
+            else:
+                p = physical(aval)
+                found = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
+            context.types[aval] = found
+        return found
+
+    def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
+        """The MLIR type of an array of this shape and dtype."""
+        return self.type(shaped(tuple(shape), dtype))
+
+    def i64s(self, values: Sequence[int]) -> Any:
+        """A dense array attribute of 64-bit integers."""
+        key = ("i64s", tuple(values))
+        found = context.attributes.get(key)
+        if found is None:
+            found = ir.DenseI64ArrayAttr.get([int(v) for v in values])
+            context.attributes[key] = found
+        return found
+
+    def bools(self, values: Sequence[bool]) -> Any:
+        """A dense array attribute of booleans."""
+        return ir.DenseBoolArrayAttr.get([bool(v) for v in values])
+
+    def i64(self, value: int) -> Any:
+        """A 64-bit integer attribute."""
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(value))
+
+    def i32(self, value: int) -> Any:
+        """A 32-bit integer attribute."""
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), int(value))
+
+    def bool(self, value: bool) -> Any:
+        """A boolean attribute."""
+        return ir.BoolAttr.get(bool(value))
+
+    def string(self, value: str) -> Any:
+        """A string attribute."""
+        return ir.StringAttr.get(value)
+
+    def parse(self, text: str) -> Any:
+        """Any attribute from its text, such as `#stablehlo<fft_type FFT>`."""
+        found = context.attributes.get(text)
+        if found is None:
+            found = context.attributes[text] = ir.Attribute.parse(text)
+        return found
+
+    # ---- operations
+    def create(
+        self, name: str, results: Sequence[Any], operands: Sequence[Any], **attrs: Any
+    ) -> Any:
+        """Emit operation `name` (with its dialect) with these MLIR result types."""
+        return ir.Operation.create(
+            name, results=results, operands=operands, attributes=attrs, loc=self.loc
+        )
+
+    def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+        """Emit `stablehlo.<name>` with one result of type `aval`; return the result."""
+        return ir.Operation.create(
+            "stablehlo." + name,
+            results=(context.types.get(aval) or self.type(aval),),
+            operands=operands,
+            attributes=attrs,
+            loc=self.loc,
+        ).result
+
+    def chlo(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+        """Emit `chlo.<name>` with one result of type `aval`; return the result."""
+        return self.create("chlo." + name, [self.type(aval)], operands, **attrs).result
+
+    def constant(self, value: Any, aval: Any) -> Any:
+        """A constant; a Python or NumPy scalar is repeated to the aval's shape."""
+        if isinstance(aval, AbstractToken):
+            raise TypeError("minijax bug: a token has no constant")
+        aval = physical(aval)
+        return self.op("constant", aval, value=self.dense(value, aval))
+
+    def dense(self, value: Any, aval: Any) -> Any:
+        """The attribute that holds the elements of a constant."""
+        x = np.asarray(value, aval.dtype)
+        splat = x.ndim == 0
+        element = context.elements[aval.dtype]
+        if aval.dtype == dtypes.float0:
+            x = np.zeros(x.shape, bool)
+        elif aval.dtype in _BIT_VIEWS:
+            x = x.view(np.uint16 if aval.dtype == dtypes.bfloat16 else np.uint8)
+        elif aval.dtype in (dtypes.int4, dtypes.int2):
+            x = x.astype(np.int8)
+        elif aval.dtype in (dtypes.uint4, dtypes.uint2):
+            x = x.astype(np.uint8)
+        if splat:
+            return ir.DenseElementsAttr.get(
+                np.ascontiguousarray(x).reshape(()), type=element, shape=aval.shape
+            )
+        return ir.DenseElementsAttr.get(
+            np.ascontiguousarray(x), type=element, shape=aval.shape
+        )
+
+    @contextmanager
+    def block(self, region: Any, *types: Any) -> Iterator[Any]:
+        """Append a block with arguments of these MLIR types; emit into it."""
+        block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
+        with ir.InsertionPoint(block):
+            yield block.arguments
+
+    def region_op(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        regions: int = 1,
+        **attrs: Any,
+    ) -> Any:
+        """Emit an operation with empty regions, to be filled with `block`."""
+        return ir.Operation.create(
+            name,
+            results=list(results),
+            operands=list(operands),
+            attributes=attrs,
+            regions=regions,
+            loc=self.loc,
+        )
+
+    def return_(self, *values: Any) -> None:
+        """End a StableHLO region."""
+        self.create("stablehlo.return", [], list(values))
+
+    # ---- nested programs
+    def jaxpr(self, closed: ClosedJaxpr, *args: Any) -> list[Any]:
+        """Emit a closed jaxpr in place."""
+        consts = [self.const_value(c, v.aval) for c, v in zip(
+            closed.consts, closed.jaxpr.constvars, strict=True)]  # fmt: skip
+        saved = self.avals_in, self.avals_out, self.loc
+        try:
+            return emit_jaxpr(self, closed.jaxpr, consts, args)
+        finally:
+            self.avals_in, self.avals_out, self.loc = saved
+
+    def const_value(self, const: Any, aval: Any) -> Any:
+        """The value of a captured constant inside the current function."""
+        found = self.consts.get(id(const))
+        if found is None:
+            found = self.constant(const, aval)
+        return found
+
+    def fun(
+        self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Emit a Python function of primitives in place; always a list of results."""
+        avals = self.avals_in if avals is None else avals
+
+        def flat(*args: Any) -> Sequence[Any]:
+            out = fun(*args)
+            return out if isinstance(out, (tuple, list)) else (out,)
+
+        with core.axis_env(self.axes):
+            jaxpr, consts = stage(flat, avals, text="lowering")
+        return self.jaxpr(ClosedJaxpr(jaxpr, consts), *operands)
+
+    def call(self, closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
+        """Call a closed jaxpr as a function; equal ones are lowered once."""
+        module = self.module
+        key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes)
+        found = module.functions.get(key)
+        if found is None:
+            found = self._function(closed, name)
+            module.functions[key] = found
+            module.keepalive.append(closed)
+        symbol, hidden = found
+        passed = [self.consts[id(c)] for c in hidden]
+        tokens = [self.token] if self.token is not None else []
+        results = [self.type(a) for a in closed.out_avals]
+        if tokens:
+            results = [tokens[0].type, *results]
+        out = self.create(
+            "func.call", results, [*tokens, *passed, *args],
+            callee=ir.FlatSymbolRefAttr.get(symbol),
+        )  # fmt: skip
+        values = list(out.results)
+        if tokens:
+            self.token, *values = values
+        return values
+
+    def _function(self, closed: ClosedJaxpr, name: str) -> tuple[str, list[Any]]:
+        symbol = self.module.symbol(name)
+        hidden = [c for c in captured(closed) if id(c) in self.consts]
+        types = [self.consts[id(c)].type for c in hidden]
+        types += [self.type(a) for a in closed.in_avals]
+        outs = [self.type(a) for a in closed.out_avals]
+        if self.token is not None:
+            types, outs = [self.token.type, *types], [self.token.type, *outs]
+        with ir.InsertionPoint(self.module.module.body):
+            fn = func.FuncOp(symbol, (types, outs), loc=self.loc)
+        fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        block = fn.add_entry_block()
+        inner = Lowering(self.module, "")
+        inner.axes = self.axes
+        with ir.InsertionPoint(block):
+            args = list(block.arguments)
+            if self.token is not None:
+                inner.token = args.pop(0)
+            inner.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
+            values = inner.jaxpr(closed, *args[len(hidden) :])
+            if inner.token is not None:
+                values = [inner.token, *values]
+            ir.Operation.create("func.return", operands=values, loc=inner.loc)
+        return symbol, hidden
+
+
+_BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
+
+
+def captured(closed: ClosedJaxpr) -> list[Any]:
+    """The non-scalar constants in a closed jaxpr and in those inside it, each once."""
+    found: dict[int, Any] = {}
+    for c in closed.consts:
+        if getattr(c, "shape", ()) or dtypes.is_extended(getattr(c, "dtype", None)):
+            found[id(c)] = c
+    _captured_below(closed.jaxpr, found)
+    return list(found.values())
+
+
+def _captured_below(jaxpr: Jaxpr, found: dict[int, Any]) -> None:
+    below = jaxpr.memo.get("captured")
+    if below is None:
+        below = {}
+        for eqn in jaxpr.eqns:
+            for value in eqn.params.values():
+                for item in value if isinstance(value, (tuple, list)) else (value,):
+                    if isinstance(item, ClosedJaxpr):
+                        below.update((id(c), c) for c in captured(item))
+                    elif isinstance(item, Jaxpr):
+                        _captured_below(item, below)
+        jaxpr.memo["captured"] = below
+    found.update(below)
+
+
+# ------------------------------------------------------------------------ equations
+
+
+def emit_jaxpr(
+    ctx: Lowering, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
+) -> list[Any]:
+    """Emit a jaxpr's equations; return the values of its outputs."""
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.eqns:
+        values = [
+            ctx.constant(a.val, a.aval) if type(a) is Literal else env[a]
+            for a in eqn.invars
+        ]
+        ctx.avals_in = [a.aval for a in eqn.invars]
+        ctx.avals_out = [v.aval for v in eqn.outvars]
+        ctx.loc = _location(ctx, eqn)
+        out = emit_equation(ctx, eqn, values)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out, strict=True))
+        else:
+            env[eqn.outvars[0]] = out
+    return [
+        ctx.constant(a.val, a.aval) if type(a) is Literal else env[a]
+        for a in jaxpr.outvars
+    ]
+
+
+def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+    prim = eqn.primitive
+    if prim not in keys_aware and any(
+        dtypes.is_extended(getattr(a, "dtype", None))
+        for a in (*ctx.avals_in, *ctx.avals_out)
+    ):
+        return _emit_on_keys(ctx, prim, values, eqn.params)
+    if prim.lower_on:
+        rule = prim.lower_on.get(ctx.module.platform, prim.lower)
+    else:
+        rule = prim.lower
+    return rule(ctx, *values, **eqn.params)
+
+
+def _emit_on_keys(
+    ctx: Lowering, prim: Primitive, values: list[Any], params: dict[str, Any]
+) -> Any:
+    """Lower a primitive on keys as its own batch over the keys' trailing axes."""
+    size = next(
+        a.dtype.base_shape[0]
+        for a in (*ctx.avals_in, *ctx.avals_out)
+        if dtypes.is_extended(getattr(a, "dtype", None))
+    )
+    avals_in, avals_out = list(ctx.avals_in), list(ctx.avals_out)
+    dims = [a.ndim if dtypes.is_extended(a.dtype) else None for a in avals_in]
+
+    def one_lane(*xs: Any) -> Sequence[Any]:
+        out = prim.bind(*xs, **params)
+        return out if prim.multiple_results else [out]
+
+    def all_lanes(*xs: Any) -> list[Any]:
+        outs, out_dims = batch_flat(one_lane, Axis(no_name, size), xs, dims)
+        return [
+            move_lane(x, size, d, a.ndim if dtypes.is_extended(a.dtype) else None)
+            for x, d, a in zip(outs, out_dims, avals_out, strict=True)
+        ]
+
+    out = ctx.fun(all_lanes, *values, avals=[physical(a) for a in avals_in])
+    return out if prim.multiple_results else out[0]
+
+
+def _location(ctx: Lowering, eqn: Equation) -> Any:
+    source, names = eqn.source, eqn.names
+    prefix = f"{ctx.prefix}/{names}" if names else ctx.prefix
+    key = (
+        (source.code, source.lasti) if source is not None else None,
+        prefix,
+        eqn.primitive.name,
+    )
+    found = context.locations.get(key)
+    if found is None:
+        place = _file_location(source)
+        label = f"{prefix}/{eqn.primitive.name}" if prefix else eqn.primitive.name
+        found = context.locations[key] = ir.Location.name(label, childLoc=place)
+    return found
+
+
+def _file_location(source: Source | None) -> Any:
+    if source is None:
+        return context.unknown
+    key = (source.code, source.lasti)
+    found = context.locations.get(key)
+    if found is None:
+        line, column = source.position()
+        found = ir.Location.file(source.file, line, column)
+        context.locations[key] = found
+    return found
+
+
+# --------------------------------------------------------------------------- module
+
+
+class Lowered:
+    """A module with what running it needs: hidden arguments and callbacks."""
+
+    __slots__ = ("callbacks", "consts", "keepalive", "module")
+
+    def __init__(self, module: Module, consts: list[Any]) -> None:
+        self.module = module.module
+        self.consts = consts
+        self.callbacks = module.callbacks
+        self.keepalive = module.keepalive
+
+
+def lower_jaxpr(
+    closed: ClosedJaxpr,
+    name: str,
+    platform: str,
+    *,
+    replicas: int = 1,
+    partitions: int = 1,
+    donated: Sequence[bool] = (),
+    axes: tuple[tuple[Any, int], ...] = (),
+    arg_attributes: Sequence[dict[str, Any]] = (),
+    result_attributes: Sequence[dict[str, Any]] = (),
+    ordered: bool = False,
+    locations: bool = True,
+) -> Lowered:
+    """The module of a closed jaxpr, with a function `main`.
+
+    `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
+    is threaded through the operations that have ordered effects.
+    """
+    with context.ir, context.unknown:
+        module = Module("jit_" + _module_name(name), platform, replicas, partitions)
+        hidden = captured(closed)
+        ctx = Lowering(module, f"jit({name})" if locations else "")
+        ctx.axes = axes
+        hidden_avals = [core.aval_of(c) for c in hidden]
+        types = [ctx.type(a) for a in (*hidden_avals, *closed.in_avals)]
+        outs = [ctx.type(a) for a in closed.out_avals]
+        with ir.InsertionPoint(module.module.body):
+            main = func.FuncOp("main", (types, outs))
+        main.attributes["sym_visibility"] = ir.StringAttr.get("public")
+        shift = len(types) - len(closed.in_avals)
+        _set_attributes(main, shift, donated, arg_attributes, result_attributes, closed)
+        block = main.add_entry_block()
+        with ir.InsertionPoint(block):
+            args = list(block.arguments)
+            if ordered:
+                ctx.token = ctx.create(
+                    "stablehlo.create_token", [hlo.TokenType.get()], []
+                ).result
+            ctx.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
+            values = ctx.jaxpr(closed, *args[len(hidden) :])
+            ir.Operation.create("func.return", operands=values)
+    return Lowered(module, hidden)
+
+
+def _module_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "_.-" else "_" for c in name)
+
+
+def _set_attributes(
+    main: Any,
+    shift: int,
+    donated: Sequence[bool],
+    arg_attributes: Sequence[dict[str, Any]],
+    result_attributes: Sequence[dict[str, Any]],
+    closed: ClosedJaxpr,
+) -> None:
+    if any(donated) or any(arg_attributes):
+        n = len(closed.in_avals)
+        attrs: list[dict[str, Any]] = [{} for _ in range(shift + n)]
+        for i, given in enumerate(arg_attributes):
+            attrs[shift + i].update(given)
+        for i, d in enumerate(donated):
+            if d:
+                attrs[shift + i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+        main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attrs])
+    if any(result_attributes):
+        main.result_attrs = ir.ArrayAttr.get(
+            [ir.DictAttr.get(a) for a in result_attributes]
+        )

@@ -1,0 +1,162 @@
+"""Abstract values: what is known of a value before it is computed.
+
+`ShapedArray` is shape, dtype and weak type; equal ones are one object, so that caches
+hash and compare them by identity.  `AbstractToken` is the type of a
+token, `AbstractRef` of a mutable reference.  C++ reads `shape`, `dtype` and
+`weak_type` of what it is given, nothing else.
+
+This room knows no operations.  Next: core/.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+
+
+class AbstractValue:
+    """Base of all abstract values."""
+
+    __slots__ = ("__weakref__",)
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        raise TypeError("an abstract value must say what it is called")
+
+    def to_tangent(self) -> AbstractValue:
+        """The type of this value's tangents."""
+        return self
+
+
+class ShapedArray(AbstractValue):
+    """An array of known shape and dtype.
+
+    >>> import numpy as np
+    >>> shaped((3,), np.dtype('float32')).str_short()
+    'f32[3]'
+    """
+
+    __slots__ = ("dtype", "shape", "weak_type")
+    shape: tuple[int, ...]
+    dtype: Any
+    weak_type: bool
+
+    def __new__(
+        cls, shape: Any, dtype: Any, weak_type: bool = False, **_: Any
+    ) -> ShapedArray:
+        return shaped(tuple(shape), dtypes.as_dtype(dtype), bool(weak_type))
+
+    def __reduce__(self) -> Any:
+        return shaped, (self.shape, self.dtype, self.weak_type)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype.name)
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __str__(self) -> str:
+        return ("~" if self.weak_type else "") + self.str_short(False)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short(False)}{weak})"
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """A copy with some of `shape`, `dtype`, `weak_type` changed."""
+        return shaped(
+            changes.get("shape", self.shape),
+            changes.get("dtype", self.dtype),
+            changes.get("weak_type", self.weak_type),
+        )
+
+    def strip_weak_type(self) -> ShapedArray:
+        return shaped(self.shape, self.dtype) if self.weak_type else self
+
+    def to_tangent(self) -> ShapedArray:
+        if dtypes.is_differentiable(self.dtype):
+            return self
+        return shaped(self.shape, dtypes.float0)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an unsized abstract value")
+        return self.shape[0]
+
+
+_interned: dict[tuple[Any, ...], ShapedArray] = {}
+_blank = object.__new__
+
+
+def shaped(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> ShapedArray:
+    """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
+    key = (shape, dtype, weak_type)
+    aval = _interned.get(key)
+    if aval is None:
+        aval = _blank(ShapedArray)
+        aval.shape, aval.dtype, aval.weak_type = tuple(map(int, shape)), dtype, weak_type
+        # setdefault: two threads that meet here must get one object.
+        aval = _interned.setdefault(key, aval)
+    return aval
+
+
+class AbstractToken(AbstractValue):
+    """The type of a token, which orders effects."""
+
+    __slots__ = ()
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        return "Token"
+
+    def __hash__(self) -> int:
+        return hash(AbstractToken)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AbstractToken
+
+    def __repr__(self) -> str:
+        return "AbstractToken()"
+
+
+abstract_token = AbstractToken()
+
+
+
+def scalar_aval(kind: type) -> ShapedArray:
+    """The weakly typed aval of a Python scalar of type `kind`."""
+    return shaped((), dtypes.scalar_dtype(kind), kind is not bool)
+
+
+def numpy_aval(x: Any) -> ShapedArray:
+    """The aval of a NumPy array or scalar (64-bit types narrow unless x64 is on)."""
+    dtype = x.dtype
+    if not dtype.isnative:
+        dtype = dtype.newbyteorder("=")
+    if not dtypes.is_valid(dtype):
+        raise TypeError(
+            f"A NumPy array of dtype {dtype} is not a valid array value.\n"
+            "Why: only numeric and bool dtypes exist here.\n"
+            "Try: convert it, e.g. x.astype(float)."
+        )
+    return shaped(x.shape, dtypes.canonical(dtype))
+
+
+def str_short(x: Any) -> str:
+    """Short text of an abstract value."""
+    return str(x.str_short())
+
+
+def is_scalar(x: Any) -> bool:
+    """Whether `x` is a Python or NumPy scalar."""
+    return isinstance(x, (bool, int, float, complex, np.generic))

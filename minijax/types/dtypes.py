@@ -1,0 +1,473 @@
+"""Dtypes: what exists, how they are named, ordered and promoted.
+
+A dtype is a `np.dtype` (NumPy's and ml_dtypes'), or an `ExtendedDType` (random
+keys), an opaque element kept as a small array of numbers.  Python scalars have
+*weak* types: they give way to an array's type (`int8(3) + 4` is int8).  Promotion
+is the least upper bound in the lattice that JAX documents.
+
+This room knows no arrays.  Next: avals.py, shapes and abstract values.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..base import config
+
+bfloat16: Any = np.dtype(ml_dtypes.bfloat16)
+bool_: Any = np.dtype(np.bool_)
+int4: Any = np.dtype(ml_dtypes.int4)
+uint4: Any = np.dtype(ml_dtypes.uint4)
+int2: Any = np.dtype(ml_dtypes.int2)
+uint2: Any = np.dtype(ml_dtypes.uint2)
+int8, int16, int32, int64 = map(np.dtype, (np.int8, np.int16, np.int32, np.int64))
+uint8, uint16, uint32, uint64 = map(
+    np.dtype, (np.uint8, np.uint16, np.uint32, np.uint64)
+)
+float16, float32, float64 = map(np.dtype, (np.float16, np.float32, np.float64))
+complex64, complex128 = map(np.dtype, (np.complex64, np.complex128))
+float0: Any = np.dtype([("float0", np.void, 0)])
+
+FLOAT8: tuple[Any, ...] = tuple(
+    np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        "float8_e3m4", "float8_e4m3", "float8_e8m0fnu", "float8_e4m3b11fnuz",
+        "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    )
+)  # fmt: skip
+float4_e2m1fn: Any = np.dtype(ml_dtypes.float4_e2m1fn)
+SMALL_FLOATS = (*FLOAT8, float4_e2m1fn)
+
+SIGNED = (int2, int4, int8, int16, int32, int64)
+UNSIGNED = (uint2, uint4, uint8, uint16, uint32, uint64)
+FLOATS = (*SMALL_FLOATS, bfloat16, float16, float32, float64)
+COMPLEX = (complex64, complex128)
+
+
+class ExtendedDType:
+    """An opaque element type, stored as an array of `base_dtype`, `base_shape`."""
+
+    base_shape: tuple[int, ...]
+    base_dtype: Any
+    name: str
+    type: Any
+    itemsize: int
+
+
+class extended(np.generic):  # noqa: N801
+    """Abstract scalar type above all extended dtypes (`jax.dtypes.extended`)."""
+
+
+class prng_key(extended):  # noqa: N801
+    """Abstract scalar type of random keys (`jax.dtypes.prng_key`)."""
+
+
+class KeyDType(ExtendedDType):
+    """The dtype of a random key: `key<fry>`."""
+
+    type = prng_key
+
+    def __init__(self, impl: Any) -> None:
+        self.impl = impl
+        self.base_shape = impl.key_shape
+        self.base_dtype = uint32
+        self.name = f"key<{impl.tag}>"
+        self.itemsize = 4 * int(np.prod(impl.key_shape))
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash((KeyDType, self.impl.tag))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDType) and other.impl is self.impl
+
+
+def is_extended(dtype: Any) -> bool:
+    return isinstance(dtype, ExtendedDType)
+
+
+# ------------------------------------------------------------- canonical dtypes
+
+_TO_32 = {
+    int64: int32,
+    uint64: uint32,
+    float64: float32,
+    complex128: complex64,
+}
+_PYTHON = {
+    bool: bool_,
+    int: int64,
+    float: float64,
+    complex: complex128,
+}
+PYTHON_SCALARS = tuple(_PYTHON)
+
+
+def canonical(dtype: Any) -> Any:
+    """The dtype that `dtype` means now: 64-bit types narrow unless x64 is on."""
+    if isinstance(dtype, ExtendedDType):
+        return dtype
+    if not isinstance(dtype, np.dtype):
+        dtype = as_dtype(dtype)
+    if dtype in _TO_32 and not config.X64.value:
+        return _TO_32[dtype]
+    return dtype
+
+
+def as_dtype(dtype: Any) -> Any:
+    """`dtype` (a NumPy or Python type, a name, a scalar function) as an np.dtype."""
+    if isinstance(dtype, (np.dtype, ExtendedDType)):
+        return dtype
+    if dtype in _PYTHON:
+        return _PYTHON[dtype]
+    if dtype is None:
+        raise TypeError("Expected a dtype, got None.")
+    inner = getattr(dtype, "dtype", None)
+    if isinstance(inner, (np.dtype, ExtendedDType)):
+        return inner
+    if isinstance(dtype, str) and hasattr(ml_dtypes, dtype):
+        return np.dtype(getattr(ml_dtypes, dtype))
+    return np.dtype(dtype)
+
+
+_NUMERIC_KINDS = frozenset("biufcV")
+_valid: dict[Any, bool] = {}
+
+
+def is_valid(dtype: Any) -> bool:
+    """Whether arrays of `dtype` exist."""
+    known = _valid.get(dtype)
+    if known is None:
+        known = is_extended(dtype) or dtype in _ALL
+        _valid[dtype] = known
+    return known
+
+
+_ALL = frozenset((bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, float0))
+
+
+def check_user_dtype(dtype: Any, fun: str) -> None:
+    """Warn when the user asked for a 64-bit type that will be narrowed."""
+    if dtype is None or is_extended(dtype):
+        return
+    wanted = as_dtype(dtype)
+    if not is_valid(wanted):
+        raise TypeError(
+            f"{fun}: dtype {wanted} is not a valid array type.\n"
+            "Why: only arrays of numeric types exist here."
+        )
+    if wanted in _TO_32 and not config.X64.value and dtype not in _PYTHON:
+        import warnings
+
+        warnings.warn(
+            f"Explicitly requested dtype {wanted} requested in {fun} is not available,"
+            f" and will be truncated to dtype {_TO_32[wanted]}. To enable more dtypes,"
+            " set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell"
+            " environment variable.",
+            stacklevel=_user_stacklevel(),
+        )
+
+
+def _user_stacklevel() -> int:
+    import sys
+
+    from ..base.source import is_internal
+
+    frame, level = sys._getframe(2), 2
+    while frame.f_back is not None and is_internal(frame.f_code):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def float_default() -> Any:
+    """The dtype of a Python float."""
+    if config.DEFAULT_DTYPE_BITS.value == "32":
+        return float32
+    return float64 if config.X64.value else float32
+
+
+def int_default() -> Any:
+    """The dtype of a Python int."""
+    if config.DEFAULT_DTYPE_BITS.value == "32":
+        return int32
+    return int64 if config.X64.value else int32
+
+
+def scalar_dtype(kind: type) -> Any:
+    """The dtype that a Python scalar of type `kind` takes."""
+    if kind is bool:
+        return bool_
+    if kind is int:
+        return int_default()
+    if kind is float:
+        return float_default()
+    if config.DEFAULT_DTYPE_BITS.value == "32":
+        return complex64
+    return complex128 if config.X64.value else complex64
+
+
+# ------------------------------------------------------------------- categories
+
+
+def kind(dtype: Any) -> str:
+    """One of 'bool', 'int', 'uint', 'float', 'complex', 'float0', 'key'."""
+    found = _KINDS.get(dtype)
+    if found is None:
+        if is_extended(dtype):
+            return "key"
+        raise TypeError(f"no numeric kind for dtype {dtype}")
+    return found
+
+
+_KINDS: dict[Any, str] = {bool_: "bool", float0: "float0"}
+_KINDS.update(dict.fromkeys(SIGNED, "int"))
+_KINDS.update(dict.fromkeys(UNSIGNED, "uint"))
+_KINDS.update(dict.fromkeys(FLOATS, "float"))
+_KINDS.update(dict.fromkeys(COMPLEX, "complex"))
+
+
+def is_float(dtype: Any) -> bool:
+    return _KINDS.get(dtype) == "float"
+
+
+def is_complex(dtype: Any) -> bool:
+    return _KINDS.get(dtype) == "complex"
+
+
+def is_inexact(dtype: Any) -> bool:
+    return _KINDS.get(dtype) in ("float", "complex")
+
+
+def is_integer(dtype: Any) -> bool:
+    return _KINDS.get(dtype) in ("int", "uint")
+
+
+def is_signed(dtype: Any) -> bool:
+    return _KINDS.get(dtype) == "int"
+
+
+def is_unsigned(dtype: Any) -> bool:
+    return _KINDS.get(dtype) == "uint"
+
+
+def is_bool(dtype: Any) -> bool:
+    return bool(dtype == bool_)
+
+
+def is_differentiable(dtype: Any) -> bool:
+    """Whether values of this dtype have tangents of the same dtype."""
+    return _KINDS.get(dtype) in ("float", "complex")
+
+
+def to_inexact(dtype: Any) -> Any:
+    """The inexact dtype that an integer or bool one widens to in float functions."""
+    if is_inexact(dtype):
+        return dtype
+    if dtype in (int64, uint64):
+        return float_default() if config.X64.value else float32
+    return float_default()
+
+
+def real_of(dtype: Any) -> Any:
+    """The dtype of the parts of a complex dtype; `dtype` itself otherwise."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def complex_of(dtype: Any) -> Any:
+    """The complex dtype whose parts can hold `dtype`."""
+    if is_complex(dtype):
+        return dtype
+    return complex128 if dtype in (float64, int64, uint64) else complex64
+
+
+_CATEGORIES = {
+    np.generic: _ALL,
+    np.number: frozenset((*SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)),
+    np.integer: frozenset((*SIGNED, *UNSIGNED)),
+    np.signedinteger: frozenset(SIGNED),
+    np.unsignedinteger: frozenset(UNSIGNED),
+    np.inexact: frozenset((*FLOATS, *COMPLEX)),
+    np.floating: frozenset(FLOATS),
+    np.complexfloating: frozenset(COMPLEX),
+    np.bool_: frozenset((bool_,)),
+}
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype or category `a` lies under dtype or category `b`.
+
+    >>> import numpy as np, ml_dtypes
+    >>> issubdtype(ml_dtypes.bfloat16, np.floating)
+    True
+    """
+    if is_extended(a):
+        return isinstance(b, type) and issubclass(a.type, b) or a == b
+    if is_extended(b):
+        return False
+    if isinstance(a, type) and issubclass(a, np.generic) and a in (extended, prng_key):
+        return isinstance(b, type) and issubclass(a, b)
+    if isinstance(b, type) and b in (extended, prng_key):
+        return False
+    if isinstance(a, type) and a in _CATEGORIES and a is not np.bool_:
+        return isinstance(b, type) and issubclass(a, b)
+    a = as_dtype(a)
+    if isinstance(b, type) and b in _CATEGORIES:
+        return a in _CATEGORIES[b]
+    if isinstance(b, type) and issubclass(b, np.generic) and b in (
+        np.flexible, np.character, np.void, np.object_
+    ):  # fmt: skip
+        return bool(np.issubdtype(a, b))
+    return bool(a == as_dtype(b))
+
+
+def isdtype(dtype: Any, kinds: Any) -> bool:
+    """Whether `dtype` is of one of the array-API `kinds` (or equals one of them)."""
+    dtype = as_dtype(dtype)
+    for k in kinds if isinstance(kinds, tuple) else (kinds,):
+        if isinstance(k, str) and k in _API_KINDS:
+            if kind(dtype) in _API_KINDS[k]:
+                return True
+        elif isinstance(k, str) and k not in np.sctypeDict and not hasattr(ml_dtypes, k):
+            raise ValueError(f"Unrecognized kind={k!r}; TRY one of {list(_API_KINDS)}")
+        elif dtype == as_dtype(k):
+            return True
+    return False
+
+
+_API_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int",),
+    "unsigned integer": ("uint",),
+    "integral": ("int", "uint"),
+    "real floating": ("float",),
+    "complex floating": ("complex",),
+    "numeric": ("int", "uint", "float", "complex"),
+}
+
+
+# ------------------------------------------------------------------------ names
+
+_SHORT: dict[Any, str] = {bool_: "bool", bfloat16: "bf16", float0: "float0"}
+for _d in (*SIGNED, *UNSIGNED, float16, float32, float64, *COMPLEX):
+    _bits = _d.name.lstrip("uintfloacmpex")
+    _SHORT[_d] = {"i": "i", "u": "u", "f": "f", "c": "c"}[_d.name[0]] + _bits
+for _d in SMALL_FLOATS:
+    _SHORT[_d] = _d.name.replace("float", "f")
+
+
+def short_name(dtype: Any) -> str:
+    """`f32`, `i8`, `bf16`, `key<fry>`: the name in jaxprs and messages."""
+    found = _SHORT.get(dtype)
+    return found if found is not None else str(getattr(dtype, "name", dtype))
+
+
+# -------------------------------------------------------------------- promotion
+# The lattice of the type-promotion design: an edge leads to the next larger type.
+# "i*", "f*", "c*" are the weak types of Python's int, float and complex.
+
+_WEAK = ("i*", "f*", "c*")
+_EDGES: dict[Any, tuple[Any, ...]] = {
+    bool_: ("i*",),
+    "i*": (uint2, int2, uint4, int4, uint8, int8),
+    uint2: (), int2: (), uint4: (), int4: (),
+    uint8: (int16, uint16), uint16: (int32, uint32), uint32: (int64, uint64),
+    int8: (int16,), int16: (int32,), int32: (int64,),
+    int64: ("f*",), uint64: ("f*",),
+    "f*": (*SMALL_FLOATS, bfloat16, float16, "c*"),
+    bfloat16: (float32,), float16: (float32,),
+    float32: (float64, complex64), float64: (complex128,),
+    "c*": (complex64,), complex64: (complex128,), complex128: (),
+    **{f8: () for f8 in SMALL_FLOATS},
+}  # fmt: skip
+_STRICT_EDGES: dict[Any, tuple[Any, ...]] = {
+    **{d: () for d in _EDGES},
+    "i*": ("f*", *SIGNED, *UNSIGNED),
+    "f*": ("c*", *FLOATS),
+    "c*": COMPLEX,
+    bool_: (),
+}
+
+
+@functools.cache
+def _above(strict: bool) -> dict[Any, frozenset[Any]]:
+    edges = _STRICT_EDGES if strict else _EDGES
+    up: dict[Any, frozenset[Any]] = {}
+
+    def reach(node: Any) -> frozenset[Any]:
+        if node not in up:
+            up[node] = frozenset((node,)).union(*(reach(n) for n in edges[node]))
+        return up[node]
+
+    for node in edges:
+        reach(node)
+    return up
+
+
+class TypePromotionError(ValueError):
+    """No implicit promotion exists between these dtypes."""
+
+
+def _node(dtype: Any, weak: bool) -> Any:
+    if not weak or dtype == bool_:
+        return dtype
+    return {"int": "i*", "uint": "i*", "float": "f*", "complex": "c*"}[kind(dtype)]
+
+
+@functools.cache
+def _join(nodes: frozenset[Any], strict: bool) -> Any:
+    up = _above(strict)
+    for n in nodes:
+        if n not in up:
+            raise TypePromotionError(
+                f"no promotion is defined for dtype {short_name(n)}."
+            )
+    common = frozenset.intersection(*(up[n] for n in nodes))
+    best = [n for n in common if common == up[n]]
+    if not best:
+        names = ", ".join(sorted(n if isinstance(n, str) else n.name for n in nodes))
+        why = (
+            "jax_numpy_dtype_promotion='strict' allows no implicit promotion."
+            if strict
+            else "they have no common type in the promotion lattice."
+        )
+        raise TypePromotionError(
+            "Input dtypes have no available implicit dtype promotion path: "
+            f"{names}.\nWhy: {why}\nTry: convert explicitly with x.astype(...)."
+        )
+    return best[0]
+
+
+_WEAK_DTYPE = {"i*": int, "f*": float, "c*": complex}
+
+
+def promote(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
+    """Join of (dtype, weak) pairs: the common dtype, and whether it is weak."""
+    strict = config.PROMOTION.value == "strict"
+    return _promote(pairs, strict, config.X64.value, config.DEFAULT_DTYPE_BITS.value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _promote(
+    pairs: tuple[tuple[Any, bool], ...], strict: bool, x64: bool, bits: str
+) -> tuple[Any, bool]:
+    first = pairs[0][0]
+    if all(d == first for d, _ in pairs):
+        return first, all(w for _, w in pairs) and first != bool_
+    if any(is_extended(d) or d == float0 for d, _ in pairs):
+        names = ", ".join(short_name(d) for d, _ in pairs)
+        raise TypePromotionError(f"dtypes {names} do not promote to a common one.")
+    node = _join(frozenset(_node(d, w) for d, w in pairs), strict)
+    if isinstance(node, str):
+        # All weak: the widest of the dtypes seen of that kind, else the default.
+        dtype = scalar_dtype(_WEAK_DTYPE[node])
+        same = [d for d, _ in pairs if _node(d, True) == node]
+        if same and all(d == same[0] for d in same):
+            dtype = same[0]
+        return dtype, True
+    return canonical(node), False
