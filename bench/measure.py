@@ -79,17 +79,28 @@ def python_calls(f) -> int:
 
 
 class Compiles:
-    """Counts the programs that this process compiles, or reads from a disk cache.
+    """Within a `with`, counts the programs that are compiled, or read from a disk cache.
 
     It listens at jaxlib's client, which both libraries share, so that neither is asked.
     """
 
+    METHODS = ("compile_and_load", "deserialize_executable")
+
     def __init__(self):
         from jaxlib import _jax
 
+        self.client = _jax.Client
         self.count = 0
-        for name in ("compile_and_load", "deserialize_executable"):
-            setattr(_jax.Client, name, self._counting(getattr(_jax.Client, name)))
+
+    def __enter__(self):
+        self.real = {name: getattr(self.client, name) for name in self.METHODS}
+        for name, method in self.real.items():
+            setattr(self.client, name, self._counting(method))
+        return self
+
+    def __exit__(self, *exception) -> None:
+        for name, method in self.real.items():
+            setattr(self.client, name, method)
 
     def _counting(self, method):
         def call(*args, **kwargs):

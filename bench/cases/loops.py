@@ -13,14 +13,13 @@ ROWS = (
 
 
 def measure(jax, sheet) -> None:
-    compiles = Compiles()
     x = jax.numpy.asarray(np.arange(200, dtype=np.float32))
 
     def count(look):
-        before = compiles.count
-        for i in range(100):
-            look(i).block_until_ready()
-        return compiles.count - before
+        with Compiles() as compiles:
+            for i in range(100):
+                look(i).block_until_ready()
+        return compiles.count
 
     sheet.fill(ROWS[0].name, lambda: count(lambda i: x[i]))
     sheet.fill(ROWS[1].name, lambda: count(lambda i: x[i : i + 2]))

@@ -1,0 +1,114 @@
+"""The arithmetic and the instruments of the benchmark."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import minijax as jax
+import minijax.numpy as jnp
+from bench import cases, measure, programs, report
+from bench.harness import Outcome
+from bench.rows import Row, Sheet
+
+
+def test_every_case_is_well_formed():
+    names = []
+    for name in cases.NAMES:
+        case = importlib.import_module(f"bench.cases.{name}")
+        assert case.TITLE
+        assert hasattr(case, "measure") != hasattr(case, "outside")
+        names += [row.name for row in case.ROWS]
+    assert len(names) == len(set(names))
+
+
+def test_a_ratio_is_the_median_of_the_pairs():
+    outcome = Outcome(Row("x", 0.5), ours=[1.0, 9.0, 2.0], theirs=[4.0, 9.0, 4.0])
+    assert report.ratios(outcome) == [0.25, 1.0, 0.5]
+    assert report.met(outcome) is True
+    assert report.line(outcome)[2:4] == ("0.50", "0.25 to 1.00")
+
+
+def test_goals_of_each_kind():
+    assert report.met(Outcome(Row("x", 0.4), [0.5], [1.0])) is False
+    assert report.met(Outcome(Row("x"), [0.5], [1.0])) is None
+    assert report.met(Outcome(Row("x", 1, "", "count"), [1], [5])) is True
+    assert report.met(Outcome(Row("x", 1, "", "count"), [2], [5])) is False
+    growth = Row("x", unit="", kind="growth")
+    assert report.met(Outcome(growth, [1.0], [0.8])) is True  # linear
+    assert report.met(Outcome(growth, [1.5], [1.6])) is True  # JAX's at worst
+    assert report.met(Outcome(growth, [1.5], [1.2])) is False
+
+
+def test_a_row_that_failed_is_not_met():
+    outcome = Outcome(Row("x", 0.4), error="minijax: TypeError: no")
+    assert report.met(outcome) is False
+    assert report.line(outcome)[-1] == "minijax: TypeError: no"
+
+
+def test_an_error_fails_its_row_only():
+    sheet = Sheet([Row("good"), Row("bad")])
+    sheet.fill("bad", lambda: 1 / 0)
+    sheet.fill("good", lambda: 2)
+    assert sheet.values == {"good": 2.0}
+    assert sheet.errors["bad"].startswith("ZeroDivisionError")
+    with pytest.raises(KeyError, match="no row"):
+        sheet.put("unknown", 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (12.34e-6, "s", "12.3 µs"),
+        (0.0481, "s", "48.1 ms"),
+        (1025.4, "B", "1 KiB"),
+        (440, "", "440"),
+        (1.234, "", "1.23"),
+        (862492, "", "862492"),
+    ],
+)
+def test_amounts_are_short(value, unit, text):
+    assert report.amount(value, unit) == text
+
+
+def test_python_calls_are_counted_exactly():
+    inner = lambda: None
+
+    def f():
+        inner()
+        inner()
+
+    assert measure.python_calls(f) == 2
+
+
+def test_compiles_are_counted():
+    f = jax.jit(lambda x: jnp.sin(x) * 41.0)
+    with measure.Compiles() as compiles:
+        f(1.0)
+    assert compiles.count >= 1
+    with measure.Compiles() as compiles:
+        f(2.0)
+    assert compiles.count == 0
+
+
+def test_exponents():
+    growth = importlib.import_module("bench.cases.growth")
+    assert growth.exponent(lambda n: 3 * n**2, (1, 10, 100)) == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    "name", ["perceptron", "recurrent", "neural_ode", "hamiltonian"]
+)
+def test_programs_run_and_are_finite(name):
+    f, args = getattr(programs, name)(jax)
+    for leaf in jax.tree_util.tree_leaves(jax.jit(f)(*args)):
+        assert np.isfinite(leaf).all()
+
+
+def test_transformer_learns():
+    loss, (params, tokens) = programs.transformer(jax, 2)
+    step = jax.jit(jax.value_and_grad(loss))
+    before, grads = step(params, tokens)
+    params = jax.tree_util.tree_map(lambda p, g: p - 0.5 * g, params, grads)
+    after, _ = step(params, tokens)
+    assert float(after) < float(before)

@@ -1,0 +1,72 @@
+"""`python -m demo`: what it must show, and that a second process starts sooner."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("matplotlib")
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def run_demo(folder: pathlib.Path) -> tuple[str, float]:
+    """Run the demo in `folder`: what it printed, and how many seconds it took."""
+    env = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "programs"),
+    }
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "demo"],
+        env=env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout, time.monotonic() - start
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    return [float(found.replace(",", "")) for found in re.findall(pattern, text)]
+
+
+@pytest.mark.slow
+def test_demo(tmp_path):
+    text, seconds = run_demo(tmp_path)
+    assert seconds < 60
+
+    # the jaxpr of the loss
+    assert "{ lambda ; a:f32[128] b:f32[10] c:f32[64,128] d:f32[128,10]" in text
+    assert "dot_general" in text
+
+    # one device and eight: bar, accuracy, speed, the same parameters
+    assert text.count("epoch 60/60  loss 0.0") == 2
+    scores = numbers(r"held-out accuracy ([\d.]+)", text)
+    assert len(scores) == 2
+    assert min(scores) >= 0.96
+    speeds = numbers(r"([\d,]+) steps per second", text)
+    assert len(speeds) == 2
+    assert min(speeds) > 0
+    (gap,) = numbers(r"parameters as on one device, to (\S+) of the largest", text)
+    assert gap < 1e-5
+
+    # per-example gradients, and the picture
+    median, high, largest = numbers(r"(?:median|percentile|largest) ([\d.]+)", text)
+    assert 0 < median < high < largest
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+    # the programs are on disk now, so the first step comes at least twice as soon
+    first = r"first epoch after ([\d.]+) s"
+    cold, _ = numbers(first, text)
+    warm = min(numbers(first, run_demo(tmp_path)[0])[0] for _ in range(2))
+    assert warm <= cold / 2
