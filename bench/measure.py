@@ -79,7 +79,7 @@ def python_calls(f) -> int:
 
 
 class Compiles:
-    """Within a `with`, counts the programs that are compiled, or read from a disk cache.
+    """Within a `with`, counts the programs that are compiled or read from a disk.
 
     It listens at jaxlib's client, which both libraries share, so that neither is asked.
     """
