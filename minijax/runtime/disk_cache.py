@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from contextlib import suppress
 
 __all__ = ["DiskCache", "default_directory"]
 
@@ -76,36 +77,33 @@ class DiskCache:
         """Why the directory is not used as it is now; None if it is."""
         try:
             info = os.stat(self._path)
-        except FileNotFoundError:
-            return None
         except (OSError, ValueError) as error:
             return str(error)
         if not stat.S_ISDIR(info.st_mode):
             return f"{self._path} is not a directory"
-        return _distrust(info) and f"{self._path} {_distrust(info)}"
+        trouble = _distrust(info)
+        return trouble and f"{self._path} {trouble}"
 
     def get(self, key: str) -> bytes | None:
         """The bytes that were put under a key, or None."""
-        if not self._usable():
+        if self.problem():
             return None
         path = self._file(key)
         try:
-            entry = _read(path)
+            entry = _read(path, self._max_bytes)
         except OSError:
             return None
         blob = None if entry is None else _decode(key, entry)
         if blob is None:
             _remove(path)
             return None
-        try:
+        with suppress(OSError):  # a read-only directory, or it was evicted just now
             os.utime(path)
-        except OSError:
-            pass  # a read-only directory, or the entry was evicted just now
         return blob
 
     def put(self, key: str, blob: bytes) -> None:
         """Keep bytes under a key, if that is possible."""
-        if not (self._usable() or (_make(self._path) and self._usable())):
+        if self.problem() and (not _make(self._path) or self.problem()):
             return
         entry = _encode(key, blob)
         if 0 <= self._max_bytes < len(entry):
@@ -114,13 +112,6 @@ class DiskCache:
             self._room -= len(entry)
             if self._room < 0:
                 self._evict()
-
-    def _usable(self) -> bool:
-        try:
-            info = os.stat(self._path)
-        except (OSError, ValueError):
-            return False
-        return stat.S_ISDIR(info.st_mode) and _distrust(info) is None
 
     def _file(self, key: str) -> str:
         # Any text may be a key, so its digest is the name.
@@ -174,7 +165,7 @@ def default_directory() -> str | None:
             return None
         base = os.path.join(home, ".cache")
     path = os.path.join(base, "minijax", "programs")
-    return path if _may_make(path) else None
+    return path if os.path.isdir(path) or _may_make(path) else None
 
 
 def _may_make(path: str) -> bool:
@@ -197,7 +188,7 @@ def _make(path: str) -> bool:
     """Make a directory, and those above it that are missing, for this user only."""
     try:
         parent = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(parent) and not _make(parent):
+        if not os.path.lexists(parent) and parent != path and not _make(parent):
             return False
         os.mkdir(path, 0o700)
     except FileExistsError:  # another process was faster
@@ -218,12 +209,14 @@ def _distrust(info: os.stat_result) -> str | None:
     return None
 
 
-def _read(path: str) -> bytes | None:
-    """The content of a file; None if it is no plain file of this user alone."""
+def _read(path: str, limit: int) -> bytes | None:
+    """The content of a file; None if it is no plain file of this user, or too large."""
     fd = os.open(path, _READ | _COMMON_FLAGS)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode) or _distrust(info) is not None:
+            return None
+        if 0 <= limit < info.st_size:
             return None
         content = os.read(fd, info.st_size + 1)
         if len(content) >= info.st_size:
@@ -243,10 +236,8 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _remove(path: str) -> None:
-    try:
+    with suppress(OSError):  # gone already, or the directory is read-only
         os.unlink(path)
-    except OSError:
-        pass  # gone already, or the directory is read-only
 
 
 def _list(directory: str) -> list[tuple[int, int, str]]:
@@ -309,4 +300,4 @@ def _decode(key: str, entry: bytes) -> bytes | None:
         return stored
     import zlib
 
-    return zlib.decompress(stored, bufsize=max(length, 1))
+    return zlib.decompress(stored, bufsize=length)
