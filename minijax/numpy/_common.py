@@ -1,0 +1,335 @@
+"""What all of minijax.numpy shares: promotion, conversion, axis and dtype arguments.
+
+`promote_args` and its kin bring array-like operands to one dtype and one rank with as
+few equations as may be: Python and NumPy scalars become literals, arrays that are
+already right pass untouched.  `as_array` makes an array of any array-like value.
+
+This room knows no NumPy function by name.  Next: ufuncs.py.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import config, errors
+from ..base.util import canonical_axis as canonical_axis
+from ..core import core
+from ..core.core import Tracer
+from ..core.core import aval_of as aval_of
+from ..ops.convert import convert_element_type_p
+from ..ops.structural import broadcast_in_dim
+from ..runtime import array as arrays
+from ..runtime.array import Array
+from ..types import dtypes
+
+ArrayLike = Any
+DTypeLike = Any
+Axis = None | int | Sequence[int]
+
+_PLAIN = frozenset((Array, np.ndarray, bool, int, float, complex))
+
+
+# ----------------------------------------------------------------------- what is given
+
+
+def is_arraylike(x: Any) -> bool:
+    """Whether NumPy functions take `x`: an array, a NumPy array or a number."""
+    return type(x) in _PLAIN or core.is_value(x)
+
+
+def check_arraylike(name: str, *xs: Any) -> None:
+    """TypeError unless every operand of `name` is an array or a number."""
+    for i, x in enumerate(xs):
+        if type(x) not in _PLAIN and not core.is_value(x):
+            raise arraylike_error(name, x, i)
+
+
+def arraylike_error(name: str, x: Any, position: int) -> TypeError:
+    """The error for an operand that is no array."""
+    tries = ["jnp.asarray(...) around it"]
+    if x is None:
+        tries = ["leave the argument out, or pass an array"]
+    return TypeError(
+        errors.message(
+            f"{name} requires ndarray or scalar arguments, got {type(x)} at position"
+            f" {position}.",
+            which=f"{x!r}"[:160],
+            why="lists, tuples and objects are not converted silently.",
+            tries=tries,
+        )
+    )
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array-like value."""
+    return aval_of(x).shape  # type: ignore[no-any-return]
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype that an array-like value has as an array."""
+    return aval_of(x).dtype
+
+
+def as_array(x: Any) -> Any:
+    """An array-like value as an Array or tracer; numbers are weakly typed."""
+    if type(x) is Array or isinstance(x, Tracer):
+        return x
+    custom = getattr(x, "__jax_array__", None)
+    if custom is not None:
+        return as_array(custom())
+    if isinstance(x, np.ndarray):
+        # C++ may alias NumPy memory; what the caller may write to is copied.
+        x = x.copy() if x.flags.writeable else x
+    return Array(arrays.to_buffer(x, arrays.default_placement()))
+
+
+# -------------------------------------------------------------------------- conversion
+
+
+def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """`x` with this dtype and weakness; a host scalar becomes a literal."""
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak:
+        return x
+    if not aval.shape and not isinstance(x, (Array, Tracer)):
+        literal = scalar_literal(x, aval, dtype, weak)
+        if literal is not None:
+            return literal
+    return convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=weak, sharding=None
+    )
+
+
+def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
+    """A host scalar of this dtype, or None where there is no such Python value."""
+    if hasattr(x, "__jax_array__") or dtypes.is_extended(dtype):
+        return None
+    value = np.asarray(x, aval.dtype).astype(dtype)[()]
+    if not weak:
+        return value
+    value = value.item()
+    kind = type(value)
+    if kind is not bool and dtypes.scalar_dtype(kind) == dtype:
+        return value
+    return None
+
+
+def promote_dtypes(*xs: Any) -> Sequence[Any]:
+    """Operands converted to their common dtype in the promotion lattice."""
+    types = [aval_of(x) for x in xs]
+    dtype, weak = types[0].dtype, types[0].weak_type
+    for a in types:
+        if a.dtype is not dtype or a.weak_type is not weak:
+            break
+    else:
+        return xs
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    return [convert(x, dtype, weak) for x in xs]
+
+
+def promote_dtypes_inexact(*xs: Any) -> Sequence[Any]:
+    """Operands converted to their common dtype, integers and bools to a float one."""
+    types = [aval_of(x) for x in xs]
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    dtype = dtypes.to_inexact(dtype)
+    return [convert(x, dtype, weak) for x in xs]
+
+
+def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
+    """Operands converted to their common dtype, bools to the default integer."""
+    types = [aval_of(x) for x in xs]
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    if dtypes.is_bool(dtype):
+        dtype = dtypes.int_default()
+    return [convert(x, dtype, weak) for x in xs]
+
+
+def promote_dtypes_complex(*xs: Any) -> Sequence[Any]:
+    """Operands converted to a common complex dtype."""
+    types = [aval_of(x) for x in xs]
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    dtype = dtypes.complex_of(dtypes.to_inexact(dtype))
+    return [convert(x, dtype, weak) for x in xs]
+
+
+# ------------------------------------------------------------------------------ shapes
+
+
+def promote_shapes(name: str, *xs: Any) -> Sequence[Any]:
+    """Operands of one rank: leading axes of size 1 added; scalars stay scalars."""
+    shapes = [aval_of(x).shape for x in xs]
+    first = shapes[0]
+    for s in shapes:
+        if s != first:
+            break
+    else:
+        return xs
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) < 2:
+        return xs
+    check_rank_promotion(name, shapes)
+    rank = max(ranks)
+    return [lead_with_ones(x, s, rank) for x, s in zip(xs, shapes, strict=True)]
+
+
+def lead_with_ones(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+    """`x` with leading axes of size 1 up to `rank`, unless it is a scalar."""
+    missing = rank - len(shape)
+    if not shape or not missing:
+        return x
+    return broadcast_in_dim(x, (1,) * missing + shape, tuple(range(missing, rank)))
+
+
+def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+    """Warn or raise about operands of different ranks, as jax_numpy_rank_promotion says."""
+    mode = config.RANK_PROMOTION.value
+    if mode == "allow":
+        return
+    text = " ".join(map(str, shapes))
+    if mode == "raise":
+        raise ValueError(
+            errors.message(
+                f"Operands could not be broadcast together for {name} on shapes {text}"
+                " and with the config option jax_numpy_rank_promotion='raise'.",
+                why="their ranks differ.",
+                tries=["x[None] or jnp.expand_dims to make the ranks equal"],
+            )
+        )
+    warnings.warn(
+        f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the"
+        " jax_numpy_rank_promotion config option to 'allow' to disable this warning.",
+        stacklevel=4,
+    )
+
+
+def promote_args(name: str, *xs: Any) -> Sequence[Any]:
+    """Array-like operands of one dtype and rank."""
+    check_arraylike(name, *xs)
+    return promote_shapes(name, *promote_dtypes(*xs))
+
+
+def promote_args_inexact(name: str, *xs: Any) -> Sequence[Any]:
+    """Array-like operands of one rank and one float or complex dtype."""
+    check_arraylike(name, *xs)
+    return promote_shapes(name, *promote_dtypes_inexact(*xs))
+
+
+def promote_args_numeric(name: str, *xs: Any) -> Sequence[Any]:
+    """Array-like operands of one rank and one dtype that is not bool."""
+    check_arraylike(name, *xs)
+    return promote_shapes(name, *promote_dtypes_numeric(*xs))
+
+
+def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
+    """The shape that array-like operands broadcast to."""
+    shapes = [aval_of(x).shape for x in xs]
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first  # type: ignore[no-any-return]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            errors.message(
+                f"{name}: Incompatible shapes for broadcasting:"
+                f" {', '.join(map(str, shapes))}.",
+                why="aligned at the last axis, sizes must be equal or 1.",
+                tries=["x[:, None] or jnp.expand_dims to align the axes"],
+            )
+        ) from None
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` repeated to `shape`, which it must broadcast to; itself if it has it."""
+    old = aval_of(x).shape
+    if old == shape:
+        return as_array(x)
+    lead = len(shape) - len(old)
+    return broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
+
+
+# --------------------------------------------------------------------------- arguments
+
+
+def canonical_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+    """Axes as a tuple of distinct non-negative ints; None stands for all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (tuple, list, np.ndarray)) and np.ndim(axis):  # type: ignore
+        axes = tuple(canonical_axis(a, ndim, what) for a in axis)
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"duplicate value in {what!r}: {tuple(axis)}")
+        return axes
+    return (canonical_axis(axis, ndim, what),)
+
+
+def static_axis(axis: Any) -> Any:
+    """An axis argument in hashable form: None, an int or a tuple of ints."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, (tuple, list)):
+        return tuple(map(operator.index, axis))
+    return operator.index(axis)
+
+
+def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
+    """A shape argument as a tuple of ints (an int stands for one axis)."""
+    if type(shape) is tuple and all(type(n) is int for n in shape):
+        return shape
+    if not isinstance(shape, (tuple, list, np.ndarray, Array)) and not hasattr(
+        shape, "__iter__"
+    ):
+        shape = (shape,)
+    elif not getattr(shape, "shape", (1,)):
+        shape = (shape,)
+    try:
+        return tuple([operator.index(n) for n in shape])
+    except errors.TracerIntegerConversionError:
+        raise
+    except TypeError:
+        raise TypeError(
+            errors.message(
+                f"Shapes must be 1D sequences of concrete values of integer type, got"
+                f" {shape!r}.",
+                where=name,
+                tries=["int(...) around sizes that are floats"],
+            )
+        ) from None
+
+
+def check_sizes(shape: Sequence[int], name: str) -> None:
+    """TypeError if a size is negative."""
+    if any(n < 0 for n in shape):
+        raise TypeError(
+            f"{name}: Only non-negative dimensions are allowed; got {tuple(shape)}."
+        )
+
+
+def static_dtype(dtype: Any, name: str) -> Any:
+    """A dtype argument as an np.dtype that arrays can have; None stays None."""
+    if dtype is None:
+        return None
+    if type(dtype) is np.dtype and dtype in _SAFE:
+        return dtype
+    dtypes.check_user_dtype(dtype, name)
+    return dtypes.canonical(dtype)
+
+
+_SAFE = frozenset(
+    (dtypes.bool_, *dtypes.SIGNED[:-1], *dtypes.UNSIGNED[:-1], dtypes.float16,
+     dtypes.bfloat16, dtypes.float32, dtypes.complex64)
+)  # fmt: skip
+
+
+def no_out(name: str, out: Any) -> None:
+    """NotImplementedError if `out` is given: arrays are never written to."""
+    if out is not None:
+        raise NotImplementedError(
+            f"The 'out' argument to jnp.{name} is not supported.\n"
+            "Why: arrays are immutable.\nTry: use the result."
+        )
