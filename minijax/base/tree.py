@@ -118,7 +118,10 @@ __all__ = [
 
 T = TypeVar("T")
 
-_flatten = USER.flatten
+_flatten: Callable[[Any, IsLeaf], tuple[list[Any], PyTreeDef]] = USER.flatten
+_flatten_with_path: Callable[
+    [Any, IsLeaf], tuple[list[tuple[Path, Any]], PyTreeDef]
+] = USER.flatten_with_path
 _builtin_all = builtins.all
 _builtin_map = builtins.map
 
@@ -130,7 +133,7 @@ class Unspecified:
 _UNSPECIFIED = Unspecified()
 
 #: The treedef of a single leaf.
-LEAF: PyTreeDef = _flatten(0)[1]
+LEAF: PyTreeDef = _flatten(0, None)[1]
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
@@ -292,7 +295,7 @@ def flatten_with_path(
         on_subtree = is_leaf
         predicate = lambda _, x: on_subtree(x)
     try:
-        return USER.flatten_with_path(tree, predicate)
+        return _flatten_with_path(tree, predicate)
     except ValueError as error:
         raise _flatten_error(error, tree, predicate, takes_path=True) from None
 
@@ -658,7 +661,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     >>> tree_util.treedef_children(tree.structure([1, (2,)]))
     [PyTreeDef(*), PyTreeDef((*,))]
     """
-    return treedef.children()
+    return list(treedef.children())
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:

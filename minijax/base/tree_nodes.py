@@ -389,7 +389,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     >>> tree_util.flatten_one_level({"b": [1], "a": 2})
     ((2, [1]), ('a', 'b'))
     """
-    level = USER.flatten_one_level(tree)
+    level: tuple[Iterable[Any], Hashable] | None = USER.flatten_one_level(tree)
     if level is None:
         raise _leaf_error(tree)
     return level
@@ -405,14 +405,16 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Hashable]:
     >>> tree_util.flatten_one_level_with_keys([1, 2])[0]
     ((SequenceKey(idx=0), 1), (SequenceKey(idx=1), 2))
     """
+    level: tuple[Iterable[Any], Hashable] | None
     level = USER.flatten_one_level_with_keys(tree)
     if level is None:
         raise _leaf_error(tree)
-    if level[1] is type(tree) and hasattr(tree, "_fields"):
+    pairs, meta = level
+    if meta is type(tree) and hasattr(tree, "_fields"):
         # jaxlib names every child of a namedtuple after the first field.
         names = map(GetAttrKey, tree._fields)
-        level = [(key, child) for key, (_, child) in zip(names, level[0])], level[1]
-    return level
+        pairs = [(key, child) for key, (_, child) in zip(names, pairs)]
+    return pairs, meta
 
 
 def _leaf_error(tree: Any) -> ValueError:
@@ -482,8 +484,8 @@ class Partial(functools.partial):  # type: ignore[type-arg]
         if not isinstance(func, functools.partial):
             return super().__new__(klass, func, *args, **kw)
         # The base class would merge the two; setting the state does not.
-        self: Any = super().__new__(klass, _unbound)
-        self.__setstate__((func, args, kw, None))
+        self = super().__new__(klass, _unbound)
+        functools.partial.__setstate__(self, (func, args, kw, None))  # type: ignore[attr-defined]
         return self
 
 
