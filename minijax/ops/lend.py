@@ -1,0 +1,52 @@
+"""What ops/ lends to machinery: the handful of operations behind `algebra.lib`.
+
+The interpreters name no operation, and low rooms of this floor must not import higher
+ones; both reach these few through `lib`.  Loading this module fills it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import core
+from ..interpreters.algebra import lib
+from .arithmetic import add_any_p
+from .logic import select_n
+from .reductions import reduce_sum_p
+from .slicing import slice as slice_
+from .structural import (
+    broadcast_in_dim,
+    broadcast_to,
+    move_axis,
+    reshape,
+    zero_array,
+)
+
+
+def broadcast_lane(x: Any, size: int, dim: int) -> Any:
+    """Repeat a shared value along a new lane axis at `dim`."""
+    shape = core.aval_of(x).shape
+    kept = tuple(i for i in range(len(shape) + 1) if i != dim)
+    return broadcast_in_dim(x, (*shape[:dim], size, *shape[dim:]), kept)
+
+
+def total(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over axes."""
+    return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
+
+
+def strided(x: Any, strides: tuple[int, ...]) -> Any:
+    """Every `strides[i]`-th element along each axis `i`."""
+    shape = core.aval_of(x).shape
+    return slice_(x, (0,) * len(shape), shape, strides)
+
+
+lib.add = add_any_p.bind
+lib.zeros = zero_array
+lib.move_axis = move_axis
+lib.broadcast_lane = broadcast_lane
+lib.broadcast_to = broadcast_to
+lib.reshape = reshape
+lib.select = select_n
+lib.strided = strided
+lib.sum = total
