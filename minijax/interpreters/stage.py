@@ -43,6 +43,8 @@ _types: dict[Any, Any] = {}
 
 def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The type(s) of a primitive's result(s)."""
+    if prim.named_axes is not None:  # its type depends on the sizes of axes in scope
+        return prim.abstract(*avals, **params)
     try:
         key = (prim, tuple(params.items()), tuple(avals))
         out = _types.get(key)
