@@ -27,6 +27,7 @@ class Algebra:
     move_axis: Callable[[Any, int, int], Any]
     broadcast_lane: Callable[[Any, int, int], Any]
     reshape: Callable[[Any, tuple[int, ...]], Any]
+    broadcast_in_dim: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
     loader: Callable[[], None] | None = None
 

@@ -1,0 +1,296 @@
+"""Conversions between dtypes: by value, by bits, and by rounding to fewer bits.
+
+Converting to the dtype and weak type that a value already has is nothing at all.
+Between inexact dtypes a conversion is linear, and so is its transpose; to or from
+integers nothing moves.
+
+Knows no arithmetic.  Next: convert.py, where other rooms find these.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..core import core
+from ..core.core import Primitive, Tracer
+from ..interpreters.algebra import Zero, lib
+from ..runtime.array import Array, put_numpy
+from ..types import dtypes
+from ..types.avals import shaped
+from .define import (
+    FLOAT,
+    batch_elementwise,
+    emit_compare,
+    linear_in_first,
+    nary,
+    zero_jvp,
+)
+
+# ---- conversion by value
+
+convert_element_type_p = Primitive("convert_element_type")
+
+
+def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
+    if dtypes.is_extended(x.dtype) and x.dtype != new_dtype:
+        raise TypeError(
+            errors.message(
+                f"convert_element_type cannot convert {x.str_short()} to"
+                f" {dtypes.short_name(new_dtype)}.",
+                why="an opaque element has no numeric value.",
+                tries=["random.key_data(key) for the numbers under a key"],
+            )
+        )
+    if dtypes.is_extended(new_dtype) and x.dtype != new_dtype:
+        raise TypeError(
+            errors.message(
+                f"convert_element_type cannot convert {x.str_short()} to"
+                f" {dtypes.short_name(new_dtype)}.",
+                why="a number is no opaque element.",
+                tries=["random.wrap_key_data(numbers) to make keys"],
+            )
+        )
+    return shaped(x.shape, new_dtype, weak_type)
+
+
+def convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    ans = convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
+    if type(t) is Zero or not dtypes.is_differentiable(new_dtype):
+        return ans, Zero(core.aval_of(ans).to_tangent())
+    return ans, convert_element_type_p.bind(t, new_dtype=new_dtype, **params)
+
+
+def convert_transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
+    return [cast(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+def lower_convert(ctx: Any, x: Any, *, new_dtype: Any, **_: Any) -> Any:
+    aval, out = ctx.avals_in[0], ctx.avals_out[0]
+    if aval.dtype == new_dtype:
+        return x
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(new_dtype):
+        if not dtypes.is_bool(new_dtype):
+            aval = shaped(aval.shape, dtypes.real_of(aval.dtype))
+            x = ctx.op("real", aval, x)
+    if dtypes.is_bool(new_dtype):
+        return emit_compare(ctx, "NE", x, ctx.constant(0, aval), aval)
+    return ctx.op("convert", out, x)
+
+
+convert_element_type_p.abstract = convert_abstract
+convert_element_type_p.jvp = convert_jvp
+convert_element_type_p.transpose = convert_transpose
+batch_elementwise(convert_element_type_p)
+convert_element_type_p.lower = lower_convert
+convert_element_type_p.pretty = {"sharding": None}  # type: ignore[assignment]
+
+
+def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with exactly this dtype and weak type; `x` itself if it has them."""
+    kind = type(x)
+    if kind in dtypes.PYTHON_SCALARS:
+        if not weak_type:
+            return scalar(x, dtype)
+        if dtypes.scalar_dtype(kind) == dtype:
+            return x
+    else:
+        aval = core.aval_of(x)
+        if aval.dtype == dtype and aval.weak_type == weak_type:
+            return x
+    return convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=weak_type, sharding=None
+    )
+
+
+def scalar(x: Any, dtype: Any) -> Any:
+    """A Python number as a NumPy scalar of `dtype`, which wraps and truncates."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(x).astype(dtype)[()]
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """Convert elementwise to another dtype: the nearest value that it has.
+
+    Floats are truncated towards zero when they become integers.  Of a complex number
+    that becomes real only the real part is left.
+
+    Args:
+      operand: an array of any shape, or a Python scalar.
+      new_dtype: the dtype of the result.
+    Raises:
+      TypeError: no such dtype, or opaque elements (keys) meet numbers.
+      ValueError: `new_dtype` is None.
+
+    >>> convert_element_type(2.7, int)
+    Array(2, dtype=int32)
+    """
+    if new_dtype is None:
+        raise ValueError("convert_element_type: dtype must be specified, got None.")
+    dtypes.check_user_dtype(new_dtype, "convert_element_type")
+    dtype = dtypes.canonical(new_dtype)
+    if type(operand) in dtypes.PYTHON_SCALARS:
+        if type(operand) is complex:
+            warn_if_complex_to_real(dtypes.complex64, dtype)
+        return Array(put_numpy(scalar(operand, dtype)))
+    aval = core.aval_of(operand)
+    warn_if_complex_to_real(aval.dtype, dtype)
+    if aval.dtype == dtype and not aval.weak_type:
+        if isinstance(operand, (np.ndarray, np.generic)):
+            return Array(put_numpy(operand))
+        if isinstance(operand, (Array, Tracer)):
+            return operand
+    return convert_element_type_p.bind(
+        operand, new_dtype=dtype, weak_type=False, sharding=None
+    )
+
+
+def warn_if_complex_to_real(old: Any, new: Any) -> None:
+    """Warn of a conversion that loses imaginary parts."""
+    if dtypes.is_complex(old) and (dtypes.is_float(new) or dtypes.is_integer(new)):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=3,
+        )
+
+
+# ---- conversion by bits
+
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+
+
+def bits_of(dtype: Any) -> int:
+    """The number of bits of an element."""
+    name: str = dtype.name
+    if name.endswith(("int4", "int2")) or name.startswith("float4"):
+        return 2 if name.endswith("int2") else 4
+    return 8 * int(dtype.itemsize)
+
+
+def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
+    old = x.dtype
+    if old == new_dtype:
+        return shaped(x.shape, new_dtype)
+    for dtype in (old, new_dtype):
+        if dtypes.kind(dtype) not in ("int", "uint", "float"):
+            raise TypeError(
+                errors.message(
+                    "lax.bitcast_convert_type does not support bool or complex values"
+                    f" unless the operand and destination types match: got {old.name}"
+                    f" to {new_dtype.name}.",
+                    which=x.str_short(),
+                    why="how they lie in memory is the compiler's choice.",
+                    tries=["x.view(dtype)", "lax.real and lax.imag", "x.astype(dtype)"],
+                )
+            )
+    have, want = bits_of(old), bits_of(new_dtype)
+    if have == want:
+        return shaped(x.shape, new_dtype)
+    if have > want:
+        return shaped((*x.shape, have // want), new_dtype)
+    if not x.shape or x.shape[-1] * have != want:
+        raise ValueError(
+            errors.message(
+                f"bitcast_convert_type cannot make {dtypes.short_name(new_dtype)} of"
+                f" {x.str_short()}.",
+                why=f"the last axis must hold the {want} bits of one element, so its"
+                f" size must be {want // have}.",
+                tries=["reshape the operand to (..., n, " + f"{want // have})"],
+            )
+        )
+    return shaped(x.shape[:-1], new_dtype)
+
+
+def lower_bitcast(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
+    return ctx.op("bitcast_convert", ctx.avals_out[0], x)
+
+
+def bitcast_batch(axis: Any, args: Any, dims: Any, *, new_dtype: Any) -> Any:
+    (x,), (d,) = args, dims
+    # The last axis may come or go, so the lane axis keeps away from it.
+    if d == len(core.aval_of(x).shape) - 1:
+        x, d = lib.move_axis(x, d, 0), 0
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), d
+
+
+bitcast_convert_type_p.abstract = bitcast_abstract
+zero_jvp(bitcast_convert_type_p)
+bitcast_convert_type_p.batch = bitcast_batch
+bitcast_convert_type_p.lower = lower_bitcast
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """Read the bits of each element as another dtype.
+
+    To a dtype of fewer bits the result has one axis more, at the end; to one of more
+    bits the last axis disappears, and must hold just the bits of one element.
+
+    Args:
+      operand: an array of any shape.
+      new_dtype: the dtype of the result; neither bool nor complex.
+    Raises:
+      TypeError: bool or complex on one side.
+      ValueError: the last axis does not hold one element.
+
+    >>> import numpy as np
+    >>> bitcast_convert_type(np.float32(1.0), 'int32')
+    Array(1065353216, dtype=int32)
+    """
+    dtypes.check_user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonical(new_dtype))
+
+
+# ---- fewer bits
+
+
+def reduce_precision_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
+    return [reduce_precision_p.bind(ct, **params)]
+
+
+def lower_reduce_precision(
+    ctx: Any, x: Any, *, exponent_bits: int, mantissa_bits: int
+) -> Any:
+    return ctx.op(
+        "reduce_precision", ctx.avals_out[0], x,
+        exponent_bits=ctx.i32(exponent_bits), mantissa_bits=ctx.i32(mantissa_bits),
+    )  # fmt: skip
+
+
+reduce_precision_p = nary("reduce_precision", [FLOAT], lower=lower_reduce_precision)
+linear_in_first(reduce_precision_p, reduce_precision_transpose)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Round elementwise to what a float of so many bits could hold; keep the dtype.
+
+    Args:
+      operand: an array of a float dtype.
+      exponent_bits: bits of the exponent, at least 1.
+      mantissa_bits: bits of the mantissa, at least 0.
+    Raises:
+      TypeError: no float dtype.
+      ValueError: too few bits.
+
+    >>> reduce_precision(1.001, exponent_bits=8, mantissa_bits=7)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    import operator
+
+    exponent, mantissa = operator.index(exponent_bits), operator.index(mantissa_bits)
+    if exponent < 1:
+        raise ValueError(
+            f"reduce_precision: exponent_bits must be positive; got {exponent}"
+        )
+    if mantissa < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa}"
+        )
+    return reduce_precision_p.bind(
+        operand, exponent_bits=exponent, mantissa_bits=mantissa
+    )

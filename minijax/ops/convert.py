@@ -1,0 +1,118 @@
+"""Conversions, and arrays filled with one value: `full`, `zeros`.
+
+The conversions themselves stand in cast.py, the parts of complex numbers in
+algebraic.py; other rooms find both here.  Next: reductions.py.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..core import core
+from ..interpreters.algebra import lib
+from ..runtime.array import Array, put_numpy
+from ..types import dtypes
+from ..types.avals import shaped
+from .algebraic import complex as complex
+from .algebraic import complex_p as complex_p
+from .algebraic import conj as conj
+from .algebraic import conj_p as conj_p
+from .algebraic import imag as imag
+from .algebraic import imag_p as imag_p
+from .algebraic import real as real
+from .algebraic import real_p as real_p
+from .cast import bitcast_convert_type as bitcast_convert_type
+from .cast import bitcast_convert_type_p as bitcast_convert_type_p
+from .cast import cast as cast
+from .cast import convert_element_type as convert_element_type
+from .cast import convert_element_type_p as convert_element_type_p
+from .cast import reduce_precision as reduce_precision
+from .cast import reduce_precision_p as reduce_precision_p
+from .cast import scalar as scalar
+from .shapes import broadcast, int_tuple, is_array, problem, zero_array
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
+) -> Any:
+    """An array of which every element is `fill_value`.
+
+    Args:
+      shape: the shape, a sequence of ints.
+      fill_value: a scalar.
+      dtype: the dtype; by default that of `fill_value`.
+      sharding: where to put the array, or None.
+    Raises:
+      TypeError: `fill_value` is no scalar, or the shape no sequence of ints.
+
+    >>> full((2,), 1.5)
+    Array([1.5, 1.5], dtype=float32, weak_type=True)
+    """
+    shape = int_tuple(shape, "shape")
+    aval = core.aval_of(fill_value)
+    if aval.shape:
+        raise problem(
+            TypeError,
+            "full must be called with scalar fill_value, got fill_value.shape"
+            f" {aval.shape}.",
+            aval,
+            why="every element gets the same value.",
+            tries=["lax.broadcast_in_dim", "minijax.numpy.full, which broadcasts"],
+        )
+    weak = dtype is None and aval.weak_type
+    if dtype is None:
+        dtype = aval.dtype
+    else:
+        dtypes.check_user_dtype(dtype, "full")
+        dtype = dtypes.canonical(dtype)
+    value = broadcast(_scalar_of(fill_value, dtype, weak), shape)
+    if not is_array(value):
+        value = Array(put_numpy(np.asarray(value, dtype), shaped((), dtype, weak)))
+    return value if sharding is None else lib.place(value, sharding)
+
+
+def _scalar_of(value: Any, dtype: Any, weak: bool) -> Any:
+    """A scalar of this type, on the host if it can be."""
+    if type(value) in dtypes.PYTHON_SCALARS or isinstance(value, (np.ndarray, np.generic)):
+        if not weak:
+            return scalar(value, dtype)
+    return cast(value, dtype, weak)
+
+
+def full_like(
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    sharding: Any = None,
+) -> Any:
+    """An array like `x` of which every element is `fill_value`.
+
+    Args:
+      x: an array, or anything with a shape and a dtype.
+      fill_value: a scalar.
+      dtype, shape: those of the result; by default those of `x`.
+      sharding: where to put the array, or None.
+    Raises:
+      TypeError: `fill_value` is no scalar.
+
+    >>> full_like(full((2,), 1.5), 2)
+    Array([2., 2.], dtype=float32, weak_type=True)
+    """
+    if shape is None:
+        shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
+    if dtype is not None:
+        return full(shape, fill_value, dtype, sharding=sharding)
+    aval = core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
+    if dtypes.is_extended(aval.dtype):
+        return aval.dtype.full(shape, fill_value)
+    value = full(shape, _scalar_of(fill_value, aval.dtype, False), sharding=sharding)
+    return cast(value, aval.dtype, True) if aval.weak_type else value
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros of the shape, dtype and weak type of `x`."""
+    return zero_array(core.aval_of(x))

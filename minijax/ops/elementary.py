@@ -1,0 +1,462 @@
+"""Elementary functions: powers, exponentials, logarithms, circles, hyperbolas.
+
+Each primitive is one block, as in algebraic.py; the function beside it takes an array
+of an inexact dtype.
+
+Source of the derivatives: any calculus text; they hold for complex numbers as well.
+Next: arithmetic.py, where other rooms find these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import core
+from ..types import dtypes
+from ..types.avals import shaped
+from .accuracy import HIDDEN, lower_accurate
+from .algebraic import (
+    add,
+    div,
+    integer_pow,
+    mul,
+    neg,
+    replace_zero,
+    rsqrt,
+    square,
+    sub,
+)
+from .cast import cast
+from .define import (
+    INEXACT,
+    NUMBER,
+    broadcast_operands,
+    broadcast_shape,
+    check_kind,
+    const,
+    filled,
+    nary,
+    repeat_like,
+    same_dtype,
+)
+from .logic import eq_p, select
+
+# ---- exponentials
+
+exp_p = nary(
+    "exp", [INEXACT], lower=lower_accurate("exponential"),
+    jvp=[lambda t, ans, x, accuracy: mul(t, ans)],
+)  # fmt: skip
+exp_p.pretty = HIDDEN
+
+
+def exp(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Exponential elementwise, :math:`e^x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> exp(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return exp_p.bind(x, accuracy=accuracy)
+
+
+def _lower_exp2(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+    out = ctx.avals_out[0]
+    scaled = ctx.op("multiply", out, ctx.constant(LOG_2, out), x)
+    return lower_accurate("exponential")(ctx, scaled, accuracy=accuracy)
+
+
+LOG_2 = 0.6931471805599453
+
+exp2_p = nary(
+    "exp2", [INEXACT], lower=_lower_exp2,
+    jvp=[lambda t, ans, x, accuracy: mul(log(const(x, 2)), mul(t, ans))],
+)  # fmt: skip
+exp2_p.pretty = HIDDEN
+
+
+def exp2(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Power of two elementwise, :math:`2^x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> exp2(3.0)
+    Array(8., dtype=float32, weak_type=True)
+    """
+    return exp2_p.bind(x, accuracy=accuracy)
+
+
+def _expm1_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+    if accuracy is None:
+        return mul(t, add(ans, const(ans, 1)))
+    return mul(t, exp(x, accuracy=accuracy))
+
+
+expm1_p = nary(
+    "expm1", [INEXACT], lower=lower_accurate("exponential_minus_one"),
+    jvp=[_expm1_tangent],
+)  # fmt: skip
+expm1_p.pretty = HIDDEN
+
+
+def expm1(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Elementwise :math:`e^x - 1`, exact near 0, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> expm1(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return expm1_p.bind(x, accuracy=accuracy)
+
+
+def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+    # With a stated accuracy, 1 - logistic(x) is computed as logistic(-x).
+    rest = sub(const(x, 1), ans) if accuracy is None else logistic(neg(x))
+    return mul(t, mul(ans, rest))
+
+
+def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+    out = ctx.avals_out[0]
+    one = ctx.constant(1, out)
+    power = ctx.op("negate", out, x)
+    power = lower_accurate("exponential")(ctx, power, accuracy=accuracy)
+    return ctx.op("divide", out, one, ctx.op("add", out, one, power))
+
+
+logistic_p = nary(
+    "logistic", [INEXACT], lower=_lower_logistic, jvp=[_logistic_tangent]
+)
+logistic_p.pretty = HIDDEN
+
+
+def logistic(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Logistic function elementwise, :math:`1 / (1 + e^{-x})`, of an inexact array.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> logistic(0.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
+    return logistic_p.bind(x, accuracy=accuracy)
+
+
+# ---- logarithms
+
+log_p = nary(
+    "log", [INEXACT], lower=lower_accurate("log"),
+    jvp=[lambda t, ans, x, accuracy: div(t, x)],
+)  # fmt: skip
+log_p.pretty = HIDDEN
+
+
+def log(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Natural logarithm elementwise, :math:`\ln x`, of an inexact array.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> log(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return log_p.bind(x, accuracy=accuracy)
+
+
+log1p_p = nary(
+    "log1p", [INEXACT], lower=lower_accurate("log_plus_one"),
+    jvp=[lambda t, ans, x, accuracy: div(t, add(x, const(x, 1)))],
+)  # fmt: skip
+log1p_p.pretty = HIDDEN
+
+
+def log1p(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Elementwise :math:`\ln(1 + x)`, exact near 0, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> log1p(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return log1p_p.bind(x, accuracy=accuracy)
+
+
+# ---- powers
+
+def _pow_abstract(x: Any, y: Any) -> Any:
+    check_kind("pow", x, INEXACT, 0, 2)
+    check_kind("pow", y, NUMBER, 1, 2)
+    if dtypes.is_inexact(y.dtype):
+        same_dtype("pow", (x, y))
+    return shaped(broadcast_shape("pow", (x, y)), x.dtype, x.weak_type and y.weak_type)
+
+
+def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
+    aval = core.aval_of(y)
+    if dtypes.is_inexact(aval.dtype):
+        y = cast(y, aval.dtype)
+        return mul(t, mul(y, pow(x, sub(y, filled(y, 1)))))
+    # x^0 is constant, also at x = 0, where its derivative must not be 0 * 0^-1.
+    y = filled(ans, y) if type(y) is int else cast(y, core.aval_of(x).dtype)
+    y = repeat_like(y, ans)
+    constant, zero = eq_p.bind(y, const(y, 0)), filled(y, 0)
+    slope = mul(replace_zero(y), pow(x, sub(y, filled(y, 1))))
+    return mul(t, select(constant, zero, slope))
+
+
+def _pow_exponent_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
+    return mul(t, mul(log(replace_zero(x)), ans))
+
+
+def _lower_pow(ctx: Any, x: Any, y: Any) -> Any:
+    out = ctx.avals_out[0]
+    aval_x, aval_y = ctx.avals_in
+    if not dtypes.is_inexact(aval_y.dtype):
+        y = ctx.op("convert", shaped(aval_y.shape, aval_x.dtype), y)
+        ctx.avals_in = [aval_x, shaped(aval_y.shape, aval_x.dtype)]
+    return ctx.op("power", out, *broadcast_operands(ctx, (x, y), out.shape))
+
+
+pow_p = nary(
+    "pow", [INEXACT, NUMBER], lower=_lower_pow, same=False,
+    jvp=[_pow_base_tangent, _pow_exponent_tangent],
+)  # fmt: skip
+pow_p.abstract = _pow_abstract
+
+
+def pow(x: Any, y: Any) -> Any:  # noqa: A001
+    r"""Raise elementwise to a power, :math:`x^y`.
+
+    Args:
+      x: an array of an inexact dtype.
+      y: an array of the same dtype, or of integers.
+    Raises:
+      TypeError: dtypes or shapes do not fit.
+
+    >>> pow(2.0, 3)
+    Array(8., dtype=float32, weak_type=True)
+    """
+    return pow_p.bind(x, y)
+
+
+# ---- circular functions
+
+sin_p = nary(
+    "sin", [INEXACT], lower=lower_accurate("sine"),
+    jvp=[lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy))],
+)  # fmt: skip
+sin_p.pretty = HIDDEN
+
+
+def sin(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Sine elementwise, :math:`\sin x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> sin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return sin_p.bind(x, accuracy=accuracy)
+
+
+cos_p = nary(
+    "cos", [INEXACT], lower=lower_accurate("cosine"),
+    jvp=[lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy)))],
+)  # fmt: skip
+cos_p.pretty = HIDDEN
+
+
+def cos(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Cosine elementwise, :math:`\cos x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> cos(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return cos_p.bind(x, accuracy=accuracy)
+
+
+tan_p = nary(
+    "tan", [INEXACT], lower=lower_accurate("tan"),
+    jvp=[lambda t, ans, x, accuracy: mul(t, add(const(x, 1), square(ans)))],
+)  # fmt: skip
+tan_p.pretty = HIDDEN
+
+
+def tan(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Tangent elementwise, :math:`\tan x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> tan(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return tan_p.bind(x, accuracy=accuracy)
+
+
+asin_p = nary(
+    "asin", [INEXACT], lower="chlo.asin",
+    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(const(x, 1), square(x))))],
+)  # fmt: skip
+
+
+def asin(x: Any) -> Any:
+    r"""Inverse sine elementwise, :math:`\arcsin x`, of an array of an inexact dtype.
+
+    >>> asin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return asin_p.bind(x)
+
+
+acos_p = nary(
+    "acos", [INEXACT], lower="chlo.acos",
+    jvp=[lambda t, ans, x: mul(t, neg(rsqrt(sub(const(x, 1), square(x)))))],
+)  # fmt: skip
+
+
+def acos(x: Any) -> Any:
+    r"""Inverse cosine elementwise, :math:`\arccos x`, of an array of an inexact dtype.
+
+    >>> acos(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return acos_p.bind(x)
+
+
+atan_p = nary(
+    "atan", [INEXACT], lower="chlo.atan",
+    jvp=[lambda t, ans, x: div(t, add(const(x, 1), square(x)))],
+)  # fmt: skip
+
+
+def atan(x: Any) -> Any:
+    r"""Inverse tangent elementwise, :math:`\arctan x`, of an inexact array.
+
+    >>> atan(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return atan_p.bind(x)
+
+
+def _squares(x: Any, y: Any) -> Any:
+    return add(square(x), square(y))
+
+
+atan2_p = nary(
+    "atan2", [INEXACT, INEXACT], lower="atan2",
+    jvp=[
+        lambda t, ans, x, y: mul(t, div(y, _squares(x, y))),
+        lambda t, ans, x, y: mul(t, div(neg(x), _squares(x, y))),
+    ],
+)  # fmt: skip
+
+
+def atan2(x: Any, y: Any) -> Any:
+    r"""The angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, all quadrants.
+
+    The first operand is the ordinate.  Both are of one inexact dtype.
+
+    >>> atan2(0.0, 1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return atan2_p.bind(x, y)
+
+
+# ---- hyperbolic functions
+
+sinh_p = nary(
+    "sinh", [INEXACT], lower="chlo.sinh", jvp=[lambda t, ans, x: mul(t, cosh(x))]
+)
+cosh_p = nary(
+    "cosh", [INEXACT], lower="chlo.cosh", jvp=[lambda t, ans, x: mul(t, sinh(x))]
+)
+
+
+def sinh(x: Any) -> Any:
+    r"""Hyperbolic sine elementwise, :math:`\sinh x`, of an array of an inexact dtype.
+
+    >>> sinh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return sinh_p.bind(x)
+
+
+def cosh(x: Any) -> Any:
+    r"""Hyperbolic cosine elementwise, :math:`\cosh x`, of an inexact array.
+
+    >>> cosh(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return cosh_p.bind(x)
+
+
+def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+    if accuracy is None:  # t (1 - tanh^2) = (t + t tanh) (1 - tanh)
+        return mul(add(t, mul(t, ans)), sub(const(x, 1), ans))
+    # 1 - tanh(x)^2 = 4 logistic(2x) logistic(-2x), which does not cancel.
+    up = logistic(mul(const(x, 2), x), accuracy=accuracy)
+    down = logistic(mul(const(x, -2), x), accuracy=accuracy)
+    return mul(t, mul(const(x, 4), mul(up, down)))
+
+
+tanh_p = nary("tanh", [INEXACT], lower=lower_accurate("tanh"), jvp=[_tanh_tangent])
+tanh_p.pretty = HIDDEN
+
+
+def tanh(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Hyperbolic tangent elementwise, :math:`\tanh x`, of an inexact array.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> tanh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return tanh_p.bind(x, accuracy=accuracy)
+
+
+asinh_p = nary(
+    "asinh", [INEXACT], lower="chlo.asinh",
+    jvp=[lambda t, ans, x: mul(t, rsqrt(add(square(x), const(x, 1))))],
+)  # fmt: skip
+
+
+def asinh(x: Any) -> Any:
+    r"""Inverse hyperbolic sine elementwise, :math:`\mathrm{asinh}\, x`.
+
+    >>> asinh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return asinh_p.bind(x)
+
+
+acosh_p = nary(
+    "acosh", [INEXACT], lower="chlo.acosh",
+    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(square(x), const(x, 1))))],
+)  # fmt: skip
+
+
+def acosh(x: Any) -> Any:
+    r"""Inverse hyperbolic cosine elementwise, :math:`\mathrm{acosh}\, x`.
+
+    >>> acosh(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return acosh_p.bind(x)
+
+
+def _atanh_tangent(t: Any, ans: Any, x: Any) -> Any:
+    above = integer_pow(add(const(x, 1), x), -1)
+    return mul(above, div(t, sub(const(x, 1), x)))
+
+
+atanh_p = nary("atanh", [INEXACT], lower="chlo.atanh", jvp=[_atanh_tangent])
+
+
+def atanh(x: Any) -> Any:
+    r"""Inverse hyperbolic tangent elementwise, :math:`\mathrm{atanh}\, x`.
+
+    >>> atanh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return atanh_p.bind(x)
