@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -64,8 +65,6 @@ def install_alias() -> None:
 
 def load(path: Path) -> ModuleType:
     """Import one file of programs by its path."""
-    if str(HERE) not in sys.path:
-        sys.path.insert(0, str(HERE))
     name = f"parity_{path.parent.name}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -109,9 +108,7 @@ class Programs(dict[str, Callable[[], Any]]):
         """Decorator: the program is the jaxpr of the function at these arguments."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.add(
-                function.__name__, lambda: make_jaxpr(function, **options)(*args)
-            )
+            self.add(function.__name__, lambda: make_jaxpr(function, **options)(*args))
             return function
 
         return register
@@ -130,6 +127,91 @@ FRONT = re.compile(r"^let \w+ = ", re.MULTILINE)
 def equation_count(text: str) -> int:
     """How many equations a jaxpr's text holds, those of inner jaxprs included."""
     return text.count(" = ") - len(FRONT.findall(text))
+
+
+# ---------------------------------------------------------------------- values
+
+INLINE = 40  # elements; of a larger array a checksum and the first few are kept
+
+
+def show(value: Any) -> str:
+    """A result as one line of text: type, weak type, shape and values.
+
+    `~f32[2] 1.0 2.0` is a weakly typed float32 array of two elements.
+    """
+    if isinstance(value, BaseException):
+        accident = type(value).__name__ in ("AssertionError", "MLIRError")
+        return f"raises {'Exception' if accident else type(value).__name__}"
+    if value is None or isinstance(value, (str, type)):
+        return getattr(value, "__name__", str(value))
+    if isinstance(value, (bool, int, float, complex)):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{k!r}: {show(v)}' for k, v in value.items())}}}"
+    if isinstance(value, (tuple, list)):
+        left, right = "()" if isinstance(value, tuple) else "[]"
+        return f"{left}{', '.join(map(show, value))}{right}"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return show_array(value)
+    return str(value)
+
+
+def show_array(x: Any) -> str:
+    """One array (or the type of one) as text."""
+    shape = ",".join(map(str, x.shape))
+    kind = "np." if isinstance(x, (np.ndarray, np.generic)) else ""
+    head = f"{kind}{'~' if getattr(x, 'weak_type', False) else ''}{x.dtype}[{shape}]"
+    if not hasattr(x, "__array__") or str(x.dtype).startswith("key<"):
+        return head
+    data = np.asarray(x)
+    flat = [element_text(element) for element in data.ravel()[:INLINE]]
+    if data.size > INLINE:
+        checksum = zlib.crc32(np.ascontiguousarray(data).tobytes())
+        return f"{head} #{checksum:08x} {' '.join(flat[:8])}"
+    return " ".join([head, *flat])
+
+
+def element_text(element: Any) -> str:
+    """One element, with the fewest digits that tell it from its neighbours."""
+    if element.dtype.kind == "V" and element.dtype.names is None:
+        return repr(float(element))  # bfloat16 and its like
+    return str(element).strip("()")
+
+
+NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)j?")
+
+
+def agree(text: str, expected: str, tolerance: float) -> bool:
+    """Whether two texts of results differ by rounding of their numbers at most.
+
+    Where JAX fails by accident (see `show`), any error will do.
+    """
+    if "raises Exception" in expected:
+        text, expected = (re.sub(r"raises \w+", "raises", t) for t in (text, expected))
+    if text == expected or tolerance == 0:
+        return text == expected
+    if NUMBER.sub("0", text) != NUMBER.sub("0", expected):
+        return False
+    found = np.array([complex(t) for t in NUMBER.findall(text)])
+    wanted = np.array([complex(t) for t in NUMBER.findall(expected)])
+    return np.allclose(found, wanted, tolerance, tolerance, equal_nan=True)
+
+
+def value_text(program: Callable[[], Any]) -> str:
+    """The text a program's result gives: of a list or a dict one line an entry."""
+    result = program()
+    if isinstance(result, dict):
+        return "\n".join(f"{key}: {show(value)}" for key, value in result.items())
+    parts = result if isinstance(result, list) else [result]
+    return "\n".join(map(show, parts))
+
+
+def attempt(call: Callable[[], Any]) -> Any:
+    """What a call returns, or the error it raises."""
+    try:
+        return call()
+    except Exception as error:
+        return error
 
 
 ENVIRONMENT = {

@@ -1,6 +1,6 @@
 """Record what JAX 0.10.2 gives for the parity programs.
 
-    python tests/parity/record.py /path/to/a/python/that/has/jax-0.10.2
+    python tests/parity/record.py /path/to/a/python/that/has/jax-0.10.2 [topic ...]
 
 The command runs itself again in that interpreter, which may not hold minijax: the name
 is made to mean JAX (see ``harness.install_alias``).  Results are written beside the
@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,34 +40,40 @@ def tidy(value: Any) -> Any:
     return value
 
 
-def record_jaxprs() -> None:
-    """Write the text of every jaxpr program, one file a topic."""
-    for path in harness.topics("jaxprs"):
+def record_folder(
+    folder: str, topics: list[str], text_of: Callable[[Any], str]
+) -> None:
+    """Write what every program of a folder gives, one file a topic."""
+    for path in harness.topics(folder):
+        if topics and path.stem not in topics:
+            continue
         programs = harness.load(path).programs
         texts = {}
         for name, run in programs.items():
             try:
-                texts[name] = harness.jaxpr_text(lambda run=run: tidy(run()))
+                texts[name] = text_of(run)
             except Exception as error:
                 raise SystemExit(f"{path.stem}: {name} fails: {error!r}") from error
         harness.write_texts(harness.expected_path(path), texts)
-        print(f"{path.stem}: {len(texts)} programs")
+        print(f"{folder}/{path.stem}: {len(texts)} programs")
 
 
-def record() -> None:
-    """Record everything; the running interpreter must hold the right JAX."""
+def record(topics: list[str]) -> None:
+    """Record everything, or some topics; the running interpreter must hold JAX."""
     import jax
 
     if jax.__version__ != VERSION:
         raise SystemExit(f"need JAX {VERSION}, this interpreter has {jax.__version__}")
     warnings.simplefilter("ignore", DeprecationWarning)
     harness.install_alias()
-    record_jaxprs()
+    record_folder("jaxprs", topics, lambda r: harness.jaxpr_text(lambda: tidy(r())))
+    record_folder("values", topics, harness.value_text)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
+    interpreter, *topics = sys.argv[1:]
+    if interpreter != "-":
         environment = dict(os.environ, **harness.ENVIRONMENT)
-        command = [sys.argv[1], str(Path(__file__).resolve())]
+        command = [interpreter, str(Path(__file__).resolve()), "-", *topics]
         raise SystemExit(subprocess.call(command, env=environment))
-    record()
+    record(topics)

@@ -176,7 +176,11 @@ def closure_over_numpy(x):
 
 @trace(f32[3])
 def closure_over_scalars(x):
-    return lax.mul(x, np.float32(2)), lax.add(x, jnp.float32(3)), x * np.array(4.0, np.float32)
+    return (
+        lax.mul(x, np.float32(2)),
+        lax.add(x, jnp.float32(3)),
+        x * np.array(4.0, np.float32),
+    )
 
 
 @programs
@@ -403,7 +407,9 @@ def trees(tree, point):
 @trace({"w": f32[3, 2], "b": f32[2]}, f32[3])
 def tree_grad(params, x):
     def loss(params):
-        return lax.reduce_sum(lax.tanh(lax.add(lax.dot(x, params["w"]), params["b"])), (0,))
+        return lax.reduce_sum(
+            lax.tanh(lax.add(lax.dot(x, params["w"]), params["b"])), (0,)
+        )
 
     return value_and_grad(loss)(params)
 
@@ -481,9 +487,9 @@ def static_argument_of_make_jaxpr():
 
 @programs
 def returned_shapes():
-    jaxpr, shapes = make_jaxpr(lambda x: (x, {"a": lax.reduce_sum(x, (0,))}), return_shape=True)(
-        f32[3]
-    )
+    jaxpr, shapes = make_jaxpr(
+        lambda x: (x, {"a": lax.reduce_sum(x, (0,))}), return_shape=True
+    )(f32[3])
     return jaxpr, shapes
 
 

@@ -16,11 +16,13 @@ for name in REDUCTIONS:
     programs.add(name, lambda f=function: make_jaxpr(f, axis_env=[("i", 4)])(f32[3]))
     programs.add(
         f"{name}_two_axes",
-        lambda f=getattr(lax, name): make_jaxpr(
-            lambda x: f(x, ("i", "j")), axis_env=[("i", 4), ("j", 2)]
+        lambda name=name: make_jaxpr(
+            lambda x: getattr(lax, name)(x, ("i", "j")), axis_env=[("i", 4), ("j", 2)]
         )(f32[3]),
     )
-    programs.add(f"{name}_vmap", lambda f=function: make_jaxpr(vmap(f, axis_name="i"))(f32[4, 3]))
+    programs.add(
+        f"{name}_vmap", lambda f=function: make_jaxpr(vmap(f, axis_name="i"))(f32[4, 3])
+    )
 
 
 @trace(f32[3])
@@ -105,7 +107,11 @@ def psum_unrelated_vmap(x):
 @plain(f32[4, 5])
 def nested_vmap_axes(x):
     def f(x):
-        return lax.psum(x, "rows"), lax.psum(x, "columns"), lax.psum(x, ("rows", "columns"))
+        return (
+            lax.psum(x, "rows"),
+            lax.psum(x, "columns"),
+            lax.psum(x, ("rows", "columns")),
+        )
 
     return vmap(vmap(f, axis_name="columns"), axis_name="rows")(x)
 

@@ -237,7 +237,7 @@ def scan_linearize(c, xs):
 
 
 @trace(f32[5, 3])
-def map(xs):
+def mapped(xs):
     return lax.map(lambda x: lax.reduce_sum(lax.sin(x), (0,)), xs)
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from harness import Programs, bf16, b1, c64, f16, f32, i8, i32, u8, u32
+from harness import Programs, b1, bf16, c64, f16, f32, i8, i32, u8, u32
 
 from minijax import grad, jvp, lax, linearize, make_jaxpr, vmap
 from minijax import numpy as jnp
@@ -47,7 +47,9 @@ for name in ["add", "sub", "mul", "div", "pow", "atan2", "max", "min", "rem"]:
     op_and_rules(name, getattr(lax, name), f32[3], f32[3])
 
 for power in [0, 1, 2, 3, -1, -2]:
-    op_and_rules(f"integer_pow_{power}", lambda x, n=power: lax.integer_pow(x, n), f32[3])
+    op_and_rules(
+        f"integer_pow_{power}", lambda x, n=power: lax.integer_pow(x, n), f32[3]
+    )
 op("pow_integer_exponent", lax.pow, f32[3], i32[3])
 op("reciprocal", lax.reciprocal, f32[3])
 op("is_finite", lax.is_finite, f32[3])
@@ -86,7 +88,13 @@ op("select", lax.select, b1[3], f32[3], f32[3])
 op("select_n_bool", lax.select_n, b1[3], f32[3], f32[3])
 op("select_n_scalar", lax.select_n, b1[()], f32[3], f32[3])
 op("select_n_int", lax.select_n, i32[3], f32[3], f32[3], f32[3])
-op("select_n_vmap_predicate", vmap(lax.select_n, (0, None, None)), b1[2], f32[3], f32[3])
+op(
+    "select_n_vmap_predicate",
+    vmap(lax.select_n, (0, None, None)),
+    b1[2],
+    f32[3],
+    f32[3],
+)
 
 
 @trace(b1[3], f32[3], f32[3])

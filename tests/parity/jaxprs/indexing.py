@@ -2,11 +2,14 @@
 
 from functools import partial
 
-import numpy as np
 from harness import Programs, b1, f32, i32, u8
 
 from minijax import grad, jvp, lax, make_jaxpr, vmap
-from minijax.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from minijax.lax import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
 
 programs = Programs()
 trace = partial(programs.traced, make_jaxpr)
@@ -15,7 +18,9 @@ ROWS = GatherDimensionNumbers(
     offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,)
 )
 PUT_ROWS = ScatterDimensionNumbers(
-    update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    update_window_dims=(1,),
+    inserted_window_dims=(0,),
+    scatter_dims_to_operand_dims=(0,),
 )
 rows = partial(lax.gather, dimension_numbers=ROWS, slice_sizes=(1, 3))
 
@@ -30,11 +35,17 @@ op("gather_fill", partial(rows, mode="fill", fill_value=-1.0), f32[4, 3], i32[2,
 op(
     "gather_promise",
     partial(rows, mode=GatherScatterMode.PROMISE_IN_BOUNDS, unique_indices=True),
-    f32[4, 3], i32[2, 1],
+    f32[4, 3],
+    i32[2, 1],
 )
 op("gather_sorted", partial(rows, indices_are_sorted=True), f32[4, 3], i32[2, 1])
 op("gather_u8", rows, f32[4, 3], u8[2, 1])
-op("gather_jvp", lambda x, i: jvp(lambda x: rows(x, i), (x,), (x,)), f32[4, 3], i32[2, 1])
+op(
+    "gather_jvp",
+    lambda x, i: jvp(lambda x: rows(x, i), (x,), (x,)),
+    f32[4, 3],
+    i32[2, 1],
+)
 op("gather_vmap_operand", vmap(rows, (0, None)), f32[5, 4, 3], i32[2, 1])
 op("gather_vmap_indices", vmap(rows, (None, 0)), f32[4, 3], i32[5, 2, 1])
 op("gather_vmap_both", vmap(rows), f32[5, 4, 3], i32[5, 2, 1])
@@ -45,7 +56,14 @@ def gather_grad(x, i):
     return grad(lambda x: lax.reduce_sum(lax.sin(rows(x, i)), (0, 1)))(x)
 
 
-SCATTERS = ["scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max"]
+SCATTERS = [
+    "scatter",
+    "scatter_add",
+    "scatter_sub",
+    "scatter_mul",
+    "scatter_min",
+    "scatter_max",
+]
 for name in SCATTERS:
     put = partial(getattr(lax, name), dimension_numbers=PUT_ROWS)
     op(name, put, f32[4, 3], i32[2, 1], f32[2, 3])
@@ -58,11 +76,25 @@ op("scatter_add_clip", partial(add_rows, mode="clip"), f32[4, 3], i32[2, 1], f32
 op(
     "scatter_add_unique",
     partial(add_rows, unique_indices=True, indices_are_sorted=True, mode="drop"),
-    f32[4, 3], i32[2, 1], f32[2, 3],
+    f32[4, 3],
+    i32[2, 1],
+    f32[2, 3],
 )
 op("scatter_bool", put_rows, b1[4, 3], i32[2, 1], b1[2, 3])
-op("scatter_vmap_updates", vmap(put_rows, (None, None, 0)), f32[4, 3], i32[2, 1], f32[5, 2, 3])
-op("scatter_vmap_indices", vmap(put_rows, (None, 0, None)), f32[4, 3], i32[5, 2, 1], f32[2, 3])
+op(
+    "scatter_vmap_updates",
+    vmap(put_rows, (None, None, 0)),
+    f32[4, 3],
+    i32[2, 1],
+    f32[5, 2, 3],
+)
+op(
+    "scatter_vmap_indices",
+    vmap(put_rows, (None, 0, None)),
+    f32[4, 3],
+    i32[5, 2, 1],
+    f32[2, 3],
+)
 
 
 @trace(f32[4, 3], i32[2, 1], f32[2, 3])

@@ -44,9 +44,17 @@ op("reduce_sum_bf16", lambda x: lax.reduce_sum(x, (0,)), bf16[3])
 op("reduce_sum_complex", lambda x: lax.reduce_sum(x, (0,)), c64[3])
 op("reduce_no_axes", lambda x: lax.reduce_sum(x, ()), f32[3])
 op("reduce_empty_axis", lambda x: lax.reduce_max(x, (0,)), f32[0, 3])
-op("reduce_monoid_add", lambda x: lax.reduce(x, np.float32(0), lax.add, (0,)), f32[2, 3])
+op(
+    "reduce_monoid_add",
+    lambda x: lax.reduce(x, np.float32(0), lax.add, (0,)),
+    f32[2, 3],
+)
 op("reduce_monoid_max", lambda x: lax.reduce(x, -np.inf, lax.max, (0, 1)), f32[2, 3])
-op("reduce_monoid_init", lambda x: lax.reduce(x, np.float32(1), lax.add, (0,)), f32[2, 3])
+op(
+    "reduce_monoid_init",
+    lambda x: lax.reduce(x, np.float32(1), lax.add, (0,)),
+    f32[2, 3],
+)
 
 
 @trace(f32[2, 3], i32[2, 3])
@@ -86,15 +94,18 @@ op("top_k_grad", grad(lambda x: lax.reduce_sum(lax.top_k(x, 2)[0], (0,))), f32[5
 
 op(
     "reduce_window_sum",
-    lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "VALID"), f32[4, 4],
+    lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "VALID"),
+    f32[4, 4],
 )
 op(
     "reduce_window_max",
-    lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3), (1, 2), "SAME"), f32[4, 7],
+    lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3), (1, 2), "SAME"),
+    f32[4, 7],
 )
 op(
     "reduce_window_min",
-    lambda x: lax.reduce_window(x, np.inf, lax.min, (2,), (2,), [(1, 0)]), f32[5],
+    lambda x: lax.reduce_window(x, np.inf, lax.min, (2,), (2,), [(1, 0)]),
+    f32[5],
 )
 op(
     "reduce_window_dilated",
@@ -105,7 +116,8 @@ op(
 )
 op(
     "reduce_window_general",
-    lambda x: lax.reduce_window(x, 1.0, lax.mul, (2,), (1,), "VALID"), f32[4],
+    lambda x: lax.reduce_window(x, 1.0, lax.mul, (2,), (1,), "VALID"),
+    f32[4],
 )
 
 
@@ -129,7 +141,8 @@ def reduce_window_max_grad(x):
 
 op(
     "reduce_window_vmap",
-    vmap(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"), 1), f32[4, 3],
+    vmap(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"), 1),
+    f32[4, 3],
 )
 
 
@@ -145,6 +158,11 @@ def softmax(x):
 def logsumexp_grad(x):
     def f(x):
         top = lax.stop_gradient(lax.reduce_max(x, (0,)))
-        return lax.add(lax.log(lax.reduce_sum(lax.exp(lax.sub(x, lax.broadcast(top, (3,)))), (0,))), top)
+        return lax.add(
+            lax.log(
+                lax.reduce_sum(lax.exp(lax.sub(x, lax.broadcast(top, (3,)))), (0,))
+            ),
+            top,
+        )
 
     return grad(f)(x)

@@ -38,7 +38,9 @@ def linear_op(name, function, *args):
 linear_op("broadcast", lambda x: lax.broadcast(x, (2, 3)), f32[4])
 linear_op("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (2, 3), (1,)), f32[3])
 linear_op(
-    "broadcast_in_dim_expands", lambda x: lax.broadcast_in_dim(x, (2, 3), (0, 1)), f32[2, 1]
+    "broadcast_in_dim_expands",
+    lambda x: lax.broadcast_in_dim(x, (2, 3), (0, 1)),
+    f32[2, 1],
 )
 op("broadcast_scalar", lambda x: lax.broadcast_in_dim(x, (2, 3), ()), f32[()])
 op("broadcast_literal", lambda: lax.broadcast(2.0, (3,)))
@@ -54,11 +56,22 @@ linear_op("expand_dims", lambda x: lax.expand_dims(x, (0, 2)), f32[3])
 op("collapse", lambda x: lax.collapse(x, 0, 2), f32[2, 3, 4])
 linear_op("rev", lambda x: lax.rev(x, (1,)), f32[2, 3])
 linear_op("concatenate", lambda x, y: lax.concatenate([x, y], 0), f32[2, 3], f32[4, 3])
-linear_op("concatenate_axis_1", lambda x, y: lax.concatenate([x, y], 1), f32[2, 3], f32[2, 1])
-op("concatenate_many", lambda *xs: lax.concatenate(xs, 0), i32[2], i32[1], i32[3], i32[0])
+linear_op(
+    "concatenate_axis_1", lambda x, y: lax.concatenate([x, y], 1), f32[2, 3], f32[2, 1]
+)
+op(
+    "concatenate_many",
+    lambda *xs: lax.concatenate(xs, 0),
+    i32[2],
+    i32[1],
+    i32[3],
+    i32[0],
+)
 op(
     "concatenate_unbatched_operand",
-    vmap(lambda x, y: lax.concatenate([x, y], 0), (0, None)), f32[4, 2], f32[3],
+    vmap(lambda x, y: lax.concatenate([x, y], 0), (0, None)),
+    f32[4, 2],
+    f32[3],
 )
 linear_op("pad", lambda x: lax.pad(x, 0.0, [(1, 2, 0), (0, 0, 1)]), f32[2, 3])
 linear_op("pad_value", lambda x, v: lax.pad(x, v, [(1, 1, 0)]), f32[3], f32[()])
@@ -72,25 +85,40 @@ op("split", lambda x: lax.split(x, [2, 1, 3], axis=1), f32[2, 6])
 linear_op("split_grad", lambda x: lax.split(x, [2, 1], 0)[0], f32[3])
 op("tile", lambda x: lax.tile(x, (2, 3)), f32[4, 5])
 
-op("dynamic_slice", lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3)), f32[4, 3], i32[()])
+op(
+    "dynamic_slice",
+    lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3)),
+    f32[4, 3],
+    i32[()],
+)
 op("dynamic_slice_literal", lambda x: lax.dynamic_slice(x, (1, 0), (2, 3)), f32[4, 3])
 op("dynamic_slice_u8", lambda x, i: lax.dynamic_slice(x, (i,), (2,)), f32[4], u8[()])
 op("dynamic_slice_python_int", lambda x, i: lax.dynamic_slice(x, (i,), (2,)), f32[4], 1)
 op(
     "dynamic_slice_in_dim",
-    lambda x, i: lax.dynamic_slice_in_dim(x, i, 2, axis=1), f32[4, 3], i32[()],
+    lambda x, i: lax.dynamic_slice_in_dim(x, i, 2, axis=1),
+    f32[4, 3],
+    i32[()],
 )
 op(
     "dynamic_index_in_dim",
-    lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False), f32[4, 3], i32[()],
+    lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False),
+    f32[4, 3],
+    i32[()],
 )
 op(
     "dynamic_update_slice",
-    lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 0)), f32[4, 3], f32[2, 3], i32[()],
+    lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 0)),
+    f32[4, 3],
+    f32[2, 3],
+    i32[()],
 )
 op(
     "dynamic_update_index",
-    lambda x, u, i: lax.dynamic_update_index_in_dim(x, u, i, 0), f32[4, 3], f32[3], i32[()],
+    lambda x, u, i: lax.dynamic_update_index_in_dim(x, u, i, 0),
+    f32[4, 3],
+    f32[3],
+    i32[()],
 )
 
 
@@ -113,23 +141,34 @@ def dynamic_update_slice_grad(x, u, i):
 
 op(
     "dynamic_slice_vmap_operand",
-    vmap(lambda x, i: lax.dynamic_slice(x, (i,), (2,)), (0, None)), f32[5, 4], i32[()],
+    vmap(lambda x, i: lax.dynamic_slice(x, (i,), (2,)), (0, None)),
+    f32[5, 4],
+    i32[()],
 )
 op(
     "dynamic_slice_vmap_index",
-    vmap(lambda x, i: lax.dynamic_slice(x, (i,), (2,)), (None, 0)), f32[4], i32[5],
+    vmap(lambda x, i: lax.dynamic_slice(x, (i,), (2,)), (None, 0)),
+    f32[4],
+    i32[5],
 )
 op(
     "dynamic_slice_vmap_both",
-    vmap(lambda x, i: lax.dynamic_slice(x, (i,), (2,))), f32[5, 4], i32[5],
+    vmap(lambda x, i: lax.dynamic_slice(x, (i,), (2,))),
+    f32[5, 4],
+    i32[5],
 )
 op(
     "dynamic_update_slice_vmap_operand",
-    vmap(lambda x, u: lax.dynamic_update_slice(x, u, (1,))), f32[5, 4], f32[5, 2],
+    vmap(lambda x, u: lax.dynamic_update_slice(x, u, (1,))),
+    f32[5, 4],
+    f32[5, 2],
 )
 op(
     "dynamic_update_slice_vmap_index",
-    vmap(lambda x, u, i: lax.dynamic_update_slice(x, u, (i,))), f32[5, 4], f32[5, 2], i32[5],
+    vmap(lambda x, u, i: lax.dynamic_update_slice(x, u, (i,))),
+    f32[5, 4],
+    f32[5, 2],
+    i32[5],
 )
 
 op("iota", lambda: lax.iota(np.int32, 5))
@@ -143,7 +182,12 @@ op("zeros_complex", lambda x: lax.full_like(x, 1j), c64[2])
 op("full_bool", lambda: lax.full((3,), True))
 op("copy_of_input", lambda x: (x, x), f32[3])
 op("broadcast_shapes", lambda x: lax.broadcast_to_rank(x, 3), f32[3])
-op("optimization_barrier", lambda x, y: lax.optimization_barrier((x, y)), f32[3], i32[2])
+op(
+    "optimization_barrier",
+    lambda x, y: lax.optimization_barrier((x, y)),
+    f32[3],
+    i32[2],
+)
 op("stop_gradient", grad(lambda x: lax.mul(lax.stop_gradient(x), x)), f32[()])
 op("reshape_empty", lambda x: lax.reshape(x, (3, 0)), f32[0, 3])
 op("concatenate_empty", lambda x, y: lax.concatenate([x, y], 0), f32[0, 3], f32[2, 3])
