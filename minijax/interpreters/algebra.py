@@ -28,6 +28,11 @@ class Algebra:
     broadcast_lane: Callable[[Any, int, int], Any]
     reshape: Callable[[Any, tuple[int, ...]], Any]
     broadcast_in_dim: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any]
+    broadcast_to: Callable[[Any, tuple[int, ...]], Any]
+    eye: Callable[[int, int, int, Any], Any]
+    select: Callable[..., Any]
+    slice_axis: Callable[[Any, int, int, int], Any]
+    strided: Callable[[Any, tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
     loader: Callable[[], None] | None = None
 

@@ -10,13 +10,17 @@ from typing import Any
 
 from ..core import core
 from ..interpreters.algebra import lib
-from .arithmetic import add_any_p
-from .logic import select_n
+from ..types import dtypes
+from .arithmetic import add, add_any_p
+from .convert import convert_element_type
+from .logic import eq, select_n
 from .reductions import reduce_sum_p
 from .slicing import slice as slice_
+from .slicing import slice_in_dim
 from .structural import (
     broadcast_in_dim,
     broadcast_to,
+    broadcasted_iota,
     move_axis,
     reshape,
     zero_array,
@@ -41,12 +45,29 @@ def strided(x: Any, strides: tuple[int, ...]) -> Any:
     return slice_(x, (0,) * len(shape), shape, strides)
 
 
+def slice_axis(x: Any, axis: int, start: int, stop: int) -> Any:
+    """Indices `start` to `stop` along an axis."""
+    return slice_in_dim(x, start, stop, 1, axis)
+
+
+def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
+    """Ones where column - row is `offset`, else zeros."""
+    kind = dtypes.int_default()
+    row = broadcasted_iota(kind, (rows, columns), 0)
+    column = broadcasted_iota(kind, (rows, columns), 1)
+    on = eq(add(row, kind.type(offset)), column)
+    return convert_element_type(on, dtype)
+
+
 lib.add = add_any_p.bind
 lib.zeros = zero_array
 lib.move_axis = move_axis
 lib.broadcast_lane = broadcast_lane
+lib.broadcast_in_dim = broadcast_in_dim
 lib.broadcast_to = broadcast_to
+lib.eye = eye
 lib.reshape = reshape
 lib.select = select_n
+lib.slice_axis = slice_axis
 lib.strided = strided
 lib.sum = total
