@@ -1,0 +1,101 @@
+"""minijax: JAX's interface on jaxlib's compiler.
+
+Names only: each is looked up in the room where it lives when it is first used, so that
+`import minijax` loads little.  The house is described in CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .base.config import config as config
+
+if TYPE_CHECKING:
+    from . import lax as lax
+    from . import nn as nn
+    from . import numpy as numpy
+    from . import random as random
+
+__version__ = "0.1.0"
+__version_info__ = (0, 1, 0)
+
+# name -> module that defines it
+_HOMES = {
+    "base.config": ("enable_x64", "default_matmul_precision", "numpy_dtype_promotion",
+                    "numpy_rank_promotion", "default_prng_impl", "threefry_partitionable",
+                    "debug_nans", "debug_infs", "log_compiles", "check_tracer_leaks",
+                    "checking_leaks", "enable_checks", "enable_custom_prng",
+                    "default_device", "disable_jit", "softmax_custom_jvp"),
+    "runtime.array": ("Array", "Shard", "block_until_ready"),
+    "runtime.client": ("devices", "local_devices"),
+    "types.dtypes": ("float0",),
+    "control.jit": ("jit", "clear_caches"),
+    "control.pmap": ("pmap",),
+    "control.custom_jvp": ("custom_jvp",),
+    "control.custom_vjp": ("custom_vjp",),
+    "control.custom_gradient": ("custom_gradient", "closure_convert"),
+    "control.remat": ("checkpoint", "remat"),
+    "api.autodiff": ("grad", "value_and_grad", "jvp", "vjp", "linearize",
+                     "linear_transpose", "jacfwd", "jacrev", "jacobian", "hessian"),
+    "api.mapping": ("vmap",),
+    "api.shapes": ("ShapeDtypeStruct", "eval_shape", "make_jaxpr", "typeof"),
+    "api.aot": (),
+    "api.devices": ("device_put", "device_get", "device_count", "local_device_count",
+                    "default_backend", "process_index", "process_count",
+                    "process_indices", "device_put_replicated", "device_put_sharded",
+                    "host_count", "host_id", "host_ids", "live_arrays",
+                    "clear_backends", "print_environment_info", "Device"),
+    "api.scopes": ("named_scope", "named_call", "ensure_compile_time_eval"),
+    "api.effects": ("effects_barrier", "pure_callback"),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+_MODULES = frozenset((
+    "lax", "numpy", "random", "nn", "scipy", "tree", "tree_util", "errors", "dtypes",
+    "core", "custom_derivatives", "custom_batching", "debug", "ops", "sharding",
+    "image", "experimental", "checkpoint_policies", "ad_checkpoint", "api_util",
+    "interpreters", "extend", "profiler", "stages", "typing", "util", "scipy", "ref",
+    "example_libraries", "export", "ffi", "flatten_util", "distributed", "dlpack",
+    "linear_util", "monitoring", "test_util", "tools", "version", "lib",
+))  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is not None:
+        value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as e:
+            if e.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module 'minijax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF, *_MODULES})
+
+
+def _load_operations() -> None:
+    importlib.import_module(f"{__name__}.ops.lend")
+
+
+def _load_surface() -> None:
+    importlib.import_module(f"{__name__}.numpy")
+    importlib.import_module(f"{__name__}.numpy.methods")
+
+
+def _connect() -> None:
+    # Low floors reach what is above them through these two hooks alone.
+    from .core import surface
+    from .interpreters import algebra
+
+    algebra.Algebra.loader = _load_operations
+    surface.loader = _load_surface
+
+
+_connect()

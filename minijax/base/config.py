@@ -71,7 +71,7 @@ class Option:
         self._cell.set_global(value)
 
     @contextlib.contextmanager
-    def __call__(self, value: Any) -> Iterator[None]:
+    def __call__(self, value: Any = True) -> Iterator[None]:
         old = self._cell.swap_local(self.check(value))
         try:
             yield
@@ -231,3 +231,20 @@ def _find(name: str, error: type[Exception]) -> Option:
 
 
 config = Configuration()
+
+# The public context managers, by JAX's names.
+enable_x64 = X64
+default_matmul_precision = MATMUL_PRECISION
+numpy_dtype_promotion = PROMOTION
+numpy_rank_promotion = RANK_PROMOTION
+default_prng_impl = PRNG_IMPL
+threefry_partitionable = THREEFRY_PARTITIONABLE
+debug_nans = DEBUG_NANS
+debug_infs = DEBUG_INFS
+log_compiles = LOG_COMPILES
+check_tracer_leaks = checking_leaks = CHECK_LEAKS
+enable_checks = ENABLE_CHECKS
+enable_custom_prng = CUSTOM_PRNG
+default_device = DEFAULT_DEVICE
+softmax_custom_jvp = SOFTMAX_CUSTOM_JVP
+disable_jit = DISABLE_JIT

@@ -169,6 +169,8 @@ def jit_impl(
     **_: Any,
 ) -> list[Any]:
     """Run a jaxpr as one program."""
+    if dispatch.is_host_driven(jaxpr.jaxpr):
+        return jaxpr(*args)
     buffers, where, committed = dispatch.place_values(args, name, device)
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
@@ -593,6 +595,9 @@ class Jitted:
     def evaluate(self, call: Call) -> tuple[Any, Any, bool]:
         """Run on concrete values; tell C++ how to do so next time."""
         traced = self.trace(call)
+        if dispatch.is_host_driven(traced.jaxpr.jaxpr):
+            out = [as_array(x) for x in traced.jaxpr(*call.leaves)]
+            return tree.unflatten(traced.out_tree, out), None, False
         device = self.device() if callable(self.device) else self.device
         buffers, where, committed = dispatch.place_values(
             call.leaves, self.name, device
@@ -658,6 +663,11 @@ def _delete_donated(leaves: Sequence[Any], donated: Sequence[bool]) -> None:
     for x, d in zip(leaves, donated, strict=True):
         if d and type(x) is Array and not x._b.is_deleted():
             x._b.delete()
+
+
+def as_array(x: Any) -> Array:
+    """A concrete value as an `Array`."""
+    return x if type(x) is Array else Array(arrays.to_buffer(x, arrays.default_placement()))
 
 
 _C_TYPES = (Array, np.ndarray, bool, int, float, complex)

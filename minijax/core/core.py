@@ -301,8 +301,6 @@ class Tracer:
         )
 
     def _to_python(self, kind: type) -> Any:
-        if (value := self.concrete()) is not None:
-            return kind(value)
         method = f"`{kind.__name__}(...)`"
         raise errors.ConcretizationTypeError(
             conversion_message(
@@ -319,6 +317,8 @@ class Tracer:
         )
 
     def __int__(self) -> int:
+        if (value := self.concrete()) is not None:
+            return int(value)
         return self._to_python(int)  # type: ignore[no-any-return]
 
     def __float__(self) -> float:

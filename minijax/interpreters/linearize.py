@@ -124,6 +124,11 @@ def linearize_flat(
     return [p for p, _ in pairs], LinearPart(jaxpr, consts, zeros)
 
 
+def flags_of(flags: Sequence[bool] | bool, n: int) -> tuple[bool, ...]:
+    """One flag for all, or one each, as a tuple."""
+    return (flags,) * n if isinstance(flags, bool) else tuple(flags)
+
+
 class LinearizedJaxpr:
     """A jaxpr cut in two.
 
@@ -162,30 +167,23 @@ def linearize_jaxpr(
     nonzero: Sequence[bool],
     instantiate_out: Sequence[bool] | bool = False,
     forward_in: Sequence[bool] | bool = True,
-    forward_out: bool = True,
+    forward_out: Sequence[bool] | bool = True,
 ) -> LinearizedJaxpr:
     """Cut a jaxpr into its primal and its linear part.
 
-    Residuals that are inputs (where `forward_in` allows) or outputs of the primal part
-    are not computed again.  `instantiate_out` forces tangent outputs to be there.
+    Residuals that are inputs (where `forward_in` allows) or outputs (`forward_out`) of
+    the primal part are not outputs again.  `instantiate_out` forces tangent outputs to be there.
     """
     n_out = len(closed.out_avals)
-    force = (
-        (instantiate_out,) * n_out
-        if isinstance(instantiate_out, bool)
-        else tuple(instantiate_out)
-    )
-    may = (
-        (forward_in,) * len(closed.in_avals)
-        if isinstance(forward_in, bool)
-        else tuple(forward_in)
-    )
-    key = ("linearize", tuple(nonzero), force, may, forward_out, STATE.axes)
+    force = flags_of(instantiate_out, n_out)
+    may_in = flags_of(forward_in, len(closed.in_avals))
+    may_out = flags_of(forward_out, n_out)
+    key = ("linearize", tuple(nonzero), force, may_in, may_out, STATE.axes)
     memo = closed.jaxpr.memo
     known = memo.get(key)
     if known is not None and known[0] == list(map(id, closed.consts)):
         return known[1]  # type: ignore[no-any-return]
-    result = _linearize_jaxpr(closed, nonzero, force, may, forward_out)
+    result = _linearize_jaxpr(closed, nonzero, force, may_in, may_out)
     # The consts are kept alive by `closed`, whose jaxpr holds this memo.
     memo[key] = (list(map(id, closed.consts)), result, closed.consts)
     return result
@@ -196,7 +194,7 @@ def _linearize_jaxpr(
     nonzero: Sequence[bool],
     force: Sequence[bool],
     may_forward: Sequence[bool],
-    forward_out: bool,
+    may_out: Sequence[bool],
 ) -> LinearizedJaxpr:
     trace = StageTrace(STATE.trace, "linearize")
     args = [trace.new_arg(a) for a in closed.in_avals]
@@ -214,7 +212,7 @@ def _linearize_jaxpr(
         residuals: list[tuple[str, int]] = []
         new: list[Any] = []
         inputs = {id(a): i for i, a in enumerate(args) if may_forward[i]}
-        outputs = {id(x): i for i, x in enumerate(outs)} if forward_out else {}
+        outputs = {id(x): i for i, x in enumerate(outs) if may_out[i]}
         in_jaxpr: list[Var] = []
         for var, value in zip(linear.constvars, kept_consts, strict=True):
             if id(value) in inputs:

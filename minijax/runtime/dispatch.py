@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import config, errors
 from ..core.core import EvalTrace, Primitive
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, sub_jaxprs
 from ..types import dtypes
 from . import array as arrays
 from . import compile as compiler
@@ -72,6 +72,8 @@ class Program:
 
 
 _programs: dict[Any, Program] = {}
+# Primitives that drive devices themselves: programs with them are run one by one.
+host_driven: set[Primitive] = set()
 checks: list[Callable[[str, Sequence[Any]], None]] = []  # NaN checks, when switched on
 
 
@@ -233,6 +235,19 @@ def drop_unused(
         return closed, kept
     pruned = jaxpr.replace(invars=[jaxpr.invars[i] for i in kept], arg_names=())
     return ClosedJaxpr(pruned, closed.consts), kept
+
+
+def is_host_driven(jaxpr: Jaxpr) -> bool:
+    """Whether a program holds a primitive that cannot be part of a compiled one."""
+    if not host_driven:
+        return False
+    found = jaxpr.memo.get("host_driven")
+    if found is None:
+        found = jaxpr.memo["host_driven"] = any(
+            eqn.primitive in host_driven or any(map(is_host_driven, sub_jaxprs(eqn.params)))
+            for eqn in jaxpr.eqns
+        )
+    return bool(found)
 
 
 # -------------------------------------------------------------------------- placing

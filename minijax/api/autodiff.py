@@ -1,0 +1,764 @@
+"""Differentiation for users: grad, jvp, vjp, linearize, Jacobians.
+
+`grad` runs the function once, keeping its linear part (interpreters/linearize.py), and
+turns that part around (interpreters/transpose.py).  Everything here is bookkeeping:
+pytrees, argnums, checks and their messages.  Next: mapping.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, tree
+from ..base.source import function_text
+from ..core import core
+from ..core.core import EVAL, STATE
+from ..interpreters import algebra
+from ..interpreters.algebra import Linear, Zero, instantiate
+from ..interpreters.jvp import jvp_flat
+from ..interpreters.linearize import LinearPart, linearize_flat
+from ..interpreters.stage import stage
+from ..interpreters.transpose import backward_pass
+from ..runtime.array import Array, default_placement, put_numpy
+from ..types import dtypes
+from ..types.avals import shaped
+from .mapping import vmap
+from .shapes import aval_like
+
+# -------------------------------------------------------------------------- plumbing
+
+
+class Flat:
+    """A function from flat leaves to flat leaves; remembers the output's tree."""
+
+    __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "out_tree")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: Any, has_aux: bool) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.has_aux = has_aux
+        self.out_tree: Any = None
+        self.aux: list[Any] = []
+        self.aux_tree: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        out = self.fun(*tree.unflatten(self.in_tree, leaves))
+        if self.has_aux:
+            if not isinstance(out, (tuple, list)) or len(out) != 2:
+                raise TypeError(
+                    f"expected {function_text(self.fun)} with has_aux=True to return a"
+                    f" pair (out, aux), got {type(out).__name__}."
+                )
+            out, aux = out
+            found, self.aux_tree = tree.flatten(aux)
+            unwrap: Any = STATE.trace.unwrap  # type: ignore[attr-defined]
+            self.aux = [unwrap(x)[0] if core.is_value(x) else x for x in found]
+        outs, self.out_tree = tree.flatten(out)
+        for x in outs:
+            if not core.is_value(x):
+                raise TypeError(
+                    f"{function_text(self.fun)} returned {x!r} of type {type(x)}, which"
+                    " is not a valid JAX type: it cannot be differentiated."
+                )
+        return outs
+
+    def aux_value(self) -> Any:
+        return tree.unflatten(self.aux_tree, self.aux)
+
+
+_ones: dict[Any, Any] = {}
+
+
+def one(aval: Any) -> Any:
+    """The cotangent 1 of a scalar."""
+    if STATE.trace is not EVAL:
+        return np.ones((), aval.dtype)
+    where = default_placement()
+    key = aval.dtype, id(where)
+    found = _ones.get(key)
+    if found is None:
+        strong = shaped((), aval.dtype)
+        found = _ones[key] = Array(put_numpy(np.ones((), aval.dtype), strong))
+    return found
+
+
+def check_value(x: Any, name: str) -> Any:
+    """The aval of an argument of a transformed function."""
+    try:
+        return core.aval_of(x)
+    except TypeError as e:
+        raise TypeError(
+            errors.message(
+                f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
+                where=name,
+                why="only arrays, numbers and pytrees of them have derivatives.",
+                tries=["choose other argnums", "close over the value"],
+            )
+        ) from e
+
+
+def pick_args(
+    fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...], kwargs: Any
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """`fun` as a function of the chosen arguments alone, and those arguments."""
+    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    n = len(args)
+    for i in nums:
+        if not -n <= i < n:
+            raise ValueError(
+                errors.message(
+                    f"differentiating with respect to argnums={argnums} requires at"
+                    f" least {max(nums) + 1 if i >= 0 else -i} positional arguments to"
+                    f" be passed by the caller, but got only {n} positional arguments.",
+                    where=function_text(fun),
+                )
+            )
+    nums = tuple(i % n for i in nums)
+
+    def partial(*chosen: Any) -> Any:
+        full = list(args)
+        for i, x in zip(nums, chosen, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    partial.__wrapped__ = fun  # type: ignore[attr-defined]
+    return partial, tuple(args[i] for i in nums)
+
+
+def check_argnums(argnums: Any) -> Any:
+    if isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool):
+        return int(argnums)
+    try:
+        nums = tuple(int(i) for i in argnums)
+    except TypeError:
+        raise TypeError(
+            f"argnums must be an int or a sequence of ints, got {argnums!r}."
+        ) from None
+    return nums
+
+
+# ------------------------------------------------------------------------------ grad
+
+
+def _check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> None:
+    dtype = aval.dtype
+    if dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype):
+        if allow_int and not holomorphic:
+            return
+        if holomorphic:
+            raise TypeError(
+                f"{name} with holomorphic=True requires inputs with complex dtype, but"
+                f" got {dtype.name}."
+            )
+        raise TypeError(
+            errors.message(
+                f"{name} requires real- or complex-valued inputs (input dtype that is a"
+                f" sub-dtype of np.inexact), but got {dtype.name}.",
+                why="integers and booleans have no derivatives.",
+                tries=["pass a float", "use vjp, or allow_int=True"],
+            )
+        )
+    if holomorphic and not dtypes.is_complex(dtype):
+        raise TypeError(
+            f"{name} with holomorphic=True requires inputs with complex dtype, but got"
+            f" {dtype.name}."
+        )
+    if not holomorphic and dtypes.is_complex(dtype) and name in ("jacfwd",):
+        raise TypeError(
+            f"{name} requires real-valued inputs, but got {dtype.name}. For holomorphic"
+            " differentiation, pass holomorphic=True."
+        )
+
+
+def _check_output(aval: Any, name: str, holomorphic: bool) -> None:
+    if holomorphic and not dtypes.is_complex(aval.dtype):
+        raise TypeError(
+            f"{name} with holomorphic=True requires outputs with complex dtype, but got"
+            f" {aval.dtype.name}."
+        )
+    if not holomorphic and not dtypes.is_float(aval.dtype):
+        raise TypeError(
+            errors.message(
+                f"{name} requires real-valued outputs (output dtype that is a sub-dtype"
+                f" of np.floating), but got {aval.dtype.name}.",
+                tries=[
+                    "for holomorphic differentiation, holomorphic=True",
+                    "for other functions with integer or complex outputs, use vjp",
+                ],
+            )
+        )
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    r"""Make a function that returns :math:`f(x)` and :math:`\nabla f(x)`.
+
+    Args:
+      fun: a function with a scalar (float) result, or (result, aux) with `has_aux`.
+      argnums: which positional argument(s) to differentiate with respect to.
+      has_aux: `fun` also returns data that is not differentiated.
+      holomorphic: `fun` is holomorphic; inputs and outputs are complex.
+      allow_int: integer inputs get `float0` gradients instead of an error.
+
+    Returns:
+      A function with `fun`'s arguments: (value, gradient), or ((value, aux), gradient).
+
+    Raises:
+      TypeError: the result is no real scalar, or an input has no gradient.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.value_and_grad(lambda x: x ** 2)(3.)
+      (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    _check_callable(fun)
+    argnums = check_argnums(argnums)
+
+    @functools.wraps(fun)
+    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        leaves, in_tree = tree.flatten(chosen)
+        for x in leaves:
+            _check_input(check_value(x, "grad"), "grad", holomorphic, allow_int)
+        flat = Flat(partial, in_tree, has_aux)
+        outs, part = linearize_flat(flat, leaves)
+        if len(outs) != 1 or flat.out_tree.num_nodes != 1:
+            raise TypeError(
+                errors.message(
+                    "Gradient only defined for scalar-output functions. Output was"
+                    f" {tree.unflatten(flat.out_tree, outs)!r}."[:300],
+                    where=function_text(fun),
+                    tries=["return a scalar", "has_aux=True for more results", "jacrev"],
+                )
+            )
+        value = outs[0]
+        aval = core.aval_of(value)
+        if aval.shape != ():
+            raise TypeError(
+                errors.message(
+                    "Gradient only defined for scalar-output functions. Output had"
+                    f" shape: {aval.shape}.",
+                    where=function_text(fun),
+                    tries=["sum or average the result", "jacrev for all derivatives"],
+                )
+            )
+        _check_output(aval, "grad", holomorphic)
+        grads = pull_back(part, leaves, [one(aval)])
+        result = tree.unflatten(in_tree, grads)
+        if isinstance(argnums, int):
+            result = result[0]
+        if not isinstance(value, core.Tracer):
+            value = as_array(value)
+        if has_aux:
+            return (value, flat.aux_value()), result
+        return value, result
+
+    return value_and_grad_fun
+
+
+def as_array(x: Any) -> Any:
+    """A concrete result as an `Array`."""
+    if type(x) is Array or isinstance(x, core.Tracer):
+        return x
+    aval = core.aval_of(x)
+    if STATE.trace is EVAL and aval.dtype != dtypes.float0:
+        return Array(put_numpy(np.asarray(x, aval.dtype), aval))
+    return x
+
+
+def pull_back(part: LinearPart, primals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """Cotangents of all inputs of a linearized function."""
+    avals = [v.aval for v in part.jaxpr.invars]
+    kept = [ct for ct, z in zip(cts, part.out_zeros, strict=False) if z is None]
+    found = backward_pass(
+        part.jaxpr, part.consts, [Linear(a) for a in avals], kept
+    )
+    return [
+        instantiate(ct if type(ct) is not Zero else Zero(a))
+        for ct, a in zip(found, avals, strict=True)
+    ]
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    r"""Make a function that returns :math:`\nabla f(x)`.
+
+    Args and errors are those of `value_and_grad`; with `has_aux` the result is
+    (gradient, aux).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.grad(lambda x: x ** 3)(2.)
+      Array(12., dtype=float32, weak_type=True)
+    """
+    inner = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    @functools.wraps(fun)
+    def grad_fun(*args: Any, **kwargs: Any) -> Any:
+        value, result = inner(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return grad_fun
+
+
+def _check_callable(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+
+
+# ------------------------------------------------------------------------------- jvp
+
+
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    r"""Push a tangent forward: :math:`(f(x), \partial f(x)\,\dot x)`.
+
+    Args:
+      fun: a function of the primals.
+      primals, tangents: tuples or lists of the same trees, shapes and (tangent) dtypes.
+      has_aux: `fun` returns (out, aux); aux comes back third.
+
+    Raises:
+      TypeError: primals and tangents do not match.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jvp(lambda x: x * x, (3.,), (1.,))[1]
+      Array(6., dtype=float32, weak_type=True)
+    """
+    _check_callable(fun)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found"
+            f" {type(primals).__name__} and {type(tangents).__name__}."
+        )
+    leaves, in_tree = tree.flatten(tuple(primals))
+    t_leaves, t_tree = tree.flatten(tuple(tangents))
+    if in_tree != t_tree:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure;"
+            f" primals have tree structure {in_tree} whereas tangents have tree"
+            f" structure {t_tree}."
+        )
+    ts = [tangent_for(x, t, "jvp") for x, t in zip(leaves, t_leaves, strict=True)]
+    flat = Flat(fun, in_tree, has_aux)
+    outs, out_ts = jvp_flat(flat, leaves, ts)
+    out = tree.unflatten(flat.out_tree, map(as_array, outs))
+    out_t = tree.unflatten(flat.out_tree, [as_array(instantiate(t)) for t in out_ts])
+    return (out, out_t, flat.aux_value()) if has_aux else (out, out_t)
+
+
+def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
+    """A tangent, checked against its primal; float0 becomes a `Zero`."""
+    p, t = check_value(primal, name), check_value(tangent, name)
+    want = p.to_tangent()
+    if want.dtype != t.dtype:
+        raise TypeError(
+            errors.message(
+                f"primal and tangent arguments to jax.{name} do not match; dtypes must"
+                f" be equal, or in case of int/bool primal dtype the tangent dtype must"
+                f" be float0. Got primal dtype {p.dtype.name} and so expected tangent"
+                f" dtype {getattr(want.dtype, 'name', want.dtype)}, but got tangent"
+                f" dtype {getattr(t.dtype, 'name', t.dtype)} instead.",
+                tries=["convert the tangent with .astype"],
+            )
+        )
+    if p.shape != t.shape:
+        raise ValueError(
+            f"jvp called with different primal and tangent shapes; got primal shape"
+            f" {p.shape} and tangent shape as {t.shape}."
+        )
+    return Zero(want) if t.dtype == dtypes.float0 else tangent
+
+
+# ------------------------------------------------------------------------- linearize
+
+
+class LinearMap:
+    """The linear part of a function: called with residuals first, then tangents."""
+
+    __slots__ = ("in_avals", "in_tree", "jaxpr", "out_tree", "out_zeros")
+
+    def __init__(self, part: LinearPart, in_tree: Any, out_tree: Any) -> None:
+        self.jaxpr = part.jaxpr
+        self.out_zeros = tuple(part.out_zeros)
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.in_avals = [v.aval for v in part.jaxpr.invars]
+
+    def part(self, consts: Sequence[Any]) -> LinearPart:
+        return LinearPart(self.jaxpr, list(consts), list(self.out_zeros))
+
+    def __call__(self, consts: Sequence[Any], *tangents: Any) -> Any:
+        leaves, t_tree = tree.flatten(tangents)
+        if t_tree != self.in_tree:
+            raise TypeError(
+                "linearized function called with tangents of another tree structure"
+                f" than the primals': {t_tree} instead of {self.in_tree}."
+            )
+        for x, aval in zip(leaves, self.in_avals, strict=True):
+            got = core.aval_of(x)
+            if (got.shape, got.dtype) != (aval.shape, aval.dtype):
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the"
+                    f" original primal values: got tangent {got.str_short()} where"
+                    f" {aval.str_short()} was expected."
+                )
+        outs = self.part(consts)(*leaves)
+        return tree.unflatten(self.out_tree, [as_array(instantiate(x)) for x in outs])
+
+
+class Pullback:
+    """A transposed linear map: called with residuals first, then a cotangent."""
+
+    __slots__ = ("in_tree", "map", "out_avals")
+
+    def __init__(self, linear_map: LinearMap, in_tree: Any, out_avals: list[Any]) -> None:
+        self.map = linear_map
+        self.in_tree = in_tree
+        self.out_avals = out_avals
+
+    def __call__(self, consts: Sequence[Any], *ct: Any) -> Any:
+        if len(ct) != 1:
+            raise TypeError(f"vjp function takes one cotangent, got {len(ct)}.")
+        leaves, ct_tree = tree.flatten(ct[0])
+        if ct_tree != self.map.out_tree:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got"
+                f" {ct_tree}, but expected to match {self.map.out_tree}."
+            )
+        cts = [check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)]
+        found = pull_back(self.map.part(consts), (), cts)
+        return tree.unflatten(self.in_tree, map(as_array, found))
+
+
+def check_cotangent(ct: Any, aval: Any) -> Any:
+    """A cotangent, checked against the output it belongs to."""
+    got, want = core.aval_of(ct), aval.to_tangent()
+    if got.dtype != want.dtype:
+        raise ValueError(
+            "unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got"
+            f" {got.str_short()}, but expected {want.str_short()} because the"
+            f" corresponding output of the differentiated function had JAX type"
+            f" {aval.str_short()}."
+        )
+    if got.shape != want.shape:
+        raise ValueError(
+            "unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got"
+            f" {got.str_short()}, but expected {want.str_short()} because the"
+            f" corresponding output of the differentiated function had JAX type"
+            f" {aval.str_short()}."
+        )
+    return Zero(want) if want.dtype == dtypes.float0 else ct
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    r"""Evaluate, and return the derivative at that point as a function of tangents.
+
+    Args:
+      fun: a function of the primals.
+      primals: where to linearize.
+      has_aux: `fun` returns (out, aux); aux comes back third.
+
+    Returns:
+      (out, f_jvp): `f_jvp` takes tangents like the primals and may be called often.
+
+    Example:
+      >>> import minijax as mj
+      >>> y, f_jvp = mj.linearize(lambda x: x ** 2, 3.)
+      >>> f_jvp(2.)
+      Array(12., dtype=float32, weak_type=True)
+    """
+    _check_callable(fun)
+    leaves, in_tree = tree.flatten(primals)
+    for x in leaves:
+        check_value(x, "linearize")
+    flat = Flat(fun, in_tree, has_aux)
+    outs, part = linearize_flat(flat, leaves)
+    lin = tree.Partial(LinearMap(part, in_tree, flat.out_tree), part.consts)
+    out = tree.unflatten(flat.out_tree, map(as_array, outs))
+    return (out, lin, flat.aux_value()) if has_aux else (out, lin)
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    r"""Evaluate, and return the function that pulls cotangents back.
+
+    Args:
+      fun: a function of the primals.
+      primals: where to evaluate.
+      has_aux: `fun` returns (out, aux); aux comes back third.
+
+    Returns:
+      (out, vjp_fun): `vjp_fun(ct)` takes a cotangent like `out` and returns a tuple of
+      cotangents like the primals.  It is a pytree (`tree_util.Partial`): it can be
+      returned from jit and called often.
+
+    Raises:
+      ValueError: a cotangent does not fit the output.
+
+    Example:
+      >>> import minijax as mj
+      >>> y, pull = mj.vjp(lambda x, y: x * y, 2., 3.)
+      >>> pull(1.)
+      (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    _check_callable(fun)
+    leaves, in_tree = tree.flatten(primals)
+    for x in leaves:
+        check_value(x, "vjp")
+    flat = Flat(fun, in_tree, has_aux)
+    outs, part = linearize_flat(flat, leaves)
+    out_avals = [core.aval_of(x) for x in outs]
+    linear_map = LinearMap(part, in_tree, flat.out_tree)
+    pull = tree.Partial(Pullback(linear_map, in_tree, out_avals), part.consts)
+    out = tree.unflatten(flat.out_tree, map(as_array, outs))
+    return (out, pull, flat.aux_value()) if has_aux else (out, pull)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+    r"""Transpose a linear function: :math:`x \mapsto Ax` becomes :math:`y \mapsto A^Ty`.
+
+    Args:
+      fun: a linear function; it is traced, not run.
+      primals: arrays or `ShapeDtypeStruct`s that give the arguments' types.
+
+    Returns:
+      A function from a cotangent like `fun`'s result to a tuple of cotangents.
+
+    Raises:
+      TypeError: `fun` is not linear, or a dtype is not inexact.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.linear_transpose(lambda x: 3 * x, 1.)(2.)
+      (Array(6., dtype=float32, weak_type=True),)
+    """
+    leaves, in_tree = tree.flatten(primals)
+    avals = [aval_like(x) for x in leaves]
+    flat = Flat(fun, in_tree, False)
+    jaxpr, consts = stage(flat, avals, text=function_text(fun), transform="transpose")
+    for a in (*avals, *jaxpr.out_avals):
+        if not dtypes.is_differentiable(a.dtype) and not dtypes.is_integer(a.dtype):
+            raise TypeError(
+                "linear_transpose only supports linear functions of numbers, got"
+                f" {a.str_short()}."
+            )
+    out_tree = flat.out_tree
+
+    def transposed(ct: Any) -> Any:
+        cts, ct_tree = tree.flatten(ct)
+        if ct_tree != out_tree:
+            raise TypeError(
+                f"cotangent tree does not match function output, expected {out_tree} but"
+                f" got {ct_tree}."
+            )
+        for x, v in zip(cts, jaxpr.outvars, strict=True):
+            got = core.aval_of(x)
+            if (got.shape, got.dtype) != (v.aval.shape, v.aval.dtype):
+                raise TypeError(
+                    "cotangent type does not match function output, expected"
+                    f" {v.aval.str_short()} but got {got.str_short()}."
+                )
+        found = backward_pass(jaxpr, consts, [Linear(a) for a in avals], cts)
+        return tree.unflatten(in_tree, [as_array(instantiate(x)) for x in found])
+
+    return transposed
+
+
+# ------------------------------------------------------------------------- Jacobians
+
+
+def standard_basis(leaves: Sequence[Any]) -> list[Any]:
+    """For each leaf the stack of unit tangents, over all leaves together."""
+    avals = [core.aval_of(x) for x in leaves]
+    total = sum(a.size for a in avals)
+    out, start = [], 0
+    for a in avals:
+        eye = algebra.lib.eye(total, a.size, -start, a.dtype)
+        out.append(algebra.lib.reshape(eye, (total, *a.shape)))
+        start += a.size
+    return out
+
+
+def _split_columns(
+    x: Any, axis: int, leaves: Sequence[Any], in_tree: Any
+) -> Any:
+    """Cut the stacked basis axis into one piece for each leaf, shaped like it."""
+    aval = core.aval_of(x)
+    parts, start = [], 0
+    for leaf in leaves:
+        a = core.aval_of(leaf)
+        piece = algebra.lib.slice_axis(x, axis, start, start + a.size)
+        shape = (*aval.shape[:axis], *a.shape, *aval.shape[axis + 1 :])
+        parts.append(algebra.lib.reshape(piece, shape))
+        start += a.size
+    return tree.unflatten(in_tree, parts)
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
+
+    Returns a function with `fun`'s arguments whose result has, for each output leaf of
+    shape `s` and each chosen input leaf of shape `t`, an array of shape `s + t`.
+
+    Raises:
+      TypeError: inputs are not real (complex with `holomorphic`).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jacfwd(lambda x: x ** 2)(mj.numpy.array([1., 2.]))
+      Array([[2., 0.],
+             [0., 4.]], dtype=float32)
+    """
+    _check_callable(fun)
+    argnums = check_argnums(argnums)
+
+    @functools.wraps(fun)
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        leaves, in_tree = tree.flatten(chosen)
+        for x in leaves:
+            _check_input(check_value(x, "jacfwd"), "jacfwd", holomorphic, False)
+        aux: list[Any] = []
+
+        def push(*tangents: Any) -> Any:
+            out = jvp(partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux)
+            aux[:] = out[2:]
+            return (out[1], out[2]) if has_aux else out[1]
+
+        basis = standard_basis(leaves)
+        if has_aux:
+            jac, aux_value = vmap(push, out_axes=(-1, None))(*basis)
+        else:
+            jac, aux_value = vmap(push, out_axes=-1)(*basis), None
+        for x in tree.leaves(jac):
+            aval = core.aval_of(x)
+            if holomorphic and not dtypes.is_complex(aval.dtype):
+                _check_output(aval, "jacfwd", True)
+        example = in_tree
+        result = tree.map(
+            lambda x: _split_columns(x, core.aval_of(x).ndim - 1, leaves, example), jac
+        )
+        if isinstance(argnums, int):
+            result = _take_first(result, jac)
+        return (result, aux_value) if has_aux else result
+
+    return jacfun
+
+
+def _take_first(result: Any, like: Any) -> Any:
+    """Drop the 1-tuple of chosen arguments under each leaf of `like`."""
+    treedef = tree.structure(like)
+    return tree.unflatten(treedef, [x[0] for x in treedef.flatten_up_to(result)])
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
+
+    Result and errors are those of `jacfwd`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jacrev(lambda x: x ** 2)(mj.numpy.array([1., 2.]))
+      Array([[2., 0.],
+             [0., 4.]], dtype=float32)
+    """
+    _check_callable(fun)
+    argnums = check_argnums(argnums)
+
+    @functools.wraps(fun)
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        for x in tree.leaves(chosen):
+            _check_input(check_value(x, "jacrev"), "jacrev", holomorphic, allow_int)
+        out = vjp(partial, *chosen, has_aux=has_aux)
+        y, pull = out[:2]
+        rows, out_tree = tree.flatten(y)
+        for x in rows:
+            _check_output(core.aval_of(x), "jacrev", holomorphic)
+        basis = standard_basis(rows)
+        jac = vmap(lambda *cts: pull(tree.unflatten(out_tree, cts)))(*basis)
+        if isinstance(argnums, int):
+            jac = jac[0]
+        # From "input tree of stacked rows" to "output tree of input trees".
+        stacked, jac_tree = tree.flatten(jac)
+        split = [_split_rows(x, rows) for x in stacked]
+        outs = [tree.unflatten(jac_tree, column) for column in zip(*split, strict=True)]
+        result = tree.unflatten(out_tree, outs)
+        return (result, out[2]) if has_aux else result
+
+    return jacfun
+
+
+def _split_rows(x: Any, rows: Sequence[Any]) -> list[Any]:
+    aval = core.aval_of(x)
+    out, start = [], 0
+    for row in rows:
+        a = core.aval_of(row)
+        if aval.dtype == dtypes.float0:
+            out.append(np.zeros((*a.shape, *aval.shape[1:]), dtypes.float0))
+            continue
+        piece = algebra.lib.slice_axis(x, 0, start, start + a.size)
+        out.append(algebra.lib.reshape(piece, (*a.shape, *aval.shape[1:])))
+        start += a.size
+    return out
+
+
+def jacobian(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """Alias of `jacrev`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jacobian(lambda x: 2 * x)(1.)
+      Array(2., dtype=float32, weak_type=True)
+    """
+    return jacrev(*args, **kwargs)
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    r"""Hessian, by forward mode over reverse mode.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.hessian(lambda x: (x ** 3).sum())(mj.numpy.array([1., 2.]))
+      Array([[ 6.,  0.],
+             [ 0., 12.]], dtype=float32)
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums, has_aux=has_aux, holomorphic=holomorphic,
+    )  # fmt: skip

@@ -1,0 +1,252 @@
+"""Devices and transfers: device_put, device_get, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from ..base import errors, tree
+from ..core import core
+from ..core.core import EVAL, STATE, Primitive, Tracer
+from ..ops.define import linear_in_first
+from ..runtime import array as arrays
+from ..runtime import client, dispatch, lower
+from ..runtime import jaxlib_compat as compat
+from ..runtime import sharding as shardings
+from ..runtime.array import Array
+from ..types import dtypes
+from ..types.avals import shaped
+
+Device = _jax.Device
+clear_backends = client.clear_backends
+
+# device_put inside a traced program: the value stays where the program runs.
+device_put_p = Primitive("device_put")
+lower.keys_aware.add(device_put_p)
+device_put_p.abstract = lambda x, **params: x
+linear_in_first(device_put_p, lambda ct, x, **params: [ct])
+device_put_p.batch = lambda axis, args, dims, **params: (
+    device_put_p.bind(*args, **params),
+    dims[0],
+)
+device_put_p.lower = lambda ctx, x, **params: x
+device_put_p.impl = lambda x, device, src, copy_semantics: put_one(x, device)
+
+
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
+    may_alias: Any = None,
+) -> Any:  # fmt: skip
+    """Move a pytree of values to a device.
+
+    Args:
+      x: arrays, NumPy arrays or numbers.
+      device: a device or sharding, or a pytree prefix of them; None: the default
+        device, without commitment.
+      src: where `x` is now (not needed).
+      donate: whether the memory of `x` may be given up.
+      may_alias: whether the result may share memory with `x`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.device_put([1., 2.])
+      [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
+    """
+    leaves, treedef = tree.flatten(x)
+    where = tree.flatten_axes("device_put device", treedef, device) if isinstance(
+        device, (tuple, list, dict)) else [device] * len(leaves)  # fmt: skip
+    out = []
+    for leaf, d in zip(leaves, where, strict=True):
+        check_device(d)
+        if isinstance(leaf, Tracer) or STATE.trace is not EVAL:
+            leaf = device_put_p.bind(leaf, device=d, src=src, copy_semantics="alias")
+            out.append(leaf)
+            continue
+        moved = put_one(leaf, d)
+        if donate is True and type(leaf) is Array and moved._b is not leaf._b:
+            leaf.delete()
+        out.append(moved)
+    return tree.unflatten(treedef, out)
+
+
+def check_device(d: Any) -> None:
+    if d is None or isinstance(d, (Device, shardings.Sharding)):
+        return
+    raise ValueError(
+        errors.message(
+            f"device_put: {d!r} is no device and no sharding.",
+            tries=["one of minijax.devices()"],
+        )
+    )
+
+
+def put_one(x: Any, device: Any) -> Array:
+    """One value on a device (committed), or on the default device (None)."""
+    if isinstance(device, shardings.PmapSharding):
+        return spread(x, device)
+    if isinstance(device, shardings.SingleDeviceSharding):
+        device = next(iter(device.device_set))
+    if device is None:
+        if type(x) is Array:
+            return x
+        return Array(arrays.to_buffer(x, arrays.default_placement()))
+    where = arrays.placement(device)
+    if type(x) is not Array:
+        aval = core.aval_of(x)
+        if aval.dtype == dtypes.float0:
+            x, aval = np.zeros(aval.shape, bool), shaped(aval.shape, dtypes.bool_)
+        return Array(arrays.put_numpy(np.asarray(x), aval, where, committed=True))
+    x._check_alive()
+    moved = dispatch.move_buffer(x._b, where)
+    return Array(compat.with_aval(moved, x.aval, where.committed)) if (
+        moved is not x._b or not x.committed
+    ) else x  # fmt: skip
+
+
+def spread(x: Any, sharding: shardings.PmapSharding) -> Array:
+    """One slice of `x` on each device of a `PmapSharding`."""
+    value = np.asarray(x)
+    aval = core.aval_of(x)
+    return shard_slices(value, aval, sharding)
+
+
+def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Array:
+    """A NumPy array cut along the sharding's axis, a slice to each device."""
+    n = value.shape[sharding.axis]
+    if n != len(sharding.devices):
+        raise ValueError(
+            f"cannot spread axis {sharding.axis} of {aval.str_short()} over"
+            f" {len(sharding.devices)} devices: its size is {n}."
+        )
+    parts = [
+        np.ascontiguousarray(np.take(value, i, axis=sharding.axis)).astype(aval.dtype)
+        for i in range(n)
+    ]
+    return Array(
+        compat.put_shards(aval, sharding.internal(value.ndim), parts, sharding.devices)
+    )
+
+
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """Stack shards along a new first axis, one on each device.
+
+    >>> import minijax as mj
+    >>> device_put_sharded([mj.numpy.ones(2)], mj.devices()[:1]).shape
+    (1, 2)
+    """
+    if len(shards) != len(devices):
+        raise ValueError(
+            f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}."
+        )
+    sharding = shardings.PmapSharding(devices)
+
+    def stack(*xs: Any) -> Array:
+        aval = core.aval_of(xs[0])
+        for other in map(core.aval_of, xs):
+            if (other.shape, other.dtype) != (aval.shape, aval.dtype):
+                raise ValueError(
+                    "the shards passed to device_put_sharded must have consistent shape"
+                    f" and dtype, got {aval.str_short()} and {other.str_short()}."
+                )
+        whole = shaped((len(xs), *aval.shape), aval.dtype)
+        parts = [np.asarray(x, aval.dtype) for x in xs]
+        inner = sharding.internal(len(whole.shape))
+        return Array(compat.put_shards(whole, inner, parts, sharding.devices))
+
+    return tree.map(stack, *shards)
+
+
+def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
+    """Copy `x` to each device, stacked along a new first axis.
+
+    >>> import minijax as mj
+    >>> device_put_replicated(1., mj.devices()[:1])
+    Array([1.], dtype=float32)
+    """
+    if not isinstance(devices, Sequence) or not devices:
+        raise ValueError("`devices` argument to `device_put_replicated must be a non-empty sequence.")
+    return device_put_sharded([x] * len(devices), devices)
+
+
+def device_get(x: Any) -> Any:
+    """Copy a pytree of arrays to the host, as NumPy arrays.
+
+    >>> import minijax as mj
+    >>> device_get(mj.numpy.arange(2))
+    array([0, 1], dtype=int32)
+    """
+    leaves, treedef = tree.flatten(x)
+    for leaf in leaves:
+        if type(leaf) is Array:
+            leaf.copy_to_host_async()
+    return tree.unflatten(treedef, [_to_host(leaf) for leaf in leaves])
+
+
+def _to_host(x: Any) -> Any:
+    if type(x) is Array or isinstance(x, Tracer):
+        return x.__array__()
+    return x
+
+
+def device_count(backend: Any = None) -> int:
+    """How many devices there are, over all processes."""
+    return len(client.devices(backend))
+
+
+def local_device_count(backend: Any = None) -> int:
+    """How many devices this process has."""
+    return len(client.local_devices(backend_name=backend))
+
+
+def default_backend() -> str:
+    """The default platform: 'cpu', 'gpu' or 'tpu'.
+
+    >>> default_backend() in ('cpu', 'gpu', 'tpu')
+    True
+    """
+    name = client.platform_of(client.backend())
+    return "gpu" if name == "cuda" else name
+
+
+def process_index(backend: Any = None) -> int:
+    """The index of this process."""
+    return int(client.backend(backend).process_index())
+
+
+def process_count(backend: Any = None) -> int:
+    """How many processes share the platform."""
+    return client.process_count(backend)
+
+
+def process_indices(backend: Any = None) -> list[int]:
+    """The indices of all processes."""
+    return list(range(process_count(backend)))
+
+
+host_id, host_count, host_ids = process_index, process_count, process_indices
+
+
+def live_arrays(platform: Any = None) -> list[Array]:
+    """All arrays that exist on a platform."""
+    return [Array(b) for b in client.backend(platform).live_arrays() if b.aval is not None]
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """What a bug report should say: versions and devices."""
+    import platform
+    import sys
+
+    import jaxlib
+
+    text = "\n".join([
+        f"jaxlib: {jaxlib.__version__}", f"numpy:  {np.__version__}",
+        f"python: {sys.version}", f"devices: {client.devices()}",
+        f"platform: {platform.uname()}",
+    ])  # fmt: skip
+    if return_string:
+        return text
+    print(text)
+    return None

@@ -1,0 +1,60 @@
+"""Names for parts of a program; evaluation at trace time."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..core import core
+from ..core.core import EVAL
+
+
+class named_scope:  # noqa: N801
+    """Name the operations of a block (or function) in profiles and HLO.
+
+    >>> import minijax as mj
+    >>> with mj.named_scope('layer1'):
+    ...     y = mj.numpy.sin(1.)
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
+        self.name = name
+
+    def __enter__(self) -> None:
+        self._scope = core.name_scope(self.name)
+        self._scope.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._scope.__exit__(*exc)
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fun)
+        def scoped(*args: Any, **kwargs: Any) -> Any:
+            with core.name_scope(self.name):
+                return fun(*args, **kwargs)
+
+        return scoped
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """`fun` with its operations named after it.
+
+    >>> import minijax as mj
+    >>> mj.named_call(lambda x: x + 1, name='inc')(1)
+    Array(2, dtype=int32, weak_type=True)
+    """
+    return named_scope(name or fun.__name__)(fun)
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Evaluate the operations of a block at once, also while tracing.
+
+    Their operands must be concrete.
+    """
+    with core.current(EVAL):
+        yield

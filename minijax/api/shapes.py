@@ -1,0 +1,172 @@
+"""Types without values: ShapeDtypeStruct, eval_shape, make_jaxpr, typeof."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import tree
+from ..base.source import function_text
+from ..control.jit import ArgNames, Jitted, Statics, resolve_statics
+from ..core import core
+from ..core.jaxpr import ClosedJaxpr
+from ..interpreters.stage import stage
+from ..types import dtypes
+from ..types.avals import ShapedArray, shaped
+
+
+class ShapeDtypeStruct:
+    """The type of an array: `shape`, `dtype`, `sharding`, `weak_type`; no value.
+
+    >>> ShapeDtypeStruct((2, 3), 'float32')
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(
+        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False
+    ) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        self.shape = tuple(shape)
+        self.dtype = dtypes.as_dtype(dtype)
+        self.sharding = sharding
+        self.weak_type = weak_type
+
+    @property
+    def size(self) -> int:
+        return shaped(self.shape, self.dtype).size
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return int(self.shape[0])
+
+    def update(self, **kwargs: Any) -> ShapeDtypeStruct:
+        """A copy with some fields changed."""
+        fields = {k: kwargs.get(k, getattr(self, k)) for k in self.__slots__}
+        return ShapeDtypeStruct(**fields)
+
+    def __repr__(self) -> str:
+        tail = f", sharding={self.sharding}" if self.sharding is not None else ""
+        tail += ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{tail})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (
+            (self.shape, self.dtype, self.sharding, self.weak_type)
+            == (other.shape, other.dtype, other.sharding, other.weak_type)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.sharding, self.weak_type))
+
+
+def aval_like(x: Any) -> ShapedArray:
+    """The aval of an array, a number, or anything with `shape` and `dtype`."""
+    if isinstance(x, ShapedArray):
+        return x
+    if isinstance(x, ShapeDtypeStruct):
+        return shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
+    if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
+        weak = bool(getattr(x, "weak_type", False))
+        return shaped(tuple(x.shape), dtypes.canonical(x.dtype), weak)
+    return core.aval_of(x)  # type: ignore[no-any-return]
+
+
+def typeof(x: Any) -> Any:
+    """The abstract value of an array or number.
+
+    >>> typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    return core.aval_of(x)
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[..., Any]:
+    """Make a function that returns `fun`'s jaxpr for given arguments.
+
+    Args:
+      fun: the function to trace; it is not run.
+      static_argnums: positions of arguments that are compile-time constants.
+      axis_env: (name, size) of mapped axes that `fun` may use.
+      return_shape: also return the tree of `ShapeDtypeStruct`s of the result.
+
+    Example:
+      >>> make_jaxpr(lambda x: x)(1.0)
+      { lambda ; a:f32[]. let  in (a,) }
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    if abstracted_axes is not None:
+        raise NotImplementedError(
+            "make_jaxpr: abstracted_axes (dynamic shapes) is not supported: shapes are"
+            " static here."
+        )
+    statics = resolve_statics(fun, static_argnums, None, "static")
+    jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
+    outer = tuple((name, size) for name, size in axis_env or ())
+
+    @functools.wraps(fun)
+    def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
+        call = jitted.split(args, kwargs)
+        avals = [aval_like(x) for x in call.leaves]
+        trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            a, k = jitted.rebuild(call, leaves)
+            outs, out_tree = tree.flatten(fun(*a, **k))
+            trees.append(out_tree)
+            return outs
+
+        with core.axis_env((*core.STATE.axes, *outer)):
+            jaxpr, consts = stage(
+                flat, avals, text=function_text(fun), transform="make_jaxpr",
+                arg_names=ArgNames(fun, call.in_tree, call.positions),  # type: ignore
+            )  # fmt: skip
+        closed = ClosedJaxpr(jaxpr, consts)
+        if not return_shape:
+            return closed
+        return closed, tree.unflatten(trees[0], map(struct_of, closed.out_avals))
+
+    make_jaxpr_f.__name__ = f"make_jaxpr({getattr(fun, '__name__', fun)})"
+    return make_jaxpr_f
+
+
+def struct_of(aval: Any) -> ShapeDtypeStruct:
+    """The `ShapeDtypeStruct` of an aval."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of `fun(*args, **kwargs)` without computing it.
+
+    Arguments are arrays, `ShapeDtypeStruct`s, or anything with `shape` and `dtype`.
+
+    >>> eval_shape(lambda x: x, ShapeDtypeStruct((3,), 'int32'))
+    ShapeDtypeStruct(shape=(3,), dtype=int32)
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    avals = [aval_like(x) for x in leaves]
+    trees: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        a, k = tree.unflatten(in_tree, xs)
+        outs, out_tree = tree.flatten(fun(*a, **k))
+        trees.append(out_tree)
+        return outs
+
+    jaxpr, _ = stage(flat, avals, text=function_text(fun), transform="eval_shape")
+    return tree.unflatten(trees[0], map(struct_of, jaxpr.out_avals))

@@ -1,0 +1,207 @@
+"""What the higher-order primitives share: staging of bodies, carries, permutations.
+
+Bodies of control flow are closed jaxprs without constants: what they capture becomes
+leading operands.  Next: cond.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import errors, tree
+from ..base.source import function_text
+from ..core import core
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from ..interpreters.algebra import Zero, instantiate
+from ..interpreters.stage import stage
+from ..types import dtypes
+from ..types.avals import ShapedArray, shaped
+
+
+class Body:
+    """A user's function staged for control flow: jaxpr, captured values, output tree."""
+
+    __slots__ = ("consts", "jaxpr", "out_tree")
+
+    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_tree: Any) -> None:
+        self.jaxpr = jaxpr
+        self.consts = consts
+        self.out_tree = out_tree
+
+    def closed(self) -> ClosedJaxpr:
+        """The jaxpr with its captured values as leading inputs."""
+        j = self.jaxpr
+        return ClosedJaxpr(
+            Jaxpr([], [*j.constvars, *j.invars], j.outvars, j.eqns, j.name)
+        )
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return self.jaxpr.out_avals
+
+
+def stage_body(
+    fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], transform: str
+) -> Body:
+    """Trace `fun`, called with the arguments that `in_tree` makes of leaves."""
+    trees: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        out = fun(*tree.unflatten(in_tree, leaves))
+        outs, out_tree = tree.flatten(out)
+        for x in outs:
+            if not core.is_value(x):
+                raise TypeError(
+                    f"{transform}: {function_text(fun)} returned {x!r} of type"
+                    f" {type(x)}, which is not a valid JAX type."
+                )
+        trees.append(out_tree)
+        return outs
+
+    jaxpr, consts = stage(
+        flat, avals, name=getattr(fun, "__name__", transform),
+        text=function_text(fun), transform=transform,
+    )  # fmt: skip
+    return Body(jaxpr, consts, trees[0])
+
+
+def same_type(a: Any, b: Any) -> bool:
+    """Equal types, weak types aside."""
+    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
+        return a.shape == b.shape and bool(a.dtype == b.dtype)
+    return bool(a == b)
+
+
+def check_carry(
+    what: str, fun: Any, in_tree: Any, in_avals: Sequence[Any], out_tree: Any,
+    out_avals: Sequence[Any],
+) -> None:  # fmt: skip
+    """TypeError unless a body gives back a carry of the type that it took."""
+    if in_tree != out_tree:
+        structure = _tree_difference(in_tree, out_tree)
+        raise TypeError(
+            errors.message(
+                f"{what} function carry input and carry output must have the same"
+                f" pytree structure, but they differ:\n  {structure}",
+                where=function_text(fun),
+                why="the output of one step is the input of the next.",
+            )
+        )
+    lines = []
+    labels = [p for p, _ in tree.leaves_with_path(tree.unflatten(in_tree, in_avals))]
+    for path, a, b in zip(labels, in_avals, out_avals, strict=True):
+        if not same_type(a, b):
+            lines.append(
+                f"the input carry component carry{tree.keystr(path)} has type"
+                f" {a.str_short(False)} but the corresponding output carry component has"
+                f" type {b.str_short(False)}"
+            )
+    if lines:
+        raise TypeError(
+            errors.message(
+                f"{what} function carry input and carry output must have equal types,"
+                " but they differ:\n  * " + "\n  * ".join(lines[:6]),
+                where=function_text(fun),
+                why="the output of one step is the input of the next.",
+                tries=["convert the result with .astype(...)", "start with that dtype"],
+            )
+        )
+
+
+def _tree_difference(in_tree: Any, out_tree: Any) -> str:
+    a = tree.unflatten(in_tree, [0] * in_tree.num_leaves)
+    b = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
+    found = list(tree.equality_errors(a, b))
+    if not found:
+        return f"input {in_tree}, output {out_tree}"
+    path, was, now, why = found[0]
+    return f"at carry{tree.keystr(path)}: input {was}, output {now}: {why}"
+
+
+def promote_weak(
+    values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
+) -> list[Any] | None:
+    """Initial values made strongly typed where the body's results are; None: no need."""
+    if all(
+        not getattr(a, "weak_type", False) or getattr(b, "weak_type", True)
+        for a, b in zip(in_avals, out_avals, strict=True)
+    ):
+        return None
+    out = []
+    changed = False
+    for x, a, b in zip(values, in_avals, out_avals, strict=True):
+        if getattr(a, "weak_type", False) and not b.weak_type:
+            convert = core.registry["convert_element_type"]
+            dtype = b.dtype if _joins(a, b) else a.dtype
+            x = convert.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+            changed = True
+        out.append(x)
+    return out if changed else None
+
+
+def _joins(a: Any, b: Any) -> bool:
+    return bool(dtypes.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
+
+
+def permute(
+    closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int] | None = None
+) -> ClosedJaxpr:
+    """The same jaxpr with inputs (and outputs) in another order."""
+    j = closed.jaxpr
+    if len(set(ins)) != len(j.invars):
+        raise TypeError("minijax bug: a permutation drops inputs")
+    key = ("permute", tuple(ins), None if outs is None else tuple(outs))
+    found = j.memo.get(key)
+    if found is None:
+        outvars = j.outvars if outs is None else [j.outvars[i] for i in outs]
+        found = Jaxpr(j.constvars, [j.invars[i] for i in ins], outvars, j.eqns, j.name)
+        j.memo[key] = found
+    return ClosedJaxpr(found, closed.consts)
+
+
+def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
+    """Which tangents are not known to be zero."""
+    return [type(t) is not Zero for t in tangents]
+
+
+def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """The flagged tangents, made real."""
+    return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
+
+
+def spread(found: Sequence[Any], flags: Sequence[bool], avals: Sequence[Any]) -> list[Any]:
+    """Tangents for all outputs: those found where flagged, zeros elsewhere."""
+    it = iter(found)
+    return [
+        next(it) if f else Zero(a.to_tangent())
+        for f, a in zip(flags, avals, strict=True)
+    ]
+
+
+def depends_on(jaxpr: Jaxpr, start: Sequence[bool]) -> set[Any]:
+    """The variables that depend on the flagged inputs."""
+    moving: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
+    for eqn in jaxpr.eqns:
+        if eqn.effects or any(
+            type(a) is not Literal and a in moving for a in eqn.invars
+        ):
+            moving.update(eqn.outvars)
+    return moving
+
+
+def stacked(aval: Any, n: int) -> Any:
+    """The type of `n` values stacked along a new first axis."""
+    return shaped((n, *aval.shape), aval.dtype, aval.weak_type)
+
+
+def row(aval: Any) -> Any:
+    """The type of one row."""
+    return shaped(aval.shape[1:], aval.dtype, aval.weak_type)
+
+
+def sub_jaxpr(
+    closed: ClosedJaxpr, invars: Sequence[Var], outvars: Sequence[Any], eqns: Sequence[Any]
+) -> ClosedJaxpr:
+    """A jaxpr cut out of another."""
+    return ClosedJaxpr(Jaxpr([], list(invars), list(outvars), list(eqns), closed.jaxpr.name))

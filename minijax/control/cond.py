@@ -1,0 +1,490 @@
+"""`cond` and `switch`: run one of several branches.
+
+Operands are (index, *ops); all branches take all operands, constants they capture
+included.  Batched over the index, all branches run and their results are selected; the
+caller may choose otherwise with `batched=`.  Next: scan.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import config, errors, tree
+from ..base.source import function_text
+from ..core import core
+from ..core.core import Primitive
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_effects
+from ..interpreters import batch as batching
+from ..interpreters.algebra import Linear, Zero, instantiate, lib
+from ..interpreters.dce import dce_jaxpr
+from ..interpreters.jvp import jvp_jaxpr
+from ..interpreters.linearize import linearize_jaxpr
+from ..interpreters.stage import stage_closed
+from ..interpreters.transpose import transpose_jaxpr
+from ..ops import logic
+from ..runtime import lower
+from ..types import dtypes
+from ..types.avals import shaped
+from . import common
+from .custom_jvp import stop_gradient_p
+from .named import jaxprs_axes
+
+Branches = tuple[ClosedJaxpr, ...]
+
+cond_p = Primitive("cond", multiple_results=True)
+lower.keys_aware.add(cond_p)
+cond_p.abstract = lambda *avals, branches, **params: branches[0].out_avals
+cond_p.effects = jaxprs_effects
+cond_p.named_axes = jaxprs_axes
+
+
+def _union(flags: Sequence[Sequence[bool]]) -> list[bool]:
+    return [any(column) for column in zip(*flags, strict=True)]
+
+
+def cond_jvp(primals: Any, tangents: Any, *, branches: Branches, **params: Any) -> Any:
+    index, *ops = primals
+    nonzero = common.nonzero_flags(tangents[1:])
+    nz_out = _union([jvp_jaxpr(b, nonzero)[1] for b in branches])
+    pushed = tuple(jvp_jaxpr(b, nonzero, nz_out)[0] for b in branches)
+    ts = common.pick_nonzero(tangents[1:], nonzero)
+    out = cond_p.bind(index, *ops, *ts, branches=pushed, **params)
+    n = len(nz_out)
+    avals = [core.aval_of(x) for x in out[:n]]
+    return out[:n], common.spread(out[n:], nz_out, avals)
+
+
+cond_p.jvp = cond_jvp
+
+
+def cond_linearize(
+    trace: Any, primals: Any, tangents: Any, *, branches: Branches, **params: Any
+) -> Any:
+    """Each branch saves residuals into slots shared by type; unused slots are zero."""
+    index, *ops = primals
+    nonzero = common.nonzero_flags(tangents[1:])
+    nz_out = _union([linearize_jaxpr(b, nonzero).nonzero_out for b in branches])
+    parts = [linearize_jaxpr(b, nonzero, nz_out) for b in branches]
+    n = len(nz_out)
+    slots, places = _slots([p.primal.out_avals[n:] for p in parts])
+    primal = tuple(
+        _with_slots(p.primal, n, slots, place)
+        for p, place in zip(parts, places, strict=True)
+    )
+    out = cond_p.bind(index, *ops, branches=primal, **params)
+    outs, new = out[:n], out[n:]
+    avals = [core.aval_of(x) for x in outs]
+    if not any(nz_out):
+        return outs, common.spread([], nz_out, avals)
+    # Every branch of the linear cond takes the same residuals: those any one reads.
+    read = sorted(
+        {
+            ("new", place[i]) if where == "new" else (where, i)
+            for p, place in zip(parts, places, strict=True)
+            for where, i in p.residuals
+        }
+    )
+    pools = {"in": ops, "out": outs, "new": new}
+    residuals = [pools[where][i] for where, i in read]
+    res_avals = [core.aval_of(x) for x in residuals]
+    linear = tuple(
+        _with_residuals(p, place, read, res_avals)
+        for p, place in zip(parts, places, strict=True)
+    )
+    ts = common.pick_nonzero(tangents[1:], nonzero)
+    found = trace.process(
+        cond_p, (index, *residuals, *ts), {"branches": linear, **params}
+    )
+    return outs, common.spread(found, nz_out, avals)
+
+
+def _slots(wanted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
+    """Slots for all branches' residuals, and which slot each residual goes to."""
+    slots: list[Any] = []
+    places = []
+    for avals in wanted:
+        free = list(range(len(slots)))
+        place = []
+        for a in avals:
+            at = next((i for i in free if common.same_type(slots[i], a)), None)
+            if at is None:
+                at = len(slots)
+                slots.append(shaped(a.shape, a.dtype))
+            else:
+                free.remove(at)
+            place.append(at)
+        places.append(place)
+    return slots, places
+
+
+def _with_slots(
+    primal: ClosedJaxpr, n: int, slots: Sequence[Any], place: Sequence[int]
+) -> ClosedJaxpr:
+    def fun(*args: Any) -> list[Any]:
+        out = eval_jaxpr(primal.jaxpr, primal.consts, *args)
+        found = dict(zip(place, out[n:], strict=True))
+        return [*out[:n], *(
+            found[i] if i in found else instantiate(Zero(a)) for i, a in enumerate(slots)
+        )]  # fmt: skip
+
+    return stage_closed(fun, primal.in_avals, name=primal.jaxpr.name)
+
+
+def _with_residuals(
+    parts: Any, place: Sequence[int], read: Sequence[Any], res_avals: Sequence[Any]
+) -> ClosedJaxpr:
+    """The linear jaxpr of one branch, taking the residuals of all branches."""
+    j = parts.linear.jaxpr
+    n_res = len(parts.residuals)
+    own = {}
+    for v, (where, i) in zip(j.invars[:n_res], parts.residuals, strict=True):
+        own["new", place[i]] = v
+        if where != "new":
+            del own["new", place[i]]
+            own[where, i] = v
+    ins = [own.get(key) or Var(a) for key, a in zip(read, res_avals, strict=True)]
+    return ClosedJaxpr(
+        Jaxpr([], [*ins, *j.invars[n_res:]], j.outvars, j.eqns, j.name)
+    )
+
+
+cond_p.linearize = cond_linearize
+
+
+def cond_transpose(cts: Any, *args: Any, branches: Branches, **params: Any) -> Any:
+    index, *ops = args
+    linear = [type(x) is Linear for x in ops]
+    given = [type(ct) is not Zero for ct in cts]
+    present = _union([
+        transpose_jaxpr(b, linear, given, instantiate_out=False)[1] for b in branches
+    ])  # fmt: skip
+    turned = tuple(
+        _only(transpose_jaxpr(b, linear, given)[0], present) for b in branches
+    )
+    ins = [x for x in ops if type(x) is not Linear]
+    ins += [ct for ct in cts if type(ct) is not Zero]
+    found = iter(cond_p.bind(index, *ins, branches=turned, **params))
+    there = iter(present)
+    return [
+        None,
+        *((next(found) if next(there) else None) if lin else None for lin in linear),
+    ]
+
+
+def _only(closed: ClosedJaxpr, used: Sequence[bool]) -> ClosedJaxpr:
+    if all(used):
+        return closed
+    pruned, _ = dce_jaxpr(closed.jaxpr, used, keep_in=True)
+    return ClosedJaxpr(pruned, closed.consts)
+
+
+cond_p.transpose = cond_transpose
+
+
+def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any) -> Any:
+    batched = [d is not None for d in dims[1:]]
+    ops = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args[1:], dims[1:], strict=True)
+    ]
+    index, index_dim = args[0], dims[0]
+    if index_dim is None:
+        out_b = _union([batching.batch_jaxpr(b, axis, batched)[1] for b in branches])
+        lanes = tuple(batching.batch_jaxpr(b, axis, batched, out_b)[0] for b in branches)
+        out = cond_p.bind(index, *ops, branches=lanes, **params)
+        return out, [0 if b else None for b in out_b]
+    how = params.get("batched", "select")
+    if how != "select":
+        return BATCHED[how](axis, index, ops, batched, branches, params)
+    if any(b.effects for b in branches):
+        raise NotImplementedError(
+            errors.message(
+                "Effects are not supported in a cond under vmap whose predicate differs"
+                " from lane to lane.",
+                why="every lane runs all branches, so effects of untaken ones would show.",
+                tries=["lax.map instead of vmap"],
+            )
+        )
+    index = batching.bring_front(index, axis.size, index_dim)
+    ops = [batching.bring_front(x, axis.size, None) if not b else x
+           for x, b in zip(ops, batched, strict=True)]  # fmt: skip
+    results = []
+    for i, b in enumerate(branches):
+        lanes, _ = batching.batch_jaxpr(b, axis, [True] * len(ops), True)
+        taken = logic.eq(index, np.int32(i))
+        masked = [_mask_untaken(taken, x) for x in ops]
+        results.append(eval_jaxpr(lanes.jaxpr, lanes.consts, *masked))
+    return [_select(index, column) for column in zip(*results, strict=True)], [0] * len(
+        results[0]
+    )
+
+
+def _mask_untaken(taken: Any, x: Any) -> Any:
+    """Cut the gradient of lanes that do not take a branch, so none becomes NaN."""
+    if not isinstance(x, core.Tracer) or not dtypes.is_differentiable(x.dtype):
+        return x
+    return _select(taken, (stop_gradient_p.bind(x), x))
+
+
+def _select(index: Any, cases: Sequence[Any]) -> Any:
+    """`cases[index]` lane by lane."""
+    shape = core.aval_of(cases[0]).shape
+    if len(shape) > 1:
+        index = lib.broadcast_in_dim(index, shape, (0,))
+    if len(cases) == 2 and not dtypes.is_bool(core.aval_of(index).dtype):
+        index = logic.ne(index, np.int32(0))
+    return logic.select_n(index, *cases)
+
+
+# Other ways to batch over the index: name -> rule.
+BATCHED: dict[str, Callable[..., Any]] = {}
+
+cond_p.batch = cond_batch
+
+
+def cond_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    branches = eqn.params["branches"]
+    if not any(used) and not any(b.effects for b in branches):
+        return None
+    used_in = _union([dce_jaxpr(b.jaxpr, used)[1] for b in branches])
+    pruned = tuple(
+        ClosedJaxpr(dce_jaxpr(b.jaxpr, used, keep_in=used_in)[0], b.consts)
+        for b in branches
+    )
+    return eqn.replace(
+        invars=[eqn.invars[0], *(v for v, u in zip(eqn.invars[1:], used_in, strict=True) if u)],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        params={**eqn.params, "branches": pruned},
+    )
+
+
+cond_p.dce = cond_dce
+
+
+def cond_lower(ctx: Any, index: Any, *ops: Any, branches: Branches, **_: Any) -> list[Any]:
+    types = [ctx.type(a) for a in ctx.avals_out]
+    tokens = [ctx.token] if ctx.token is not None else []
+    case = ctx.region_op(
+        "stablehlo.case", [*(t.type for t in tokens), *types], [index], len(branches)
+    )
+    for region, b in zip(case.regions, branches, strict=True):
+        with ctx.block(region):
+            if tokens:
+                ctx.token = tokens[0]
+            out = ctx.jaxpr(b, *ops)
+            ctx.return_(*([ctx.token] if tokens else []), *out)
+    results = list(case.results)
+    if tokens:
+        ctx.token = results.pop(0)
+    return results
+
+
+cond_p.lower = cond_lower
+
+
+# --------------------------------------------------------------------------- functions
+
+
+def _bind_branches(
+    name: str, index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...],
+    params: dict[str, Any],
+) -> Any:  # fmt: skip
+    ops, ops_tree = tree.flatten(operands)
+    avals = [core.aval_of(x) for x in ops]
+    bodies = [common.stage_body(f, ops_tree, avals, name) for f in funs]
+    _check_branches(name, funs, bodies)
+    consts = _join_consts(bodies)
+    closed = _settle_weak([_close(b, consts) for b in bodies])
+    out = cond_p.bind(index, *consts, *ops, branches=closed, **params)
+    return tree.unflatten(bodies[0].out_tree, out)
+
+
+def _join_consts(bodies: Sequence[common.Body]) -> list[Any]:
+    found: dict[int, Any] = {}
+    for b in bodies:
+        for c in b.consts:
+            found.setdefault(id(c), c)
+    return list(found.values())
+
+
+def _close(body: common.Body, consts: Sequence[Any]) -> ClosedJaxpr:
+    """A branch that takes the constants of all branches first."""
+    j = body.jaxpr
+    own = {id(c): v for c, v in zip(body.consts, j.constvars, strict=True)}
+    ins = [own.get(id(c)) or Var(core.aval_of(c)) for c in consts]
+    return ClosedJaxpr(Jaxpr([], [*ins, *j.invars], j.outvars, j.eqns, j.name))
+
+
+def _settle_weak(branches: Sequence[ClosedJaxpr]) -> Branches:
+    """Make results strongly typed where any branch's is."""
+    columns = zip(*(b.out_avals for b in branches), strict=True)
+    strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
+    return tuple(_strengthened(b, strong) for b in branches)
+
+
+def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
+    todo = [
+        s and getattr(a, "weak_type", False)
+        for s, a in zip(strong, closed.out_avals, strict=True)
+    ]
+    if not any(todo):
+        return closed
+    convert = core.registry["convert_element_type"]
+
+    def fun(*args: Any) -> list[Any]:
+        out = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        return [
+            convert.bind(x, new_dtype=a.dtype, weak_type=False, sharding=None) if t else x
+            for x, t, a in zip(out, todo, closed.out_avals, strict=True)
+        ]
+
+    return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name)
+
+
+def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None:
+    first = bodies[0]
+    for i, b in enumerate(bodies[1:], 1):
+        labels = (
+            ("true_fun", "false_fun")
+            if name == "cond"
+            else ("branch 0", f"branch {i}")
+        )
+        if b.out_tree != first.out_tree:
+            raise TypeError(
+                errors.message(
+                    f"{name} branch outputs must have the same pytree structure, but"
+                    f" they differ: {labels[0]} output has structure"
+                    f" {(b if name == 'cond' else first).out_tree}, {labels[1]} output has"
+                    f" structure {(first if name == 'cond' else b).out_tree}.",
+                    where=f"{function_text(funs[0])} and {function_text(funs[i])}",
+                )
+            )
+        for j, (x, y) in enumerate(zip(first.out_avals, b.out_avals, strict=True)):
+            if not common.same_type(x, y):
+                path = tree.leaves_with_path(
+                    tree.unflatten(first.out_tree, first.out_avals)
+                )[j][0]
+                one, other = (y, x) if name == "cond" else (x, y)
+                raise TypeError(
+                    errors.message(
+                        f"{name} branch outputs must have equal types, but they differ:"
+                        f" the output of {labels[0]} at path result{tree.keystr(path)} has"
+                        f" type {one.str_short(False)} but the output of {labels[1]} has"
+                        f" type {other.str_short(False)}.",
+                        where=f"{function_text(funs[0])} and {function_text(funs[i])}",
+                        tries=["convert one result with .astype(...)"],
+                    )
+                )
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
+    batched: str = "select", **extra: Any,
+) -> Any:  # fmt: skip
+    """Run `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
+
+    Args:
+      pred: a scalar, bool or number.
+      true_fun, false_fun: functions with results of equal trees and types.
+      operands: their arguments.
+      batched: what happens under `vmap` when `pred` differs from lane to lane: 'select'
+        runs both branches and selects.
+
+    Raises:
+      TypeError: `pred` is no scalar, or the branches' results differ in type.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1)
+      Array(2, dtype=int32, weak_type=True)
+    """
+    if "operand" in extra:
+        operands = (*operands, extra.pop("operand"))
+    extra.pop("linear", None)
+    if extra:
+        raise TypeError(f"cond() got unexpected keyword arguments {sorted(extra)}.")
+    if not callable(true_fun) or not callable(false_fun):
+        # The five-argument form: cond(pred, x, true_fun, y, false_fun).
+        if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+            x, f, y, g = true_fun, false_fun, operands[0], operands[1]
+            return cond(pred, lambda a, b: f(a), lambda a, b: g(b), x, y, batched=batched)
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    if pred is None or not core.is_value(pred):
+        raise TypeError(f"cond predicate must be a scalar, got {pred!r}.")
+    aval = core.aval_of(pred)
+    if aval.shape != ():
+        raise TypeError(
+            f"Pred must be a scalar, got {aval.str_short()} of shape {aval.shape}."
+        )
+    if not (dtypes.is_bool(aval.dtype) or dtypes.is_integer(aval.dtype)
+            or dtypes.is_float(aval.dtype)):  # fmt: skip
+        raise TypeError(f"Pred type must be either boolean or number, got {aval.str_short()}.")
+    if config.DISABLE_JIT.value and core.is_concrete(pred):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    if not dtypes.is_bool(aval.dtype):
+        pred = pred != 0
+    return _bind_branches(
+        "cond", _index_of(pred), [false_fun, true_fun], operands, _how(batched)
+    )
+
+
+def _how(batched: str) -> dict[str, Any]:
+    if batched == "select":
+        return {}
+    if batched not in BATCHED:
+        raise ValueError(
+            f"batched={batched!r}: choose one of {['select', *BATCHED]}."
+        )
+    return {"batched": batched}
+
+
+def _index_of(pred: Any) -> Any:
+    if isinstance(pred, (bool, np.bool_)):
+        pred = np.bool_(pred)
+    convert = core.registry["convert_element_type"]
+    return convert.bind(pred, new_dtype=dtypes.int32, weak_type=False, sharding=None)
+
+
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, batched: str = "select"
+) -> Any:
+    """Run `branches[index](*operands)`; an index out of range is clamped.
+
+    Args:
+      index: an integer scalar.
+      branches: functions with results of equal trees and types.
+      batched: as for `cond`.
+
+    Raises:
+      TypeError: `index` is no integer scalar, or results differ in type; ValueError: no
+      branches.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.switch(1, [lambda x: x, lambda x: -x], 3)
+      Array(-3, dtype=int32, weak_type=True)
+    """
+    if not all(callable(b) for b in branches):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    aval = core.aval_of(index)
+    if aval.shape != ():
+        raise TypeError(f"Branch index must be scalar, got {aval.str_short()} of shape {aval.shape}.")
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"Index type must be an integer, got {aval.str_short()}.")
+    branches = tuple(branches)
+    if not branches:
+        raise ValueError("Empty branch sequence")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if config.DISABLE_JIT.value and core.is_concrete(index):
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    convert = core.registry["convert_element_type"]
+    if aval.dtype != dtypes.int32 or aval.weak_type:
+        index = convert.bind(index, new_dtype=dtypes.int32, weak_type=False, sharding=None)
+    index = core.registry["clamp"].bind(
+        np.int32(0), index, np.int32(len(branches) - 1)
+    )
+    return _bind_branches("switch", index, branches, operands, _how(batched))

@@ -1,0 +1,400 @@
+"""`while_loop` and `fori_loop`.
+
+Operands of `while` are (cond consts, body consts, carry).  Forward mode pushes tangents
+through the body; reverse mode cannot know how many steps to store, so its transpose is
+refused with the reason, and `fori_loop` with static bounds becomes a scan, which can.
+Batched, the loop runs until every lane is done; lanes that are done keep their value.
+
+Next: custom_jvp.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import config, errors, tree
+from ..base.source import function_text
+from ..base.util import split_list
+from ..core import core
+from ..core.core import Primitive, unsupported
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Var,
+    eval_jaxpr,
+    jaxprs_effects,
+)
+from ..interpreters import batch as batching
+from ..interpreters.algebra import lib
+from ..interpreters.dce import dce_jaxpr
+from ..interpreters.jvp import jvp_jaxpr
+from ..interpreters.stage import stage_closed
+from ..runtime import lower
+from ..types import dtypes
+from . import common
+from .named import jaxprs_axes
+from .scan import carry_fixpoint, scan, strengthen
+
+while_p = Primitive("while", multiple_results=True)
+lower.keys_aware.add(while_p)
+while_p.abstract = lambda *avals, body_jaxpr, **params: body_jaxpr.out_avals
+while_p.effects = jaxprs_effects
+while_p.named_axes = jaxprs_axes
+
+
+def while_jvp(
+    primals: Any, tangents: Any, *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr, body_nconsts: int,
+) -> Any:  # fmt: skip
+    sizes = [cond_nconsts, body_nconsts]
+    _, nz_consts, nz_init = split_list(common.nonzero_flags(tangents), sizes)
+
+    def push(nz: list[bool]) -> Any:
+        return jvp_jaxpr(body_jaxpr, [*nz_consts, *nz], nz)
+
+    nz_carry = carry_fixpoint(nz_init, lambda nz: push(nz)[1])
+    pushed, _ = push(nz_carry)
+    n, nt, nct = len(nz_init), sum(nz_carry), sum(nz_consts)
+    # (consts, carry, consts', carry') -> (consts, consts', carry, carry')
+    at = body_nconsts + n
+    order = [
+        *range(body_nconsts), *range(at, at + nct),
+        *range(body_nconsts, at), *range(at + nct, at + nct + nt),
+    ]  # fmt: skip
+    body = common.permute(pushed, order)
+    extra = [a.to_tangent() for a, nz in zip(body_jaxpr.out_avals, nz_carry, strict=True) if nz]
+    cond_consts, body_consts, init = split_list(primals, sizes)
+    _, t_consts, t_init = split_list(tangents, sizes)
+    out = while_p.bind(
+        *cond_consts, *body_consts, *common.pick_nonzero(t_consts, nz_consts),
+        *init, *common.pick_nonzero(t_init, nz_carry),
+        cond_jaxpr=_with_extra_carry(cond_jaxpr, extra), cond_nconsts=cond_nconsts,
+        body_jaxpr=body, body_nconsts=body_nconsts + nct,
+    )  # fmt: skip
+    carry, t_carry = split_list(out, [n])
+    return carry, common.spread(t_carry, nz_carry, [core.aval_of(x) for x in carry])
+
+
+def _with_extra_carry(closed: ClosedJaxpr, avals: Sequence[Any]) -> ClosedJaxpr:
+    """A condition that ignores further carry components."""
+    j = closed.jaxpr
+    return ClosedJaxpr(
+        Jaxpr(j.constvars, [*j.invars, *map(Var, avals)], j.outvars, j.eqns, j.name),
+        closed.consts,
+    )
+
+
+while_p.jvp = while_jvp
+
+
+def while_linearize(
+    trace: Any, primals: Any, tangents: Any, *, cond_jaxpr: ClosedJaxpr,
+    cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int,
+) -> Any:  # fmt: skip
+    """Run the loop now; the tangent loop, if any, steps through the primals again."""
+    params = {
+        "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
+        "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
+    }  # fmt: skip
+    out = while_p.bind(*primals, **params)
+    avals = [core.aval_of(x) for x in out]
+    sizes = [cond_nconsts, body_nconsts]
+    _, nz_consts, nz_init = split_list(common.nonzero_flags(tangents), sizes)
+    nz_carry = carry_fixpoint(
+        nz_init,
+        lambda nz: jvp_jaxpr(body_jaxpr, [*nz_consts, *nz], nz)[1],
+    )
+    if not any(nz_carry):
+        return out, common.spread([], nz_carry, avals)
+    with core.current(trace):
+        _, out_t = while_jvp(primals, tangents, **params)
+    return out, out_t
+
+
+while_p.linearize = while_linearize
+while_p.transpose = unsupported(
+    errors.message(
+        "Reverse-mode differentiation does not work for lax.while_loop or"
+        " lax.fori_loop with dynamic start/stop values.",
+        why="the number of steps to store is not known beforehand.",
+        tries=[
+            "lax.fori_loop with static bounds, or lax.scan",
+            "forward mode: jvp, jacfwd",
+            "a custom_vjp for the whole loop",
+        ],
+    ),
+    ValueError,
+)
+
+
+def while_batch(
+    axis: Any, args: Any, dims: Any, *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr, body_nconsts: int,
+) -> Any:  # fmt: skip
+    sizes = [cond_nconsts, body_nconsts]
+    b_cc, b_bc, b_init = split_list([d is not None for d in dims], sizes)
+
+    def step(b: list[bool]) -> Sequence[bool]:
+        return batching.batch_jaxpr(body_jaxpr, axis, [*b_bc, *b], b)[1]
+
+    b_carry = carry_fixpoint(b_init, step)
+    cond, (pred_batched,) = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry])
+    if pred_batched:
+        b_carry = [True] * len(b_carry)
+        cond, _ = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry], True)
+    body, _ = batching.batch_jaxpr(body_jaxpr, axis, [*b_bc, *b_carry], b_carry)
+    vals = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args, dims, strict=True)
+    ]
+    cond_consts, body_consts, init = split_list(vals, sizes)
+    _, _, d_init = split_list(dims, sizes)
+    init = [
+        batching.bring_front(x, axis.size, None) if b and d is None else x
+        for x, b, d in zip(init, b_carry, d_init, strict=True)
+    ]
+    if pred_batched:
+        body, cond_any = _masked(cond, body, len(cond_consts), len(body_consts))
+        body_consts = [*cond_consts, *body_consts]
+        cond = cond_any
+    out = while_p.bind(
+        *cond_consts, *body_consts, *init, cond_jaxpr=cond, cond_nconsts=len(cond_consts),
+        body_jaxpr=body, body_nconsts=len(body_consts),
+    )  # fmt: skip
+    return out, [0 if b else None for b in b_carry]
+
+
+def _masked(
+    cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int
+) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """A body that moves only the lanes whose condition holds, and "does any hold"."""
+
+    def step(*args: Any) -> list[Any]:
+        cc, bc, carry = split_list(args, [n_cond, n_body])
+        (go,) = eval_jaxpr(cond.jaxpr, cond.consts, *cc, *carry)
+        new = eval_jaxpr(body.jaxpr, body.consts, *bc, *carry)
+        return [lib.select_lanes(go, a, b) for a, b in zip(new, carry, strict=True)]
+
+    def any_left(*args: Any) -> list[Any]:
+        (go,) = eval_jaxpr(cond.jaxpr, cond.consts, *args)
+        return [lib.any(go)]
+
+    cond_avals = cond.in_avals
+    avals = [*cond_avals[:n_cond], *body.in_avals]
+    return stage_closed(step, avals, text="while body"), stage_closed(
+        any_left, cond_avals, text="while cond"
+    )
+
+
+while_p.batch = while_batch
+
+
+def while_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    """Drop carry components that neither results nor condition nor body need."""
+    p = eqn.params
+    cond, body = p["cond_jaxpr"], p["body_jaxpr"]
+    n_c, n_b = p["cond_nconsts"], p["body_nconsts"]
+    if not any(used) and not (cond.effects or body.effects):
+        return None
+    _, cond_used = dce_jaxpr(cond.jaxpr, [True], keep_in=[True] * n_c + [False] * len(used))
+    start = [a or b for a, b in zip(used, cond_used[n_c:], strict=True)]
+    keep = carry_fixpoint(
+        start, lambda flags: dce_jaxpr(body.jaxpr, flags)[1][n_b:]
+    )
+    if all(keep):
+        return eqn
+    new_cond, _ = dce_jaxpr(cond.jaxpr, [True], keep_in=[*[True] * n_c, *keep])
+    new_body, used_in = dce_jaxpr(body.jaxpr, keep, keep_in=[*[False] * n_b, *keep])
+    flags = [*[True] * n_c, *used_in]
+    return eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, flags, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, keep, strict=True) if u],
+        params={
+            **p,
+            "cond_jaxpr": ClosedJaxpr(new_cond, cond.consts),
+            "body_jaxpr": ClosedJaxpr(new_body, body.consts),
+            "body_nconsts": sum(used_in[:n_b]),
+        },
+    )
+
+
+while_p.dce = while_dce
+
+
+def while_lower(
+    ctx: Any, *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr, body_nconsts: int,
+) -> list[Any]:  # fmt: skip
+    cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
+    tokens = [ctx.token] if ctx.token is not None else []
+    start = [*tokens, *carry]
+    types = [v.type for v in start]
+    loop = ctx.region_op("stablehlo.while", types, start, regions=2)
+    with ctx.block(loop.regions[0], *types) as v:
+        state = list(v)
+        if tokens:
+            ctx.token = state.pop(0)
+        ctx.return_(*ctx.jaxpr(cond_jaxpr, *cond_consts, *state))
+    with ctx.block(loop.regions[1], *types) as v:
+        state = list(v)
+        if tokens:
+            ctx.token = state.pop(0)
+        out = ctx.jaxpr(body_jaxpr, *body_consts, *state)
+        ctx.return_(*([ctx.token] if tokens else []), *out)
+    results = list(loop.results)
+    if tokens:
+        ctx.token = results.pop(0)
+    return results
+
+
+while_p.lower = while_lower
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, in one compiled loop.
+
+    Args:
+      cond_fun: takes the carry, returns a bool scalar.
+      body_fun: takes the carry, returns one of the same type.
+      init_val: the initial carry, a pytree.
+
+    Raises:
+      TypeError: the carry changes its type, or the condition is no bool scalar.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.while_loop(lambda x: x < 10, lambda x: 2 * x, 1)
+      Array(16, dtype=int32, weak_type=True)
+
+    Only forward-mode differentiable.
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if config.DISABLE_JIT.value:
+        try:
+            val = init_val
+            while cond_fun(val):
+                val = body_fun(val)
+            return val
+        except errors.ConcretizationTypeError:
+            pass  # a traced condition: stage the loop after all
+    init, init_tree = tree.flatten(init_val)
+    in_tree = tree.structure((init_val,))
+    while True:
+        avals = [core.aval_of(x) for x in init]
+        cond = common.stage_body(cond_fun, in_tree, avals, "while_loop")
+        body = common.stage_body(body_fun, in_tree, avals, "while_loop")
+        if body.out_tree == init_tree:
+            promoted = common.promote_weak(init, avals, body.out_avals)
+            if promoted is not None:
+                init = promoted
+                continue
+        break
+    _check_condition(cond_fun, cond)
+    common.check_carry(
+        "while_loop body", body_fun, init_tree, avals, body.out_tree, body.out_avals
+    )
+    body = strengthen(body, avals, len(avals))
+    out = while_p.bind(
+        *cond.consts, *body.consts, *init, cond_jaxpr=cond.closed(),
+        cond_nconsts=len(cond.consts), body_jaxpr=body.closed(),
+        body_nconsts=len(body.consts),
+    )  # fmt: skip
+    return tree.unflatten(init_tree, out)
+
+
+def _check_condition(cond_fun: Any, cond: common.Body) -> None:
+    avals = cond.out_avals
+    if cond.out_tree.num_leaves != 1 or cond.out_tree.num_nodes != 1:
+        raise TypeError(
+            errors.message(
+                f"cond_fun must return a boolean scalar, but got pytree {cond.out_tree}.",
+                where=function_text(cond_fun),
+            )
+        )
+    if avals[0].shape != () or not dtypes.is_bool(avals[0].dtype):
+        raise TypeError(
+            errors.message(
+                "cond_fun must return a boolean scalar, but got output type(s)"
+                f" {[a.str_short() for a in avals]}.",
+                where=function_text(cond_fun),
+                tries=["compare, or reduce with .all() or .any()"],
+            )
+        )
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
+    unroll: int | bool | None = None,
+) -> Any:  # fmt: skip
+    """Repeat `val = body_fun(i, val)` for i from `lower` to `upper - 1`.
+
+    Args:
+      lower, upper: bounds; static ones (Python or NumPy ints) make the loop reverse-mode
+        differentiable.
+      body_fun: takes (i, val), returns a value of `val`'s type.
+      init_val: the initial value, a pytree.
+      unroll: as for `scan`; static bounds only.
+
+    Raises:
+      TypeError: bounds are no integers or differ in dtype, or the value changes type.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
+      Array(10, dtype=int32, weak_type=True)
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    lo, up = core.aval_of(lower), core.aval_of(upper)
+    for a in (lo, up):
+        if a.shape != () or not dtypes.is_integer(a.dtype):
+            raise TypeError(
+                "lower and upper arguments to fori_loop must be integer scalars, got"
+                f" {lo.str_short()} and {up.str_short()}."
+            )
+    if lo.dtype != up.dtype:
+        if isinstance(lower, int):
+            lower = np.asarray(lower, up.dtype)[()]
+        elif isinstance(upper, int):
+            upper = np.asarray(upper, lo.dtype)[()]
+        else:
+            raise TypeError(
+                "lower and upper arguments to fori_loop must have equal types, got"
+                f" {lo.dtype.name} and {up.dtype.name}."
+            )
+    if config.DISABLE_JIT.value and core.is_concrete(lower) and core.is_concrete(upper):
+        val = init_val
+        for i in range(int(lower), int(upper)):
+            val = body_fun(i, val)
+        return val
+    static = not isinstance(lower, core.Tracer) and not isinstance(upper, core.Tracer)
+    if static:
+        n = max(int(upper) - int(lower), 0)
+
+        def step(carry: Any, _: Any) -> Any:
+            i, val = carry
+            return (i + 1, body_fun(i, val)), None
+
+        (_, out), _ = scan(
+            step, (lower, init_val), None, length=n, unroll=1 if unroll is None else unroll
+        )
+        return out
+    if unroll is not None:
+        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are"
+                         " statically known.")  # fmt: skip
+
+    def go_on(carry: Any) -> Any:
+        return carry[0] < carry[1]
+
+    def body(carry: Any) -> Any:
+        i, end, val = carry
+        return i + 1, end, body_fun(i, val)
+
+    return while_loop(go_on, body, (lower, upper, init_val))[2]

@@ -1,0 +1,797 @@
+"""`scan`: a loop with a carry over the leading axis of its inputs; and `map`.
+
+    (c, [x_0 .. x_n]) -> (c', [y_0 .. y_n])      c, y_i = f(c, x_i)
+
+All of scan's rules are here.  Operands are (consts, carry, xs), results (carry, ys).
+Linearized, the forward loop stacks the residuals as extra ys; those that do not change
+from step to step are computed once, outside.  The transposed loop runs backwards, with
+cotangents of consts added up in its carry.
+
+Next: loops.py (while_loop, fori_loop).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import config, errors, tree
+from ..base.source import function_text
+from ..base.util import split_list
+from ..core import core
+from ..core.core import Primitive
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, eval_jaxpr, jaxprs_effects
+from ..interpreters import batch as batching
+from ..interpreters.algebra import Linear, Zero, add, instantiate, lib
+from ..interpreters.dce import dce_jaxpr
+from ..interpreters.jvp import jvp_jaxpr
+from ..interpreters.linearize import linearize_jaxpr
+from ..interpreters.stage import stage_closed
+from ..interpreters.transpose import backward_pass
+from ..runtime import lower
+from ..types import dtypes
+from ..types.avals import shaped
+from . import common
+from .named import jaxprs_axes
+
+scan_p = Primitive("scan", multiple_results=True)
+lower.keys_aware.add(scan_p)
+
+
+def scan_abstract(
+    *avals: Any, jaxpr: ClosedJaxpr, length: int, num_carry: int, **_: Any
+) -> list[Any]:
+    carry, ys = split_list(jaxpr.out_avals, [num_carry])
+    return [*carry, *(common.stacked(a, length) for a in ys)]
+
+
+scan_p.abstract = scan_abstract
+scan_p.effects = jaxprs_effects
+scan_p.named_axes = jaxprs_axes
+
+
+def carry_fixpoint(
+    start: Sequence[bool], step: Callable[[list[bool]], Sequence[bool]]
+) -> list[bool]:
+    """The least set of carry components that contains `start` and what `step` adds."""
+    flags = list(start)
+    while True:
+        out = [a or b for a, b in zip(flags, step(flags), strict=True)]
+        if out == flags:
+            return flags
+        flags = out
+
+
+# -------------------------------------------------------------------------------- jvp
+
+
+def scan_jvp(
+    primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+    **params: Any,
+) -> Any:  # fmt: skip
+    sizes = [num_consts, num_carry]
+    nz_consts, nz_init, nz_xs = split_list(common.nonzero_flags(tangents), sizes)
+
+    def step(nz: list[bool]) -> Sequence[bool]:
+        force = [*nz, *[False] * (len(jaxpr.out_avals) - num_carry)]
+        return jvp_jaxpr(jaxpr, [*nz_consts, *nz, *nz_xs], force)[1][:num_carry]
+
+    nz_carry = carry_fixpoint(nz_init, step)
+    nonzero = [*nz_consts, *nz_carry, *nz_xs]
+    force = [*nz_carry, *[False] * (len(jaxpr.out_avals) - num_carry)]
+    pushed, nz_out = jvp_jaxpr(jaxpr, nonzero, force)
+    n_t = [sum(nz_consts), sum(nz_carry), sum(nz_xs)]
+    body = _interleave(pushed, [num_consts, num_carry, len(nz_xs)], n_t,
+                       [num_carry, len(nz_out) - num_carry],
+                       [sum(nz_carry), sum(nz_out[num_carry:])])  # fmt: skip
+    consts, init, xs = split_list(primals, sizes)
+    t_consts, t_init, t_xs = split_list(tangents, sizes)
+    out = scan_p.bind(
+        *consts, *common.pick_nonzero(t_consts, nz_consts),
+        *init, *common.pick_nonzero(t_init, nz_carry),
+        *xs, *common.pick_nonzero(t_xs, nz_xs),
+        jaxpr=body, num_consts=num_consts + n_t[0], num_carry=num_carry + n_t[1],
+        **params,
+    )  # fmt: skip
+    n_ys = len(nz_out) - num_carry
+    carry, t_carry, ys, t_ys = split_list(out, [num_carry, n_t[1], n_ys])
+    avals = [core.aval_of(x) for x in (*carry, *ys)]
+    return [*carry, *ys], common.spread([*t_carry, *t_ys], nz_out, avals)
+
+
+def _interleave(
+    closed: ClosedJaxpr, ins: list[int], t_ins: list[int], outs: list[int],
+    t_outs: list[int],
+) -> ClosedJaxpr:  # fmt: skip
+    """Groups (a, b, .., a', b', ..) -> (a, a', b, b', ..) of inputs and outputs."""
+
+    def order(sizes: list[int], t_sizes: list[int]) -> list[int]:
+        found: list[int] = []
+        a, b = 0, sum(sizes)
+        for n, m in zip(sizes, t_sizes, strict=True):
+            found += [*range(a, a + n), *range(b, b + m)]
+            a, b = a + n, b + m
+        return found
+
+    return common.permute(closed, order(ins, t_ins), order(outs, t_outs))
+
+
+scan_p.jvp = scan_jvp
+
+
+# -------------------------------------------------------------------------- linearize
+
+
+def scan_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, num_consts: int,
+    num_carry: int, **params: Any,
+) -> Any:  # fmt: skip
+    sizes = [num_consts, num_carry]
+    n_ys = len(jaxpr.out_avals) - num_carry
+    nz_consts, nz_init, nz_xs = split_list(common.nonzero_flags(tangents), sizes)
+    may_in = [*[True] * num_consts, *[False] * num_carry, *[True] * len(nz_xs)]
+    may_out = [*[False] * num_carry, *[True] * n_ys]
+
+    def cut(nz: list[bool]) -> Any:
+        return linearize_jaxpr(
+            jaxpr, [*nz_consts, *nz, *nz_xs], [*nz, *[False] * n_ys], may_in, may_out
+        )
+
+    nz_carry = carry_fixpoint(nz_init, lambda nz: cut(nz).nonzero_out[:num_carry])
+    parts = cut(nz_carry)
+    consts, init, xs = split_list(primals, sizes)
+    primal, invariant = hoist_invariants(parts.primal, num_consts, parts.num_new)
+    out = scan_p.bind(
+        *primals, jaxpr=primal, num_consts=num_consts, num_carry=num_carry, **params
+    )
+    carry, ys, new = split_list(out, [num_carry, n_ys])
+    once = eval_jaxpr(invariant.jaxpr, invariant.consts, *consts)
+    outs = [*carry, *ys]
+    if not any(parts.nonzero_out):
+        return outs, common.spread([], parts.nonzero_out, jaxpr.out_avals)
+    # Residuals are consts of the linear loop, or stacked and read step by step.
+    moving = iter(new)
+    fixed = iter(once)
+    pool = [
+        (True, next(fixed)) if i in invariant_ids(parts) else (False, next(moving))
+        for i in range(parts.num_new)
+    ]
+    res_consts, res_xs, order_c, order_x = [], [], [], []
+    for at, (where, i) in enumerate(parts.residuals):
+        if where == "in":
+            is_const, value = i < num_consts, primals[i]
+        elif where == "out":
+            is_const, value = False, outs[i]
+        else:
+            is_const, value = pool[i]
+        (res_consts if is_const else res_xs).append(value)
+        (order_c if is_const else order_x).append(at)
+    t_consts, t_init, t_xs = split_list(tangents, sizes)
+    ins = [
+        common.pick_nonzero(t, nz)
+        for t, nz in ((t_consts, nz_consts), (t_init, nz_carry), (t_xs, nz_xs))
+    ]
+    n_res = len(parts.residuals)
+    k = [len(x) for x in ins]
+    at = n_res + np.cumsum([0, *k])
+    order = [
+        *order_c, *range(at[0], at[1]), *range(at[1], at[2]),
+        *order_x, *range(at[2], at[3]),
+    ]  # fmt: skip
+    linear = common.permute(parts.linear, [int(i) for i in order])
+    args = (*res_consts, *ins[0], *ins[1], *res_xs, *ins[2])
+    found = trace.process(
+        scan_p,
+        args,
+        {
+            "jaxpr": linear,
+            "num_consts": len(res_consts) + k[0],
+            "num_carry": k[1],
+            **params,
+        },
+    )
+    avals = [core.aval_of(x) for x in outs]
+    return outs, common.spread(found, parts.nonzero_out, avals)
+
+
+scan_p.linearize = scan_linearize
+
+
+def invariant_ids(parts: Any) -> frozenset[int]:
+    """Which new residuals do not change from step to step (set by hoist_invariants)."""
+    found: frozenset[int] = parts.primal.jaxpr.memo["invariant_ids"]
+    return found
+
+
+def hoist_invariants(
+    primal: ClosedJaxpr, num_consts: int, num_new: int
+) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """Take residuals that depend on consts alone out of the loop's body.
+
+    Returns the body without them, and the jaxpr consts -> those residuals.
+    """
+    jaxpr = primal.jaxpr
+    known = jaxpr.memo.get("hoist")
+    if known is None:
+        n = len(jaxpr.invars)
+        moving = common.depends_on(jaxpr, [i >= num_consts for i in range(n)])
+        first = len(jaxpr.outvars) - num_new
+        invariant = [
+            i >= first and v not in moving for i, v in enumerate(jaxpr.outvars)
+        ]
+        jaxpr.memo["invariant_ids"] = frozenset(
+            i - first for i, f in enumerate(invariant) if f
+        )
+        body, used = dce_jaxpr(jaxpr, [not f for f in invariant], keep_in=True)
+        outside, used = dce_jaxpr(jaxpr, invariant, keep_in=[i < num_consts for i in range(n)])
+        del used
+        known = jaxpr.memo["hoist"] = body, outside
+    body, outside = known
+    return ClosedJaxpr(body, primal.consts), ClosedJaxpr(outside, primal.consts)
+
+
+# -------------------------------------------------------------------------- transpose
+
+
+def scan_transpose(
+    cts: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+    length: int, reverse: bool, **params: Any,
+) -> list[Any]:  # fmt: skip
+    sizes = [num_consts, num_carry]
+    linear = [type(x) is Linear for x in args]
+    lin_c, lin_i, lin_x = split_list(linear, sizes)
+    lin_carry = _linear_carries(jaxpr, lin_c, lin_i, lin_x)
+    if not all(lin_carry):
+        jaxpr, args, num_carry_lin = _run_nonlinear_carry(
+            jaxpr, args, lin_carry, num_consts, num_carry, length, reverse, params
+        )
+        ct_carry, ct_ys = split_list(cts, [num_carry])
+        ct_lin = [ct for ct, lin in zip(ct_carry, lin_carry, strict=True) if lin]
+        found = scan_transpose(
+            [*ct_lin, *ct_ys], *args, jaxpr=jaxpr, num_consts=num_consts,
+            num_carry=num_carry_lin, length=length, reverse=reverse, **params,
+        )  # fmt: skip
+        ct_c, ct_i, ct_x = split_list(found, [num_consts, num_carry_lin])
+        it = iter(ct_i)
+        full = [next(it) if lin else None for lin in lin_carry]
+        return [*ct_c, *full, *ct_x[: len(lin_x)]]
+    consts, init, xs = split_list(args, sizes)
+    ct_carry, ct_ys = split_list(cts, [num_carry])
+    res_c = [x for x in consts if type(x) is not Linear]
+    res_x = [x for x in xs if type(x) is not Linear]
+    in_avals = jaxpr.in_avals
+    const_avals, carry_avals, x_avals = split_list(in_avals, sizes)
+    lin_const_avals = [a for a, lin in zip(const_avals, lin_c, strict=True) if lin]
+    nz_ys = [type(ct) is not Zero for ct in ct_ys]
+    n_res_c, n_lin_c = len(res_c), len(lin_const_avals)
+
+    def body(*vals: Any) -> list[Any]:
+        rc, sums, carry, cys, rx = split_list(
+            vals, [n_res_c, n_lin_c, num_carry, sum(nz_ys)]
+        )
+        rc_it, rx_it, cy_it = iter(rc), iter(rx), iter(cys)
+        ins = [
+            Linear(a) if lin else next(rc_it)
+            for a, lin in zip(const_avals, lin_c, strict=True)
+        ]
+        ins += [Linear(a) for a in carry_avals]
+        ins += [
+            Linear(a) if lin else next(rx_it)
+            for a, lin in zip(x_avals, lin_x, strict=True)
+        ]
+        ys_ct = [
+            next(cy_it) if nz else Zero(a)
+            for nz, a in zip(nz_ys, jaxpr.out_avals[num_carry:], strict=True)
+        ]
+        found = backward_pass(jaxpr.jaxpr, jaxpr.consts, ins, [*carry, *ys_ct])
+        f_c, f_i, f_x = split_list(found, sizes)
+        new = [ct for ct, lin in zip(f_c, lin_c, strict=True) if lin]
+        total = [add(s, ct) for s, ct in zip(sums, new, strict=True)]
+        out_x = [instantiate(ct) for ct, lin in zip(f_x, lin_x, strict=True) if lin]
+        return [*total, *map(instantiate, f_i), *out_x]
+
+    row_avals = [core.aval_of(x) for x in res_x]
+    avals = [
+        *(core.aval_of(x) for x in res_c),
+        *lin_const_avals,
+        *carry_avals,
+        *(a for a, nz in zip(jaxpr.out_avals[num_carry:], nz_ys, strict=True) if nz),
+        *map(common.row, row_avals),
+    ]
+    key = ("scan_transpose", tuple(linear), tuple(nz_ys), tuple(avals), num_consts)
+    closed = jaxpr.jaxpr.memo.get(key)
+    if closed is None:
+        closed = jaxpr.jaxpr.memo[key] = stage_closed(body, avals, text="transpose")
+    consts_of = common.Body(closed.jaxpr, closed.consts, None)
+    out = scan_p.bind(
+        *consts_of.consts,
+        *res_c,
+        *(instantiate(Zero(a)) for a in lin_const_avals),
+        *map(instantiate, ct_carry),
+        *(ct for ct, nz in zip(ct_ys, nz_ys, strict=True) if nz),
+        *res_x,
+        jaxpr=consts_of.closed(),
+        num_consts=len(consts_of.consts) + n_res_c,
+        num_carry=n_lin_c + num_carry,
+        length=length,
+        reverse=not reverse,
+        **params,
+    )
+    sums, ct_init, ct_xs = split_list(out, [n_lin_c, num_carry])
+    sums_it, xs_it = iter(sums), iter(ct_xs)
+    return [
+        *(next(sums_it) if lin else None for lin in lin_c),
+        *(ct if lin else None for ct, lin in zip(ct_init, lin_i, strict=True)),
+        *(next(xs_it) if lin else None for lin in lin_x),
+    ]
+
+
+def _linear_carries(
+    jaxpr: ClosedJaxpr, lin_c: list[bool], lin_i: list[bool], lin_x: list[bool]
+) -> list[bool]:
+    """Which carry components depend on a linear input at some step."""
+    n = len(lin_i)
+
+    def step(lin: list[bool]) -> Sequence[bool]:
+        moving = common.depends_on(jaxpr.jaxpr, [*lin_c, *lin, *lin_x])
+        return [v in moving for v in jaxpr.jaxpr.outvars[:n] if True]
+
+    return carry_fixpoint(lin_i, step)
+
+
+def _run_nonlinear_carry(
+    jaxpr: ClosedJaxpr, args: Sequence[Any], lin_carry: list[bool], num_consts: int,
+    num_carry: int, length: int, reverse: bool, params: dict[str, Any],
+) -> tuple[ClosedJaxpr, list[Any], int]:  # fmt: skip
+    """Run the carry components that are not linear; their values become extra xs."""
+    consts, init, xs = split_list(args, [num_consts, num_carry])
+    non = [not lin for lin in lin_carry]
+    j = jaxpr.jaxpr
+    n_ys = len(j.outvars) - num_carry
+    inner, used = dce_jaxpr(j, [*non, *[False] * n_ys])
+    carry_vars = j.invars[num_consts : num_consts + num_carry]
+    non_vars = [v for v, f in zip(carry_vars, non, strict=True) if f]
+    u_c, u_i, u_x = split_list(used, [num_consts, num_carry])
+    keep_c = [v for v, u in zip(j.invars[:num_consts], u_c, strict=True) if u]
+    keep_x = [v for v, u in zip(j.invars[num_consts + num_carry :], u_x, strict=True) if u]
+    if any(u and not f for u, f in zip(u_i, non, strict=True)):
+        raise TypeError("minijax bug: a nonlinear carry reads a linear one")
+    forward = Jaxpr(
+        [], [*keep_c, *non_vars, *keep_x], [*inner.outvars, *non_vars], inner.eqns, j.name
+    )
+    vals_c = [x for x, u in zip(consts, u_c, strict=True) if u]
+    vals_i = [instantiate(x) for x, f in zip(init, non, strict=True) if f]
+    vals_x = [x for x, u in zip(xs, u_x, strict=True) if u]
+    out = scan_p.bind(
+        *vals_c, *vals_i, *vals_x, jaxpr=ClosedJaxpr(forward), num_consts=len(vals_c),
+        num_carry=len(vals_i), length=length, reverse=reverse, **params,
+    )  # fmt: skip
+    histories = out[len(vals_i) :]
+    lin_vars = [v for v, lin in zip(carry_vars, lin_carry, strict=True) if lin]
+    rest = Jaxpr(
+        [],
+        [*j.invars[:num_consts], *lin_vars, *j.invars[num_consts + num_carry :], *non_vars],
+        [
+            *(v for v, lin in zip(j.outvars[:num_carry], lin_carry, strict=True) if lin),
+            *j.outvars[num_carry:],
+        ],
+        j.eqns,
+        j.name,
+    )
+    lin_init = [x for x, lin in zip(init, lin_carry, strict=True) if lin]
+    lin_init = [
+        x if type(x) is Linear else Linear(core.aval_of(x)) for x in lin_init
+    ]
+    return ClosedJaxpr(rest), [*consts, *lin_init, *xs, *histories], len(lin_init)
+
+
+scan_p.transpose = scan_transpose
+
+
+# ------------------------------------------------------------------------------ batch
+
+
+def scan_batch(
+    axis: Any, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, num_consts: int,
+    num_carry: int, length: int, **params: Any,
+) -> Any:  # fmt: skip
+    sizes = [num_consts, num_carry]
+    b_c, b_i, b_x = split_list([d is not None for d in dims], sizes)
+    n_ys = len(jaxpr.out_avals) - num_carry
+
+    def lanes(b: list[bool]) -> Any:
+        return batching.batch_jaxpr(
+            jaxpr, axis, [*b_c, *b, *b_x], [*b, *[False] * n_ys]
+        )
+
+    b_carry = carry_fixpoint(b_i, lambda b: lanes(b)[1][:num_carry])
+    body, b_out = lanes(b_carry)
+    consts, init, xs = split_list(args, sizes)
+    d_c, d_i, d_x = split_list(dims, sizes)
+    ins = [
+        *(x if d is None else batching.bring_front(x, axis.size, d)
+          for x, d in zip(consts, d_c, strict=True)),
+        *(batching.bring_front(x, axis.size, d) if b else x
+          for x, d, b in zip(init, d_i, b_carry, strict=True)),
+        *(x if d is None else batching.move_lane(x, axis.size, d, 1)
+          for x, d in zip(xs, d_x, strict=True)),
+    ]  # fmt: skip
+    out = scan_p.bind(
+        *ins, jaxpr=body, num_consts=num_consts, num_carry=num_carry, length=length,
+        **params,
+    )  # fmt: skip
+    out_dims = [
+        (0 if i < num_carry else 1) if b else None for i, b in enumerate(b_out)
+    ]
+    return out, out_dims
+
+
+scan_p.batch = scan_batch
+
+
+# -------------------------------------------------------------------------------- dce
+
+
+def scan_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    p = eqn.params
+    closed, num_consts, num_carry = p["jaxpr"], p["num_consts"], p["num_carry"]
+    if not any(used) and not closed.effects:
+        return None
+    used_carry, used_ys = split_list(used, [num_carry])
+
+    def step(carry: list[bool]) -> Sequence[bool]:
+        _, used_in = dce_jaxpr(closed.jaxpr, [*carry, *used_ys])
+        return used_in[num_consts : num_consts + num_carry]
+
+    keep = carry_fixpoint(used_carry, step)
+    body, used_in = dce_jaxpr(
+        closed.jaxpr, [*keep, *used_ys],
+        [*[False] * num_consts, *keep, *[False] * (len(eqn.invars) - num_consts - num_carry)],
+    )  # fmt: skip
+    kept_out = [*keep, *used_ys]
+    return eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, kept_out, strict=True) if u],
+        params={
+            **p,
+            "jaxpr": ClosedJaxpr(body, closed.consts),
+            "num_consts": sum(used_in[:num_consts]),
+            "num_carry": sum(keep),
+        },
+    )
+
+
+scan_p.dce = scan_dce
+
+
+# --------------------------------------------------------------------------- lowering
+
+
+def scan_lower(
+    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+    length: int, reverse: bool, unroll: Any, **_: Any,
+) -> list[Any]:  # fmt: skip
+    consts, carry, xs = split_list(args, [num_consts, num_carry])
+    x_avals = list(map(lower.physical, ctx.avals_in[num_consts + num_carry :]))
+    y_avals = list(map(lower.physical, ctx.avals_out[num_carry:]))
+    i32 = shaped((), dtypes.int32)
+
+    def number(n: int) -> Any:
+        return ctx.constant(n, i32)
+
+    def one_step(at: Any, carry: list[Any], ys: list[Any]) -> tuple[list[Any], list[Any]]:
+        if reverse:
+            at = ctx.op("subtract", i32, number(length - 1), at)
+        rows = [_read_row(ctx, x, a, at) for x, a in zip(xs, x_avals, strict=True)]
+        out = ctx.jaxpr(jaxpr, *consts, *carry, *rows)
+        carry, new = split_list(out, [num_carry])
+        ys = [
+            _write_row(ctx, y, v, a, at)
+            for y, v, a in zip(ys, new, y_avals, strict=True)
+        ]
+        return carry, ys
+
+    ys = [ctx.constant(0, a) for a in y_avals]
+    step = length if unroll is True else 1 if unroll is False else int(unroll)
+    step = max(1, min(step, length or 1))
+    blocks = length // step
+    done = 0
+    if blocks > 1:
+        carry, ys = _emit_loop(ctx, blocks, step, one_step, carry, ys, number)
+        done = blocks * step
+    for i in range(done, length):
+        carry, ys = one_step(number(i), carry, ys)
+    return [*carry, *ys]
+
+
+def _emit_loop(
+    ctx: Any, blocks: int, step: int, one_step: Any, carry: list[Any], ys: list[Any],
+    number: Any,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    i32, boolean = shaped((), dtypes.int32), shaped((), dtypes.bool_)
+    n = len(carry)
+    tokens = [ctx.token] if ctx.token is not None else []
+    start = [number(0), *tokens, *carry, *ys]
+    types = [v.type for v in start]
+    loop = ctx.region_op("stablehlo.while", types, start, regions=2)
+    with ctx.block(loop.regions[0], *types) as v:
+        lt = ctx.parse("#stablehlo<comparison_direction LT>")
+        signed = ctx.parse("#stablehlo<comparison_type SIGNED>")
+        ctx.return_(
+            ctx.op("compare", boolean, v[0], number(blocks * step),
+                   comparison_direction=lt, compare_type=signed)
+        )  # fmt: skip
+    with ctx.block(loop.regions[1], *types) as v:
+        at, *state = list(v)
+        if tokens:
+            ctx.token = state.pop(0)
+        c, y = state[:n], state[n:]
+        for k in range(step):
+            here = at if k == 0 else ctx.op("add", i32, at, number(k))
+            c, y = one_step(here, c, y)
+        after = [ctx.token] if tokens else []
+        ctx.return_(ctx.op("add", i32, at, number(step)), *after, *c, *y)
+    out = list(loop.results)[1:]
+    if tokens:
+        ctx.token = out.pop(0)
+    return out[:n], out[n:]
+
+
+def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
+    zero = ctx.constant(0, shaped((), dtypes.int32))
+    one = shaped((1, *aval.shape[1:]), aval.dtype)
+    cut = ctx.op(
+        "dynamic_slice", one, x, at, *[zero] * (len(aval.shape) - 1),
+        slice_sizes=ctx.i64s(one.shape),
+    )  # fmt: skip
+    return ctx.op("reshape", common.row(aval), cut)
+
+
+def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
+    zero = ctx.constant(0, shaped((), dtypes.int32))
+    one = shaped((1, *aval.shape[1:]), aval.dtype)
+    value = ctx.op("reshape", one, value)
+    return ctx.op(
+        "dynamic_update_slice", aval, y, value, at, *[zero] * (len(aval.shape) - 1)
+    )
+
+
+scan_p.lower = scan_lower
+
+
+# ------------------------------------------------------------------------ the function
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    r"""Carry a state through a function over the rows of `xs`, in one compiled loop.
+
+    .. math:: c_{i+1}, y_i = f(c_i, x_i)
+
+    Args:
+      f: takes (carry, x) and returns (carry, y); the carry keeps its type.
+      init: the initial carry, a pytree.
+      xs: a pytree of arrays with equal leading sizes, or None.
+      length: the number of steps, needed when `xs` is None.
+      reverse: go from the last row to the first (ys keep their rows).
+      unroll: how many steps one turn of the loop takes; True unrolls wholly.
+
+    Returns:
+      The final carry, and the ys stacked along a new first axis.
+
+    Raises:
+      ValueError: the rows' counts differ; TypeError: the carry changes its type.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.lax.scan(lambda c, x: (c + x, c), 0, jnp.arange(4))
+      (Array(6, dtype=int32), Array([0, 0, 1, 3], dtype=int32))
+    """
+    if not callable(f):
+        raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
+    xs_leaves, xs_tree = tree.flatten(xs)
+    n = scan_length(f, xs_leaves, length)
+    if isinstance(unroll, bool):
+        unroll = max(n, 1) if unroll else 1
+    if not isinstance(unroll, int) or unroll < 1:
+        raise ValueError(f"lax.scan: `unroll` must be a positive int or a bool, got {unroll}.")
+    if config.DISABLE_JIT.value:
+        return _scan_in_python(f, init, xs_leaves, xs_tree, n, reverse)
+    init_leaves, init_tree = tree.flatten(init)
+    x_avals = [common.row(core.aval_of(x)) for x in xs_leaves]
+    in_tree = tree.structure((init, xs))
+    body, init_leaves = stage_carry(
+        f, "scan body", in_tree, init_tree, init_leaves, x_avals
+    )
+    out_carry_tree, y_tree = _split_out(f, body.out_tree, init_tree)
+    del out_carry_tree
+    out = scan_p.bind(
+        *body.consts, *init_leaves, *xs_leaves, jaxpr=body.closed(), length=n,
+        reverse=bool(reverse), unroll=unroll, num_consts=len(body.consts),
+        num_carry=len(init_leaves), _split_transpose=_split_transpose,
+    )  # fmt: skip
+    carry, ys = split_list(out, [len(init_leaves)])
+    return tree.unflatten(init_tree, carry), tree.unflatten(y_tree, ys)
+
+
+def _split_out(f: Any, out_tree: Any, init_tree: Any) -> tuple[Any, Any]:
+    children = out_tree.children()
+    if len(children) != 2 or out_tree.node_data() is None:
+        raise TypeError(
+            "scan body output must be a pair, got"
+            f" {tree.unflatten(out_tree, ['*'] * out_tree.num_leaves)!r}."
+        )
+    return children[0], children[1]
+
+
+def stage_carry(
+    f: Any, what: str, in_tree: Any, init_tree: Any, init: list[Any], x_avals: list[Any]
+) -> tuple[common.Body, list[Any]]:
+    """Trace a body until the carry's weak types are settled; check the carry."""
+    n = len(init)
+    while True:
+        carry_avals = [core.aval_of(x) for x in init]
+        body = common.stage_body(f, in_tree, [*carry_avals, *x_avals], "scan")
+        out_carry_tree, _ = _split_out(f, body.out_tree, init_tree)
+        if out_carry_tree == init_tree:
+            promoted = common.promote_weak(init, carry_avals, body.out_avals[:n])
+            if promoted is not None:
+                init = promoted
+                continue
+        common.check_carry(
+            what, f, init_tree, carry_avals, out_carry_tree, body.out_avals
+            [: out_carry_tree.num_leaves],
+        )  # fmt: skip
+        return strengthen(body, carry_avals, n), init
+
+
+def strengthen(body: common.Body, carry_avals: list[Any], n: int) -> common.Body:
+    """Make carry outputs as weakly typed as the inputs that they feed."""
+    outs = list(body.jaxpr.outvars)
+    weak = [
+        i for i in range(n)
+        if getattr(outs[i].aval, "weak_type", False) != getattr(carry_avals[i], "weak_type", False)
+    ]  # fmt: skip
+    if not weak:
+        return body
+    convert = core.registry["convert_element_type"]
+
+    def flat(*xs: Any) -> list[Any]:
+        found = eval_jaxpr(body.jaxpr, body.consts, *xs)
+        for i in weak:
+            a = carry_avals[i]
+            found[i] = convert.bind(
+                found[i], new_dtype=a.dtype, weak_type=a.weak_type, sharding=None
+            )
+        return found
+
+    avals = body.jaxpr.in_avals
+    closed = stage_closed(flat, avals, name=body.jaxpr.name)
+    return common.Body(closed.jaxpr, closed.consts, body.out_tree)
+
+
+def scan_length(f: Any, xs: list[Any], length: Any) -> int:
+    """The number of steps on which all of `xs` agree."""
+    sizes = []
+    for x in xs:
+        shape = getattr(core.aval_of(x), "shape", ())
+        if not shape:
+            raise ValueError(
+                errors.message(
+                    "scan got value with no leading axis to scan over:"
+                    f" {core.aval_of(x).str_short()}.",
+                    where=function_text(f),
+                    tries=["close over values that every step shares"],
+                )
+            )
+        sizes.append(shape[0])
+    if length is not None:
+        try:
+            length = int(core.concrete_or_error(int, length, "scan's length"))
+        except errors.ConcretizationTypeError:
+            raise
+        if any(s != length for s in sizes):
+            raise ValueError(
+                f"scan got `length` argument of {length} which disagrees with leading"
+                f" axis sizes {sizes}."
+            )
+        return length
+    if not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    if len(set(sizes)) > 1:
+        shapes = ", ".join(core.aval_of(x).str_short() for x in xs)
+        raise ValueError(
+            errors.message(
+                f"scan got values with different leading axis sizes: {shapes}.",
+                where=function_text(f),
+            )
+        )
+    return int(sizes[0])
+
+
+def _scan_in_python(
+    f: Any, init: Any, xs: list[Any], xs_tree: Any, n: int, reverse: bool
+) -> tuple[Any, Any]:
+    if n == 0:
+        raise ValueError("zero-length scan is not supported in disable_jit() mode.")
+    carry, ys = init, []
+    for i in reversed(range(n)) if reverse else range(n):
+        carry, y = f(carry, tree.unflatten(xs_tree, [x[i] for x in xs]))
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+    stack = lib.stack
+    return carry, tree.map(lambda *rows: stack(rows), *ys)
+
+
+def map(  # noqa: A001
+    f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None
+) -> Any:
+    """Apply a function to each row of `xs`, one after the other, in one compiled loop.
+
+    Args:
+      f: a function of one row.
+      xs: a pytree of arrays with equal leading sizes.
+      batch_size: how many rows to take at a time, by `vmap`.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.lax.map(lambda x: x * x, jnp.arange(4))
+      Array([0, 1, 4, 9], dtype=int32)
+    """
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    leaves, xs_tree = tree.flatten(xs)
+    n = scan_length(f, leaves, None)
+    full, rest = divmod(n, batch_size)
+
+    def rows(*row: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(f(tree.unflatten(xs_tree, row)))
+        trees.append(out_tree)
+        return outs
+
+    trees: list[Any] = []
+
+    def block(size: int) -> Callable[..., list[Any]]:
+        axis = batching.Axis(batching.no_name, size)
+
+        def run(*vals: Any) -> list[Any]:
+            outs, dims = batching.batch_flat(rows, axis, vals, [0] * len(vals))
+            return [
+                batching.bring_front(x, size, d) for x, d in zip(outs, dims, strict=True)
+            ]
+
+        return run
+
+    parts: list[list[Any]] = []
+    if full:
+        head = [
+            lib.reshape(
+                lib.slice_axis(x, 0, 0, full * batch_size),
+                (full, batch_size, *core.aval_of(x).shape[1:]),
+            )
+            for x in leaves
+        ]
+        many = scan(lambda _, x: ((), block(batch_size)(*x)), (), head)[1]
+        parts.append([
+            lib.reshape(y, (full * batch_size, *core.aval_of(y).shape[2:])) for y in many
+        ])  # fmt: skip
+    if rest or not full:
+        tail = [lib.slice_axis(x, 0, full * batch_size, n) for x in leaves]
+        parts.append(block(rest)(*tail))
+    if len(parts) == 1:
+        outs = parts[0]
+    else:
+        outs = [lib.concatenate(pair, 0) for pair in zip(*parts, strict=True)]
+    return tree.unflatten(trees[0], outs)
+
+
