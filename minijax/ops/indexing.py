@@ -127,7 +127,11 @@ def operand_lanes(dims: Any) -> Any:
     """Numbers for an operand with a lane axis in front: one more axis of the window."""
     window, collapsed, index_map, batching, index_batching = dims
     return type(dims)(
-        (0, *up(window)), up(collapsed), up(index_map), up(batching), tuple(index_batching)
+        (0, *up(window)),
+        up(collapsed),
+        up(index_map),
+        up(batching),
+        tuple(index_batching),
     )
 
 
@@ -245,9 +249,7 @@ def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
     check.batching(
         operand, indices, batching, index_batching, "start_indices_batching_dims"
     )
-    check.disjoint(
-        "collapsed_slice_dims", collapsed, "operand_batching_dims", batching
-    )
+    check.disjoint("collapsed_slice_dims", collapsed, "operand_batching_dims", batching)
     check.axes("start_index_map", index_map, rank, ordered=False)
     check.disjoint("start_index_map", index_map, "operand_batching_dims", batching)
     if len(sizes) != rank:
@@ -363,7 +365,9 @@ def window_sizes(operand: Any, updates: Any, dims: ScatterDimensionNumbers) -> D
     return tuple(sizes)
 
 
-def last_starts(operand: Any, indices: Any, index_map: Sequence[int], sizes: Dims) -> Any:
+def last_starts(
+    operand: Any, indices: Any, index_map: Sequence[int], sizes: Dims
+) -> Any:
     """The largest index in bounds of each component, as the indices' dtype holds it."""
     top = int(ml_dtypes.iinfo(indices.dtype).max)
     bounds = [min(operand.shape[i] - sizes[i], top) for i in index_map]
@@ -371,7 +375,7 @@ def last_starts(operand: Any, indices: Any, index_map: Sequence[int], sizes: Dim
 
 
 def default_fill(dtype: Any) -> Any:
-    """What a gather gives out of bounds: NaN; the least (unsigned: greatest) integer."""
+    """What a gather gives out of bounds: NaN, the least or (unsigned) greatest int."""
     if dtypes.is_inexact(dtype):
         return math.nan
     if dtypes.is_bool(dtype):

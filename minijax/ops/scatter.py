@@ -328,7 +328,9 @@ def scatter_apply(
     """
     dtype = core.aval_of(operand).dtype
     scalar = shaped((), dtype)
-    jaxpr, consts = stage(lambda x, _: [func(x)], [scalar, scalar], text="scatter_apply")
+    jaxpr, consts = stage(
+        lambda x, _: [func(x)], [scalar, scalar], text="scatter_apply"
+    )
     if any(isinstance(c, core.Tracer) for c in consts):
         raise problem(
             NotImplementedError,

@@ -192,7 +192,7 @@ broadcast_in_dim_p = primitive(
 def broadcast_in_dim(
     operand: Any, shape: Any, broadcast_dimensions: Any, *, out_sharding: Any = None
 ) -> Any:
-    """Repeat an array to `shape`; axis `i` of it becomes axis `broadcast_dimensions[i]`.
+    """Repeat an array to `shape`; its axis i becomes axis `broadcast_dimensions[i]`.
 
     Args:
       operand: array; an axis has size 1 or the size of the axis that it becomes.
@@ -210,9 +210,9 @@ def broadcast_in_dim(
     shape = int_tuple(shape, "shape")
     dims = int_tuple(broadcast_dimensions, "broadcast_dimensions")
     old = core.aval_of(operand).shape
-    if shape == old and dims == tuple(range(len(shape))) and out_sharding is None:
-        if is_array(operand):
-            return operand
+    same = shape == old and dims == tuple(range(len(shape)))
+    if same and out_sharding is None and is_array(operand):
+        return operand
     return broadcast_in_dim_p.bind(
         operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
     )
@@ -385,9 +385,9 @@ def reshape(
         dimensions = int_tuple(dimensions, "dimensions")
         if dimensions == tuple(range(len(old))):
             dimensions = None
-    if old == new_sizes and dimensions is None and out_sharding is None:
-        if is_array(operand):
-            return operand
+    same = old == new_sizes and dimensions is None
+    if same and out_sharding is None and is_array(operand):
+        return operand
     return reshape_p.bind(
         operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
     )
@@ -566,7 +566,9 @@ def _rev_type(x: Any, *, dimensions: Any) -> Any:
         what, why = "must be axes of the operand", f"it has {len(x.shape)}"
     else:
         return x
-    raise problem(TypeError, f"rev dimensions {what}, got {dimensions}.", x, why=why + ".")
+    raise problem(
+        TypeError, f"rev dimensions {what}, got {dimensions}.", x, why=why + "."
+    )
 
 
 def _rev_batch(axis: Any, args: Any, dims: Any, *, dimensions: Any) -> Any:

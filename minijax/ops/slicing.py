@@ -50,9 +50,7 @@ from .structural import (
 # ------------------------------------------------------------------------------ slice
 
 
-def _slice_type(
-    x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
-) -> Any:
+def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
     start, limit = start_indices, limit_indices
     steps = (1,) * len(start) if strides is None else strides
     text = f"got start_indices {start} and limit_indices {limit} for shape {x.shape}"
@@ -146,7 +144,7 @@ slice_p = primitive(
 )
 
 
-def slice(  # noqa: A001
+def slice(
     operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None
 ) -> Any:
     """Cut a box out of an array.
@@ -249,8 +247,7 @@ def _scalars(indices: Any) -> list[Any]:
     if len(aval.shape) != 1:
         raise problem(
             ValueError,
-            "Slice indices must be a 1D sequence, got an array of shape"
-            f" {aval.shape}",
+            f"Slice indices must be a 1D sequence, got an array of shape {aval.shape}",
             why="each axis has one start.",
         )
     return [index_in_dim(indices, i, keepdims=False) for i in range(aval.shape[0])]
@@ -508,7 +505,7 @@ def dynamic_update_slice(
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
-# ------------------------------------------------------------------------ along one axis
+# ---------------------------------------------------------------------- along one axis
 
 
 def _one_start(index: Any, axis: int, ndim: int) -> list[Any]:

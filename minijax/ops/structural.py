@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -220,10 +220,7 @@ def _split_batch(lanes: Any, args: Any, dims: Any, *, sizes: Any, axis: int) -> 
 def _split_lower(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
     aval = ctx.avals_in[0]
     stops = list(accumulate(sizes, initial=0))
-    return [
-        cut(ctx, x, aval, axis, a, b)
-        for a, b in zip(stops[:-1], stops[1:], strict=True)
-    ]
+    return [cut(ctx, x, aval, axis, a, b) for a, b in pairwise(stops)]
 
 
 split_p = primitive(
@@ -393,7 +390,9 @@ def _tile_lower(ctx: Any, x: Any, *, reps: Any) -> Any:
     aval = ctx.avals_in[0]
     wide = tuple(m for pair in zip(reps, aval.shape, strict=True) for m in pair)
     dims = ctx.i64s(range(1, len(wide), 2))
-    x = ctx.op("broadcast_in_dim", shaped(wide, aval.dtype), x, broadcast_dimensions=dims)
+    x = ctx.op(
+        "broadcast_in_dim", shaped(wide, aval.dtype), x, broadcast_dimensions=dims
+    )
     return ctx.op("reshape", ctx.avals_out[0], x)
 
 
@@ -449,12 +448,14 @@ def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
         for n, (low, high, inside) in zip(x.shape, config, strict=False)
     )
     if value.shape:
-        what, why = f"padding_value must be a scalar; got {value.shape}", "it is repeated"
+        what = f"padding_value must be a scalar; got shape {value.shape}"
+        why = "it is repeated"
     elif len(config) != len(x.shape):
         what = "length of padding_config must equal the number of axes of operand"
         why = "each axis needs (low, high, interior)"
     elif any(inside < 0 for _, _, inside in config):
-        what, why = "interior padding in padding_config must be nonnegative", "it is a gap"
+        what = "interior padding in padding_config must be nonnegative"
+        why = "it is a gap"
     elif any(n < 0 for n in shape):
         what = "Dimension size after padding is not at least 0"
         why = "negative padding takes away more than there is"
@@ -469,7 +470,7 @@ def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
 
 
 def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: Any) -> list[Any]:
-    """Cut the operand's places out; what lies elsewhere is the padding value's share."""
+    """Cut out the operand's places; all the rest is the padding value's share."""
     zero = zero_array(shaped((), ct.dtype))
     shrunk = tuple((-low, -high, 0) for low, high, _ in padding_config)
     strides = tuple(inside + 1 for _, _, inside in padding_config)
@@ -498,7 +499,7 @@ def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
 
 
 def _pad_lower(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
-    low, high, inside = zip(*padding_config, strict=True) if padding_config else ((),) * 3
+    low, high, inside = ([c[i] for c in padding_config] for i in range(3))
     return ctx.op(
         "pad", ctx.avals_out[0], x, value,
         edge_padding_low=ctx.i64s(low),

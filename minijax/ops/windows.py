@@ -132,7 +132,9 @@ def _gather_lower(
     )  # fmt: skip
     if mode is not FILL_OR_DROP or not dimension_numbers.start_index_map:
         return value
-    inside = _emit_in_bounds(ctx, indices, operand, index, dimension_numbers, slice_sizes)
+    inside = _emit_in_bounds(
+        ctx, indices, operand, index, dimension_numbers, slice_sizes
+    )
     batch = [d for d in range(out.ndim) if d not in dimension_numbers.offset_dims]
     wide = shaped(out.shape, dtypes.bool_)
     inside = ctx.op(
