@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..control import scan as loops
+from ..core import core
 from ..interpreters.algebra import lib
 from ..interpreters.batch import Axis, batch_flat, bring_front
-from ..core import core
+from ..ops import structural
 
 
 def batch_in_chunks(
@@ -59,5 +60,5 @@ def batch_in_chunks(
     if len(parts) == 1:
         outs = parts[0]
     else:
-        outs = [lib.concatenate(pair, 0) for pair in zip(*parts, strict=True)]
+        outs = [structural.concatenate(pair, 0) for pair in zip(*parts, strict=True)]
     return outs, [0] * len(outs)

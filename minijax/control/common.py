@@ -6,10 +6,11 @@ leading operands.  Next: cond.py.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import errors, tree
+from ..base import config, errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
@@ -32,9 +33,12 @@ class Body:
     def closed(self) -> ClosedJaxpr:
         """The jaxpr with its captured values as leading inputs."""
         j = self.jaxpr
-        return ClosedJaxpr(
-            Jaxpr([], [*j.constvars, *j.invars], j.outvars, j.eqns, j.name)
-        )
+        found = j.memo.get("closed")
+        if found is None:
+            found = j.memo["closed"] = ClosedJaxpr(
+                Jaxpr([], [*j.constvars, *j.invars], j.outvars, j.eqns, j.name)
+            )
+        return found  # type: ignore[no-any-return]
 
     @property
     def out_avals(self) -> list[Any]:
@@ -44,7 +48,29 @@ class Body:
 def stage_body(
     fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], transform: str
 ) -> Body:
-    """Trace `fun`, called with the arguments that `in_tree` makes of leaves."""
+    """Trace `fun`, called with the arguments that `in_tree` makes of leaves.
+
+    Remembered by function and types, so that a loop run again is not compiled again.
+    """
+    key = (in_tree, tuple(avals), transform, config.trace_key(), core.STATE.axes)
+    try:
+        known = _bodies.setdefault(fun, {})
+    except TypeError:  # no weak references to it, or it has no hash
+        known = {}
+    found = known.get(key)
+    if found is None:
+        found = _stage_body(fun, in_tree, avals, transform)
+        if not any(isinstance(c, core.Tracer) for c in found.consts):
+            known[key] = found
+    return found
+
+
+_bodies: weakref.WeakKeyDictionary[Any, dict[Any, Body]] = weakref.WeakKeyDictionary()
+
+
+def _stage_body(
+    fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], transform: str
+) -> Body:
     trees: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:

@@ -155,6 +155,19 @@ def jit_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 
 jit_p.dce = jit_dce
 
+
+def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
+    """What is unlike the default; the inner variables bear the outer ones' names."""
+    printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
+    plain = {
+        "compiler_options_kvs": (), "device": None, "inline": False,
+        "keep_unused": False, "donated_invars": (False,) * len(eqn.invars),
+    }  # fmt: skip
+    return printer.shown(eqn, plain, first="name")
+
+
+jit_p.pretty = jit_pretty
+
 _runs: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 

@@ -33,6 +33,7 @@ from ..interpreters.algebra import lib
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.stage import stage_closed
+from ..ops import logic, reductions
 from ..runtime import lower
 from ..types import dtypes
 from . import common
@@ -177,11 +178,11 @@ def _masked(
         cc, bc, carry = split_list(args, [n_cond, n_body])
         (go,) = eval_jaxpr(cond.jaxpr, cond.consts, *cc, *carry)
         new = eval_jaxpr(body.jaxpr, body.consts, *bc, *carry)
-        return [lib.select_lanes(go, a, b) for a, b in zip(new, carry, strict=True)]
+        return [select_lanes(go, a, b) for a, b in zip(new, carry, strict=True)]
 
     def any_left(*args: Any) -> list[Any]:
         (go,) = eval_jaxpr(cond.jaxpr, cond.consts, *args)
-        return [lib.any(go)]
+        return [reductions.reduce_or(go, (0,))]
 
     cond_avals = cond.in_avals
     avals = [*cond_avals[:n_cond], *body.in_avals]
@@ -191,6 +192,14 @@ def _masked(
 
 
 while_p.batch = while_batch
+
+
+def select_lanes(which: Any, new: Any, old: Any) -> Any:
+    """`new` in the lanes where `which` holds, `old` elsewhere."""
+    shape = core.aval_of(new).shape
+    if len(shape) > 1:
+        which = lib.broadcast_in_dim(which, shape, (0,))
+    return logic.select_n(which, old, new)
 
 
 def while_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:

@@ -30,7 +30,7 @@ from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
 from ..interpreters.transpose import transpose_jaxpr
-from ..ops import collectives
+from ..ops import arithmetic, collectives
 from ..ops.slicing import dynamic_index_in_dim
 from ..runtime import array as arrays
 from ..runtime import client, dispatch, lower
@@ -150,7 +150,7 @@ def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
     for ct, d, g in zip(cts, out_axes, given, strict=True):
         if g:
             # A result that all devices share took its cotangent n times: share it out.
-            ins.append(ct if d is not None else lib.scale(ct, 1.0 / n))
+            ins.append(ct if d is not None else arithmetic.mul(ct, 1.0 / n))
             ins_axes.append(d)
     lin_axes = [d for d, lin in zip(in_axes, linear, strict=True) if lin]
     out_d = [d for d, p in zip(lin_axes, present, strict=True) if p]

@@ -236,3 +236,15 @@ from ..ops.structural import transpose as transpose
 from ..ops.structural import transpose_p as transpose_p
 from ..ops.structural import unstack as unstack
 from ..ops.structural import unstack_p as unstack_p
+
+# ---- control flow
+from ..control.cond import cond as cond
+from ..control.cond import cond_p as cond_p
+from ..control.cond import switch as switch
+from ..control.custom_jvp import stop_gradient as stop_gradient
+from ..control.loops import fori_loop as fori_loop
+from ..control.loops import while_loop as while_loop
+from ..control.loops import while_p as while_p
+from ..control.mapping import map as map  # noqa: A004
+from ..control.scan import scan as scan
+from ..control.scan import scan_p as scan_p

@@ -114,13 +114,30 @@ def compile_module(
     )  # fmt: skip
     client = devices[0].client
     device_list = compat.DeviceList(tuple(devices))
-    cache = None if callbacks or clients.distributed else _cache()
-    if cache is None:
+    cache = None if clients.distributed else _cache()
+    if callbacks:
         statistics.compiled += 1
         return client.compile_and_load(module, device_list, options, list(callbacks))
     bytecode = module_bytes(module) if has_locations else _bytecode(module.operation)
     key = cache_key(bytecode, options, devices)
-    blob = cache.get(key)
+    found = _recent.get((key, devices[0].client, tuple(devices)))
+    if found is not None:
+        return found
+    executable = _compile_or_load(client, module, device_list, options, cache, key)
+    if len(_recent) >= 1024:
+        _recent.pop(next(iter(_recent)))
+    _recent[key, devices[0].client, tuple(devices)] = executable
+    return executable
+
+
+# The latest executables by key: an equal program traced anew is not compiled again.
+_recent: dict[Any, Any] = {}
+
+
+def _compile_or_load(
+    client: Any, module: Any, device_list: Any, options: Any, cache: Any, key: str
+) -> Any:
+    blob = cache.get(key) if cache is not None else None
     if blob is not None:
         try:
             loaded = client.deserialize_executable(blob, device_list, options)
@@ -131,7 +148,7 @@ def compile_module(
     start = time.perf_counter()
     executable = client.compile_and_load(module, device_list, options, [])
     statistics.compiled += 1
-    if time.perf_counter() - start >= (config.CACHE_MIN_TIME.value or 0.0):
+    if cache is not None and time.perf_counter() - start >= (config.CACHE_MIN_TIME.value or 0.0):
         try:
             blob = client.serialize_executable(executable)
         except compat.RuntimeFailure:

@@ -113,6 +113,10 @@ class DiskCache:
             if self._room < 0:
                 self._evict()
 
+    def remove(self, key: str) -> None:
+        """Forget an entry, for instance one that the runtime could not read."""
+        _remove(self._file(key))
+
     def _file(self, key: str) -> str:
         # Any text may be a key, so its digest is the name.
         return os.path.join(self._path, _digest(key.encode()).hex() + _ENTRY)
