@@ -1,10 +1,9 @@
-"""Reductions over axes: sums, products, extremes, their positions; any computation.
+"""Reductions over axes: sums, products, extremes and their positions, bits.
 
-A reduction drops its axes.  The monoids (sum, product ...) are primitives of their own;
-`reduce` with another computation carries that as a jaxpr.
+A reduction drops its axes.
 
 Knows no windows (window.py) and no scans along an axis (cumulative.py).
-Next: cumulative.py.
+Next: reduce.py, reductions by any computation.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ import numpy as np
 from ..base import errors
 from ..core import core
 from ..core.core import Primitive
-from ..interpreters.algebra import lib
+from ..interpreters.algebra import Zero, lib
+from ..interpreters.jvp import jvp_flat
 from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add_p, div, max_p, min_p, mul, mul_p
@@ -28,12 +28,14 @@ from .define import (
     BITS,
     NUMBER,
     check_kind,
+    const,
     defjvp,
     emit_compare,
     emit_precedes,
     linear_in_first,
     zero_jvp,
 )
+from .fold import fold
 from .logic import and_p, eq, or_p, xor_p
 from .shapes import int_tuple, problem, reshape
 
@@ -107,9 +109,11 @@ def emit_reduce(
     """Emit `stablehlo.reduce` of one operand by a primitive of two scalars."""
     out, cell = ctx.avals_out[0], shaped((), aval.dtype)
     op = ctx.region_op(
-        "stablehlo.reduce", [ctx.type(out)], [x, ctx.constant(init, cell)],
+        "stablehlo.reduce",
+        [ctx.type(out)],
+        [x, ctx.constant(init, cell)],
         dimensions=ctx.i64s(axes),
-    )  # fmt: skip
+    )
     emit_monoid(ctx, op.regions[0], prim, cell)
     return op.results[0]
 
@@ -208,8 +212,8 @@ reduce_min_p = reduction("reduce_min", ANY, highest, min_p)
 defjvp(reduce_min_p, [_extremum_tangent])
 
 
-reduce_max_p.pretty = {"out_sharding": None}  # type: ignore[assignment]
-reduce_min_p.pretty = {"out_sharding": None}  # type: ignore[assignment]
+reduce_max_p.pretty = {"out_sharding": None}
+reduce_min_p.pretty = {"out_sharding": None}
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
@@ -246,7 +250,24 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
 
 # -------------------------------------------------------------------------- products
 
+
+
+def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Any) -> Any:
+    # Dividing the product by each factor would fail where one is zero.
+    (x,), (t,) = primals, tangents
+    if type(t) is Zero:
+        ans = reduce_prod_p.bind(x, axes=axes)
+        return ans, Zero(core.aval_of(ans).to_tangent())
+
+    def product(x: Any) -> list[Any]:
+        return fold([x], lambda a, b: [mul(a[0], b[0])], [const(x, 1)], axes)
+
+    out, out_t = jvp_flat(product, primals, tangents)
+    return out[0], out_t[0]
+
+
 reduce_prod_p = reduction("reduce_prod", NUMBER, lambda _: 1, mul_p)
+reduce_prod_p.jvp = _prod_jvp
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
