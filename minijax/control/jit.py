@@ -408,8 +408,8 @@ class Jitted:
     """A function and how it is to be jitted."""
 
     __slots__ = (
-        "__weakref__", "cpp", "device", "donate", "fun", "inline", "inline_traced",
-        "keep_unused", "name", "options", "statics", "traces", "max_traces",
+        "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
+        "inline_traced", "keep_unused", "max_traces", "name", "options", "statics", "traces",
     )  # fmt: skip
 
     def __init__(
@@ -424,8 +424,10 @@ class Jitted:
         options: tuple[Any, ...] = (),
         inline_traced: bool = False,
         max_traces: int | None = None,
+        accepts: Callable[..., bool] | None = None,
     ) -> None:
         self.fun = fun
+        self.accepts = accepts
         self.statics = statics
         self.donate = donate
         self.keep_unused = keep_unused
@@ -564,6 +566,8 @@ class Jitted:
     # ---- calling
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls for a signature it cannot run by itself."""
+        if self.accepts is not None and not self.accepts(*args):
+            return NotImplemented, None, False
         if config.DISABLE_JIT.value or (self.inline_traced and STATE.trace is not EVAL):
             return self.fun(*args, **kwargs), None, False
         call = self.split(args, kwargs)
@@ -840,15 +844,17 @@ def composite(
     fun: Callable[..., Any] | None = None,
     *,
     static: str | Sequence[str] = (),
+    accepts: Callable[..., bool] | None = None,
 ) -> Any:
     """One of our own functions as one compiled call; inlined when traced.
 
-    `static` names the arguments that are not arrays.
+    `static` names the arguments that are not arrays.  Where `accepts(*args)` is false
+    the result is NotImplemented, as Python wants it of operators.
     """
     if fun is None:
-        return lambda f: composite(f, static=static)
+        return lambda f: composite(f, static=static, accepts=accepts)
     statics = resolve_statics(fun, None, static, "static")
-    jitted = Jitted(fun, statics, inline_traced=True)
+    jitted = Jitted(fun, statics, inline_traced=True, accepts=accepts)
     out = jitted.cpp
     for name in ("__name__", "__qualname__", "__doc__", "__module__"):
         setattr(out, name, getattr(fun, name))
