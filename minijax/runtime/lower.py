@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-from jaxlib.mlir.dialects import chlo, func, sdy
-from jaxlib.mlir.dialects import stablehlo as hlo
+
+# The extension modules, not the dialects' generated builders: those take long to load.
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy
+from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
 from ..base.source import Source
 from ..core import core
@@ -48,7 +49,7 @@ class Context(threading.local):
         ctx.enable_multithreading(False)
         ctx.append_dialect_registry(registry)
         ctx.load_all_available_dialects()
-        for dialect in (sdy, chlo, hlo):
+        for dialect in (_sdy, _chlo, hlo):
             dialect.register_dialect(ctx)
         self.types: dict[Any, Any] = {}
         self.attributes: dict[Any, Any] = {}
@@ -110,6 +111,26 @@ class Module:
         self.symbols: set[str] = {"main"}
         self.callbacks: list[Any] = []
         self.keepalive: list[Any] = []
+
+    def function(
+        self, symbol: str, types: Sequence[Any], results: Sequence[Any],
+        visibility: str, loc: Any, attributes: dict[str, Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Add a function; returns its entry block."""
+        signature = ir.FunctionType.get(list(types), list(results))
+        with ir.InsertionPoint(self.module.body):
+            fn = ir.Operation.create(
+                "func.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(symbol),
+                    "function_type": ir.TypeAttr.get(signature),
+                    "sym_visibility": ir.StringAttr.get(visibility),
+                    **(attributes or {}),
+                },
+                regions=1,
+                loc=loc,
+            )
+        return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
 
     def symbol(self, name: str) -> str:
         """A function name that is not taken."""
@@ -344,10 +365,7 @@ class Lowering:
         outs = [self.type(a) for a in closed.out_avals]
         if self.token is not None:
             types, outs = [self.token.type, *types], [self.token.type, *outs]
-        with ir.InsertionPoint(self.module.module.body):
-            fn = func.FuncOp(symbol, (types, outs), loc=self.loc)
-        fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        block = fn.add_entry_block()
+        block = self.module.function(symbol, types, outs, "private", self.loc)
         inner = Lowering(self.module, "")
         inner.axes = self.axes
         with ir.InsertionPoint(block):
@@ -529,12 +547,11 @@ def lower_jaxpr(
         hidden_avals = [core.aval_of(c) for c in hidden]
         types = [ctx.type(a) for a in (*hidden_avals, *closed.in_avals)]
         outs = [ctx.type(a) for a in closed.out_avals]
-        with ir.InsertionPoint(module.module.body):
-            main = func.FuncOp("main", (types, outs))
-        main.attributes["sym_visibility"] = ir.StringAttr.get("public")
         shift = len(types) - len(closed.in_avals)
-        _set_attributes(main, shift, donated, arg_attributes, result_attributes, closed)
-        block = main.add_entry_block()
+        attributes = _attributes(
+            shift + len(closed.in_avals), shift, donated, arg_attributes, result_attributes
+        )
+        block = module.function("main", types, outs, "public", ctx.loc, attributes)
         with ir.InsertionPoint(block):
             args = list(block.arguments)
             if ordered:
@@ -551,24 +568,25 @@ def _module_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "_.-" else "_" for c in name)
 
 
-def _set_attributes(
-    main: Any,
+def _attributes(
+    n: int,
     shift: int,
     donated: Sequence[bool],
     arg_attributes: Sequence[dict[str, Any]],
     result_attributes: Sequence[dict[str, Any]],
-    closed: ClosedJaxpr,
-) -> None:
+) -> dict[str, Any]:
+    """Donation and layout of `main`'s arguments (from number `shift` on) and results."""
+    found: dict[str, Any] = {}
     if any(donated) or any(arg_attributes):
-        n = len(closed.in_avals)
-        attrs: list[dict[str, Any]] = [{} for _ in range(shift + n)]
+        attrs: list[dict[str, Any]] = [{} for _ in range(n)]
         for i, given in enumerate(arg_attributes):
             attrs[shift + i].update(given)
         for i, d in enumerate(donated):
             if d:
                 attrs[shift + i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
-        main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attrs])
+        found["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attrs])
     if any(result_attributes):
-        main.result_attrs = ir.ArrayAttr.get(
+        found["res_attrs"] = ir.ArrayAttr.get(
             [ir.DictAttr.get(a) for a in result_attributes]
         )
+    return found
