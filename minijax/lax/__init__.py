@@ -261,3 +261,26 @@ from ..ops.cumulative import cumprod as cumprod
 from ..ops.cumulative import cumprod_p as cumprod_p
 from ..ops.cumulative import cumsum as cumsum
 from ..ops.cumulative import cumsum_p as cumsum_p
+
+# ---- collectives
+from ..ops.collectives import all_gather as all_gather
+from ..ops.collectives import all_gather_p as all_gather_p
+from ..ops.collectives import all_to_all as all_to_all
+from ..ops.collectives import all_to_all_p as all_to_all_p
+from ..ops.collectives import axis_index as axis_index
+from ..ops.collectives import axis_index_p as axis_index_p
+from ..ops.collectives import axis_size as axis_size
+from ..ops.collectives import pbroadcast as pbroadcast
+from ..ops.collectives import pcast as pcast
+from ..ops.collectives import pmax as pmax
+from ..ops.collectives import pmax_p as pmax_p
+from ..ops.collectives import pmean as pmean
+from ..ops.collectives import pmin as pmin
+from ..ops.collectives import pmin_p as pmin_p
+from ..ops.collectives import ppermute as ppermute
+from ..ops.collectives import ppermute_p as ppermute_p
+from ..ops.collectives import pshuffle as pshuffle
+from ..ops.collectives import psum as psum
+from ..ops.collectives import psum_p as psum_p
+from ..ops.collectives import psum_scatter as psum_scatter
+from ..ops.collectives import pswapaxes as pswapaxes

@@ -2,9 +2,9 @@
 
     result[batch.., lhs_kept.., rhs_kept..] = sum over contracted axes of lhs * rhs
 
-A dot is linear in each operand.  Its transpose is another dot: the cotangent against the
-other operand, over that one's kept axes.  A lane axis of both operands is one more batch
-axis, of one operand one more kept axis; so every rule is a permutation of axes.
+A dot is linear in each operand.  Its transpose is another dot: the cotangent against
+the other operand, over that one's kept axes.  A lane axis of both operands is one more
+batch axis, of one operand one more kept axis; so every rule is a permutation of axes.
 
 Source: the StableHLO specification, dot_general.  Next: ragged.py.
 """
@@ -24,7 +24,7 @@ from ..interpreters.algebra import is_linear
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
 from . import precision as precisions
-from .convert import convert_element_type
+from .cast import cast
 from .define import defjvp
 from .precision import DotAlgorithm as DotAlgorithm
 from .precision import DotAlgorithmPreset as DotAlgorithmPreset
@@ -77,16 +77,16 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
         dtype = max(lhs, rhs, key=_rank)
     if preferred is None:
         return dtype
-    if dtypes.is_integer(dtype):
-        if bit_width(dtypes.real_of(preferred)) < bit_width(dtype):
-            raise TypeError(
-                errors.message(
-                    "`preferred_element_type` must not be narrower than the original"
-                    f" type, got preferred_element_type of {preferred} for result type"
-                    f" of {dtype}.",
-                    tries=["leave it out, and convert the result with .astype(...)"],
-                )
+    width = bit_width(dtypes.real_of(preferred))
+    if dtypes.is_integer(dtype) and width < bit_width(dtype):
+        raise TypeError(
+            errors.message(
+                "`preferred_element_type` must not be narrower than the original type,"
+                f" got preferred_element_type of {preferred} for result type of"
+                f" {dtype}.",
+                tries=["leave it out, and convert the result with .astype(...)"],
             )
+        )
     return preferred
 
 
@@ -169,7 +169,8 @@ def _dot_abstract(
     for position, aval in enumerate((lhs, rhs)):
         if dtypes.is_extended(aval.dtype):
             raise TypeError(
-                f"dot_general does not accept dtype {aval.dtype} at position {position}."
+                f"dot_general does not accept dtype {aval.dtype} at position"
+                f" {position}."
             )
     dtype = product_dtype("dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
     shape = _dot_shape(lhs, rhs, dimension_numbers)
@@ -198,7 +199,7 @@ def _dot_transpose_one(
     places = (*own_batch, *own_kept, *(own_sum[i] for i in by_other))
     out = transpose(out, tuple(sorted(range(aval.ndim), key=places.__getitem__)))
     if core.aval_of(out).dtype != aval.dtype:
-        out = convert_element_type(out, aval.dtype)
+        out = cast(out, aval.dtype)
     return out
 
 
@@ -269,15 +270,14 @@ def lower_precision(
     ctx: Any, lhs: Any, rhs: Any, left: Any, right: Any, out: Any, precision: Any
 ) -> tuple[Any, ...]:
     """Operands as XLA can multiply them, their types, the product's, attributes."""
-    if left.dtype != right.dtype and precisions.algorithm(
-        precision, ctx.platform, left.dtype, right.dtype
-    ) is None:  # fmt: skip
-        if not (left.dtype in dtypes.FLOAT8 and right.dtype in dtypes.FLOAT8):
-            lhs, left = convert_value(ctx, lhs, left, out.dtype)
-            rhs, right = convert_value(ctx, rhs, right, out.dtype)
     attrs = {"precision_config": precisions.precision_attribute(ctx, precision)}
     algorithm = precisions.algorithm(precision, ctx.platform, left.dtype, right.dtype)
-    if algorithm is not None:
+    float8 = left.dtype in dtypes.FLOAT8 and right.dtype in dtypes.FLOAT8
+    if algorithm is None:
+        if left.dtype != right.dtype and not float8:
+            lhs, left = convert_value(ctx, lhs, left, out.dtype)
+            rhs, right = convert_value(ctx, rhs, right, out.dtype)
+    else:
         if algorithm.lhs and left.dtype not in algorithm.lhs:
             lhs, left = convert_value(ctx, lhs, left, algorithm.lhs[0])
         if algorithm.rhs and right.dtype not in algorithm.rhs:
@@ -318,7 +318,7 @@ defjvp(
 dot_general_p.transpose = _dot_transpose
 dot_general_p.batch = _dot_batch
 dot_general_p.lower = _dot_lower
-dot_general_p.pretty = _dot_pretty  # type: ignore[assignment]
+dot_general_p.pretty = _dot_pretty
 
 
 # ---------------------------------------------------------------------------- functions
@@ -380,7 +380,7 @@ def element_type(dtype: Any, name: str) -> Any:
 def check_out_sharding(name: str, out_sharding: Any) -> None:
     """Refuse what only meshes with explicit axes can use; None is passed on."""
     if out_sharding is None:
-        return None
+        return
     kind = type(out_sharding).__name__
     if kind not in ("NamedSharding", "PartitionSpec"):
         raise TypeError(

@@ -1,10 +1,11 @@
 """How exactly products of matrices are computed: `precision=` of dots and convolutions.
 
-A precision is None (the platform's choice), a pair of `Precision` (one an operand), or a
-dot algorithm: a `DotAlgorithmPreset` or a `DotAlgorithm`.  `canonical` makes one of
-what users write, `config.MATMUL_PRECISION` standing for None; `attributes` gives what
-StableHLO wants.  Types and passes of the presets: the StableHLO specification, section
-dot_general, and the presets' names (lhs, rhs, accumulation, passes).
+A precision is None (the platform's choice), a pair of `Precision` (one an operand), or
+a dot algorithm: a `DotAlgorithmPreset` or a `DotAlgorithm`.  `canonical` makes one of
+what users write, `config.MATMUL_PRECISION` standing for None.  `algorithm` and
+`precision_attribute` give what StableHLO wants.  Types and passes of the presets: the
+StableHLO specification, section dot_general, and the presets' names (lhs, rhs,
+accumulation, passes).
 
 This room knows no primitive.  Next: dot.py.
 """
@@ -57,8 +58,8 @@ _NAMES: dict[Any, Precision] = {
 
 
 class DotAlgorithm(NamedTuple):
-    """A dot algorithm spelled out: types of the operands and of the accumulator, and the
-    number of products that stand for one.
+    """A dot algorithm spelled out: the types of operands and accumulator, and how many
+    products stand for one.
 
     >>> DotAlgorithm('bfloat16', 'bfloat16', 'float32').num_primitive_operations
     1
@@ -132,13 +133,14 @@ def canonical(precision: Any) -> Any:
         return (one, one)
     if isinstance(precision, (DotAlgorithmPreset, DotAlgorithm)):
         return precision
-    if isinstance(precision, (tuple, list)) and len(precision) == 2:
-        if all(isinstance(p, Precision) for p in precision):
-            return tuple(precision)
-        if all(isinstance(p, (Precision, str)) for p in precision):
-            if all(isinstance(p, Precision) or p in _NAMES for p in precision):
-                return tuple(Precision(p) for p in precision)
+    pair = isinstance(precision, (tuple, list)) and len(precision) == 2
+    if pair and all(map(_is_name, precision)):
+        return tuple(map(Precision, precision))
     raise _bad(precision)
+
+
+def _is_name(p: Any) -> bool:
+    return isinstance(p, Precision) or (isinstance(p, str) and p in _NAMES)
 
 
 def _bad(precision: Any) -> ValueError:
@@ -185,9 +187,7 @@ _F8_OUT = (
 
 def algorithm(precision: Any, platform: str, lhs: Any, rhs: Any) -> Algorithm | None:
     """What a lowering must do for `precision`, or None; ValueError where it cannot."""
-    if precision is None or isinstance(precision, tuple) and (
-        not isinstance(precision, DotAlgorithm)
-    ):
+    if precision is None or type(precision) is tuple:
         return None
     if platform == "cpu" and precision not in _FAST_ON_CPU:
         raise ValueError(
@@ -279,4 +279,5 @@ def precision_attribute(ctx: Any, precision: Any) -> Any:
     pair = ("DEFAULT", "DEFAULT")
     if type(precision) is tuple:
         pair = (precision[0].name, precision[1].name)
-    return ctx.parse(f"[#stablehlo<precision {pair[0]}>, #stablehlo<precision {pair[1]}>]")
+    left, right = pair
+    return ctx.parse(f"[#stablehlo<precision {left}>, #stablehlo<precision {right}>]")

@@ -1,0 +1,258 @@
+"""Collectives that send values from index to index along mapped axes: ppermute,
+pbroadcast, ragged_all_to_all.
+
+ppermute is its own transpose with the arrows reversed; that of pbroadcast is a sum that
+only the source gets.  Under `vmap` an index is a lane, so sending is taking rows.
+
+Read psum.py and exchange.py first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import tree
+from ..core import core
+from ..core.core import Primitive
+from . import named
+from .define import linear_jvp
+from .exchange import all_gather, all_gather_p
+from .logic import eq, ge, select
+from .named import all_lanes, axis_tuple
+from .psum import axis_index, psum_p
+from .shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
+from .slicing import dynamic_index_in_dim, index_in_dim
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return tuple(core.aval_of(x).shape)
+
+
+# ----------------------------------------------------------------------------- ppermute
+
+ppermute_p = Primitive("ppermute")
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def _permute_abstract(x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+    n = core.axis_size(axis_name)
+    sources, targets = [s for s, _ in perm], [t for _, t in perm]
+    if len(set(sources)) < len(perm) or len(set(targets)) < len(perm):
+        raise ValueError(
+            f"ppermute sources and destinations must be unique, got {perm}."
+        )
+    if not all(0 <= i < n for i in (*sources, *targets)):
+        raise ValueError(
+            f"ppermute sources and destinations must be indices below {n}, the size of"
+            f" {axis_name}, got {perm}."
+        )
+    return x
+
+
+def _permute_transpose(ct: Any, x: Any, *, axis_name: Any, perm: Pairs) -> list[Any]:
+    back = tuple((t, s) for s, t in perm)
+    return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
+
+
+def _permute_batch(
+    axis: Any, args: Any, dims: Any, *, axis_name: Any, perm: Pairs
+) -> Any:
+    return ppermute_p.bind(args[0], axis_name=axis_name, perm=perm), dims[0]
+
+
+def _permute_batch_named(
+    axis: Any, args: Any, dims: Any, *, axis_name: Any, perm: Pairs
+) -> Any:
+    (x,), (d,) = args, dims
+    before, after = named.split_at(axis_name, axis.name)
+    sizes = core.axis_size(before), axis.size, core.axis_size(after)
+    x = all_lanes(axis, x, d)
+    source = dict((t, s) for s, t in perm)
+    if not (before or after):
+        out = named.take_lanes(x, [source.get(i, 0) for i in range(axis.size)])
+        return _zero_unless(out, [i in source for i in range(axis.size)]), 0
+    return _from_everybody(x, before, after, sizes, source), 0
+
+
+def _from_everybody(
+    x: Any, before: Any, after: Any, sizes: Sequence[int], source: dict[int, int]
+) -> Any:
+    """Permute over lanes and other axes at once: gather all, take one's own."""
+    n_before, n_lanes, n_after = sizes
+    rest = before + after
+    shape = _shape(x)
+    x = all_gather_p.bind(
+        x, all_gather_dimension=0, axis_name=rest, axis_index_groups=None,
+        axis_size=n_before * n_after, tiled=False,
+    )  # fmt: skip
+    x = move_axis(reshape(x, (n_before, n_after, *shape)), 1, 2)
+    x = reshape(x, (n_before * n_lanes * n_after, *shape[1:]))
+    table = np.asarray([source.get(i, -1) for i in range(_shape(x)[0])], np.int32)
+    table = table.reshape(sizes).transpose(0, 2, 1).reshape(-1, n_lanes)
+    rows = dynamic_index_in_dim(table, axis_index(rest), 0, keepdims=False)
+    taken = named.take_rows(
+        x, select(ge(rows, np.int32(0)), rows, np.zeros_like(table[0]))
+    )
+    keep = broadcast_in_dim(ge(rows, np.int32(0)), _shape(taken), (0,))
+    return select(keep, taken, broadcast_to(_zero_like(x), _shape(taken)))
+
+
+def _zero_like(x: Any) -> Any:
+    return np.zeros((), core.aval_of(x).dtype)
+
+
+def _zero_unless(x: Any, keep: Sequence[bool]) -> Any:
+    """`x` with zeros in the lanes that nothing is sent to."""
+    if all(keep):
+        return x
+    shape = _shape(x)
+    mask = broadcast_in_dim(np.asarray(keep), shape, (0,))
+    return select(mask, x, broadcast_to(_zero_like(x), shape))
+
+
+def _permute_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+    (out,) = ctx.avals_out
+    rows = named.replica_rows(ctx, axis_name, None)
+    if not perm:
+        return ctx.constant(0, out)
+    pairs = [(row[s], row[t]) for row in rows for s, t in perm]
+    return ctx.op(
+        "collective_permute", out, x, source_target_pairs=named.dense_i64(ctx, pairs),
+        **named.channel(ctx, global_ids=False),
+    )  # fmt: skip
+
+
+ppermute_p.abstract = _permute_abstract
+linear_jvp(ppermute_p)
+ppermute_p.transpose = _permute_transpose
+ppermute_p.batch = _permute_batch
+ppermute_p.batch_named = _permute_batch_named
+ppermute_p.named_axes = named.uses("axis_name")
+ppermute_p.lower = _permute_lower
+
+
+def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Send values along a mapped axis from indices to indices.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a mapped axis, or several (indices row-major over them).
+      perm: pairs (source, destination), each index at most once a side.  Whoever is no
+        destination gets zeros.
+
+    Raises:
+      NameError: for a name that is not in scope.
+      ValueError: for indices that are repeated or too large.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> shift = lambda x: ppermute(x, 'i', [(0, 1), (1, 2)])
+    >>> mj.vmap(shift, axis_name='i')(jnp.array([1, 2, 3]))
+    Array([0, 1, 2], dtype=int32)
+    """
+    axes = axis_tuple(axis_name)
+    core.axis_size(axes)
+    pairs = tuple((int(s), int(t)) for s, t in perm)
+    return tree.map(lambda leaf: ppermute_p.bind(leaf, axis_name=axes, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """Rearrange values along a mapped axis: index i gets what index perm[i] has.
+
+    Raises:
+      ValueError: unless `perm` is a permutation.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: pshuffle(x, 'i', [2, 0, 1]), axis_name='i')(jnp.arange(3))
+    Array([2, 0, 1], dtype=int32)
+    """
+    if sorted(perm) != list(range(len(perm))) or len(perm) != core.axis_size(axis_name):
+        raise ValueError(f"`perm` does not represent a permutation: {perm}")
+    return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
+
+
+# --------------------------------------------------------------------------- pbroadcast
+
+pbroadcast_p = Primitive("pbroadcast")
+
+
+def _spread_abstract(x: Any, *, axis_name: Any, source: int) -> Any:
+    n = core.axis_size(axis_name)
+    if not 0 <= source < n:
+        raise ValueError(f"pbroadcast: source {source} is no index below {n}.")
+    return x
+
+
+def _spread_transpose(ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
+    total = psum_p.bind(ct, axes=axis_tuple(axis_name), axis_index_groups=None)
+    here = eq(axis_index(axis_name), np.int32(source))
+    return [select(here, total, broadcast_to(_zero_like(ct), _shape(ct)))]
+
+
+def _spread_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    return pbroadcast_p.bind(args[0], **params), dims[0]
+
+
+def _spread_batch_named(
+    axis: Any, args: Any, dims: Any, *, axis_name: Any, source: int
+) -> Any:
+    (x,), (d,) = args, dims
+    before, after = named.split_at(axis_tuple(axis_name), axis.name)
+    sizes = core.axis_size(before), axis.size, core.axis_size(after)
+    b, lane, a = (int(i) for i in np.unravel_index(source, sizes))
+    if d is not None:
+        x = index_in_dim(x, lane, d, keepdims=False)
+    if before or after:
+        x = pbroadcast_p.bind(x, axis_name=before + after, source=b * sizes[2] + a)
+    return x, None
+
+
+def _spread_lower(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+    """Without an instruction for it: everybody's values, of which one is kept."""
+
+    def gathered(v: Any) -> Any:
+        return index_in_dim(all_gather(v, axis_name), source, 0, keepdims=False)
+
+    return ctx.fun(gathered, x)[0]
+
+
+def _spread_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+    rows = named.replica_rows(ctx, axis_tuple(axis_name), None)
+    first = [source, *(i for i in range(rows.shape[1]) if i != source)]
+    return ctx.op(
+        "collective_broadcast", ctx.avals_out[0], x,
+        replica_groups=named.dense_i64(ctx, rows[:, first]),
+        **named.channel(ctx, global_ids=False),
+    )  # fmt: skip
+
+
+pbroadcast_p.abstract = _spread_abstract
+linear_jvp(pbroadcast_p)
+pbroadcast_p.transpose = _spread_transpose
+pbroadcast_p.batch = _spread_batch
+pbroadcast_p.batch_named = _spread_batch_named
+pbroadcast_p.named_axes = named.uses("axis_name")
+pbroadcast_p.lower = _spread_lower
+pbroadcast_p.lower_on["cuda"] = _spread_lower_cuda
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """The value of one participant, which every one gets.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a mapped axis, or several.
+      source: the index along it whose value is sent.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: pbroadcast(x, 'i', 1), axis_name='i')(jnp.arange(3))
+    Array([1, 1, 1], dtype=int32)
+    """
+    core.axis_size(axis_name)
+    source = int(source)
+    return tree.map(
+        lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x
+    )
