@@ -61,6 +61,15 @@ custom_jvp_call_p.effects = jaxprs_effects
 custom_jvp_call_p.named_axes = jaxprs_axes
 
 
+def call_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
+    """The call's name first; its rules by their names."""
+    rules = {k: v.__name__ for k, v in eqn.params.items() if k in ("jvp", "fwd", "bwd")}
+    return [(k, rules.get(k, v)) for k, v in printer.shown(eqn, {}, first="name")]
+
+
+custom_jvp_call_p.pretty = call_pretty
+
+
 def stage_call(
     trace: StageTrace, call: Any, args: Sequence[Any], name: str
 ) -> tuple[ClosedJaxpr, list[Any]]:
@@ -227,7 +236,7 @@ def split_arguments(
     return [args[i] for i in sorted(places)], [args[i] for i in rest], rest
 
 
-class custom_jvp:  # noqa: N801
+class custom_jvp:
     """Give a function its own forward-mode derivative rule.
 
     Args:

@@ -26,6 +26,7 @@ from .custom_jvp import (
     bind_arguments,
     call_dce,
     call_lower,
+    call_pretty,
     from_symbolic,
     lanes_first,
     nondiff_positions,
@@ -45,6 +46,7 @@ custom_vjp_call_p.effects = jaxprs_effects
 custom_vjp_call_p.named_axes = jaxprs_axes
 custom_vjp_call_p.lower = call_lower
 custom_vjp_call_p.dce = call_dce
+custom_vjp_call_p.pretty = call_pretty
 
 
 def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
@@ -300,7 +302,7 @@ class CustomVJPPrimal:
         self.perturbed = perturbed
 
 
-class custom_vjp:  # noqa: N801
+class custom_vjp:
     """Give a function its own reverse-mode derivative rule.
 
     Args:

@@ -341,8 +341,10 @@ class Replicas:
                 for i in range(len(self.devices))
             ]
             whole = shaped((len(parts), *rows.shape[1:]), aval.dtype)
+        layout = self.layout(0).internal(len(whole.shape))
+        # C++ wants a shard of the whole array: rows with their leading axis.
         return compat.put_shards(
-            whole, self.layout(0).internal(len(whole.shape)), parts, self.devices
+            whole, layout, [part[None] for part in parts], self.devices
         )
 
     def run(self, buffers: Sequence[Any]) -> list[Any]:

@@ -1,0 +1,357 @@
+"""`checkpoint` (`remat`): recompute in the backward pass instead of storing.
+
+Differentiated, the primal part runs and keeps only what the policy saves; the linear
+part becomes one `remat2` equation that takes the inputs and the saved values, computes
+the residuals again and applies the linear map.  Its transpose is again such an
+equation.  A policy is asked once for each equation of the primal part: may its results
+be saved?  Barriers keep XLA from merging the recomputation with the forward pass.
+
+Source of the idea: Griewank & Walther, Evaluating Derivatives, ch. 12.
+Next: pmap.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import tree
+from ..base.source import function_text
+from ..core import core
+from ..core.core import STATE, Primitive
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    eval_jaxpr,
+    jaxprs_effects,
+)
+from ..interpreters import batch as batching
+from ..interpreters.algebra import Linear, Zero
+from ..interpreters.dce import dce_jaxpr
+from ..interpreters.jvp import jvp_jaxpr
+from ..interpreters.linearize import linearize_flat, linearize_jaxpr
+from ..interpreters.stage import JitTracer, StageTrace, stage
+from ..interpreters.transpose import transpose_jaxpr
+from ..ops.define import batch_elementwise, linear_in_first
+from ..runtime import lower
+from . import common
+from .jit import ArgNames, Jitted, Statics, jit_p, resolve_statics
+from .named import jaxprs_axes
+
+Policy = Callable[..., bool]
+
+# ------------------------------------------------------------------ naming of values
+
+name_p = Primitive("name")
+name_p.abstract = lambda x, *, name: x
+linear_in_first(name_p, lambda ct, x, *, name: [ct])
+batch_elementwise(name_p)
+name_p.lower = lambda ctx, x, *, name: x
+name_p.impl = lambda x, *, name: x
+lower.keys_aware.add(name_p)
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Name a value (a pytree of them) for checkpoint policies.
+
+    >>> import minijax as mj
+    >>> checkpoint_name(mj.numpy.ones(2), 'hidden')
+    Array([1., 1.], dtype=float32)
+    """
+    return tree.map(lambda v: name_p.bind(v, name=name), x)
+
+
+# ---------------------------------------------------------------------- the primitive
+
+remat_p = Primitive("remat2", multiple_results=True)
+lower.keys_aware.add(remat_p)
+remat_p.abstract = lambda *avals, jaxpr, **params: jaxpr.out_avals
+remat_p.effects = jaxprs_effects
+remat_p.named_axes = jaxprs_axes
+remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
+
+
+def remat_jvp(primals: Any, tangents: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
+    nonzero = common.nonzero_flags(tangents)
+    pushed, nz_out = jvp_jaxpr(ClosedJaxpr(jaxpr), nonzero)
+    opened = _open(pushed)
+    out = remat_p.bind(
+        *pushed.consts, *primals, *common.pick_nonzero(tangents, nonzero), jaxpr=opened,
+        **params,
+    )  # fmt: skip
+    n = len(nz_out)
+    return out[:n], common.spread(out[n:], nz_out, jaxpr.out_avals)
+
+
+def _open(closed: ClosedJaxpr) -> Jaxpr:
+    """The jaxpr with its constants as leading inputs."""
+    j = closed.jaxpr
+    if not j.constvars:
+        return j
+    return Jaxpr([], [*j.constvars, *j.invars], j.outvars, j.eqns, j.name)
+
+
+remat_p.jvp = remat_jvp
+
+
+def remat_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jaxpr: Jaxpr, policy: Policy | None,
+    **params: Any,
+) -> Any:  # fmt: skip
+    nonzero = common.nonzero_flags(tangents)
+    parts = linearize_jaxpr(ClosedJaxpr(inline_calls(jaxpr)), nonzero, forward_out=False)
+    n = len(jaxpr.outvars)
+    forward, recompute, n_saved = split_by_policy(parts.primal.jaxpr, n, policy)
+    consts = parts.primal.consts
+    out = remat_p.bind(*consts, *primals, jaxpr=forward, policy=policy, **params)
+    outs, saved = out[:n], out[n:]
+    assert len(saved) == n_saved
+    if not any(parts.nonzero_out):
+        return outs, common.spread([], parts.nonzero_out, jaxpr.out_avals)
+    body = _backward_body(parts, recompute)
+    ts = common.pick_nonzero(tangents, nonzero)
+    args = [*consts, *primals, *saved, *ts]
+    pruned, used = dce_jaxpr(body, [True] * len(body.outvars))
+    args = [x for x, u in zip(args, used, strict=True) if u]
+    found = trace.process(
+        remat_p, tuple(args),
+        {"jaxpr": pruned, "policy": policy, **params, "differentiated": True},
+    )  # fmt: skip
+    return outs, common.spread(found, parts.nonzero_out, jaxpr.out_avals)
+
+
+def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr with jitted calls spelled out, so that policies see inside."""
+    if not any(e.primitive is jit_p for e in jaxpr.eqns):
+        return jaxpr
+    known = jaxpr.memo.get("inlined")
+    if known is None:
+        env: dict[Any, Any] = {}
+        eqns: list[Equation] = []
+        for eqn in jaxpr.eqns:
+            _inline(eqn, env, eqns)
+        outs = [_seen(env, a) for a in jaxpr.outvars]
+        known = jaxpr.memo["inlined"] = jaxpr.replace(outvars=outs, eqns=eqns)
+    return known  # type: ignore[no-any-return]
+
+
+def _seen(env: dict[Any, Any], a: Any) -> Any:
+    return a if type(a) is Literal else env.get(a, a)
+
+
+def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
+    invars = [_seen(env, a) for a in eqn.invars]
+    closed = eqn.params.get("jaxpr")
+    if eqn.primitive is not jit_p or closed.consts:
+        eqns.append(eqn.replace(invars=invars))
+        return
+    inner = inline_calls(closed.jaxpr)
+    mine: dict[Any, Any] = dict(zip(inner.invars, invars, strict=True))
+    for e in inner.eqns:
+        outvars = [Var(v.aval) for v in e.outvars]
+        ins = [_seen(mine, a) for a in e.invars]
+        mine.update(zip(e.outvars, outvars, strict=True))
+        eqns.append(e.replace(invars=ins, outvars=outvars))
+    for v, a in zip(eqn.outvars, inner.outvars, strict=True):
+        env[v] = _seen(mine, a)
+
+
+def split_by_policy(
+    primal: Jaxpr, n_out: int, policy: Policy | None
+) -> tuple[Jaxpr, Jaxpr, int]:
+    """(inputs -> outs ++ saved) and (inputs ++ saved -> residuals), by a policy."""
+    inputs = [*primal.constvars, *primal.invars]
+    may: dict[Any, None] = {}
+    for eqn in primal.eqns:
+        if policy is not None and policy(
+            eqn.primitive, *(a.aval for a in eqn.invars), **eqn.params
+        ):
+            may.update(dict.fromkeys(eqn.outvars))
+    candidates = list(may)
+    rest = [e for e in primal.eqns if not all(v in may for v in e.outvars)]
+    wanted = primal.outvars[n_out:]
+    whole = Jaxpr([], [*inputs, *candidates], wanted, rest, primal.name)
+    keep = [*[True] * len(inputs), *[False] * len(candidates)]
+    recompute, used = dce_jaxpr(whole, [True] * len(wanted), keep_in=keep)
+    saved = [v for v, u in zip(candidates, used[len(inputs) :], strict=True) if u]
+    forward = Jaxpr([], inputs, [*primal.outvars[:n_out], *saved], primal.eqns, primal.name)
+    forward, _ = dce_jaxpr(forward, [True] * len(forward.outvars), keep_in=True)
+    return forward, recompute, len(saved)
+
+
+def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
+    """inputs ++ saved ++ tangents -> tangents out: recompute, then the linear part."""
+    linear = parts.linear.jaxpr
+    n_res = len(parts.residuals)
+    n_const = len(parts.primal.consts)
+    env: dict[Any, Any] = {}
+    for v, (where, i) in zip(linear.invars[:n_res], parts.residuals, strict=True):
+        env[v] = recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
+    eqns = list(recompute.eqns)
+    for e in linear.eqns:
+        eqns.append(e.replace(invars=[_seen(env, a) for a in e.invars]))
+    outs = [_seen(env, a) for a in linear.outvars]
+    return Jaxpr([], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, recompute.name)
+
+
+remat_p.linearize = remat_linearize
+
+
+def remat_transpose(cts: Any, *args: Any, jaxpr: Jaxpr, **params: Any) -> Any:
+    linear = [type(x) is Linear for x in args]
+    given = [type(ct) is not Zero for ct in cts]
+    turned, present = transpose_jaxpr(
+        ClosedJaxpr(jaxpr), linear, given, instantiate_out=False
+    )
+    ins = [x for x in args if type(x) is not Linear]
+    ins += [ct for ct in cts if type(ct) is not Zero]
+    found = iter(remat_p.bind(*turned.consts, *ins, jaxpr=_open(turned), **params))
+    there = iter(present)
+    return [(next(found) if next(there) else None) if lin else None for lin in linear]
+
+
+remat_p.transpose = remat_transpose
+
+
+def remat_batch(axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
+    ins = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args, dims, strict=True)
+    ]
+    batched = [d is not None for d in dims]
+    lanes, out_b = batching.batch_jaxpr(ClosedJaxpr(jaxpr), axis, batched)
+    out = remat_p.bind(*lanes.consts, *ins, jaxpr=_open(lanes), **params)
+    return out, [0 if b else None for b in out_b]
+
+
+remat_p.batch = remat_batch
+
+
+def remat_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    jaxpr = eqn.params["jaxpr"]
+    if not any(used) and not jaxpr.effects:
+        return None
+    pruned, used_in = dce_jaxpr(jaxpr, used)
+    return eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        params={**eqn.params, "jaxpr": pruned},
+    )
+
+
+remat_p.dce = remat_dce
+
+
+def remat_lower(
+    ctx: Any, *args: Any, jaxpr: Jaxpr, differentiated: bool, prevent_cse: bool, **_: Any
+) -> Any:
+    if differentiated and prevent_cse and args:
+        barrier = ctx.create(
+            "stablehlo.optimization_barrier", [x.type for x in args], list(args)
+        )
+        args = tuple(barrier.results)
+    return ctx.jaxpr(ClosedJaxpr(jaxpr), *args)
+
+
+remat_p.lower = remat_lower
+
+
+# ------------------------------------------------------------------------ the function
+
+
+def checkpoint(
+    fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (), concrete: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """Make a function whose residuals are recomputed in the backward pass.
+
+    Args:
+      fun: the function; its inputs are stored instead of its intermediate values.
+      prevent_cse: keep XLA from merging the recomputation with the forward pass; False
+        is right inside `scan`, whose loop does so already.
+      policy: `policy(prim, *avals, **params) -> bool`, asked for each operation whether
+        its results may be stored; see `checkpoint_policies`.  None: nothing is.
+      static_argnums: arguments that are passed as they are.
+      concrete: must be False (JAX has dropped the option too).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.grad(mj.checkpoint(lambda x: mj.numpy.sin(mj.numpy.sin(x))))(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    if concrete:
+        raise NotImplementedError(
+            "checkpoint: concrete=True was removed from JAX.\n"
+            "Try: static_argnums for values that steer Python control flow."
+        )
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    statics = resolve_statics(fun, static_argnums, None, "static")
+    jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
+
+    @functools.wraps(fun)
+    def rematted(*args: Any, **kwargs: Any) -> Any:
+        call = jitted.split(args, kwargs)
+        avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
+        traced = jitted.trace_avals(call, avals)
+        consts = [*traced.hoisted, *traced.jaxpr.consts]
+        out = remat_p.bind(
+            *consts, *call.leaves, jaxpr=_open(traced.jaxpr), prevent_cse=prevent_cse,
+            differentiated=False, policy=policy,
+        )  # fmt: skip
+        return tree.unflatten(traced.out_tree, out)
+
+    return rematted
+
+
+remat = checkpoint
+
+
+# ---------------------------------------------------------------------- what is saved
+
+
+def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
+    """What a reverse pass through `fun` stores: (type, where it comes from) pairs."""
+    leaves, in_tree = tree.flatten((args, kwargs))
+    names = ArgNames(fun, in_tree, range(len(args)))
+    found: list[tuple[Any, str]] = []
+
+    def run(*xs: Any) -> list[Any]:
+        def flat(*vals: Any) -> list[Any]:
+            a, k = tree.unflatten(in_tree, vals)
+            return tree.leaves(fun(*a, **k))
+
+        outs, part = linearize_flat(flat, xs)
+        trace = STATE.trace
+        assert isinstance(trace, StageTrace)
+        made = {v: e for e in trace.eqns for v in e.outvars}
+        for c in part.consts:
+            aval = core.aval_of(c)
+            if isinstance(c, JitTracer) and c.var in trace.invars:
+                found.append((aval, f"from the argument {names[trace.invars.index(c.var)]}"))
+            elif isinstance(c, JitTracer) and c.var in made:
+                found.append((aval, _origin(made[c.var])))
+            else:
+                found.append((aval, "from a constant"))
+        return outs
+
+    stage(run, [core.aval_of(x) for x in leaves], text=function_text(fun))
+    return found
+
+
+def _origin(eqn: Equation) -> str:
+    if eqn.primitive is name_p:
+        return f"named '{eqn.params['name']}' from {eqn.source}"
+    if eqn.primitive is jit_p:
+        return f"output of jitted function '{eqn.params['name']}' from {eqn.source}"
+    return f"output of {eqn.primitive} from {eqn.source}"
+
+
+def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what a reverse pass through `fun` stores, one value a line."""
+    for aval, where in saved_residuals(fun, *args, **kwargs):
+        print(f"{aval.str_short()} {where}")

@@ -1,0 +1,19 @@
+"""The face `minijax.errors`."""
+
+from .base.errors import ConcretizationTypeError as ConcretizationTypeError
+from .base.errors import JAXIndexError as JAXIndexError
+from .base.errors import JAXTypeError as JAXTypeError
+from .base.errors import KeyReuseError as KeyReuseError
+from .base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
+from .base.errors import TracerArrayConversionError as TracerArrayConversionError
+from .base.errors import TracerBoolConversionError as TracerBoolConversionError
+from .base.errors import TracerIntegerConversionError as TracerIntegerConversionError
+from .base.errors import UnexpectedTracerError as UnexpectedTracerError
+from .runtime.jaxlib_compat import RuntimeFailure as JaxRuntimeError
+
+__all__ = [
+    "ConcretizationTypeError", "JAXIndexError", "JAXTypeError", "JaxRuntimeError",
+    "KeyReuseError", "NonConcreteBooleanIndexError", "TracerArrayConversionError",
+    "TracerBoolConversionError", "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]  # fmt: skip
