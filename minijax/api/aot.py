@@ -1,0 +1,329 @@
+"""Ahead of time: `f.trace`, `f.lower`, `f.compile`, the stages of a jitted function.
+
+Loading this room gives them to what `jit` returns (control/jit.py, `methods`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base import errors, tree
+from ..control import jit as jitting
+from ..control.jit import Call, Jitted, Traced
+from ..core import core
+from ..core.jaxpr import ClosedJaxpr
+from ..runtime import array as arrays
+from ..runtime import compile as compiler
+from ..runtime import dispatch, lower
+from ..runtime.array import Array
+from .shapes import ShapeDtypeStruct, aval_like, struct_of
+
+jit = jitting.jit
+
+
+class ArgInfo:
+    """The type of an argument, and whether it is donated."""
+
+    __slots__ = ("aval", "donated")
+
+    def __init__(self, aval: Any, donated: bool) -> None:
+        self.aval = aval
+        self.donated = donated
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    def __repr__(self) -> str:
+        return f"ArgInfo({self.aval}, donated={self.donated})"
+
+
+class TracedStage:
+    """A jitted function traced for some types: `jaxpr`, `out_info`, `lower()`."""
+
+    def __init__(self, jitted: Jitted, call: Call, traced: Traced) -> None:
+        self._jitted = jitted
+        self._call = call
+        self._traced = traced
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        return self._traced.jaxpr
+
+    @property
+    def fun_name(self) -> str:
+        return self._jitted.name
+
+    @property
+    def in_tree(self) -> Any:
+        return self._call.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._traced.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        return tree.unflatten(self.out_tree, map(struct_of, self.jaxpr.out_avals))
+
+    @property
+    def args_info(self) -> Any:
+        donated = self._jitted.donated(self._call)
+        infos = [ArgInfo(a, d) for a, d in zip(self.jaxpr.in_avals, donated, strict=True)]
+        return tree.unflatten(self.in_tree, infos)
+
+    def lower(self, *, lowering_platforms: Any = None) -> Lowered:
+        """Lower to StableHLO, for the default platform or the first one named."""
+        if self._traced.hoisted:
+            raise core.leak_error(self._traced.hoisted[0])
+        return Lowered(self, lowering_platforms)
+
+
+class Lowered:
+    """A jitted function lowered to StableHLO: `as_text()`, `compile()`."""
+
+    def __init__(self, stage: TracedStage, platforms: Any = None) -> None:
+        self._stage = stage
+        jitted = stage._jitted
+        leaves = stage._call.leaves
+        concrete = [x for x in leaves if type(x) is Array]
+        self._where, self._committed = dispatch.common_place(concrete, jitted.name)
+        if jitted.device is not None:
+            self._where, self._committed = arrays.placement(jitted.device), True
+        platform = platforms[0] if platforms else self._where.platform
+        self._donated = jitted.donated(stage._call)
+        closed, self._kept = dispatch.drop_unused(stage.jaxpr, jitted.keep_unused)
+        self._closed = closed
+        self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
+        kept = [self._donated[i] for i in self._kept]
+        self._lowered = lower.lower_jaxpr(
+            closed, jitted.name, platform, donated=kept if any(kept) else (),
+            ordered=self._ordered,
+        )  # fmt: skip
+
+    @property
+    def in_tree(self) -> Any:
+        return self._stage.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._stage.out_tree
+
+    @property
+    def args_info(self) -> Any:
+        return self._stage.args_info
+
+    @property
+    def out_info(self) -> Any:
+        return self._stage.out_info
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        return tuple(i for i, d in enumerate(self._donated) if d)
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: 'stablehlo' (default) or 'hlo'."""
+        if dialect in (None, "stablehlo"):
+            text = self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
+            return str(text)
+        if dialect == "hlo":
+            return str(self._computation().as_hlo_text())
+        raise ValueError(f"as_text: no dialect {dialect!r}; TRY 'stablehlo' or 'hlo'.")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object of the compiler."""
+        if dialect in (None, "stablehlo"):
+            return self._lowered.module
+        if dialect == "hlo":
+            return self._computation()
+        raise ValueError(f"compiler_ir: no dialect {dialect!r}.")
+
+    def _computation(self) -> Any:
+        from jaxlib import _jax
+
+        text = self.as_text()
+        return _jax.mlir.mlir_module_to_xla_computation(
+            text, use_tuple_args=False, return_tuple=False
+        )
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the program's cost, as a dict."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+        """Compile for the device chosen by the arguments."""
+        options = dict(self._stage._jitted.options)
+        options.update(compiler_options or {})
+        executable = compiler.compile_module(
+            self._lowered.module, [self._where.device],
+            callbacks=self._lowered.callbacks, overrides=options or None,
+        )  # fmt: skip
+        consts = [
+            dispatch.move_buffer(arrays.to_buffer(c, self._where), self._where)
+            for c in self._lowered.consts
+        ]
+        program = dispatch.finish_program(
+            executable, self._lowered, consts, self._kept, self._closed, self._where,
+            self._committed, self._ordered,
+        )  # fmt: skip
+        return Compiled(self, program)
+
+
+class Compiled:
+    """A compiled program, called with arguments of the types it was compiled for."""
+
+    def __init__(self, lowered: Lowered, program: dispatch.Program) -> None:
+        self._lowered = lowered
+        self._program = program
+
+    @property
+    def in_tree(self) -> Any:
+        return self._lowered.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._lowered.out_tree
+
+    @property
+    def args_info(self) -> Any:
+        return self._lowered.args_info
+
+    @property
+    def out_info(self) -> Any:
+        return self._lowered.out_info
+
+    @property
+    def input_shardings(self) -> Any:
+        n = len(self._lowered._stage.jaxpr.in_avals)
+        mine = arrays.shardings.SingleDeviceSharding(self._program.place.device)
+        return tree.unflatten(self.in_tree, [mine] * n)
+
+    @property
+    def output_shardings(self) -> Any:
+        n = len(self._program.out_avals)
+        mine = arrays.shardings.SingleDeviceSharding(self._program.place.device)
+        return tree.unflatten(self.out_tree, [mine] * n)
+
+    def as_text(self) -> str:
+        """The optimised HLO."""
+        return "\n\n".join(m.to_string() for m in self._program.executable.hlo_modules())
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the program's cost, as a dict."""
+        return self._program.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Sizes of arguments, results, temporaries and code, in bytes."""
+        return self._program.executable.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        return self._program.executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        stage = self._lowered._stage
+        names = stage._jitted.statics.names
+        kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise TypeError(
+                errors.message(
+                    f"Function compiled with input pytree does not match the input pytree"
+                    f" it was called with: compiled for {self.in_tree}, called with"
+                    f" {in_tree}.",
+                    tries=["leave out static arguments"],
+                )
+            )
+        for i, (x, aval) in enumerate(zip(leaves, stage.jaxpr.in_avals, strict=True)):
+            got = core.aval_of(x)
+            if (got.shape, got.dtype) != (aval.shape, aval.dtype):
+                label = jitting.ArgNames(stage._jitted.fun, in_tree, stage._call.positions)[i]
+                raise TypeError(
+                    "Argument types differ from the types for which this computation was"
+                    f" compiled: argument {label} compiled with {aval.str_short(False)} and"
+                    f" called with {got.str_short(False)}."
+                )
+        buffers = [
+            dispatch.move_buffer(
+                arrays.to_buffer(x, self._program.place), self._program.place
+            )
+            for x in leaves
+        ]
+        out = jitting.run_program(self._program, buffers, stage._jitted.name)
+        donated = self._lowered._donated
+        if any(donated):
+            jitting._delete_donated(leaves, donated)
+        return tree.unflatten(self.out_tree, [Array(b) for b in out])
+
+
+def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, Traced]:
+    call = jitted.split(args, kwargs)
+    avals = tuple(aval_like(x) for x in call.leaves)
+    return call, jitted.trace_avals(call, avals)
+
+
+def trace(jitted: Jitted, *args: Any, **kwargs: Any) -> TracedStage:
+    """Trace for these arguments, or for arguments of these types."""
+    return TracedStage(jitted, *_spec_call(jitted, args, kwargs))
+
+
+def lower_stage(
+    jitted: Jitted, *args: Any, lowering_platforms: Any = None, **kwargs: Any
+) -> Lowered:
+    """Trace and lower for these arguments, or for arguments of these types."""
+    return trace(jitted, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
+
+
+def eval_shape(jitted: Jitted, *args: Any, **kwargs: Any) -> Any:
+    """The types of the results, without computing them."""
+    return trace(jitted, *args, **kwargs).out_info
+
+
+def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
+    """The signatures traced so far: types of the dynamic leaves, and static values."""
+    return [
+        (tuple(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in key[1]), key[2])
+        for key in jitted.traces
+    ]
+
+
+def explain(jitted: Jitted, *args: Any, **kwargs: Any) -> str:
+    """Why a call with these arguments would be traced anew, or that it would not."""
+    call = jitted.split(args, kwargs)
+    avals = tuple(aval_like(x) for x in call.leaves)
+    if not jitted.traces:
+        return f"{jitted.name}: not traced yet."
+    best, reasons = None, None
+    for key in jitted.traces:
+        found = _differences(jitted, call, avals, key)
+        if reasons is None or len(found) < len(reasons):
+            best, reasons = key, found
+    assert best is not None and reasons is not None
+    if not reasons:
+        return f"{jitted.name}: this signature is known; it is not traced again."
+    return f"{jitted.name} would be traced again:\n  " + "\n  ".join(reasons)
+
+
+def _differences(jitted: Jitted, call: Call, avals: Any, key: Any) -> list[str]:
+    out = []
+    if key[0] != call.in_tree:
+        out.append(f"argument trees differ: known {key[0]}, now {call.in_tree}")
+    elif len(key[1]) == len(avals):
+        names = jitting.ArgNames(jitted.fun, call.in_tree, call.positions)
+        for i, (a, b) in enumerate(zip(key[1], avals, strict=True)):
+            if a != b:
+                out.append(f"{names[i]}: known {a}, now {b}")
+    if key[2] != call.static:
+        out.append(f"static arguments differ: known {key[2]}, now {call.static}")
+    if key[4] != jitting.config.trace_key():
+        out.append("options that change tracing differ (x64, promotion, precision ...)")
+    return out
+
+
+jitting.methods.update(
+    trace=trace, lower=lower_stage, eval_shape=eval_shape, signatures=signatures,
+    explain=explain,
+)  # fmt: skip

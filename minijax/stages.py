@@ -1,0 +1,9 @@
+"""The face `minijax.stages`."""
+
+from .api.aot import ArgInfo as ArgInfo
+from .api.aot import Compiled as Compiled
+from .api.aot import Lowered as Lowered
+from .api.aot import TracedStage as Traced
+from .control.jit import Jitted as Wrapped
+
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
