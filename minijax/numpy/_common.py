@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import config, errors
 from ..base.util import canonical_axis as canonical_axis
+from ..control.jit import composite
 from ..core import core
-from ..core.core import Tracer
+from ..core.core import STATE, Tracer
 from ..core.core import aval_of as aval_of
+from ..core.jaxpr import Literal
+from ..interpreters.stage import JitTracer, StageTrace
 from ..ops.convert import convert_element_type_p
+from ..ops.logic import select_n_p
 from ..ops.structural import broadcast_in_dim
 from ..runtime import array as arrays
 from ..runtime.array import Array
@@ -76,16 +80,26 @@ def dtype_of(x: Any) -> Any:
 
 
 def as_array(x: Any) -> Any:
-    """An array-like value as an Array or tracer; numbers are weakly typed."""
+    """An array-like value as an Array or tracer; Python numbers are weakly typed."""
     if type(x) is Array or isinstance(x, Tracer):
         return x
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return as_array(custom())
+    aval = aval_of(x)
     if isinstance(x, np.ndarray):
-        # C++ may alias NumPy memory; what the caller may write to is copied.
-        x = x.copy() if x.flags.writeable else x
-    return Array(arrays.to_buffer(x, arrays.default_placement()))
+        x = x.astype(aval.dtype, copy=False)
+    return from_host(x, aval)
+
+
+def from_host(x: Any, aval: Any) -> Any:
+    """A host value of this type as an array; a scalar is a literal of a staged program."""
+    if not aval.shape and STATE.trace is not core.EVAL:
+        for trace in core.trace_stack():
+            if isinstance(trace, StageTrace):
+                literal = x if aval.weak_type else np.asarray(x, aval.dtype)[()]
+                return JitTracer(trace, aval, Literal(literal, aval))  # type: ignore
+    return Array(arrays.put_numpy(x, aval))
 
 
 # -------------------------------------------------------------------------- conversion
@@ -207,6 +221,13 @@ def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
     )
 
 
+def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
+    """`promote_args` of two operands: tracers of one type pass at once."""
+    if isinstance(x, Tracer) and isinstance(y, Tracer) and x.aval is y.aval:
+        return x, y
+    return promote_args(name, x, y)
+
+
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one dtype and rank."""
     check_arraylike(name, *xs)
@@ -248,9 +269,17 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` repeated to `shape`, which it must broadcast to; itself if it has it."""
     old = aval_of(x).shape
     if old == shape:
-        return as_array(x)
+        return x
     lead = len(shape) - len(old)
     return broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
+
+
+def choose(which: Any, x: Any, y: Any) -> Any:
+    """`x` where `which` holds, else `y`; operands of one dtype, broadcast as NumPy does."""
+    shape = broadcast_shapes_of("where", which, x, y)
+    if aval_of(which).shape:
+        which = broadcast_to(which, shape)
+    return select_n_p.bind(which, broadcast_to(y, shape), broadcast_to(x, shape))
 
 
 # --------------------------------------------------------------------------- arguments
@@ -333,3 +362,16 @@ def no_out(name: str, out: Any) -> None:
             f"The 'out' argument to jnp.{name} is not supported.\n"
             "Why: arrays are immutable.\nTry: use the result."
         )
+
+
+# ----------------------------------------------------------------------- one operand
+
+
+def once(op: Callable[..., Any], *static: str) -> Callable[..., Any]:
+    """`op(x, *static)`: applied at once to a tracer, else as one compiled call."""
+    compiled = composite(op, static=static)
+
+    def apply(x: Any, *params: Any) -> Any:
+        return op(x, *params) if isinstance(x, Tracer) else compiled(x, *params)
+
+    return apply
