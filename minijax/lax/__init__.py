@@ -42,6 +42,14 @@ from ..ops.slicing import index_in_dim as index_in_dim
 from ..ops.slicing import slice as slice
 from ..ops.slicing import slice_in_dim as slice_in_dim
 from ..ops.slicing import slice_p as slice_p
+from ..ops.sort import approx_max_k as approx_max_k
+from ..ops.sort import approx_min_k as approx_min_k
+from ..ops.sort import approx_top_k_p as approx_top_k_p
+from ..ops.sort import sort as sort
+from ..ops.sort import sort_key_val as sort_key_val
+from ..ops.sort import sort_p as sort_p
+from ..ops.sort import top_k as top_k
+from ..ops.sort import top_k_p as top_k_p
 from ..ops.structural import broadcast as broadcast
 from ..ops.structural import broadcast_in_dim as broadcast_in_dim
 from ..ops.structural import broadcast_in_dim_p as broadcast_in_dim_p

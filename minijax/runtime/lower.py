@@ -357,6 +357,16 @@ class Lowering:
             self.token, *values = values
         return values
 
+    def symbol_of(self, closed: ClosedJaxpr, name: str) -> str:
+        """The name of a function of the module, for an operation that calls it."""
+        functions, key = self.module.functions, (closed.jaxpr, "symbol")
+        if key not in functions:
+            token, self.token = self.token, None
+            functions[key] = self._function(closed, name)
+            self.token = token
+            self.module.keepalive.append(closed)
+        return functions[key][0]
+
     def _function(self, closed: ClosedJaxpr, name: str) -> tuple[str, list[Any]]:
         symbol = self.module.symbol(name)
         hidden = [c for c in captured(closed) if id(c) in self.consts]
