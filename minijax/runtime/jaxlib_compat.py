@@ -86,8 +86,22 @@ def put_owned(
 def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Any) -> Any:
     """One array from one host or device array per device."""
     return _batched_put(
-        aval, sharding, list(shards), list(devices), True, False, _COPY, True
+        aval, sharding, _apart(shards), list(devices), True, False, _COPY, True
     )
+
+
+def _apart(shards: Sequence[Any]) -> list[Any]:
+    """Shards of which no two lie in the same host memory, which C++ cannot put."""
+    seen: set[int] = set()
+    out = []
+    for shard in shards:
+        if isinstance(shard, np.ndarray):
+            start = shard.__array_interface__["data"][0]
+            if start in seen:
+                shard = shard.copy()
+            seen.add(start)
+        out.append(shard)
+    return out
 
 
 def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
