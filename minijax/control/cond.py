@@ -141,10 +141,7 @@ def _with_residuals(
     n_res = len(parts.residuals)
     own = {}
     for v, (where, i) in zip(j.invars[:n_res], parts.residuals, strict=True):
-        own["new", place[i]] = v
-        if where != "new":
-            del own["new", place[i]]
-            own[where, i] = v
+        own[where, place[i] if where == "new" else i] = v
     ins = [own.get(key) or Var(a) for key, a in zip(read, res_avals, strict=True)]
     return ClosedJaxpr(
         Jaxpr([], [*ins, *j.invars[n_res:]], j.outvars, j.eqns, j.name)
@@ -234,8 +231,6 @@ def _select(index: Any, cases: Sequence[Any]) -> Any:
     shape = core.aval_of(cases[0]).shape
     if len(shape) > 1:
         index = lib.broadcast_in_dim(index, shape, (0,))
-    if len(cases) == 2 and not dtypes.is_bool(core.aval_of(index).dtype):
-        index = logic.ne(index, np.int32(0))
     return logic.select_n(index, *cases)
 
 
@@ -292,13 +287,17 @@ def _bind_branches(
     name: str, index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...],
     params: dict[str, Any],
 ) -> Any:  # fmt: skip
+    """Stage each function once, and bind; of `cond` the true function comes first."""
     ops, ops_tree = tree.flatten(operands)
     avals = [core.aval_of(x) for x in ops]
-    bodies = [common.stage_body(f, ops_tree, avals, name) for f in funs]
-    _check_branches(name, funs, bodies)
+    once = {id(f): f for f in funs}
+    bodies = [common.stage_body(f, ops_tree, avals, name) for f in once.values()]
+    _check_branches(name, list(once.values()), bodies)
     consts = _join_consts(bodies)
     closed = _settle_weak([_close(b, consts) for b in bodies])
-    out = cond_p.bind(index, *consts, *ops, branches=closed, **params)
+    of = dict(zip(once, closed, strict=True))
+    branches = tuple(of[id(f)] for f in (reversed(funs) if name == "cond" else funs))
+    out = cond_p.bind(index, *consts, *ops, branches=branches, **params)
     return tree.unflatten(bodies[0].out_tree, out)
 
 
@@ -357,8 +356,7 @@ def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None
                 errors.message(
                     f"{name} branch outputs must have the same pytree structure, but"
                     f" they differ: {labels[0]} output has structure"
-                    f" {(b if name == 'cond' else first).out_tree}, {labels[1]} output has"
-                    f" structure {(first if name == 'cond' else b).out_tree}.",
+                    f" {first.out_tree}, {labels[1]} output has structure {b.out_tree}.",
                     where=f"{function_text(funs[0])} and {function_text(funs[i])}",
                 )
             )
@@ -367,13 +365,12 @@ def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None
                 path = tree.leaves_with_path(
                     tree.unflatten(first.out_tree, first.out_avals)
                 )[j][0]
-                one, other = (y, x) if name == "cond" else (x, y)
                 raise TypeError(
                     errors.message(
                         f"{name} branch outputs must have equal types, but they differ:"
                         f" the output of {labels[0]} at path result{tree.keystr(path)} has"
-                        f" type {one.str_short(False)} but the output of {labels[1]} has"
-                        f" type {other.str_short(False)}.",
+                        f" type {x.str_short(False)} but the output of {labels[1]} has"
+                        f" type {y.str_short(False)}.",
                         where=f"{function_text(funs[0])} and {function_text(funs[i])}",
                         tries=["convert one result with .astype(...)"],
                     )
@@ -427,7 +424,7 @@ def cond(
     if not dtypes.is_bool(aval.dtype):
         pred = pred != 0
     return _bind_branches(
-        "cond", _index_of(pred), [false_fun, true_fun], operands, _how(batched)
+        "cond", _index_of(pred), [true_fun, false_fun], operands, _how(batched)
     )
 
 
@@ -443,7 +440,7 @@ def _how(batched: str) -> dict[str, Any]:
 
 def _index_of(pred: Any) -> Any:
     if isinstance(pred, (bool, np.bool_)):
-        pred = np.bool_(pred)
+        return np.int32(pred)
     convert = core.registry["convert_element_type"]
     return convert.bind(pred, new_dtype=dtypes.int32, weak_type=False, sharding=None)
 

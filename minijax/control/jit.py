@@ -24,7 +24,7 @@ from ..base import config, errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.core import EVAL, STATE, Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_effects
+from ..core.jaxpr import ClosedJaxpr, Equation, close_consts, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero
 from ..interpreters.dce import dce_jaxpr
@@ -57,10 +57,16 @@ def jit_params(jaxpr: ClosedJaxpr, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    closed = params["jaxpr"]
     if params["inline"]:
-        return params["jaxpr"](*args)
+        return closed(*args)
+    if consts := closed.consts:  # the program around it holds them, once for all calls
+        donated = (*(False for _ in consts), *params["donated_invars"])
+        args = (*consts, *args)
+        closed = closed.jaxpr.memo.setdefault("opened", ClosedJaxpr(close_consts(closed)))
+        params = {**params, "jaxpr": closed, "donated_invars": donated}
     atoms = [trace.atom(x) for x in args]
-    return trace.record(jit_p, atoms, params, params["jaxpr"].out_avals)
+    return trace.record(jit_p, atoms, params, closed.out_avals)
 
 
 jit_p.stage = jit_stage

@@ -56,7 +56,8 @@ class Primitive:
     impl(*args, **params): evaluation, if not by compiling the primitive alone
     stage(trace, args, params): recording, if not as one equation
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
-    pretty(eqn, names, settings): how an equation prints, if not by default
+    pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
+        printer.py
     """
 
     __slots__ = (
@@ -81,7 +82,7 @@ class Primitive:
         self.stage: Rule | None = None
         self.effects: Rule | None = None
         self.named_axes: Rule | None = None
-        self.pretty: Rule | None = None
+        self.pretty: Rule | dict[str, Any] | None = None
         self.dce: Rule | None = None
         registry[name] = self
 

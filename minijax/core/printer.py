@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jaxlib import _pretty_printer as pp
 
-from .jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 
 WIDTH = 80
 LONG = 10  # equations; a longer jaxpr is printed in front
@@ -48,7 +48,7 @@ def jaxpr_text(
     use_color: bool = False,
     width: int = WIDTH,
 ) -> str:
-    """The text of a jaxpr; on demand with the source line and names of each equation."""
+    """The text of a jaxpr; if asked, with the source and names of each equation."""
     printer = Printer(
         source_info, name_stack, print_shapes, custom_pp_eqn_rules, print_effects,
         use_color,
@@ -111,8 +111,6 @@ class Printer:
 
     def bind(self, var: Var) -> str:
         """Name a variable where it is bound."""
-        if type(var) is DropVar:
-            return "_"
         name = self.names[var] = self.promised.pop(var, None) or self.fresh()
         return name
 
@@ -122,8 +120,6 @@ class Printer:
 
     def promise(self, var: Var) -> str:
         """The name that `var` will get where it is bound."""
-        if type(var) is DropVar:
-            return "_"
         if var not in self.promised:
             self.promised[var] = self.fresh()
         return self.promised[var]
@@ -159,12 +155,13 @@ class Printer:
         queue = deque([top])
         while queue:
             for eqn in queue.popleft().eqns:
-                for inner in inner_jaxprs(eqn.params.values()):
+                for param, inner in inner_jaxprs(eqn.params):
                     count = occurrences[inner] = occurrences.get(inner, 0) + 1
                     if count <= 2:
                         queue.append(inner)
                     if inner not in labels:
-                        labels[inner] = label(eqn.params.get("name"))
+                        called = eqn.params.get("name") if param == "jaxpr" else None
+                        labels[inner] = label(called)
         front = [j for j, n in occurrences.items() if n > 1 or len(j.eqns) > LONG]
         for jaxpr in front:
             self.shared[id(jaxpr)] = unused(labels[jaxpr], self.reserved)
@@ -213,7 +210,15 @@ class Printer:
         rule = eqn.primitive.pretty if self.custom_rules else None
         if callable(rule):
             return list(rule(eqn, self))
-        return shown_params(eqn, rule or {})
+        return self.shown(eqn, rule or {})
+
+    def shown(
+        self, eqn: Equation, hidden: dict[str, Any], first: str = ""
+    ) -> list[tuple[str, Any]]:
+        """The params in order of name, `first` before all, without the hidden ones."""
+        order = sorted(eqn.params, key=lambda name: (name != first, name))
+        shown = [(name, eqn.params[name]) for name in order]
+        return [(k, v) for k, v in shown if k not in hidden or hidden[k] not in (..., v)]
 
     def value(self, value: Any) -> pp.Doc:
         if isinstance(value, (Jaxpr, ClosedJaxpr)):
@@ -287,28 +292,18 @@ def bracketed(left: str, docs: Sequence[pp.Doc], right: str) -> pp.Doc:
     return pp.group(pp.concat([pp.text(left), inner, NO_SPACE_LINE, pp.text(right)]))
 
 
-def shown_params(eqn: Equation, hidden: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The params of an equation in order of name, without the hidden ones."""
-    return [
-        (name, value)
-        for name, value in sorted(eqn.params.items())
-        if not (name in hidden and (hidden[name] is ... or hidden[name] == value))
-    ]
-
-
 def is_jaxpr(value: Any) -> bool:
     return isinstance(value, (Jaxpr, ClosedJaxpr))
 
 
-def inner_jaxprs(values: Iterable[Any]) -> Iterator[Jaxpr]:
-    """The jaxprs among params, also those in tuples."""
-    for value in values:
-        if isinstance(value, (tuple, list)):
-            yield from inner_jaxprs(filter(is_jaxpr, value))
-        elif isinstance(value, ClosedJaxpr):
-            yield value.jaxpr
-        elif isinstance(value, Jaxpr):
-            yield value
+def inner_jaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Jaxpr]]:
+    """The jaxprs among params, also those in tuples, and the names of the params."""
+    for name, value in params.items():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, ClosedJaxpr):
+                yield name, item.jaxpr
+            elif isinstance(item, Jaxpr):
+                yield name, item
 
 
 def unread(jaxpr: Jaxpr) -> Iterator[Var]:

@@ -87,7 +87,7 @@ convert_element_type_p.jvp = convert_jvp
 convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
-convert_element_type_p.pretty = {"sharding": None}  # type: ignore[assignment]
+convert_element_type_p.pretty = {"sharding": None}
 
 
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:

@@ -187,6 +187,7 @@ broadcast_in_dim_p = primitive(
     batch=_broadcast_batch,
     lower=_broadcast_lower,
 )
+broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": None}
 
 
 def broadcast_in_dim(

@@ -4,6 +4,8 @@ The programs are in `values/`, JAX's results in `values/expected/` (see `record.
 A file of programs may say its `tolerance`, relative and absolute; 0 means equal text.
 """
 
+from functools import cache
+
 import harness
 import pytest
 
@@ -16,22 +18,22 @@ EXPECTED = {
 CASES = [f"{topic}/{name}" for topic, texts in EXPECTED.items() for name in texts]
 
 
-@pytest.fixture(scope="session")
-def topics():
-    return {topic: harness.load(path) for topic, path in TOPICS.items()}
+@cache
+def load(topic):
+    return harness.load(TOPICS[topic])
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_value(case, topics):
+def test_value(case):
     topic, name = case.split("/")
-    text = harness.value_text(topics[topic].programs[name])
+    file = load(topic)
+    text = harness.value_text(file.programs[name])
     expected = EXPECTED[topic][name]
-    tolerance = getattr(topics[topic], "tolerance", ROUNDING)
+    tolerance = getattr(file, "tolerance", ROUNDING)
     if not harness.agree(text, expected, tolerance):
         assert text == expected  # shows the difference
 
 
-def test_every_program_is_recorded(topics):
-    assert {topic: set(texts) for topic, texts in EXPECTED.items()} == {
-        topic: set(file.programs) for topic, file in topics.items()
-    }
+def test_every_program_is_recorded():
+    known = {topic: set(load(topic).programs) for topic in TOPICS}
+    assert {topic: set(texts) for topic, texts in EXPECTED.items()} == known
