@@ -30,11 +30,9 @@ from ..ops.gather import scatter_mul_p as scatter_mul_p
 from ..ops.gather import scatter_p as scatter_p
 from ..ops.gather import scatter_sub as scatter_sub
 from ..ops.gather import scatter_sub_p as scatter_sub_p
-from ..ops.slicing import dynamic_index_in_dim as dynamic_index_in_dim
 from ..ops.slicing import dynamic_slice as dynamic_slice
 from ..ops.slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
 from ..ops.slicing import dynamic_slice_p as dynamic_slice_p
-from ..ops.slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
 from ..ops.slicing import dynamic_update_slice as dynamic_update_slice
 from ..ops.slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
 from ..ops.slicing import dynamic_update_slice_p as dynamic_update_slice_p
@@ -91,6 +89,8 @@ from ..control.cond import cond as cond
 from ..control.cond import cond_p as cond_p
 from ..control.cond import switch as switch
 from ..control.custom_jvp import stop_gradient as stop_gradient
+from ..control.indexing import dynamic_index_in_dim as dynamic_index_in_dim
+from ..control.indexing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
 from ..control.loops import fori_loop as fori_loop
 from ..control.loops import while_loop as while_loop
 from ..control.loops import while_p as while_p
