@@ -47,7 +47,7 @@ _HOMES = {
                     "host_count", "host_id", "host_ids", "live_arrays",
                     "clear_backends", "print_environment_info", "Device"),
     "api.scopes": ("named_scope", "named_call", "ensure_compile_time_eval"),
-    "api.effects": ("effects_barrier", "pure_callback"),
+    "control.callbacks": ("effects_barrier", "pure_callback"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

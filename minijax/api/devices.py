@@ -122,7 +122,7 @@ def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Arr
             f" {len(sharding.devices)} devices: its size is {n}."
         )
     parts = [
-        np.ascontiguousarray(np.take(value, i, axis=sharding.axis)).astype(aval.dtype)
+        np.asarray(np.take(value, i, axis=sharding.axis), aval.dtype, order="C")
         for i in range(n)
     ]
     return Array(

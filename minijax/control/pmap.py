@@ -337,7 +337,7 @@ class Replicas:
         else:
             rows = np.moveaxis(value, axis, 0)
             parts = [
-                np.ascontiguousarray(rows[i // self.per_slice])
+                np.asarray(rows[i // self.per_slice], order="C")
                 for i in range(len(self.devices))
             ]
             whole = shaped((len(parts), *rows.shape[1:]), aval.dtype)

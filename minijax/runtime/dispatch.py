@@ -61,16 +61,24 @@ class Program:
         """Run on ArrayImpls; returns ArrayImpls."""
         if self.kept is not None:
             buffers = self.consts + [buffers[i] for i in self.kept]
-        out = self.run(buffers).consume_with_handlers(self.handlers)
+        if self.stable:
+            out = self.run(buffers).consume_with_handlers(self.handlers)
+            return out  # type: ignore[no-any-return]
+        return self.run_with_effects(buffers)
+
+    def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
+        """Run a program with effects; programs with ordered ones run in turn."""
+        results = self.run(buffers, with_tokens=True)
+        token = results.consume_token()
+        out = results.consume_with_handlers(self.handlers)
         if self.ordered:
-            self.wait(out)
+            token.block_until_ready()
+        for hook in on_effects:
+            hook(token)
         return out  # type: ignore[no-any-return]
 
-    def wait(self, out: Sequence[Any]) -> None:
-        """Wait until an execution has ended (ordered effects: programs in turn)."""
-        compat.block_all([b for b in out])
 
-
+on_effects: list[Callable[[Any], None]] = []  # told of each program with effects
 _programs: dict[Any, Program] = {}
 # Primitives that drive devices themselves: programs with them are run one by one.
 host_driven: set[Primitive] = set()
@@ -118,7 +126,10 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if key is not None:
             _programs[key] = program
     try:
-        out = program.run(buffers).consume_with_handlers(program.handlers)
+        if program.stable:
+            out = program.run(buffers).consume_with_handlers(program.handlers)
+        else:
+            out = program(buffers)
     except (RuntimeError, ValueError) as e:
         raise execution_error(e, buffers) from None
     if checks:
