@@ -56,7 +56,7 @@ def map(  # noqa: A001
     if full:
         head = [
             lib.reshape(
-                lib.slice_axis(x, 0, 0, full * batch_size),
+                lib.slice_axis(x, 0, 0, full * batch_size) if rest else x,
                 (full, batch_size, *core.aval_of(x).shape[1:]),
             )
             for x in leaves
