@@ -98,6 +98,30 @@ from ..control.mapping import map as map  # noqa: A004
 from ..control.scan import scan as scan
 from ..control.scan import scan_p as scan_p
 
+
+# ---- collectives
+from ..ops.collectives import all_gather as all_gather
+from ..ops.collectives import all_gather_p as all_gather_p
+from ..ops.collectives import all_to_all as all_to_all
+from ..ops.collectives import all_to_all_p as all_to_all_p
+from ..ops.collectives import axis_index as axis_index
+from ..ops.collectives import axis_index_p as axis_index_p
+from ..ops.collectives import axis_size as axis_size
+from ..ops.collectives import pbroadcast as pbroadcast
+from ..ops.collectives import pcast as pcast
+from ..ops.collectives import pmax as pmax
+from ..ops.collectives import pmax_p as pmax_p
+from ..ops.collectives import pmean as pmean
+from ..ops.collectives import pmin as pmin
+from ..ops.collectives import pmin_p as pmin_p
+from ..ops.collectives import ppermute as ppermute
+from ..ops.collectives import ppermute_p as ppermute_p
+from ..ops.collectives import pshuffle as pshuffle
+from ..ops.collectives import psum as psum
+from ..ops.collectives import psum_p as psum_p
+from ..ops.collectives import psum_scatter as psum_scatter
+from ..ops.collectives import pswapaxes as pswapaxes
+
 # ---- arithmetic, conversions, logic, reductions, special functions
 from ..ops.arithmetic import AccuracyMode as AccuracyMode
 from ..ops.arithmetic import RoundingMethod as RoundingMethod
@@ -269,26 +293,9 @@ from ..ops.cumulative import cumprod as cumprod
 from ..ops.cumulative import cumprod_p as cumprod_p
 from ..ops.cumulative import cumsum as cumsum
 from ..ops.cumulative import cumsum_p as cumsum_p
-
-# ---- collectives
-from ..ops.collectives import all_gather as all_gather
-from ..ops.collectives import all_gather_p as all_gather_p
-from ..ops.collectives import all_to_all as all_to_all
-from ..ops.collectives import all_to_all_p as all_to_all_p
-from ..ops.collectives import axis_index as axis_index
-from ..ops.collectives import axis_index_p as axis_index_p
-from ..ops.collectives import axis_size as axis_size
-from ..ops.collectives import pbroadcast as pbroadcast
-from ..ops.collectives import pcast as pcast
-from ..ops.collectives import pmax as pmax
-from ..ops.collectives import pmax_p as pmax_p
-from ..ops.collectives import pmean as pmean
-from ..ops.collectives import pmin as pmin
-from ..ops.collectives import pmin_p as pmin_p
-from ..ops.collectives import ppermute as ppermute
-from ..ops.collectives import ppermute_p as ppermute_p
-from ..ops.collectives import pshuffle as pshuffle
-from ..ops.collectives import psum as psum
-from ..ops.collectives import psum_p as psum_p
-from ..ops.collectives import psum_scatter as psum_scatter
-from ..ops.collectives import pswapaxes as pswapaxes
+from ..ops.special import erf as erf
+from ..ops.special import erf_inv as erf_inv
+from ..ops.special import erf_inv_p as erf_inv_p
+from ..ops.special import erf_p as erf_p
+from ..ops.special import erfc as erfc
+from ..ops.special import erfc_p as erfc_p

@@ -1,0 +1,444 @@
+r"""The gamma function's family: its logarithm, derivatives, and incomplete integrals.
+
+The regularized incomplete gamma function P(a, x) is a power series in x up to a, and
+one minus a continued fraction beyond (NIST Digital Library of Mathematical Functions,
+8.11.4 and 8.9.2), which is evaluated forwards (Lentz's method).  Differentiating both
+term by term gives dP/da, and with it how a gamma sample moves with its parameter:
+P(a, x(a)) stays what it is, so dx/da = -(dP/da) / (dP/dx).
+
+Next: beta.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+
+from ..core import core
+from ..core.core import unsupported
+from .arithmetic import (
+    abs,
+    add,
+    div,
+    exp,
+    log,
+    log1p,
+    mul,
+    neg,
+    reciprocal,
+    sqrt,
+    square,
+    sub,
+)
+from .define import FLOAT, Rule, const, filled, nary
+from .logic import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    eq,
+    ge,
+    gt,
+    lt,
+    ne,
+    select,
+)
+from .widen import emit_loop, lower_chlo, narrow, widen
+
+LIMIT = 2000  # steps; about 10 sqrt(a) are needed where x is close to a
+
+# ---- the gamma function and its derivatives
+
+digamma_p = nary(
+    "digamma", [FLOAT], lower=lower_chlo("digamma"),
+    jvp=[lambda t, ans, x: mul(t, polygamma(const(x, 1), x))],
+)  # fmt: skip
+lgamma_p = nary(
+    "lgamma", [FLOAT], lower=lower_chlo("lgamma"),
+    jvp=[lambda t, ans, x: mul(t, digamma(x))],
+)  # fmt: skip
+
+
+def lgamma(x: Any) -> Any:
+    r"""Logarithm of the gamma function, :math:`\ln |\Gamma(x)|`, of floats.
+
+    >>> lgamma(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return lgamma_p.bind(x)
+
+
+def digamma(x: Any) -> Any:
+    r"""Derivative of `lgamma`, :math:`\psi(x)`, of floats.
+
+    >>> digamma(1.0)
+    Array(-0.5772155, dtype=float32, weak_type=True)
+    """
+    return digamma_p.bind(x)
+
+
+def _no_order(t: Any, ans: Any, m: Any, x: Any) -> Any:
+    raise ValueError(
+        "polygamma gradient with respect to m is not supported.\n"
+        "Why: the order counts derivatives.\nTry: lax.stop_gradient(m)."
+    )
+
+
+polygamma_p = nary(
+    "polygamma", [FLOAT, FLOAT], lower=lower_chlo("polygamma"),
+    jvp=[
+        _no_order,
+        lambda t, ans, m, x: mul(t, polygamma(add(m, const(m, 1)), x)),
+    ],
+)  # fmt: skip
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    r"""Derivatives of the digamma function, :math:`\psi^{(m)}(x)`.
+
+    Args:
+      m: the order, whole numbers as floats; it cannot be differentiated.
+      x: the point, of the same float dtype.
+    Raises:
+      TypeError: no float dtype, or two of them.
+
+    >>> polygamma(1.0, 1.0)
+    Array(1.6449341, dtype=float32, weak_type=True)
+    """
+    return polygamma_p.bind(m, x)
+
+
+zeta_p = nary("zeta", [FLOAT, FLOAT], lower=lower_chlo("zeta"))
+zeta_p.jvp = unsupported("zeta has no derivative rule.")
+
+
+def zeta(x: Any, q: Any) -> Any:
+    r"""Hurwitz zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.
+
+    Both arrays are of one float dtype.  It cannot be differentiated.
+
+    >>> zeta(2.0, 1.0)
+    Array(1.6449341, dtype=float32, weak_type=True)
+    """
+    return zeta_p.bind(x, q)
+
+
+# ---- incomplete gamma functions: how they are computed
+# With w = x^a e^-x / Gamma(a):  P = w S / a,  S = sum_n x^n / ((a+1) ... (a+n)),
+#                            1 - P = w F,      F the continued fraction.
+
+
+def _series_step(n: Any, active: Any, total: Any, term: Any, a: Any, x: Any) -> Any:
+    term = mul(term, div(x, add(a, n)))
+    total = select(active, add(total, term), total)
+    return bitwise_and(active, gt(term, mul(total, _eps(x)))), total, term, a, x
+
+
+def _series_slope_step(
+    n: Any, active: Any, total: Any, term: Any, slope: Any, term_slope: Any, a: Any, x: Any
+) -> Any:
+    """Also the derivative of the sum by a."""
+    ratio = div(x, add(a, n))
+    term = mul(term, ratio)
+    # d ln(ratio) / da = -1 / (a + n)
+    term_slope = sub(mul(term_slope, ratio), div(term, add(a, n)))
+    total = select(active, add(total, term), total)
+    slope = select(active, add(slope, term_slope), slope)
+    more = bitwise_or(
+        gt(term, mul(total, _eps(x))), gt(abs(term_slope), mul(abs(slope), _eps(x)))
+    )
+    return bitwise_and(active, more), total, term, slope, term_slope, a, x
+
+
+def _fraction_step(n: Any, active: Any, f: Any, c: Any, d: Any, a: Any, x: Any) -> Any:
+    b = _denominator(n, a, x)
+    top = mul(n, sub(a, n))
+    d = reciprocal(add(mul(top, d), b))
+    c = add(b, div(top, c))
+    factor = mul(c, d)
+    f = select(active, mul(f, factor), f)
+    more = gt(abs(sub(factor, const(x, 1))), _eps(x))
+    return bitwise_and(active, more), f, c, d, a, x
+
+
+def _fraction_slope_step(
+    n: Any, active: Any, f: Any, c: Any, d: Any, df: Any, dc: Any, dd: Any, a: Any, x: Any
+) -> Any:
+    """Also the derivatives by a; those of `b` and `top` are -1 and n."""
+    b = _denominator(n, a, x)
+    top = mul(n, sub(a, n))
+    dd = sub(sub(const(x, 1), mul(n, d)), mul(top, dd))
+    d = reciprocal(add(mul(top, d), b))
+    dd = mul(mul(d, d), dd)
+    dc = sub(div(sub(n, div(mul(top, dc), c)), c), const(x, 1))
+    c = add(b, div(top, c))
+    factor = mul(c, d)
+    factor_slope = add(mul(dc, d), mul(c, dd))
+    step = mul(f, factor_slope)
+    df = select(active, add(mul(df, factor), step), df)
+    f = select(active, mul(f, factor), f)
+    more = bitwise_or(
+        gt(abs(sub(factor, const(x, 1))), _eps(x)), gt(abs(step), mul(abs(df), _eps(x)))
+    )
+    return bitwise_and(active, more), f, c, d, df, dc, dd, a, x
+
+
+def _denominator(n: Any, a: Any, x: Any) -> Any:
+    """The n-th denominator of the continued fraction: x + 2n + 1 - a."""
+    return add(sub(x, a), add(mul(const(x, 2), n), const(x, 1)))
+
+
+def _eps(x: Any) -> Any:
+    return const(x, float(ml_dtypes.finfo(core.aval_of(x).dtype).eps))
+
+
+def _regions(a: Any, x: Any) -> tuple[Any, Any]:
+    """Where the series, and where the continued fraction, is to be used."""
+    top = const(x, float(ml_dtypes.finfo(core.aval_of(x).dtype).max))
+    inside = bitwise_and(
+        bitwise_and(gt(x, const(x, 0)), gt(a, const(x, 0))),
+        bitwise_and(lt(x, top), lt(a, top)),
+    )
+    beyond = bitwise_and(gt(x, const(x, 1)), gt(x, a))
+    return bitwise_and(inside, bitwise_not(beyond)), bitwise_and(inside, beyond)
+
+
+def _start_series(a: Any, x: Any) -> list[Any]:
+    one = filled(x, 1)
+    return [_regions(a, x)[0], one, one, a, x]
+
+
+def _start_series_slope(a: Any, x: Any) -> list[Any]:
+    one, zero = filled(x, 1), filled(x, 0)
+    return [_regions(a, x)[0], one, one, zero, zero, a, x]
+
+
+def _start_fraction(a: Any, x: Any) -> list[Any]:
+    use = _regions(a, x)[1]
+    d = select(use, reciprocal(add(sub(x, a), const(x, 1))), filled(x, 1))
+    return [use, d, filled(x, _HUGE), d, a, x]
+
+
+def _start_fraction_slope(a: Any, x: Any) -> list[Any]:
+    use, f, c, d, _, _ = _start_fraction(a, x)
+    zero = filled(x, 0)
+    return [use, f, c, d, mul(d, d), zero, mul(d, d), a, x]
+
+
+_HUGE = 1e30  # stands for infinity in Lentz's method
+
+
+def _weight(a: Any, x: Any) -> Any:
+    """x^a e^-x / Gamma(a), without the cancellation of its large factors."""
+    large = ge(a, const(a, 10))
+    big = select(large, a, filled(a, 10))
+    log_small = sub(sub(mul(a, log(x)), x), lgamma(a))
+    log_big = neg(add(mul(big, _gap(div(sub(x, big), big))), _stirling(big)))
+    root = sqrt(div(big, const(a, 2 * math.pi)))
+    return select(large, mul(root, exp(log_big)), exp(log_small))
+
+
+def _stirling(a: Any) -> Any:
+    """ln Gamma(a) less Stirling's formula, for a >= 10 (DLMF 5.11.1)."""
+    inverse = reciprocal(a)
+    return mul(inverse, polynomial(square(inverse), STIRLING))
+
+
+STIRLING = (
+    1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
+    -3617 / 122400,
+)  # fmt: skip
+
+
+def _gap(u: Any) -> Any:
+    """u - ln(1 + u): near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u)."""
+    near = lt(abs(u), const(u, 0.3))
+    v = select(near, u, filled(u, 0))
+    t = div(v, add(v, const(v, 2)))
+    cube = mul(const(t, 2), mul(t, square(t)))
+    series = sub(mul(v, t), mul(cube, polynomial(square(t), ODD_INVERSES)))
+    return select(near, series, sub(u, log1p(u)))
+
+
+ODD_INVERSES = tuple(1 / (2 * k + 3) for k in range(12))
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """The sum of c_k x^k, by Horner's rule."""
+    total = filled(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total = add(mul(total, x), const(x, c))
+    return total
+
+
+def _lower_incomplete(finish: Rule, slopes: bool) -> Rule:
+    """The lowering rule: both loops, then finish(a, x, S, F [, dS/da, dF/da])."""
+
+    def run(ctx: Any, start: Rule, step: Rule, a: Any, x: Any, aval: Any) -> list[Any]:
+        state = ctx.fun(start, a, x, avals=[aval, aval])
+        flags = aval.update(dtype=core.aval_of(True).dtype)
+        return emit_loop(ctx, step, state, [flags, *[aval] * (len(state) - 1)], LIMIT)
+
+    def lower(ctx: Any, a: Any, x: Any) -> Any:
+        (a, x), aval = widen(ctx, (a, x))
+        if slopes:
+            s = run(ctx, _start_series_slope, _series_slope_step, a, x, aval)
+            f = run(ctx, _start_fraction_slope, _fraction_slope_step, a, x, aval)
+            values = [a, x, s[1], f[1], s[3], f[4]]
+        else:
+            s = run(ctx, _start_series, _series_step, a, x, aval)
+            f = run(ctx, _start_fraction, _fraction_step, a, x, aval)
+            values = [a, x, s[1], f[1]]
+        (out,) = ctx.fun(finish, *values, avals=[aval] * len(values))
+        return narrow(ctx, out, aval)
+
+    return lower
+
+
+def _bad(a: Any, x: Any) -> Any:
+    """Where a or x is negative or nan."""
+    fine = bitwise_and(ge(a, const(a, 0)), ge(x, const(x, 0)))
+    return bitwise_not(fine)
+
+
+def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
+    """The values outside of the regions: of x = 0, a = inf; of a = 0, x = inf."""
+    infinity, zero = const(x, float("inf")), const(x, 0)
+    nan = filled(x, float("nan"))
+    high = bitwise_or(eq(a, zero), eq(x, infinity))
+    low = bitwise_or(eq(x, zero), bitwise_and(eq(a, infinity), ne(x, infinity)))
+    out = select(high, filled(x, beyond), select(low, filled(x, below), inner))
+    nowhere = bitwise_or(_bad(a, x), bitwise_and(eq(a, zero), eq(x, zero)))
+    return select(nowhere, nan, out)
+
+
+def _igamma_value(a: Any, x: Any, s: Any, f: Any) -> Any:
+    w = _weight(a, x)
+    upper = sub(const(x, 1), mul(w, f))
+    return _edges(a, x, select(_regions(a, x)[1], upper, div(mul(w, s), a)), 0.0, 1.0)
+
+
+def _igammac_value(a: Any, x: Any, s: Any, f: Any) -> Any:
+    w = _weight(a, x)
+    lower = sub(const(x, 1), div(mul(w, s), a))
+    return _edges(a, x, select(_regions(a, x)[1], mul(w, f), lower), 1.0, 0.0)
+
+
+def _slope_over_weight(a: Any, x: Any, s: Any, f: Any, ds: Any, df: Any) -> Any:
+    """(dP/da) / w."""
+    gap = sub(log(x), digamma(a))
+    # d(w/a)/da = (w/a) (gap - 1/a)
+    below = div(add(mul(s, sub(gap, reciprocal(a))), ds), a)
+    beyond = neg(add(mul(f, gap), df))
+    return select(_regions(a, x)[1], beyond, below)
+
+
+def _igamma_grad_a_value(a: Any, x: Any, *parts: Any) -> Any:
+    slope = mul(_weight(a, x), _slope_over_weight(a, x, *parts))
+    out = select(eq(x, const(x, 0)), filled(x, 0), slope)
+    return _nan_outside(a, x, out)
+
+
+def _random_gamma_grad_value(a: Any, x: Any, *parts: Any) -> Any:
+    # dP/dx = w / x
+    slope = neg(mul(x, _slope_over_weight(a, x, *parts)))
+    out = select(eq(x, const(x, 0)), filled(x, 0), slope)
+    return _nan_outside(a, x, out)
+
+
+def _nan_outside(a: Any, x: Any, out: Any) -> Any:
+    zero, infinity = const(x, 0), const(x, float("inf"))
+    fine = bitwise_and(
+        bitwise_and(gt(a, zero), lt(a, infinity)),
+        bitwise_and(ge(x, zero), lt(x, infinity)),
+    )
+    return select(fine, out, filled(x, float("nan")))
+
+
+# ---- incomplete gamma functions
+
+
+def _density(a: Any, x: Any) -> Any:
+    """dP/dx = x^(a-1) e^-x / Gamma(a)."""
+    return exp(sub(add(neg(x), mul(sub(a, const(a, 1)), log(x))), lgamma(a)))
+
+
+igamma_p = nary(
+    "igamma", [FLOAT, FLOAT], lower=_lower_incomplete(_igamma_value, False),
+    jvp=[
+        lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
+        lambda t, ans, a, x: mul(t, _density(a, x)),
+    ],
+)  # fmt: skip
+
+
+def igamma(a: Any, x: Any) -> Any:
+    r"""Regularized lower incomplete gamma function,
+    :math:`P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.
+
+    Both arrays are of one float dtype; nan where a or x is negative.
+
+    >>> igamma(1.0, 1.0)
+    Array(0.6321206, dtype=float32, weak_type=True)
+    """
+    return igamma_p.bind(a, x)
+
+
+igammac_p = nary(
+    "igammac", [FLOAT, FLOAT], lower=_lower_incomplete(_igammac_value, False),
+    jvp=[
+        lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
+        lambda t, ans, a, x: neg(mul(t, _density(a, x))),
+    ],
+)  # fmt: skip
+
+
+def igammac(a: Any, x: Any) -> Any:
+    r"""Regularized upper incomplete gamma function, :math:`Q(a, x) = 1 - P(a, x)`.
+
+    Both arrays are of one float dtype; nan where a or x is negative.
+
+    >>> igammac(1.0, 1.0)
+    Array(0.36787942, dtype=float32, weak_type=True)
+    """
+    return igammac_p.bind(a, x)
+
+
+igamma_grad_a_p = nary(
+    "igamma_grad_a", [FLOAT, FLOAT], lower=_lower_incomplete(_igamma_grad_a_value, True)
+)
+igamma_grad_a_p.jvp = unsupported("igamma_grad_a has no derivative rule.")
+
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    r"""Derivative of `igamma` by its first argument, :math:`\partial P(a, x)/\partial a`.
+
+    Both arrays are of one float dtype.  It cannot be differentiated.
+
+    >>> igamma_grad_a(1.0, 1.0)
+    Array(-0.43174997, dtype=float32, weak_type=True)
+    """
+    return igamma_grad_a_p.bind(a, x)
+
+
+random_gamma_grad_p = nary(
+    "random_gamma_grad", [FLOAT, FLOAT],
+    lower=_lower_incomplete(_random_gamma_grad_value, True),
+)  # fmt: skip
+random_gamma_grad_p.jvp = unsupported("random_gamma_grad has no derivative rule.")
+
+
+def random_gamma_grad(*args: Any) -> Any:
+    r"""How a gamma sample moves with its parameter: :math:`\partial x / \partial a` of
+    arguments (a, x), where P(a, x) is held.
+
+    Both arrays are of one float dtype.  It cannot be differentiated.
+
+    >>> random_gamma_grad(1.0, 1.0)
+    Array(1.1736181, dtype=float32, weak_type=True)
+    """
+    a, x = args
+    return random_gamma_grad_p.bind(a, x)
+

@@ -1,0 +1,92 @@
+"""Special functions: the error function here, the others in rooms of their own.
+
+Bessel functions stand in bessel.py, the gamma function's family in gamma.py, the
+incomplete beta function in beta.py; other rooms find all of them here.
+Next: structural.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .arithmetic import exp, mul, neg, square
+from .bessel import bessel_i0e as bessel_i0e
+from .bessel import bessel_i0e_p as bessel_i0e_p
+from .bessel import bessel_i1e as bessel_i1e
+from .bessel import bessel_i1e_p as bessel_i1e_p
+from .beta import betainc as betainc
+from .beta import regularized_incomplete_beta_p as regularized_incomplete_beta_p
+from .define import FLOAT, const, nary
+from .gamma import digamma as digamma
+from .gamma import digamma_p as digamma_p
+from .gamma import igamma as igamma
+from .gamma import igamma_grad_a as igamma_grad_a
+from .gamma import igamma_grad_a_p as igamma_grad_a_p
+from .gamma import igamma_p as igamma_p
+from .gamma import igammac as igammac
+from .gamma import igammac_p as igammac_p
+from .gamma import lgamma as lgamma
+from .gamma import lgamma_p as lgamma_p
+from .gamma import polygamma as polygamma
+from .gamma import polygamma_p as polygamma_p
+from .gamma import random_gamma_grad as random_gamma_grad
+from .gamma import random_gamma_grad_p as random_gamma_grad_p
+from .gamma import zeta as zeta
+from .gamma import zeta_p as zeta_p
+from .widen import lower_chlo
+
+# ---- error functions
+
+
+def _bell(t: Any, x: Any, factor: float) -> Any:
+    """factor t e^(-x^2)"""
+    return mul(const(x, factor), mul(t, exp(neg(square(x)))))
+
+
+erf_p = nary(
+    "erf", [FLOAT], lower=lower_chlo("erf"),
+    jvp=[lambda t, ans, x: _bell(t, x, 2 / math.sqrt(math.pi))],
+)  # fmt: skip
+
+
+def erf(x: Any) -> Any:
+    r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`, of floats.
+
+    >>> erf(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return erf_p.bind(x)
+
+
+erfc_p = nary(
+    "erfc", [FLOAT], lower=lower_chlo("erfc"),
+    jvp=[lambda t, ans, x: _bell(t, x, -2 / math.sqrt(math.pi))],
+)  # fmt: skip
+
+
+def erfc(x: Any) -> Any:
+    r"""Complementary error function, :math:`1 - \mathrm{erf}(x)`, of floats.
+
+    >>> erfc(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return erfc_p.bind(x)
+
+
+def _erf_inv_tangent(t: Any, ans: Any, x: Any) -> Any:
+    return mul(const(x, math.sqrt(math.pi) / 2), mul(t, exp(square(ans))))
+
+
+erf_inv_p = nary(
+    "erf_inv", [FLOAT], lower=lower_chlo("erf_inv"), jvp=[_erf_inv_tangent]
+)
+
+
+def erf_inv(x: Any) -> Any:
+    r"""Inverse error function, :math:`\mathrm{erf}^{-1}(x)`, of floats in [-1, 1].
+
+    >>> erf_inv(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return erf_inv_p.bind(x)
