@@ -328,10 +328,10 @@ def _igammac_value(a: Any, x: Any, s: Any, f: Any) -> Any:
 
 def _slope_over_weight(a: Any, x: Any, s: Any, f: Any, ds: Any, df: Any) -> Any:
     """(dP/da) / w."""
-    gap = sub(log(x), digamma(a))
-    # d(w/a)/da = (w/a) (gap - 1/a)
-    below = div(add(mul(s, sub(gap, reciprocal(a))), ds), a)
-    beyond = neg(add(mul(f, gap), df))
+    # w/a has a Gamma(a+1) in place of w's Gamma(a).
+    gap_below = sub(log(x), digamma(add(a, const(a, 1))))
+    below = div(add(mul(s, gap_below), ds), a)
+    beyond = neg(add(mul(f, sub(log(x), digamma(a))), df))
     return select(_regions(a, x)[1], beyond, below)
 
 
