@@ -1,0 +1,479 @@
+"""Reading elements: `x[...]`, `take`, `take_along_axis` and `x.at[...].get`.
+
+Subscripts of ints and slices become slices, never gathers.  In eager use the positions
+are operands of the compiled program.  Positions out of bounds read the nearest element,
+unless a `mode` says otherwise.
+
+Writing is in updates.py, choosing by masks in selection.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core
+from ..core.core import EVAL, STATE
+from ..ops.arithmetic import add
+from ..ops.convert import convert_element_type
+from ..ops.dot import check_out_sharding
+from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from ..ops.logic import lt, select_n
+from ..ops.slicing import dynamic_slice_p, slice_p
+from ..ops.structural import (
+    broadcast_in_dim,
+    expand_dims,
+    reshape,
+    rev,
+    squeeze,
+)
+from ..runtime.array import Array
+from ..types import dtypes
+from . import subscripts
+from ._common import (
+    ArrayLike,
+    as_array,
+    canonical_axis,
+    check_arraylike,
+    no_out,
+    static_axis,
+)
+from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
+
+_PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
+_FILL = GatherScatterMode.FILL_OR_DROP
+_CLIP = GatherScatterMode.CLIP
+
+
+# ------------------------------------------------------------------------------- x[...]
+
+
+def getitem(x: Any, subscript: Any) -> Any:
+    """`x[subscript]`, as NumPy reads it; ints out of bounds read the nearest element."""
+    eager = STATE.trace is EVAL
+    if eager and type(x) is Array:
+        if type(subscript) is int:
+            return row(x, subscript)
+        plan, leaves = subscripts.parse(subscript, x._b.aval.shape, True)
+        if not leaves and is_whole(plan):
+            return x
+        return _read(x, leaves, plan)
+    plan, leaves = subscripts.parse(subscript, x.shape, eager)
+    return read(x, leaves, plan)
+
+
+@composite
+def row(x: Any, i: Any) -> Any:
+    """`x[i]` for a Python int `i`, which is an operand of the program."""
+    shape = x.shape
+    if not shape:
+        raise subscripts.too_many(1, 0)
+    if shape[0] == 0:
+        raise IndexError("index is out of bounds for axis 0 with size 0")
+    index = convert_element_type(i, dtypes.int32)
+    index = select_n(lt(index, np.int32(0)), index, add(index, np.int32(shape[0])))
+    starts = (index, *(np.int32(0) for _ in shape[1:]))
+    cut = dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
+    return squeeze(cut, (0,))
+
+
+def is_whole(plan: Plan) -> bool:
+    """Whether a plan takes everything as it is."""
+    for e, n in zip(plan.entries, plan.operand, strict=False):
+        if e != (SPAN, 0, n, 1, False):
+            return False
+    return len(plan.entries) == len(plan.operand)
+
+
+def read(
+    x: Any,
+    leaves: Sequence[Any],
+    plan: Plan,
+    mode: GatherScatterMode | None = None,
+    fill_value: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Any:
+    """The elements of `x` that a plan and its leaves name."""
+    if plan.arrays or (mode is _FILL and may_miss(plan)):
+        flags = (mode, fill_value, indices_are_sorted, unique_indices)
+        return _read_by_gather(x, leaves, plan, *flags)
+    return _read_by_slice(x, leaves, plan)
+
+
+_read = composite(
+    read,
+    static=("plan", "mode", "fill_value", "indices_are_sorted", "unique_indices"),
+)
+
+
+def may_miss(plan: Plan) -> bool:
+    """Whether a position might lie outside of the array."""
+    axis = 0
+    for e in plan.entries:
+        if e[0] == NEW:
+            continue
+        if e[0] == POINT and e[1] is not None and 0 <= e[1] < plan.operand[axis]:
+            pass
+        elif e[0] != SPAN:
+            return True
+        axis += 1
+    return False
+
+
+def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan) -> Any:
+    """Read a plan without index arrays: slice, reverse, drop and add axes."""
+    todo = iter(leaves)
+    starts: list[Any] = []
+    stops, strides, sizes = [], [], []
+    gone, new, flips = [], [], []
+    moving = False
+    axis = place = 0
+    for e in plan.entries:
+        kind = e[0]
+        if kind == NEW:
+            new.append(place)
+            place += 1
+            continue
+        n = plan.operand[axis]
+        if kind == SPAN:
+            _, start, size, step, flip = e
+            if flip:
+                flips.append(axis)
+            place += 1
+        else:
+            start, size, step = e[1] if kind == POINT else None, 1, 1
+            gone.append(axis)
+            if start is not None:
+                start = min(max(start, 0), n - 1)
+        if start is None:
+            moving = True
+            start = next(todo)
+            if kind == SCALAR:
+                start = subscripts.wrap(start, n if plan.wrap else 0)
+            stops.append(n)
+        else:
+            stops.append(min(start + (size - 1) * step + 1, n) if size else start)
+        starts.append(start)
+        sizes.append(size)
+        strides.append(step)
+        axis += 1
+    x = cut_moving(x, starts, sizes, strides, stops) if moving else cut_fixed(
+        x, starts, strides, stops
+    )  # fmt: skip
+    if flips:
+        x = rev(x, tuple(flips))
+    if gone:
+        x = squeeze(x, tuple(gone))
+    return expand_dims(x, tuple(new)) if new else x
+
+
+def cut_fixed(
+    x: Any, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]
+) -> Any:
+    """A slice at fixed positions; `x` itself if that is all of it."""
+    plain = all(s == 1 for s in strides)
+    if plain and not any(starts) and tuple(stops) == x.shape:
+        return x
+    return slice_p.bind(
+        x,
+        start_indices=tuple(starts),
+        limit_indices=tuple(stops),
+        strides=None if plain else tuple(strides),
+    )
+
+
+def cut_moving(
+    x: Any,
+    starts: Sequence[Any],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    stops: Sequence[int],
+) -> Any:
+    """A slice of which some positions are values; those axes have stride 1."""
+    shape = x.shape
+    fixed = [isinstance(s, int) for s in starts]
+    if any(s != 1 for s in strides):
+        x = cut_fixed(
+            x,
+            [s if f else 0 for s, f in zip(starts, fixed, strict=True)],
+            strides,
+            [e if f else n for e, f, n in zip(stops, fixed, shape, strict=True)],
+        )
+        starts = [0 if f else s for s, f in zip(starts, fixed, strict=True)]
+    wide = any(core.aval_of(s).dtype == dtypes.int64 for s in starts)
+    dtype = dtypes.int64 if wide and dtypes.int_default() == dtypes.int64 else dtypes.int32
+    operands = [
+        dtype.type(s) if f else convert_element_type(s, dtype)
+        for s, f in zip(starts, fixed, strict=True)
+    ]
+    return dynamic_slice_p.bind(x, *operands, slice_sizes=tuple(sizes))
+
+
+def _read_by_gather(
+    x: Any,
+    leaves: Sequence[Any],
+    plan: Plan,
+    mode: GatherScatterMode | None,
+    fill_value: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+) -> Any:
+    """Read a plan with index arrays, or one whose misses are to be filled."""
+    at = subscripts.locate(plan, leaves)
+    if len(x.shape) != len(plan.operand):
+        x = reshape(x, plan.operand)
+    if 0 in at.shape:
+        x = broadcast_in_dim(x.dtype.type(0), at.shape, ())
+    else:
+        numbers = GatherDimensionNumbers(
+            offset_dims=at.windows,
+            collapsed_slice_dims=at.collapsed,
+            start_index_map=at.indexed,
+        )
+        x = gather(
+            x,
+            at.indices,
+            numbers,
+            at.sizes,
+            indices_are_sorted=indices_are_sorted or at.distinct,
+            unique_indices=unique_indices or at.distinct,
+            mode=_PROMISE if mode is None else mode,
+            fill_value=fill_value,
+        )
+    if at.reversed:
+        x = rev(x, at.reversed)
+    return expand_dims(x, at.new) if at.new else x
+
+
+# ------------------------------------------------------------------------------- modes
+
+
+def mode_of(mode: Any, default: GatherScatterMode | None) -> GatherScatterMode | None:
+    """What to do about positions out of bounds, from a user's `mode`."""
+    if mode is None:
+        return default
+    if isinstance(mode, GatherScatterMode):
+        return mode
+    return GatherScatterMode.from_any(mode)
+
+
+def get(
+    x: Any,
+    subscript: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+    fill_value: Any,
+    wrap_negative_indices: bool,
+    out_sharding: Any,
+) -> Any:
+    """`x.at[subscript].get(...)`."""
+    check_out_sharding("at[...].get", out_sharding)
+    mode = None if mode is None and fill_value is None else mode_of(mode, _FILL)
+    eager = STATE.trace is EVAL and type(x) is Array
+    plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
+    fill_value = host_fill(fill_value)
+    flags = (mode, fill_value, indices_are_sorted, unique_indices)
+    return (_read if eager else read)(x, leaves, plan, *flags)
+
+
+def host_fill(fill_value: Any) -> Any:
+    """A fill value as a hashable number of the host."""
+    if fill_value is None or isinstance(fill_value, (bool, int, float, complex, np.generic)):
+        return fill_value
+    return core.concrete_or_error(np.asarray, fill_value, "the fill_value of a gather")[()]
+
+
+# ------------------------------------------------------------------------------- take
+
+_TAKE_MODES = ("fill", "clip", "wrap", "promise_in_bounds")
+
+
+def take(
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    """The elements (or slices along an axis) at positions.
+
+    Args:
+      a: array.
+      indices: integers.
+      axis: the axis they count along; None for the flattened array.
+      out: not supported.
+      mode: for positions out of bounds: 'fill' (the default), 'clip' (which also moves
+        negative ones to 0) or 'wrap'.
+      unique_indices, indices_are_sorted: promises to the compiler.
+      fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
+
+    Returns:
+      Array of the shape of `a` with `axis` replaced by the shape of `indices`.
+
+    Raises:
+      ValueError: indices that are not integers, an unknown mode.
+      IndexError: nothing to take from.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0]))
+      Array([30, 10], dtype=int32)
+
+    Differs from NumPy: positions out of bounds are not an error.
+    """
+    no_out("take", out)
+    if axis is not None and type(axis) is not int:
+        axis = static_axis(axis)
+    flags = (mode, unique_indices, indices_are_sorted, host_fill(fill_value))
+    return _take(a, indices, axis, *flags)
+
+
+@composite(
+    static=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value")
+)
+def _take(
+    a: Any,
+    indices: Any,
+    axis: Any,
+    mode: Any,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    fill_value: Any,
+) -> Any:
+    check_arraylike("take", a, indices)
+    x, i = as_array(a), as_array(indices)
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis = canonical_axis(axis, x.ndim)
+    if dtypes.is_bool(i.dtype):
+        i = convert_element_type(i, dtypes.int_default())
+    elif not dtypes.is_integer(i.dtype):
+        raise ValueError(f"indices must have an integer type, got {errors.type_text(i)}")
+    if mode == "raise":
+        raise NotImplementedError(
+            "The 'raise' mode to jnp.take is not supported.\n"
+            "Why: a compiled program does not stop for a value.\nTry: mode='fill'."
+        )
+    if mode is not None and mode not in _TAKE_MODES:
+        raise ValueError(f"Invalid mode {mode!r} for np.take")
+    n = x.shape[axis]
+    if n == 0 and i.size:
+        raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
+    if mode == "wrap":
+        i, mode = i % n, "promise_in_bounds"
+    entries: list[Any] = [(SPAN, 0, m, 1, False) for m in x.shape]
+    entries[axis] = (ARRAY,) if i.ndim else (SCALAR,)
+    plan = Plan(tuple(entries), x.shape, bool(i.ndim), mode in (None, "fill"))
+    how = GatherScatterMode.from_any(mode)
+    return _read_by_gather(x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices)
+
+
+def take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Any:
+    """Elements at positions that vary with the other axes, as `argsort` gives them.
+
+    Args:
+      arr: array.
+      indices: integers, of as many axes; other axes than `axis` broadcast.
+      axis: the axis they count along; None for the flattened array.
+      mode: for positions out of bounds: 'fill' (the default), 'clip' or
+        'promise_in_bounds'.
+      fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
+      wrap_negative_indices: whether negative positions count from the end (default).
+
+    Raises:
+      TypeError: indices that are not integers.
+      ValueError: another number of axes, or sizes that do not broadcast.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x = jnp.array([[3, 1, 2]])
+      >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
+      Array([[1, 2, 3]], dtype=int32)
+    """
+    wrap = True if wrap_negative_indices is None else wrap_negative_indices
+    if axis is not None and type(axis) is not int:
+        axis = static_axis(axis)
+    return _take_along_axis(arr, indices, axis, mode_of(mode, _FILL), host_fill(fill_value), wrap)
+
+
+@composite(static=("axis", "mode", "fill_value", "wrap"))
+def _take_along_axis(
+    arr: Any, indices: Any, axis: Any, mode: Any, fill_value: Any, wrap: bool
+) -> Any:
+    check_arraylike("take_along_axis", arr, indices)
+    x, i = as_array(arr), as_array(indices)
+    if not dtypes.is_integer(i.dtype):
+        raise TypeError(f"take_along_axis indices must be of integer type, got {i.dtype}")
+    if axis is None:
+        if i.ndim != 1:
+            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got {i.shape}")
+        x, axis = reshape(x, (x.size,)), 0
+    if x.ndim != i.ndim:
+        raise ValueError(
+            "indices and arr must have the same number of dimensions;"
+            f" {i.ndim} vs. {x.ndim}"
+        )
+    axis = canonical_axis(axis, x.ndim)
+    lanes, windows, out_shape = _lanes_along(x.shape, i.shape, axis)
+    if 0 in out_shape:
+        return broadcast_in_dim(x.dtype.type(0), out_shape, ())
+    # Axes that only one side has: the array's are windows, the indices' are plain.
+    dropped = tuple([d for d in range(x.ndim) if d != axis and d not in lanes
+                     and d not in windows])  # fmt: skip
+    i = subscripts.wrap(i, x.shape[axis] if wrap else 0)
+    kept = [n for d, n in enumerate(i.shape) if d not in windows]
+    at = {d: k for k, d in enumerate(d for d in range(x.ndim) if d not in windows)}
+    numbers = GatherDimensionNumbers(
+        offset_dims=windows,
+        collapsed_slice_dims=tuple(sorted((axis, *dropped))),
+        start_index_map=(axis,),
+        operand_batching_dims=lanes,
+        start_indices_batching_dims=tuple([at[d] for d in lanes]),
+    )
+    sizes = tuple([n if d in windows else 1 for d, n in enumerate(x.shape)])
+    i = reshape(i, (*kept, 1))
+    return gather(x, i, numbers, sizes, mode=mode, fill_value=fill_value)
+
+
+def _lanes_along(
+    shape: tuple[int, ...], other: tuple[int, ...], axis: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Axes that array and indices share, axes that only the array has; the result's shape."""
+    lanes, windows, out = [], [], []
+    for d, (m, n) in enumerate(zip(shape, other, strict=True)):
+        if d == axis:
+            out.append(n)
+        elif m == n:
+            lanes.append(d)
+            out.append(m)
+        elif n == 1:
+            windows.append(d)
+            out.append(m)
+        elif m == 1:
+            out.append(n)
+        else:
+            raise ValueError(
+                errors.message(
+                    f"Incompatible shapes for broadcasting: shapes=[{other}, {shape}]",
+                    where="take_along_axis",
+                    why=f"axis {d} has sizes {m} and {n}.",
+                )
+            )
+    return tuple(lanes), tuple(windows), tuple(out)

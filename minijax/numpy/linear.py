@@ -1,0 +1,782 @@
+"""Products of arrays: dot, matmul, tensordot, outer, kron, cross; diagonals and traces.
+
+Products become one `dot_general` where there is a sum, with operands unconverted and the
+common dtype as the accumulator.  Diagonals are strided slices of the flattened matrix,
+never gathers.
+
+`einsum` is in contraction.py, decompositions in linalg.py.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core
+from ..ops.arithmetic import add, mul, sub
+from ..ops.convert import conj
+from ..ops.dot import check_out_sharding, dot_general_p, element_type
+from ..ops.logic import eq, select_n
+from ..ops.precision import canonical as canonical_precision
+from ..ops.slicing import slice_in_dim
+from ..ops.structural import (
+    broadcast_in_dim,
+    broadcast_to,
+    broadcasted_iota,
+    concatenate,
+    move_axis,
+    pad,
+    reshape,
+    squeeze,
+    transpose,
+)
+from ..types import dtypes
+from ._common import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    no_out,
+    promote_args,
+    static_dtype,
+)
+from .reductions import sum_axes, wide_int
+
+_PRODUCT = ("precision", "preferred_element_type", "out_sharding")
+
+
+def product_type(name: str, a: Any, b: Any, preferred: Any) -> tuple[Any, bool]:
+    """The dtype of a product, and whether it is weak."""
+    x, y = core.aval_of(a), core.aval_of(b)
+    dtype, weak = dtypes.promote(((x.dtype, x.weak_type), (y.dtype, y.weak_type)))
+    if preferred is not None:
+        return element_type(preferred, name), False
+    return dtype, weak
+
+
+def contract(
+    a: Any,
+    b: Any,
+    summed: tuple[Sequence[int], Sequence[int]],
+    batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    precision: Any = None,
+    dtype: Any = None,
+    weak: bool = False,
+    out_sharding: Any = None,
+) -> Any:
+    """`dot_general` with the result's dtype and weakness."""
+    out = dot_general_p.bind(
+        a,
+        b,
+        dimension_numbers=(
+            (tuple(summed[0]), tuple(summed[1])),
+            (tuple(batch[0]), tuple(batch[1])),
+        ),
+        precision=canonical_precision(precision),
+        preferred_element_type=dtype,
+        out_sharding=check_out_sharding("dot_general", out_sharding),
+    )
+    return convert(out, dtype, weak)
+
+
+# -------------------------------------------------------------------------- dot, matmul
+
+
+@composite(static=_PRODUCT)
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Product of two arrays, summed over the last axis of `a` and the next to last of `b`.
+
+    Args:
+      a: array of shape (..., n), or a number.
+      b: array of shape (n,) or (..., n, m), or a number.
+      precision: of the multiplications on accelerators (see `lax.dot_general`).
+      preferred_element_type: dtype to accumulate in and to return.
+      out_sharding: how the result is to lie on devices.
+
+    Returns:
+      Array of the other axes of `a`, then those of `b`.
+
+    Raises:
+      TypeError: unequal sizes of the summed axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array(11, dtype=int32)
+    """
+    check_arraylike("dot", a, b)
+    dtype, weak = product_type("dot", a, b, preferred_element_type)
+    m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
+    summed = ((), ()) if not m or not n else ((m - 1,), (builtin_max(0, n - 2),))
+    return contract(a, b, summed, ((), ()), precision, dtype, weak, out_sharding)
+
+
+builtin_max = max
+
+
+@composite(static=_PRODUCT)
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Matrix product; leading axes broadcast.
+
+    Args:
+      a: array of shape (n,) or (..., k, n).
+      b: array of shape (n,) or (..., n, m).
+      precision: of the multiplications on accelerators (see `lax.dot_general`).
+      preferred_element_type: dtype to accumulate in and to return.
+      out_sharding: how the result is to lie on devices.
+
+    Returns:
+      Array of shape (..., k, m), without the axis that a vector has not.
+
+    Raises:
+      ValueError: a scalar operand, or leading axes that do not broadcast.
+      TypeError: unequal sizes of the summed axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
+    """
+    check_arraylike("matmul", a, b)
+    for i, x in enumerate((a, b)):
+        if not core.aval_of(x).shape:
+            raise ValueError(
+                errors.message(
+                    f"matmul input operand {i} must have ndim at least 1, but it has"
+                    " ndim 0",
+                    which=f"{x!r}"[:160],
+                    tries=["a * b to multiply by a number"],
+                )
+            )
+    dtype, weak = product_type("matmul", a, b, preferred_element_type)
+    m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
+    if m <= 2 and n <= 2:
+        summed = ((m - 1,), (builtin_max(0, n - 2),))
+        return contract(a, b, summed, ((), ()), precision, dtype, weak, out_sharding)
+    return _stacked_matmul(a, b, precision, dtype, weak, out_sharding)
+
+
+def _stacked_matmul(
+    a: Any, b: Any, precision: Any, dtype: Any, weak: bool, out_sharding: Any
+) -> Any:
+    """`matmul` where an operand has leading axes.
+
+    Leading axes that both have are batch axes; those that one has (or has with size
+    above 1) are free axes of it, put in their place afterwards.
+    """
+    shape_a, shape_b = core.aval_of(a).shape, core.aval_of(b).shape
+    lead_a, lead_b = shape_a[:-2], shape_b[:-2]
+    rank = builtin_max(len(lead_a), len(lead_b))
+    batch_a, batch_b, drop_a, drop_b = [], [], [], []
+    origin: list[str] = []  # of each leading axis of the result
+    for i in range(rank):
+        at_a, at_b = i - rank + len(lead_a), i - rank + len(lead_b)
+        m = lead_a[at_a] if at_a >= 0 else None
+        n = lead_b[at_b] if at_b >= 0 else None
+        if m is None or n is None:
+            origin.append("b" if m is None else "a")
+        elif m == n:
+            origin.append("both")
+            batch_a.append(at_a)
+            batch_b.append(at_b)
+        elif m == 1:
+            origin.append("b")
+            drop_a.append(at_a)
+        elif n == 1:
+            origin.append("a")
+            drop_b.append(at_b)
+        else:
+            raise ValueError(
+                errors.message(
+                    "Incompatible types for matmul arguments:"
+                    f" {errors.type_text(a)} and {errors.type_text(b)}",
+                    why=f"leading axes of sizes {m} and {n} do not broadcast.",
+                )
+            )
+    batch = (_without(batch_a, drop_a), _without(batch_b, drop_b))
+    a = squeeze(a, tuple(drop_a)) if drop_a else a
+    b = squeeze(b, tuple(drop_b)) if drop_b else b
+    m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
+    vector_a, vector_b = len(shape_a) == 1, len(shape_b) == 1
+    summed = ((m - 1,), (n - 1 if vector_b else n - 2,))
+    out = contract(a, b, summed, batch, precision, dtype, weak, out_sharding)
+    # The result's axes: batch, then leading and rows of a, then leading and columns of b.
+    sources = {"both": iter(range(len(batch[0])))}
+    free_a = origin.count("a")
+    start = len(batch[0])
+    sources["a"] = iter(range(start, start + free_a))
+    rows = () if vector_a else (start + free_a,)
+    start += free_a + len(rows)
+    free_b = origin.count("b")
+    sources["b"] = iter(range(start, start + free_b))
+    columns = () if vector_b else (start + free_b,)
+    order = (*(next(sources[o]) for o in origin), *rows, *columns)
+    return out if order == tuple(range(len(order))) else transpose(out, order)
+
+
+def _without(axes: Sequence[int], dropped: Sequence[int]) -> tuple[int, ...]:
+    """Axes renumbered after others are dropped."""
+    return tuple([i - sum(d < i for d in dropped) for i in axes])
+
+
+@composite(static=("precision", "preferred_element_type"))
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Any:
+    """Sum of the products of all elements, those of `a` conjugated.
+
+    Args:
+      a, b: arrays of one size.
+      precision, preferred_element_type: as for `dot`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.vdot(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array(11, dtype=int32)
+    """
+    check_arraylike("vdot", a, b)
+    if dtypes.is_complex(core.aval_of(a).dtype):
+        a = conj(a)
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    return dot(flat(a), flat(b), **options)
+
+
+def flat(x: Any) -> Any:
+    """`x` with one axis."""
+    return reshape(x, (core.aval_of(x).size,))
+
+
+@composite(static=("precision", "preferred_element_type"))
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Any:
+    """Products summed over the last axes of both arrays.
+
+    Args:
+      a, b: arrays whose last axes have one size, or numbers.
+      precision, preferred_element_type: as for `dot`.
+
+    Returns:
+      Array of the other axes of `a`, then those of `b`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
+    """
+    check_arraylike("inner", a, b)
+    m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
+    if not m or not n:
+        x, y = promote_args("inner", a, b)
+        if preferred_element_type is not None:
+            dtype = element_type(preferred_element_type, "inner")
+            x, y = convert(x, dtype), convert(y, dtype)
+        return mul(x, y)
+    dtype, weak = product_type("inner", a, b, preferred_element_type)
+    return contract(a, b, ((m - 1,), (n - 1,)), ((), ()), precision, dtype, weak)
+
+
+@composite
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
+    """All products of an element of `a` and one of `b`.
+
+    Args:
+      a, b: arrays, which are flattened.
+      out: not supported.
+
+    Returns:
+      Array of shape (a.size, b.size).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array([[3, 4],
+             [6, 8]], dtype=int32)
+    """
+    no_out("outer", out)
+    check_arraylike("outer", a, b)
+    a, b = flat(a), flat(b)
+    m, n = core.aval_of(a).size, core.aval_of(b).size
+    a, b = promote_args("outer", a, b)
+    return mul(broadcast_in_dim(a, (m, 1), (0,)), broadcast_in_dim(b, (1, n), (1,)))
+
+
+def tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Products summed over chosen pairs of axes.
+
+    Args:
+      a, b: arrays.
+      axes: how many last axes of `a` and first axes of `b` are summed over, or a pair
+        of axes or of lists of axes.
+      precision, preferred_element_type, out_sharding: as for `dot`.
+
+    Returns:
+      Array of the other axes of `a`, then those of `b`.
+
+    Raises:
+      TypeError: axes that do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
+      (2, 4)
+    """
+    options = (precision, preferred_element_type, out_sharding)
+    return _tensordot(a, b, _hashable_axes(axes), *options)
+
+
+def _hashable_axes(axes: Any) -> Any:
+    try:
+        if isinstance(axes, (tuple, list)) and len(axes) == 2:
+            return tuple(
+                [
+                    tuple(map(operator.index, x))
+                    if isinstance(x, (tuple, list, np.ndarray))
+                    else (operator.index(x),)
+                    for x in axes
+                ]
+            )
+        return operator.index(axes)
+    except TypeError:
+        raise TypeError(
+            "tensordot axes argument must be an int, a pair of ints, or a pair of"
+            f" lists/tuples of ints; got {axes!r}."
+        ) from None
+
+
+@composite(static=("axes", "precision", "preferred", "out_sharding"))
+def _tensordot(
+    a: Any, b: Any, axes: Any, precision: Any, preferred: Any, out_sharding: Any
+) -> Any:
+    check_arraylike("tensordot", a, b)
+    m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
+    if isinstance(axes, int):
+        if axes > builtin_min(m, n):
+            raise TypeError(
+                f"Number of tensordot axes (axes {axes}) exceeds input ranks"
+                f" ({core.aval_of(a).shape} and {core.aval_of(b).shape})"
+            )
+        axes = (tuple(range(m - axes, m)), tuple(range(axes)))
+    if len(axes[0]) != len(axes[1]):
+        raise TypeError(
+            "tensordot requires axes lists to have equal length, got"
+            f" {axes[0]} and {axes[1]}."
+        )
+    summed = (
+        tuple([canonical_axis(i, m) for i in axes[0]]),
+        tuple([canonical_axis(i, n) for i in axes[1]]),
+    )
+    dtype, weak = product_type("tensordot", a, b, preferred)
+    return contract(a, b, summed, ((), ()), precision, dtype, weak, out_sharding)
+
+
+builtin_min = min
+
+
+@composite(static=("axis", "precision", "preferred_element_type"))
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Any:
+    """Products summed over one axis, those of `x1` conjugated; other axes broadcast.
+
+    Args:
+      x1, x2: arrays whose axes `axis` have one size.
+      axis: the axis to sum over.
+      precision, preferred_element_type: as for `dot`.
+
+    Raises:
+      ValueError: unequal sizes along `axis`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.))
+      Array([3., 3.], dtype=float32)
+    """
+    check_arraylike("vecdot", x1, x2)
+    shapes = core.aval_of(x1).shape, core.aval_of(x2).shape
+    at = [canonical_axis(axis, len(s)) for s in shapes]
+    if shapes[0][at[0]] != shapes[1][at[1]]:
+        raise ValueError(
+            f"axes must match; got shapes {shapes[0]} and {shapes[1]} with axis={axis}"
+        )
+    if dtypes.is_complex(core.aval_of(x1).dtype):
+        x1 = conj(x1)
+    x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
+    row = broadcast_in_dim(x1, (*core.aval_of(x1).shape[:-1], 1, core.aval_of(x1).shape[-1]),
+                           (*range(len(shapes[0]) - 1), len(shapes[0])))  # fmt: skip
+    column = broadcast_in_dim(x2, (*core.aval_of(x2).shape, 1), tuple(range(len(shapes[1]))))
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    if len(shapes[0]) == 1 or len(shapes[1]) == 1:
+        vectors = (x1, x2) if len(shapes[1]) == 1 else (x2, x1)
+        return matmul(*vectors, **options)
+    out = matmul(row, column, **options)
+    return squeeze(out, (out.ndim - 2, out.ndim - 1))
+
+
+def _check_core(name: str, x: Any, rank: int, signature: str) -> None:
+    shape = core.aval_of(x).shape
+    if len(shape) < rank:
+        raise ValueError(
+            f"{name}: input with shape {shape} does not have enough dimensions for all"
+            f" core dimensions of {signature}."
+        )
+
+
+@composite
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+    """Matrix times vector; leading axes broadcast.
+
+    Args:
+      x1: matrices, shape (..., m, n).
+      x2: vectors, shape (..., n).
+
+    Returns:
+      Vectors, shape (..., m).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
+    """
+    check_arraylike("matvec", x1, x2)
+    _check_core("matvec", x1, 2, "(n,m),(m)->(n)")
+    _check_core("matvec", x2, 1, "(n,m),(m)->(n)")
+    rank = core.aval_of(x2).ndim
+    if rank == 1:
+        return matmul(x1, x2)
+    shape = core.aval_of(x2).shape
+    out = matmul(x1, broadcast_in_dim(x2, (*shape, 1), tuple(range(rank))))
+    return squeeze(out, (out.ndim - 1,))
+
+
+@composite
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+    """Conjugated vector times matrix; leading axes broadcast.
+
+    Args:
+      x1: vectors, shape (..., n).
+      x2: matrices, shape (..., n, m).
+
+    Returns:
+      Vectors, shape (..., m).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]]))
+      Array([4, 6], dtype=int32)
+    """
+    check_arraylike("vecmat", x1, x2)
+    _check_core("vecmat", x1, 1, "(n),(n,m)->(m)")
+    _check_core("vecmat", x2, 2, "(n),(n,m)->(m)")
+    if dtypes.is_complex(core.aval_of(x1).dtype):
+        x1 = conj(x1)
+    shape = core.aval_of(x1).shape
+    if len(shape) == 1:
+        return matmul(x1, x2)
+    rank = len(shape)
+    row = broadcast_in_dim(x1, (*shape[:-1], 1, shape[-1]), (*range(rank - 1), rank))
+    out = matmul(row, x2)
+    return squeeze(out, (out.ndim - 2,))
+
+
+# ------------------------------------------------------------------------- kron, cross
+
+
+@composite
+def kron(a: ArrayLike, b: ArrayLike) -> Any:
+    """Kronecker product: blocks of `b`, scaled by the elements of `a`.
+
+    Args:
+      a, b: arrays; the one of smaller rank gets leading axes of size 1.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))
+      Array([ 1,  2, 10, 20], dtype=int32)
+    """
+    check_arraylike("kron", a, b)
+    a, b = promote_args("kron", a, b)
+    s, t = core.aval_of(a).shape, core.aval_of(b).shape
+    if not s or not t:
+        return mul(a, b)
+    rank = len(s)
+    wide_a = tuple(n for m in s for n in (m, 1))
+    wide_b = tuple(n for m in t for n in (1, m))
+    x = broadcast_in_dim(a, wide_a, tuple(range(0, 2 * rank, 2)))
+    y = broadcast_in_dim(b, wide_b, tuple(range(1, 2 * rank, 2)))
+    return reshape(mul(x, y), tuple(m * n for m, n in zip(s, t, strict=True)))
+
+
+@composite(static=("axisa", "axisb", "axisc", "axis"))
+def cross(
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Any:
+    """Cross product of vectors of 2 or 3 components.
+
+    Args:
+      a, b: arrays of vectors; a missing third component is 0; other axes broadcast.
+      axisa, axisb: the axes of the components.
+      axisc: the axis of the components of the result.
+      axis: for all three of them.
+
+    Returns:
+      Array of vectors, or of numbers if both have 2 components.
+
+    Raises:
+      ValueError: vectors of other lengths.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
+    """
+    check_arraylike("cross", a, b)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = _components(a, axisa), _components(b, axisb)
+    x, y = promote_args("cross", x, y)
+    m, n = core.aval_of(x).shape[-1], core.aval_of(y).shape[-1]
+    lead = np.broadcast_shapes(core.aval_of(x).shape[:-1], core.aval_of(y).shape[:-1])
+    x, y = broadcast_to(x, (*lead, m)), broadcast_to(y, (*lead, n))
+    rank = len(lead)
+
+    def part(v: Any, size: int, i: int) -> Any:
+        return slice_in_dim(v, i, i + 1, axis=rank) if i < size else None
+
+    def term(i: int, j: int) -> Any:
+        plus, minus = _times(part(x, m, i), part(y, n, j)), _times(part(x, m, j), part(y, n, i))
+        if plus is None or minus is None:
+            return plus if minus is None else sub(plus, minus) if plus else -minus
+        return sub(plus, minus)
+
+    if m == n == 2:
+        return squeeze(term(0, 1), (rank,))
+    out = concatenate([term(1, 2), term(2, 0), term(0, 1)], rank)
+    return move_axis(out, rank, canonical_axis(axisc, rank + 1))
+
+
+def _components(x: Any, axis: int) -> Any:
+    """Vectors with their components on the last axis."""
+    shape = core.aval_of(x).shape
+    at = canonical_axis(axis, len(shape))
+    if shape[at] not in (2, 3):
+        raise ValueError(
+            "Dimension must be either 2 or 3 for cross product:"
+            f" axis {axis} of shape {shape} has size {shape[at]}."
+        )
+    return move_axis(as_array(x), at, len(shape) - 1)
+
+
+def _times(x: Any, y: Any) -> Any:
+    """A product, None standing for zero."""
+    return None if x is None or y is None else mul(x, y)
+
+
+# -------------------------------------------------------------------- diagonals, traces
+
+
+def diagonal_of(x: Any, offset: int = 0) -> Any:
+    """The diagonal of the matrices in the last two axes: a strided slice.
+
+    Row-major, the next element of a diagonal comes after a row and one element more.
+    """
+    *lead, m, n = core.aval_of(x).shape
+    start = offset if offset >= 0 else -offset * n
+    length = builtin_max(0, builtin_min(m, n - offset) if offset >= 0 else builtin_min(m + offset, n))
+    flat_x = reshape(x, (*lead, m * n))
+    if not length:
+        return slice_in_dim(flat_x, 0, 0, axis=len(lead))
+    stop = start + (length - 1) * (n + 1) + 1
+    return slice_in_dim(flat_x, start, stop, n + 1, axis=len(lead))
+
+
+def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
+    ndim = core.aval_of(a).ndim
+    i, j = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
+    if i == j:
+        raise ValueError(f"{name}: axis1 and axis2 cannot be the same, got {axis1} and {axis2}.")
+    order = (*(k for k in range(ndim) if k not in (i, j)), i, j)
+    return a if order == tuple(range(ndim)) else transpose(a, order)
+
+
+@composite(static=("offset", "axis1", "axis2"))
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonal of the matrices in two axes.
+
+    Args:
+      a: array of at least two axes.
+      offset: how far above the main diagonal (negative: below).
+      axis1, axis2: the axes of rows and columns.
+
+    Returns:
+      Array of the other axes, then the diagonal.
+
+    Raises:
+      ValueError: fewer than two axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 4], dtype=int32)
+    """
+    check_arraylike("diagonal", a)
+    if core.aval_of(a).ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    a = as_array(a)
+    a = _diagonal_axes_last("diagonal", convert(a, a.dtype), axis1, axis2)
+    return diagonal_of(a, operator.index(offset))
+
+
+@composite(static=("k",))
+def diag(v: ArrayLike, k: int = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with a given diagonal.
+
+    Args:
+      v: matrix or vector.
+      k: how far above the main diagonal (negative: below).
+
+    Raises:
+      ValueError: `v` has neither one axis nor two.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diag(jnp.array([1, 2]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+    """
+    check_arraylike("diag", v)
+    v = as_array(v)
+    k = operator.index(k)
+    if v.ndim == 2:
+        return diagonal_of(v, k)
+    if v.ndim != 1:
+        raise ValueError(f"diag input must be 1d or 2d, got {errors.type_text(v)}")
+    return matrix_of(v, k)
+
+
+def matrix_of(v: Any, k: int = 0) -> Any:
+    """The matrix whose diagonal number `k` is the vector `v`: `diagonal_of` backwards."""
+    n = v.shape[0]
+    size = n + abs(k)
+    zero = v.dtype.type(0)
+    if n == 0:
+        return broadcast_in_dim(zero, (size, size), ())
+    start = k if k >= 0 else -k * size
+    used = n + (n - 1) * size
+    wide = pad(v, zero, [(start, size * size - start - used, size)])
+    return reshape(wide, (size, size))
+
+
+@composite(static=("k",))
+def diagflat(v: ArrayLike, k: int = 0) -> Any:
+    """The matrix whose diagonal number `k` is the flattened `v`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diagflat(jnp.array([1, 2]), 1)
+      Array([[0, 1, 0],
+             [0, 0, 2],
+             [0, 0, 0]], dtype=int32)
+    """
+    check_arraylike("diagflat", v)
+    return matrix_of(flat(as_array(v)), operator.index(k))
+
+
+def trace(
+    a: ArrayLike,
+    offset: int | ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Any:
+    """Sum of a diagonal of the matrices in two axes.
+
+    Args:
+      a: array of at least two axes.
+      offset: how far above the main diagonal (negative: below); may be traced.
+      axis1, axis2: the axes of rows and columns.
+      dtype: dtype to sum in; by default small integers widen.
+      out: not supported.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
+    """
+    no_out("trace", out)
+    if isinstance(offset, (int, np.integer)):
+        return _trace(a, int(offset), axis1, axis2, dtype)
+    return _moving_trace(a, offset, axis1, axis2, dtype)
+
+
+def _trace_operand(a: Any, axis1: int, axis2: int, dtype: Any) -> Any:
+    check_arraylike("trace", a)
+    found = core.aval_of(a).dtype
+    dtype = static_dtype(dtype, "trace") or wide_int(found)
+    return _diagonal_axes_last("trace", convert(as_array(a), dtype), axis1, axis2)
+
+
+@composite(static=("offset", "axis1", "axis2", "dtype"))
+def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
+    parts = diagonal_of(_trace_operand(a, axis1, axis2, dtype), offset)
+    return sum_axes(parts, (parts.ndim - 1,))
+
+
+@composite(static=("axis1", "axis2", "dtype"))
+def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
+    a = _trace_operand(a, axis1, axis2, dtype)
+    rank = a.ndim
+    rows = broadcasted_iota(dtypes.int32, a.shape, rank - 2)
+    columns = broadcasted_iota(dtypes.int32, a.shape, rank - 1)
+    on = eq(add(rows, convert(offset, dtypes.int32)), columns)
+    zeros = broadcast_in_dim(a.dtype.type(0), a.shape, ())
+    return sum_axes(select_n(on, zeros, a), (rank - 2, rank - 1))

@@ -1,0 +1,348 @@
+"""Operators, methods and properties of arrays, filled into `Array` and `Tracer`.
+
+`x + y` on arrays is a compiled call made by C++; on tracers it is the plain function
+behind it.  An operand of a type that is no array is declined, so that Python may ask it.
+Methods are the functions of the same names.
+
+Next: ../core/surface.py, which names what is filled in here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core, surface
+from ..core.core import EVAL, STATE, Tracer
+from ..runtime import array as arrays
+from ..runtime.array import Array
+from ..types import dtypes
+from . import (
+    conversion,
+    elementwise,
+    indexing,
+    linear,
+    manipulation,
+    reductions,
+    searching,
+    selection,
+    sorting,
+    ufuncs,
+)
+from ._common import as_array
+from .updates import At
+
+_QUICK = frozenset((Array, int, float, bool, complex, np.ndarray))
+_SEQUENCES = (list, tuple, set, dict)
+
+
+# --------------------------------------------------------------------------- operators
+
+
+def accepts(symbol: str) -> Callable[[Any, Any], bool]:
+    """Whether an operator takes these operands; TypeError for lists and their kin."""
+
+    def check(x: Any, y: Any) -> bool:
+        for v in (x, y):
+            if type(v) in _QUICK:
+                continue
+            if isinstance(v, _SEQUENCES):
+                raise TypeError(
+                    errors.message(
+                        f"unsupported operand type(s) for {symbol}:"
+                        f" {_name(x)!r} and {_name(y)!r}",
+                        which=f"{errors.type_text(x)} {symbol} {errors.type_text(y)}",
+                        why="lists, tuples, sets and dicts are not converted silently.",
+                        tries=["jnp.asarray(...) around it"],
+                    )
+                )
+            if not core.is_value(v):
+                return False
+        return True
+
+    return check
+
+
+def _name(x: Any) -> str:
+    return type(x).__name__
+
+
+def on_tracers(fun: Any, check: Any) -> Any:
+    """A binary operator of tracers."""
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) not in _QUICK and not isinstance(other, Tracer):
+            if not check(self, other):
+                return NotImplemented
+        return fun(self, other)
+
+    return method
+
+
+def reflected(fun: Any) -> Any:
+    """The function with its operands swapped."""
+
+    def swapped(x: Any, y: Any) -> Any:
+        return fun(y, x)
+
+    swapped.__name__ = fun.__name__
+    swapped.__qualname__ = fun.__name__
+    swapped.__module__ = fun.__module__
+    return swapped
+
+
+_BINARY: dict[str, tuple[str, Any]] = {
+    "add": ("+", ufuncs.add),
+    "sub": ("-", ufuncs.subtract),
+    "mul": ("*", ufuncs.multiply),
+    "truediv": ("/", ufuncs.divide),
+    "floordiv": ("//", elementwise.floor_divide),
+    "mod": ("%", elementwise.remainder),
+    "divmod": ("divmod()", elementwise.divmod),
+    "matmul": ("@", linear.matmul),
+    "and": ("&", ufuncs.bitwise_and),
+    "or": ("|", ufuncs.bitwise_or),
+    "xor": ("^", ufuncs.bitwise_xor),
+    "lshift": ("<<", ufuncs.left_shift),
+    "rshift": (">>", ufuncs.right_shift),
+}
+_COMPARE: dict[str, tuple[str, Any]] = {
+    "eq": ("==", ufuncs.equal),
+    "ne": ("!=", ufuncs.not_equal),
+    "lt": ("<", ufuncs.less),
+    "le": ("<=", ufuncs.less_equal),
+    "gt": (">", ufuncs.greater),
+    "ge": (">=", ufuncs.greater_equal),
+}
+
+
+def install_operators() -> None:
+    for name, (symbol, public) in {**_BINARY, **_COMPARE}.items():
+        fun = public.__wrapped__
+        check = accepts(symbol)
+        set_operator(f"__{name}__", fun, check)
+        if name in _BINARY:
+            set_operator(f"__r{name}__", reflected(fun), check)
+
+
+def set_operator(name: str, fun: Any, check: Any) -> None:
+    setattr(Array, name, composite(fun, accepts=check))
+    setattr(Tracer, name, on_tracers(fun, check))
+
+
+def power(x: Any, y: Any) -> Any:
+    """`x ** y`; a Python int `y` is part of the program."""
+    if type(y) is int and STATE.trace is EVAL and type(x) is Array:
+        return _integer_power(x, y)
+    if not _accepts_power(x, y):
+        return NotImplemented
+    return elementwise.power(x, y)
+
+
+@composite(static=("y",))
+def _integer_power(x: Any, y: int) -> Any:
+    return elementwise.power(x, y)
+
+
+_accepts_power = accepts("**")
+
+
+def reflected_power(x: Any, y: Any) -> Any:
+    """`y ** x` for an array `x`."""
+    return elementwise.power(y, x) if _accepts_power(x, y) else NotImplemented
+
+
+def rounded(self: Any, ndigits: int | None = None) -> Any:
+    """`round(x)` gives integers, `round(x, n)` keeps the dtype."""
+    if ndigits is None:
+        return conversion.astype(elementwise.round(self), int)
+    return elementwise.round(self, ndigits)
+
+
+def iterate(self: Any) -> Iterator[Any]:
+    """The rows of an array."""
+    if not self.shape:
+        raise TypeError("iteration over a 0-d array")
+    if type(self) is Array and STATE.trace is EVAL and arrays.placement_of(self._b):
+        return arrays.iterate_rows(self)
+    return (indexing.getitem(self, i) for i in range(self.shape[0]))
+
+
+def contains(self: Any, value: Any) -> bool:
+    """`value in x`, for an array of one axis."""
+    if self.ndim != 1:
+        raise ValueError(
+            "Array.__contains__: search array must be one-dimensional, got"
+            f" arr.shape={self.shape}."
+        )
+    if core.aval_of(value).shape:
+        raise ValueError(
+            "Array.__contains__: value must be a scalar, got"
+            f" value.shape={core.aval_of(value).shape}."
+        )
+    return bool(reductions.any(ufuncs.equal(self, value)))
+
+
+def no_assignment(self: Any, *_: Any) -> None:
+    raise TypeError(
+        errors.message(
+            "JAX arrays are immutable and do not support in-place item assignment.",
+            which=errors.type_text(self),
+            tries=["x = x.at[idx].set(y) instead of x[idx] = y", "x.at[idx].add(y), ..."],
+        )
+    )
+
+
+# --------------------------------------------------------------- methods, properties
+
+
+def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The elements converted to a dtype (None: the default float)."""
+    return conversion.astype(self, dtype, copy=copy, device=device)
+
+
+def reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    """The elements in another shape, given as one tuple or as sizes."""
+    shape = args[0] if len(args) == 1 else args
+    return manipulation.reshape(self, shape, order, out_sharding=out_sharding)
+
+
+def transpose(self: Any, *args: Any) -> Any:
+    """Axes permuted: reversed, or as given by one tuple or by numbers."""
+    axes: Any = args or None
+    if len(args) == 1:
+        axes = args[0] if args[0] is None or np.ndim(args[0]) else args
+    return manipulation.transpose(self, axes)
+
+
+def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements in an array of one axis."""
+    return manipulation.ravel(self, order, out_sharding=out_sharding)
+
+
+def clip(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """The elements moved into the bounds."""
+    return elementwise.clip(self, min, max)
+
+
+def compress(
+    self: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:
+    """The slices along an axis that a mask takes."""
+    return selection.compress(
+        condition, self, axis, size=size, fill_value=fill_value, out=out
+    )
+
+
+def view(self: Any, dtype: Any = None, type: None = None) -> Any:  # noqa: A002
+    """The same bits as another dtype."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    return conversion.view(self, dtype)
+
+
+def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """A copy on another device."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device()")
+    from ..api.devices import device_put
+
+    return device_put(self, device)
+
+
+_METHODS: dict[str, Any] = {
+    "__round__": rounded,
+    "__getitem__": indexing.getitem,
+    "__iter__": iterate,
+    "__contains__": contains,
+    "__setitem__": no_assignment,
+    "__pow__": power,
+    "__rpow__": reflected_power,
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition,
+    "argsort": sorting.argsort,
+    "astype": astype,
+    "choose": selection.choose,
+    "clip": clip,
+    "compress": compress,
+    "conj": ufuncs.conjugate,
+    "conjugate": ufuncs.conjugate,
+    "copy": conversion.copy,
+    "cumprod": reductions.cumprod,
+    "cumsum": reductions.cumsum,
+    "diagonal": linear.diagonal,
+    "dot": linear.dot,
+    "flatten": flatten,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "nonzero": searching.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": manipulation.ravel,
+    "repeat": manipulation.repeat,
+    "reshape": reshape,
+    "round": elementwise.round,
+    "searchsorted": searching.searchsorted,
+    "sort": sorting.sort,
+    "squeeze": manipulation.squeeze,
+    "std": reductions.std,
+    "sum": reductions.sum,
+    "swapaxes": manipulation.swapaxes,
+    "take": indexing.take,
+    "trace": linear.trace,
+    "transpose": transpose,
+    "var": reductions.var,
+    "view": view,
+    "to_device": to_device,
+    "__array_namespace__": None,
+}
+
+
+def flat(self: Any) -> Any:
+    raise NotImplementedError(
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead."
+    )
+
+
+_PROPERTIES: dict[str, Any] = {
+    "T": lambda self: manipulation.transpose(self),
+    "mT": lambda self: manipulation.matrix_transpose(self),
+    "real": lambda self: ufuncs.real(self),
+    "imag": lambda self: ufuncs.imag(self),
+    "at": At,
+    "flat": flat,
+    "nbytes": lambda self: self.size * self.dtype.itemsize,
+    "itemsize": lambda self: self.dtype.itemsize,
+}
+
+
+def install() -> None:
+    """Fill operators, methods and properties into `Array` and `Tracer`."""
+    install_operators()
+    for name, fun in (("neg", ufuncs.negative), ("pos", ufuncs.positive),
+                      ("abs", ufuncs.absolute), ("invert", ufuncs.bitwise_not)):  # fmt: skip
+        setattr(Array, f"__{name}__", fun)
+        setattr(Tracer, f"__{name}__", fun.__wrapped__)
+    surface.install(_METHODS)
+    surface.install({name: property(get) for name, get in _PROPERTIES.items()})
+    for cls in surface.classes:
+        if "__delitem__" in vars(cls):
+            del cls.__delitem__
+
+
+install()
