@@ -92,6 +92,32 @@ def _stage_body(
     return Body(jaxpr, consts, trees[0])
 
 
+def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:
+    """A loop's body that takes what no step changes as leading constants.
+
+    fixed: which components of the carry stay as they are; they are no longer results.
+    keep: which of the results after the carry are still wanted.
+    """
+    j = body.jaxpr
+    key = ("lifted", *fixed, *keep)
+    found = j.memo.get(key)
+    if found is None:
+        n = len(fixed)
+        stay = [v for v, f in zip(j.invars[:n], fixed, strict=True) if f]
+        move = [v for v, f in zip(j.invars[:n], fixed, strict=True) if not f]
+        outs = [v for v, f in zip(j.outvars[:n], fixed, strict=True) if not f]
+        outs += [v for v, k in zip(j.outvars[n:], keep, strict=True) if k]
+        ins = [*stay, *j.constvars, *move, *j.invars[n:]]
+        found = j.memo[key] = ClosedJaxpr(Jaxpr([], ins, outs, j.eqns, j.name))
+    return found  # type: ignore[no-any-return]
+
+
+def interleave(fixed: Sequence[bool], stay: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
+    """The whole carry, of its fixed components and the others."""
+    held, new = iter(stay), iter(moved)
+    return [next(held) if f else next(new) for f in fixed]
+
+
 def same_type(a: Any, b: Any) -> bool:
     """Equal types, weak types aside."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):

@@ -35,7 +35,7 @@ from ..interpreters.transpose import transpose_jaxpr
 from ..runtime import array as arrays
 from ..runtime import client, dispatch, lower
 from ..runtime import jaxlib_compat as compat
-from ..runtime.array import Array
+from ..runtime.array import Array, KeyArray
 from .named import jaxprs_axes
 
 # --------------------------------------------------------------------- the primitive
@@ -194,7 +194,7 @@ def jit_impl(
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
     )
-    return [Array(b) for b in run_program(program, buffers, name)]
+    return program.wrap(run_program(program, buffers, name))
 
 
 jit_p.impl = jit_impl
@@ -633,7 +633,7 @@ class Jitted:
         out = run_program(program, buffers, self.name)
         if any(donated):
             _delete_donated(call.leaves, donated)
-        result = tree.unflatten(traced.out_tree, [Array(b) for b in out])
+        result = tree.unflatten(traced.out_tree, program.wrap(out))
         return result, self.fast(program, call, result), False
 
     def fast(self, program: dispatch.Program, call: Call, result: Any) -> Any:
@@ -652,7 +652,7 @@ class Jitted:
             tree.DISPATCH.flatten(result)[1],
             [sharding] * (m + len(kept)),
             [sharding] * len(program.out_avals),
-            program.out_avals,
+            list(map(lower.physical, program.out_avals)),
             [program.committed] * len(program.out_avals),
             [True] * m + bits,
             [None] * (m + len(kept)),
@@ -684,8 +684,13 @@ def _output_message(fun: Any, out: Any, i: int, x: Any) -> str:
 
 def _delete_donated(leaves: Sequence[Any], donated: Sequence[bool]) -> None:
     for x, d in zip(leaves, donated, strict=True):
-        if d and type(x) is Array and not x._b.is_deleted():
+        if d and type(x) in (Array, KeyArray) and not x._b.is_deleted():
             x._b.delete()
+
+
+def as_value(x: Any) -> Any:
+    """An argument that is handed back as it is: a tracer, or an `Array`."""
+    return x if isinstance(x, Tracer) else as_array(x)
 
 
 def as_array(x: Any) -> Array:
@@ -701,7 +706,7 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     numbers = False
     for x in leaves:
         kind = type(x)
-        if kind is Array:
+        if kind is Array or kind is KeyArray:
             where = arrays.placement_of(x._b)
             if where is None or where[0] is not program.place:
                 return False

@@ -27,6 +27,7 @@ from ..core.jaxpr import (
     Var,
     eval_jaxpr,
     jaxprs_effects,
+    read_vars,
 )
 from ..interpreters import batch as batching
 from ..interpreters.algebra import lib
@@ -37,6 +38,7 @@ from ..ops import logic, reductions
 from ..runtime import lower
 from ..types import dtypes
 from . import common
+from .jit import as_value
 from .named import jaxprs_axes
 from .scan import carry_fixpoint, scan, strengthen
 
@@ -144,7 +146,8 @@ def while_batch(
 
     b_carry = carry_fixpoint(b_init, step)
     cond, (pred_batched,) = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry])
-    if pred_batched:
+    if pred_batched or cond_jaxpr.out_avals[0].shape:
+        # One condition a lane: lanes that are done keep what they have (`_masked`).
         b_carry = [True] * len(b_carry)
         cond, _ = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry], True)
     body, _ = batching.batch_jaxpr(body_jaxpr, axis, [*b_bc, *b_carry], b_carry)
@@ -158,10 +161,6 @@ def while_batch(
         batching.bring_front(x, axis.size, None) if b and d is None else x
         for x, b, d in zip(init, b_carry, d_init, strict=True)
     ]
-    if pred_batched:
-        body, cond_any = _masked(cond, body, len(cond_consts), len(body_consts))
-        body_consts = [*cond_consts, *body_consts]
-        cond = cond_any
     out = while_p.bind(
         *cond_consts, *body_consts, *init, cond_jaxpr=cond, cond_nconsts=len(cond_consts),
         body_jaxpr=body, body_nconsts=len(body_consts),
@@ -172,7 +171,11 @@ def while_batch(
 def _masked(
     cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int
 ) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """A body that moves only the lanes whose condition holds, and "does any hold"."""
+    """The loop whose condition is one bool, of a loop with one condition a lane.
+
+    Its body moves only the lanes whose condition holds, and takes the constants of the
+    condition before its own; it goes on while any does.
+    """
 
     def step(*args: Any) -> list[Any]:
         cc, bc, carry = split_list(args, [n_cond, n_body])
@@ -182,12 +185,13 @@ def _masked(
 
     def any_left(*args: Any) -> list[Any]:
         (go,) = eval_jaxpr(cond.jaxpr, cond.consts, *args)
-        return [reductions.reduce_or(go, (0,))]
+        return [reductions.reduce_or(go, tuple(range(go.ndim)))]
 
     cond_avals = cond.in_avals
     avals = [*cond_avals[:n_cond], *body.in_avals]
-    return stage_closed(step, avals, text="while body"), stage_closed(
-        any_left, cond_avals, text="while cond"
+    return (
+        stage_closed(any_left, cond_avals, text="while cond"),
+        stage_closed(step, avals, text="while body"),
     )
 
 
@@ -196,9 +200,9 @@ while_p.batch = while_batch
 
 def select_lanes(which: Any, new: Any, old: Any) -> Any:
     """`new` in the lanes where `which` holds, `old` elsewhere."""
-    shape = core.aval_of(new).shape
-    if len(shape) > 1:
-        which = lib.broadcast_in_dim(which, shape, (0,))
+    shape, lanes = core.aval_of(new).shape, core.aval_of(which).ndim
+    if len(shape) > lanes:
+        which = lib.broadcast_in_dim(which, shape, tuple(range(lanes)))
     return logic.select_n(which, old, new)
 
 
@@ -239,6 +243,11 @@ def while_lower(
     body_jaxpr: ClosedJaxpr, body_nconsts: int,
 ) -> list[Any]:  # fmt: skip
     cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
+    if cond_jaxpr.out_avals[0].shape:
+        cond_jaxpr, body_jaxpr = _masked(
+            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
+        )
+        body_consts = [*cond_consts, *body_consts]
     tokens = [ctx.token] if ctx.token is not None else []
     start = [*tokens, *carry]
     types = [v.type for v in start]
@@ -310,12 +319,36 @@ def while_loop(
         "while_loop body", body_fun, init_tree, avals, body.out_tree, body.out_avals
     )
     body = strengthen(body, avals, len(avals))
+    # What no step changes, and the condition does not ask for, is no carry.
+    asked = read_vars(cond.jaxpr)
+    fixed = [
+        out is v and u not in asked
+        for out, v, u in zip(
+            body.jaxpr.outvars, body.jaxpr.invars, cond.jaxpr.invars, strict=True
+        )
+    ]
+    stay = [as_value(x) for x, f in zip(init, fixed, strict=True) if f]
+    move = [x for x, f in zip(init, fixed, strict=True) if not f]
+    consts = [*stay, *body.consts]
     out = while_p.bind(
-        *cond.consts, *body.consts, *init, cond_jaxpr=cond.closed(),
-        cond_nconsts=len(cond.consts), body_jaxpr=body.closed(),
-        body_nconsts=len(body.consts),
+        *cond.consts, *consts, *move,
+        cond_jaxpr=_without_carry(cond, fixed), cond_nconsts=len(cond.consts),
+        body_jaxpr=common.lift_fixed(body, fixed, ()), body_nconsts=len(consts),
     )  # fmt: skip
-    return tree.unflatten(init_tree, out)
+    return tree.unflatten(init_tree, common.interleave(fixed, stay, out))
+
+
+def _without_carry(cond: common.Body, fixed: Sequence[bool]) -> ClosedJaxpr:
+    """The condition, which does not take the fixed components of the carry."""
+    j = cond.jaxpr
+    key = ("without", *fixed)
+    found = j.memo.get(key)
+    if found is None:
+        ins = [v for v, f in zip(j.invars, fixed, strict=True) if not f]
+        found = j.memo[key] = ClosedJaxpr(
+            Jaxpr([], [*j.constvars, *ins], j.outvars, j.eqns, j.name)
+        )
+    return found  # type: ignore[no-any-return]
 
 
 def _check_condition(cond_fun: Any, cond: common.Body) -> None:

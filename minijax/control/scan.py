@@ -35,6 +35,7 @@ from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
 from . import common
+from .jit import as_value
 from .named import jaxprs_axes
 
 scan_p = Primitive("scan", multiple_results=True)
@@ -616,12 +617,24 @@ def scan(
     )
     out_carry_tree, y_tree = _split_out(f, body.out_tree, init_tree)
     del out_carry_tree
+    # What no step changes is no carry, and rows handed on are xs again.
+    j, n_carry = body.jaxpr, len(init_leaves)
+    fixed = [a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)]
+    rows = dict(zip(j.invars[n_carry:], xs_leaves, strict=True))
+    handed_on = [a in rows for a in j.outvars[n_carry:]]
+    stay = [as_value(x) for x, f in zip(init_leaves, fixed, strict=True) if f]
+    move = [x for x, f in zip(init_leaves, fixed, strict=True) if not f]
+    consts = [*stay, *body.consts]
     out = scan_p.bind(
-        *body.consts, *init_leaves, *xs_leaves, jaxpr=body.closed(), length=n,
-        reverse=bool(reverse), unroll=unroll, num_consts=len(body.consts),
-        num_carry=len(init_leaves), _split_transpose=_split_transpose,
+        *consts, *move, *xs_leaves,
+        jaxpr=common.lift_fixed(body, fixed, [not h for h in handed_on]), length=n,
+        reverse=bool(reverse), unroll=unroll, num_consts=len(consts),
+        num_carry=len(move), _split_transpose=_split_transpose,
     )  # fmt: skip
-    carry, ys = split_list(out, [len(init_leaves)])
+    moved, made = split_list(out, [len(move)])
+    direct = [as_value(rows[a]) for a in j.outvars[n_carry:] if a in rows]
+    carry = common.interleave(fixed, stay, moved)
+    ys = common.interleave(handed_on, direct, made)
     return tree.unflatten(init_tree, carry), tree.unflatten(y_tree, ys)
 
 

@@ -1,0 +1,112 @@
+"""The house holds: imports respect floors, machinery names no operation, imports stay
+few."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent / "minijax"
+FLOORS = {
+    "base": 0, "types": 1, "core": 2, "interpreters": 4, "runtime": 5, "ops": 6,
+    "control": 7, "api": 8, "tools": 10,
+}  # fmt: skip
+SURFACE = 9
+
+
+def floor_of(module: str) -> int:
+    """The floor of a dotted module below minijax."""
+    return FLOORS.get(module.split(".")[0], SURFACE)
+
+
+def imports(path: pathlib.Path) -> list[tuple[str, int]]:
+    """Absolute names of the minijax modules that a file imports, with line numbers."""
+    package = list(path.relative_to(ROOT).with_suffix("").parts)[:-1]
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            if node.level:
+                base = package[: len(package) - node.level + 1]
+                stem = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+                if node.module:
+                    found.append((stem, node.lineno))
+                else:
+                    found += [(".".join([*base, a.name]), node.lineno) for a in node.names]
+            elif node.module and node.module.split(".")[0] == "minijax":
+                found.append((node.module.removeprefix("minijax").strip("."), node.lineno))
+        elif isinstance(node, ast.Import):
+            for a in node.names:
+                if a.name.split(".")[0] == "minijax":
+                    found.append((a.name.removeprefix("minijax").strip("."), node.lineno))
+    return [(m, n) for m, n in found if m]
+
+
+FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "__init__")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_down(path):
+    mine = floor_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    for module, line in imports(path):
+        assert floor_of(module) <= mine, f"{path}:{line} imports {module} from above"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_jax_is_never_imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        for name in names:
+            assert name.split(".")[0] != "jax", f"{path}:{node.lineno}"
+
+
+def test_machinery_names_no_operation():
+    """Interpreters never look a primitive up, nor import ops."""
+    for path in (ROOT / "interpreters").glob("*.py"):
+        text = path.read_text()
+        assert "registry[" not in text, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Name):
+                assert not node.id.endswith("_p"), f"{path}:{node.lineno} names {node.id}"
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_import_is_light():
+    """`import minijax` loads no surface, no MLIR, no client, and few modules."""
+    loaded = run("import sys, minijax; print(' '.join(sys.modules))").split()
+    mine = [m for m in loaded if m.startswith("minijax")]
+    assert len(mine) <= 40, mine
+    for heavy in ("minijax.numpy", "minijax.ops", "jaxlib.mlir", "scipy", "jax"):
+        assert not [m for m in loaded if m == heavy or m.startswith(heavy + ".")], heavy
+
+
+def test_every_public_name_resolves():
+    code = """
+import warnings
+warnings.simplefilter('error')
+import minijax
+missing = []
+for name in minijax._HOME_OF:
+    try:
+        getattr(minijax, name)
+    except Exception as e:
+        missing.append(f'{name}: {e!r}')
+print('\\n'.join(missing))
+"""
+    assert run(code) == ""
+
+
+def test_using_numpy_does_not_load_scipy():
+    loaded = run("import sys, minijax.numpy as jnp; jnp.ones(2) + 1; print(' '.join(sys.modules))")
+    assert "scipy" not in loaded.split()
