@@ -256,7 +256,7 @@ class Compiled:
         donated = self._lowered._donated
         if any(donated):
             jitting._delete_donated(leaves, donated)
-        return tree.unflatten(self.out_tree, [Array(b) for b in out])
+        return tree.unflatten(self.out_tree, self._program.wrap(out))
 
 
 def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, Traced]:

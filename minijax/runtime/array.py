@@ -68,9 +68,13 @@ def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
 
 
 class _ArrayMeta(type):
-    """`isinstance(x, Array)` holds for tracers of arrays too."""
+    """`isinstance(x, Array)` holds for key arrays and for tracers of arrays too."""
 
     def __instancecheck__(cls, x: Any) -> bool:
+        if cls is KeyArray:
+            return False
+        if type(x) is KeyArray:
+            return True
         return isinstance(x, core.Tracer) and isinstance(x.aval, ShapedArray)
 
 
@@ -297,9 +301,6 @@ class Array(metaclass=_ArrayMeta):
     __cuda_array_interface__ = property(__cuda_array_interface__)  # type: ignore
 
     def __reduce__(self) -> Any:
-        if dtypes.is_extended(self.dtype):
-            data = np.asarray(host_value(base_array(self)._b))
-            return _rebuild_key, (data, self.dtype.impl.name)
         return _rebuild, (np.asarray(self._value), self.weak_type)
 
     def __copy__(self) -> Array:
@@ -312,9 +313,6 @@ class Array(metaclass=_ArrayMeta):
         if self._b.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.dtype})"
         aval = self._b.aval
-        if dtypes.is_extended(aval.dtype):
-            body = str(host_value(base_array(self)._b))
-            return f"Array({aval.shape}, dtype={aval.dtype.name}) overlaying:\n{body}"
         tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "")
         value = self._value
         if value.size == 0:
@@ -327,14 +325,84 @@ class Array(metaclass=_ArrayMeta):
         return f"Array({text},{joint}{tail})"
 
     def __str__(self) -> str:
-        if dtypes.is_extended(self.dtype):
-            return repr(self)
         return str(self._value)
 
     def __format__(self, spec: str) -> str:
         if self.ndim == 0 and not dtypes.is_extended(self.dtype):
             return format(self._value[()], spec)
         return format(str(self), spec) if spec else str(self)
+
+
+class KeyArray(Array):
+    """An array of random keys: `_b` holds their words, in trailing axes.
+
+    A class of its own, since C++ knows no extended dtypes: to it, this is a pytree of
+    one plain array, with the dtype in the tree's structure.
+    """
+
+    __slots__ = ("_dtype",)
+    __module__ = "minijax"
+
+    def __init__(self, _b: Any, _dtype: Any) -> None:
+        self._b = _b
+        self._dtype = _dtype
+
+    @property
+    def aval(self) -> Any:
+        shape = self._b.aval.shape
+        return shaped(shape[: len(shape) - len(self._dtype.base_shape)], self._dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        raise TypeError("key array cannot be converted to boolean.")
+
+    def __reduce__(self) -> Any:
+        return _rebuild_key, (np.asarray(base_array(self)._value), self._dtype.impl.name)
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return KeyArray(copied(self._b), self._dtype)
+
+    def __repr__(self) -> str:
+        if self._b.is_deleted():
+            return f"Array(<deleted>, shape={self.shape}, dtype={self._dtype.name})"
+        words = base_array(self)._value
+        return f"Array({self.shape}, dtype={self._dtype.name}) overlaying:\n{words}"
+
+    __str__ = __repr__
+
+
+def is_key(aval: Any) -> bool:
+    """Whether an abstract value is one of random keys."""
+    return type(getattr(aval, "dtype", None)) is dtypes.KeyDType
+
+
+def wrap(buffer: Any, aval: Any) -> Array:
+    """The array of type `aval` that lies in an ArrayImpl of a program's result."""
+    return KeyArray(buffer, aval.dtype) if is_key(aval) else Array(buffer)
 
 
 def deleted_message(aval: Any) -> str:
@@ -350,6 +418,7 @@ def deleted_message(aval: Any) -> str:
 surface.register(Array)  # deferred operators and methods
 surface.register(core.Tracer)
 tree.DISPATCH.register_dataclass_node(Array, ["_b"], [])
+tree.DISPATCH.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
 
 
 def _array_aval(x: Any) -> Any:
@@ -357,6 +426,7 @@ def _array_aval(x: Any) -> Any:
 
 
 core.register_aval(Array, _array_aval)
+core.register_aval(KeyArray, lambda x: x.aval)
 core.register_aval(np.ndarray, numpy_aval)
 core.register_aval(np.generic, numpy_aval)
 for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16):
@@ -416,19 +486,12 @@ def copied(buffer: Any) -> Any:
 
 def base_array(x: Any) -> Array:
     """The numbers under an array of keys (no copy); any other array itself."""
-    aval = x._b.aval
-    if not dtypes.is_extended(aval.dtype):
-        return x  # type: ignore[no-any-return]
-    dtype = aval.dtype
-    base = shaped(aval.shape + dtype.base_shape, dtype.base_dtype)
-    return Array(compat.with_aval(x._b, base, x._b._sharding))
+    return Array(x._b) if type(x) is KeyArray else x
 
 
 def under_key(x: Array, dtype: Any) -> Array:
     """An array of extended `dtype` over the numbers in `x` (no copy)."""
-    rank = len(dtype.base_shape)
-    aval = shaped(x.shape[: len(x.shape) - rank], dtype)
-    return Array(compat.with_aval(x._b, aval, x._b._sharding))
+    return KeyArray(x._b, dtype)
 
 
 # ------------------------------------------------------------------- host to device
@@ -469,7 +532,7 @@ def put_scalar(x: Any, where: Placement) -> Any:
 def to_buffer(x: Any, where: Placement) -> Any:
     """Any value that primitives take, as an ArrayImpl (uncommitted on `where`)."""
     kind = type(x)
-    if kind is Array:
+    if kind is Array or kind is KeyArray:
         return x._b
     if kind is float or kind is int or kind is bool or kind is complex:
         return put_scalar(x, where)
@@ -511,7 +574,7 @@ def block_until_ready(trees: Any) -> Any:
     """
     waiting = []
     for x in tree.leaves(trees):
-        if type(x) is Array:
+        if type(x) is Array or type(x) is KeyArray:
             x._check_alive()
             waiting.append(x._b)
         elif hasattr(x, "block_until_ready"):

@@ -21,7 +21,7 @@ from ..types import dtypes
 from . import array as arrays
 from . import compile as compiler
 from . import jaxlib_compat as compat
-from .array import Array, Placement
+from .array import Array, KeyArray, Placement
 from .lower import lower_jaxpr, physical
 
 
@@ -29,8 +29,8 @@ class Program:
     """An executable with what calling it takes."""
 
     __slots__ = (
-        "committed", "consts", "executable", "handlers", "in_sharding", "kept",
-        "key_dtypes", "out_avals", "ordered", "place", "run", "stable",
+        "committed", "consts", "executable", "handlers", "has_keys", "in_sharding", "kept",
+        "out_avals", "ordered", "place", "run", "stable",
     )  # fmt: skip
 
     def __init__(
@@ -51,11 +51,19 @@ class Program:
         self.in_sharding = place.committed if committed else place.loose
         self.out_avals = list(out_avals)
         self.handlers = [
-            compat.result_handler(a, self.in_sharding, committed) for a in out_avals
+            compat.result_handler(physical(a), self.in_sharding, committed)
+            for a in out_avals
         ]
+        self.has_keys = any(map(arrays.is_key, out_avals))
         self.run = executable.execute_sharded
         self.stable = True
         self.ordered = False
+
+    def wrap(self, out: Sequence[Any]) -> list[Any]:
+        """Arrays around the ArrayImpls of the program's results."""
+        if self.has_keys:
+            return list(map(arrays.wrap, out, self.out_avals))
+        return [Array(b) for b in out]
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         """Run on ArrayImpls; returns ArrayImpls."""
@@ -88,7 +96,7 @@ checks: list[Callable[[str, Sequence[Any]], None]] = []  # NaN checks, when swit
 def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Evaluate a primitive on concrete values."""
     sharding = None
-    plain = True
+    plain, keys = True, False
     buffers = []
     for x in args:
         if type(x) is Array:
@@ -100,7 +108,8 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
             buffers.append(b)
         else:
             buffers.append(x)
-            plain = plain and type(x) is not Array
+            if type(x) is KeyArray:
+                plain, keys = False, True
     known = arrays._by_sharding.get(id(sharding)) if plain else None
     if known is None:
         buffers, where, committed = place_values(args, prim.name)
@@ -110,19 +119,25 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
             if type(x) is not Array:
                 b = arrays.to_buffer(x, where)
                 buffers[i] = b
+    avals = [b.aval for b in buffers]
+    if keys:
+        avals = [
+            x.aval if type(x) is KeyArray else a
+            for x, a in zip(args, avals, strict=True)
+        ]
     try:
         key = (
             prim,
             id(where),
             committed,
             tuple(params.items()) if params else None,
-            *[b.aval for b in buffers],
+            *avals,
         )
         program = _programs.get(key)
     except TypeError:  # unhashable params
         key, program = None, None
     if program is None:
-        program = _compile_primitive(prim, buffers, params, where, committed)
+        program = _compile_primitive(prim, avals, params, where, committed)
         if key is not None:
             _programs[key] = program
     try:
@@ -136,8 +151,8 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         for check in checks:
             check(prim.name, out)
     if prim.multiple_results:
-        return [Array(b) for b in out]
-    return Array(out[0])
+        return program.wrap(out)
+    return program.wrap(out)[0] if program.has_keys else Array(out[0])
 
 
 EvalTrace.run = staticmethod(run)
@@ -153,12 +168,11 @@ def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
 
 def _compile_primitive(
     prim: Primitive,
-    buffers: Sequence[Any],
+    avals: Sequence[Any],
     params: dict[str, Any],
     where: Placement,
     committed: bool,
 ) -> Program:
-    avals = [b.aval for b in buffers]
     out = prim.abstract(*avals, **params)
     out_avals = list(out) if prim.multiple_results else [out]
     invars = [Var(a) for a in avals]
@@ -273,7 +287,7 @@ def place_values(
         where, committed = arrays.placement(device), True
     buffers = []
     for x in values:
-        if type(x) is Array:
+        if type(x) is Array or type(x) is KeyArray:
             if x._b.is_deleted():
                 raise RuntimeError(arrays.deleted_message(x.aval))
             buffers.append(move_buffer(x._b, where))
@@ -287,7 +301,7 @@ def common_place(values: Sequence[Any], name: str) -> tuple[Placement, bool]:
     chosen: Placement | None = None
     loose: Placement | None = None
     for x in values:
-        if type(x) is not Array:
+        if type(x) is not Array and type(x) is not KeyArray:
             continue
         found = arrays.placement_of(x._b)
         if found is None:
@@ -317,24 +331,12 @@ def move_buffer(buffer: Any, where: Placement) -> Any:
     """The ArrayImpl on a device: itself if it is there."""
     found = arrays.placement_of(buffer)
     if found is None:
-        return arrays.put_numpy(
-            arrays.host_value(physical_buffer(buffer)), physical(buffer.aval), where
-        )
+        return arrays.put_numpy(arrays.host_value(buffer), buffer.aval, where)
     if found[0] is where:
         return buffer
     if found[0].device.client is where.device.client:
         return compat.copy_to(buffer, where.device, where.loose)
-    value = arrays.host_value(physical_buffer(buffer))
-    moved = arrays.put_numpy(value, physical(buffer.aval), where)
-    return compat.with_aval(moved, buffer.aval, where.loose)
-
-
-def physical_buffer(buffer: Any) -> Any:
-    """The ArrayImpl under the type it is stored as."""
-    aval = buffer.aval
-    if not dtypes.is_extended(aval.dtype):
-        return buffer
-    return compat.with_aval(buffer, physical(aval), buffer._sharding)
+    return arrays.put_numpy(arrays.host_value(buffer), buffer.aval, where)
 
 
 def nan_check(name: str, out: Sequence[Any]) -> None:

@@ -67,11 +67,17 @@ class prng_key(extended):  # noqa: N801
 
 
 class KeyDType(ExtendedDType):
-    """The dtype of a random key: `key<fry>`."""
+    """The dtype of random keys of one implementation: `key<fry>`; one object for each."""
 
     type = prng_key
+    _made: dict[Any, KeyDType] = {}
+
+    def __new__(cls, impl: Any) -> KeyDType:
+        found = cls._made.get(impl)
+        return super().__new__(cls) if found is None else found
 
     def __init__(self, impl: Any) -> None:
+        self._made[impl] = self
         self.impl = impl
         self.base_shape = impl.key_shape
         self.base_dtype = uint32
@@ -81,11 +87,8 @@ class KeyDType(ExtendedDType):
     def __repr__(self) -> str:
         return self.name
 
-    def __hash__(self) -> int:
-        return hash((KeyDType, self.impl.tag))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeyDType) and other.impl is self.impl
+    def __reduce__(self) -> Any:
+        return KeyDType, (self.impl,)
 
 
 def is_extended(dtype: Any) -> bool:
