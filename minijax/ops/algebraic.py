@@ -262,7 +262,7 @@ def _integer_pow_abstract(x: Any, *, y: int) -> Any:
 
 def _integer_pow_tangent(t: Any, ans: Any, x: Any, *, y: int) -> Any:
     if y == 0:
-        return filled(t, 0)
+        return Zero(core.aval_of(t))
     if y == 1:
         return t
     return mul(t, mul(const(x, y), x if y == 2 else integer_pow(x, y - 1)))

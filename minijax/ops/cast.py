@@ -102,6 +102,9 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
         aval = core.aval_of(x)
         if aval.dtype == dtype and aval.weak_type == weak_type:
             return x
+        if isinstance(x, (np.generic, np.ndarray)) and not x.shape and not weak_type:
+            if dtypes.is_inexact(dtype) or not dtypes.is_inexact(aval.dtype):
+                return scalar(x, dtype)
     return convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak_type, sharding=None
     )

@@ -199,12 +199,10 @@ def batch_elementwise(prim: Primitive) -> None:
                     # A shared scalar repeats by itself; an array needs a lane axis.
                     lined.append(expand(x, (0,)) if s else x)
                 else:
-                    x = x if d == 0 else lib.move_axis(x, d, 0)
-                    # One scalar a lane, against arrays.
-                    missing = rank + 1 - len(s)
-                    lined.append(
-                        expand(x, tuple(range(1, 1 + missing))) if missing else x
-                    )
+                    lined.append(x if d == 0 else lib.move_axis(x, d, 0))
+            for i, (d, s) in enumerate(zip(dims, shapes, strict=True)):
+                if d is not None and len(s) <= rank:  # one scalar a lane, and arrays
+                    lined[i] = expand(lined[i], range(1, 2 + rank - len(s)))
         return prim.bind(*lined, **params), lane
 
     prim.batch = batch
