@@ -242,6 +242,14 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
+def read_vars(jaxpr: Jaxpr) -> set[Any]:
+    """The variables that an equation or the jaxpr's output reads."""
+    read = {a for a in jaxpr.outvars if type(a) is not Literal}
+    for eqn in jaxpr.eqns:
+        read.update(a for a in eqn.invars if type(a) is not Literal)
+    return read
+
+
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     """For each equation's index, the variables that nobody reads after it."""
     known = jaxpr.memo.get("last_uses")

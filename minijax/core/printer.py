@@ -24,7 +24,7 @@ from typing import Any
 
 from jaxlib import _pretty_printer as pp
 
-from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, read_vars
 
 WIDTH = 80
 LONG = 10  # equations; a longer jaxpr is printed in front
@@ -307,10 +307,8 @@ def inner_jaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Jaxpr]]:
 
 
 def unread(jaxpr: Jaxpr) -> Iterator[Var]:
-    """The results that neither an equation nor the jaxpr's output reads."""
-    read = {a for a in jaxpr.outvars if type(a) is not Literal}
-    for eqn in jaxpr.eqns:
-        read.update(a for a in eqn.invars if type(a) is not Literal)
+    """The results of equations that nothing reads."""
+    read = read_vars(jaxpr)
     for eqn in jaxpr.eqns:
         yield from (v for v in eqn.outvars if v not in read)
 

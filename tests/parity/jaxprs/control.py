@@ -128,6 +128,7 @@ def fori_loop_dynamic(n, x):
     return lax.fori_loop(0, n, lambda i, x: lax.mul(x, 2.0), x)
 
 
+@programs.may_be_leaner
 @trace(i32[10])
 def fori_loop_indexing(values):
     def body(i, total):
@@ -199,6 +200,7 @@ def scan_grad(c, xs):
     return grad(f, (0, 1))(c, xs)
 
 
+@programs.may_be_leaner
 @trace(f32[3, 3], f32[3], f32[5, 3])
 def scan_grad_closure(w, h, xs):
     def loss(w):
@@ -275,23 +277,6 @@ def nested_while(x):
     return lax.while_loop(lambda c: lax.lt(c[0], 4), step, (0, x))
 
 
-@trace(f32[5])
-def associative_scan(x):
-    return lax.associative_scan(lax.add, x)
-
-
 @trace(f32[3])
 def same_branch_twice(x):
     return lax.cond(True, lax.sin, lax.sin, x)
-
-
-@programs.may_be_leaner
-@trace(f32[2, 2], f32[2])
-def custom_linear_solve(a, b):
-    def matvec(x):
-        return lax.dot(a, x)
-
-    def solve(matvec, b):
-        return lax.mul(matvec(b), b)
-
-    return lax.custom_linear_solve(matvec, b, solve, symmetric=True)

@@ -188,6 +188,7 @@ op(
     f32[3],
     i32[2],
 )
+programs.leaner |= {"dynamic_index_in_dim", "dynamic_update_index"}
 op("stop_gradient", grad(lambda x: lax.mul(lax.stop_gradient(x), x)), f32[()])
 op("reshape_empty", lambda x: lax.reshape(x, (3, 0)), f32[0, 3])
 op("concatenate_empty", lambda x, y: lax.concatenate([x, y], 0), f32[0, 3], f32[2, 3])

@@ -310,7 +310,6 @@ def scans():
         lax.map(f, x),
         lax.map(f, x, batch_size=2),
         jax.hessian(lambda v: lax.scan(step, 1.0, v)[1].sum())(x),
-        lax.associative_scan(jnp.multiply, x),
         lax.scan(lambda c, t: (c, t["a"] + t["b"]), None, {"a": x, "b": x}),
         lax.scan(step, 0.0, x[:0]),
     ]
