@@ -320,3 +320,25 @@ from ..ops.special import random_gamma_grad as random_gamma_grad
 from ..ops.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
 from ..ops.special import zeta as zeta
 from ..ops.special import zeta_p as zeta_p
+
+# ---- convolutions
+from ..ops.conv import ConvDimensionNumbers as ConvDimensionNumbers
+from ..ops.conv import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
+from ..ops.conv import conv as conv
+from ..ops.conv import conv_dimension_numbers as conv_dimension_numbers
+from ..ops.conv import conv_general_dilated as conv_general_dilated
+from ..ops.conv import conv_general_dilated_local as conv_general_dilated_local
+from ..ops.conv import conv_general_dilated_p as conv_general_dilated_p
+from ..ops.conv import conv_general_dilated_patches as conv_general_dilated_patches
+from ..ops.conv import conv_general_permutations as conv_general_permutations
+from ..ops.conv import conv_general_shape_tuple as conv_general_shape_tuple
+from ..ops.conv import conv_shape_tuple as conv_shape_tuple
+from ..ops.conv import conv_transpose as conv_transpose
+from ..ops.conv import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+from ..ops.conv import conv_with_general_padding as conv_with_general_padding
+from ..ops.padding import padtype_to_pads as padtype_to_pads
+from ..control.associative import associative_scan as associative_scan
+from ..control.custom_solve import custom_linear_solve as custom_linear_solve
+from ..control.custom_solve import custom_root as custom_root

@@ -1,0 +1,92 @@
+"""`associative_scan`: all prefixes of an associative operation, in logarithmic depth.
+
+Pairs of neighbours are combined, the half-length problem is solved by recursion, and the
+missing prefixes are filled in.  Source: Blelloch, Prefix Sums and Their Applications
+(1990).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import tree
+from ..base.util import canonical_axis
+from ..core import core
+from ..ops import structural
+from ..ops.shapes import reshape, rev
+from ..ops.slicing import slice_in_dim
+
+
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """All prefixes :math:`x_0, x_0 x_1, x_0 x_1 x_2 ..` of an associative `fn`.
+
+    Args:
+      fn: combines two pytrees of slices, lane by lane; it must be associative.
+      elems: a pytree of arrays of equal size along `axis`.
+      reverse: suffixes instead.
+
+    Raises:
+      TypeError: `fn` is no function; ValueError: sizes differ.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.lax.associative_scan(jnp.add, jnp.arange(4))
+      Array([0, 1, 3, 6], dtype=int32)
+    """
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+    leaves, treedef = tree.flatten(elems)
+    avals = [core.aval_of(x) for x in leaves]
+    axis = canonical_axis(axis, avals[0].ndim)
+    n = avals[0].shape[axis]
+    if any(a.shape[axis] != n for a in avals):
+        raise ValueError(
+            "Array inputs to associative_scan must have the same first dimension along"
+            f" axis {axis}, got {[a.str_short() for a in avals]}."
+        )
+    if reverse:
+        leaves = [rev(x, (axis,)) for x in leaves]
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+
+    out = _prefixes(combine, leaves, axis)
+    if reverse:
+        out = [rev(x, (axis,)) for x in out]
+    return tree.unflatten(treedef, out)
+
+
+def _prefixes(combine: Any, xs: list[Any], axis: int) -> list[Any]:
+    n = core.aval_of(xs[0]).shape[axis]
+    if n < 2:
+        return xs
+    even = [slice_in_dim(x, 0, n - n % 2, 2, axis) for x in xs]
+    odd = [slice_in_dim(x, 1, n, 2, axis) for x in xs]
+    at_odd = _prefixes(combine, combine(even, odd), axis)  # prefixes ending at 1, 3, 5 ..
+    first = [slice_in_dim(x, 0, 1, 1, axis) for x in xs]
+    rest = [slice_in_dim(x, 2, n, 2, axis) for x in xs]
+    if n > 2:
+        before = [slice_in_dim(x, 0, (n - 1) // 2, 1, axis) for x in at_odd]
+        later = combine(before, rest)
+        at_even = [
+            structural.concatenate([a, b], axis) for a, b in zip(first, later, strict=True)
+        ]
+    else:
+        at_even = first
+    return [_interleave(a, b, axis, n) for a, b in zip(at_even, at_odd, strict=True)]
+
+
+def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
+    """a0 b0 a1 b1 ..; `even` is as long as `odd`, or one longer."""
+    shape = core.aval_of(even).shape
+    m = core.aval_of(odd).shape[axis]
+    head = slice_in_dim(even, 0, m, 1, axis)
+    pair = structural.stack([head, odd], axis + 1)
+    mixed = reshape(pair, (*shape[:axis], 2 * m, *shape[axis + 1 :]))
+    if n == 2 * m:
+        return mixed
+    tail = slice_in_dim(even, m, m + 1, 1, axis)
+    return structural.concatenate([mixed, tail], axis)
