@@ -136,17 +136,8 @@ def set_operator(name: str, fun: Any, check: Any) -> None:
 
 
 def power(x: Any, y: Any) -> Any:
-    """`x ** y`; a Python int `y` is part of the program."""
-    if type(y) is int and STATE.trace is EVAL and type(x) is Array:
-        return _integer_power(x, y)
-    if not _accepts_power(x, y):
-        return NotImplemented
-    return elementwise.power(x, y)
-
-
-@composite(static=("y",))
-def _integer_power(x: Any, y: int) -> Any:
-    return elementwise.power(x, y)
+    """`x ** y`; an int `y` is part of the program."""
+    return elementwise.power(x, y) if _accepts_power(x, y) else NotImplemented
 
 
 _accepts_power = accepts("**")
@@ -294,7 +285,6 @@ _METHODS: dict[str, Any] = {
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": manipulation.ravel,
-    "repeat": manipulation.repeat,
     "reshape": reshape,
     "round": elementwise.round,
     "searchsorted": searching.searchsorted,
@@ -309,7 +299,6 @@ _METHODS: dict[str, Any] = {
     "var": reductions.var,
     "view": view,
     "to_device": to_device,
-    "__array_namespace__": None,
 }
 
 

@@ -1,0 +1,559 @@
+"""Unique elements and sets: unique and its kin, union, intersection, difference, isin.
+
+How many elements a set has decides a shape: of traced arrays a `size` is needed.  With a
+`size`, what is missing is filled with `fill_value`, by default the first element.
+
+Next: sorting.py, which all of this rests on.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..control.jit import composite
+from ..core import core
+from ..ops import arithmetic, logic, reductions, structural
+from ..ops.convert import convert_element_type
+from ..ops.cumulative import cumsum
+from ..ops.gather import ScatterDimensionNumbers, scatter_add
+from ..ops.sort import sort as sort_operands
+from ..types import dtypes
+from . import indexing, searching
+from ._common import (
+    ArrayLike,
+    as_array,
+    broadcast_to,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    promote_dtypes,
+)
+from .sorting import with_positions
+from .subscripts import ARRAY, SPAN, Plan
+
+# ------------------------------------------------------------------------------ unique
+
+
+class Runs(NamedTuple):
+    """Rows in sorted order, and where equal ones end."""
+
+    rows: Any  # (n, ...): sorted
+    first: Any  # (n,) bools: whether a row differs from the one before
+    order: Any  # (n,) positions of the rows before sorting
+
+
+def take_rows(x: Any, at: Any) -> Any:
+    """`x[at]` for positions within bounds."""
+    spans = tuple((SPAN, 0, n, 1, False) for n in x.shape[1:])
+    return indexing.read(x, (at,), Plan(((ARRAY,), *spans), x.shape, True, False))
+
+
+def runs_of(x: Any, equal_nan: bool) -> Runs:
+    """The rows of `x`, sorted by their elements in turn."""
+    n = x.shape[0]
+    if x.ndim == 1:
+        rows, order = with_positions(x, 0, True)
+    else:
+        flat = structural.reshape(x, (n, math.prod(x.shape[1:])))
+        keys = [flat[:, j] for j in range(flat.shape[1])]
+        at = structural.iota(dtypes.int_default(), n)
+        *_, order = sort_operands((*keys, at), dimension=0, num_keys=max(len(keys), 1))
+        rows = take_rows(x, order)
+    start = structural.broadcast_in_dim(np.bool_(True), (min(n, 1),), ())
+    if n < 2:
+        return Runs(rows, start, order)
+    after, before = rows[1:], rows[:-1]
+    differ = logic.ne(after, before)
+    if equal_nan and dtypes.is_inexact(x.dtype):
+        nans = logic.bitwise_and(logic.ne(after, after), logic.ne(before, before))
+        differ = logic.bitwise_and(differ, logic.bitwise_not(nans))
+    differ = reductions.reduce_or(differ, tuple(range(1, x.ndim)))
+    return Runs(rows, structural.concatenate([start, differ], 0), order)
+
+
+_runs = composite(runs_of, static=("equal_nan",))
+
+
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,  # noqa: A002
+) -> Any:
+    """The different elements (or slices along an axis), sorted.
+
+    Args:
+      ar: array.
+      return_index: return also the position of the first of each.
+      return_inverse: return also, for each element, which of the unique ones it is.
+      return_counts: return also how often each occurs.
+      axis: the axis whose slices are compared; None for elements.
+      equal_nan: count all nans as one.
+      size: how many to return, where the array is traced.
+      fill_value: for what is missing up to `size` (default: the first one).
+      sorted: the result is sorted in any case.
+
+    Returns:
+      The unique elements, or a tuple that begins with them.
+
+    Raises:
+      ConcretizationTypeError: a traced array and no `size`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
+      (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    check_arraylike("unique", ar)
+    if size is None:
+        core.concrete_or_error(
+            None, ar, "The error arose for the first argument of jnp.unique(). To make"
+            " jnp.unique() compatible with JIT and other transforms, you can specify a"
+            " concrete value for the size argument.",
+        )  # fmt: skip
+    else:
+        size = operator.index(size)
+    x = as_array(ar)
+    shape = x.shape
+    if axis is None:
+        x = structural.reshape(x, (x.size,))
+    else:
+        x = structural.move_axis(x, canonical_axis(axis, x.ndim), 0)
+    wanted = (return_index, return_inverse, return_counts)
+    out, *rest = _unique_rows(x, equal_nan, size, fill_value, wanted)
+    if axis is not None:
+        out = structural.move_axis(out, 0, canonical_axis(axis, len(shape)))
+    if not any(wanted):
+        return out
+    if return_inverse and axis is None:
+        rest[int(return_index)] = structural.reshape(rest[int(return_index)], shape)
+    return (out, *rest)
+
+
+def _unique_rows(
+    x: Any, equal_nan: bool, size: int | None, fill_value: Any, wanted: tuple[bool, ...]
+) -> list[Any]:
+    """Unique rows, then what is wanted of index, inverse, counts."""
+    n = x.shape[0]
+    dtype = dtypes.int_default()
+    if n == 0:
+        return _unique_of_none(x, size, fill_value, wanted)
+    runs = _runs(x, equal_nan)
+    starts = searching.nonzero(runs.first, size=size)[0]
+    if size is None:
+        size, fill = starts.shape[0], False
+    else:
+        fill = True
+    return list(_unique_results(x, tuple(runs), starts, fill_value, size, fill, wanted, dtype))
+
+
+@composite(static=("size", "fill", "wanted", "dtype"))
+def _unique_results(
+    x: Any,
+    found: Any,
+    starts: Any,
+    fill_value: Any,
+    size: int,
+    fill: bool,
+    wanted: tuple[bool, ...],
+    dtype: Any,
+) -> Any:
+    runs = Runs(*found)
+    n = x.shape[0]
+    out = [take_rows(runs.rows, starts)]
+    total = reductions.reduce_sum(convert_element_type(runs.first, dtype), (0,))
+    there = logic.lt(structural.iota(dtype, size), total)
+    if fill and fill_value is not None and size:
+        values = broadcast_to(convert(fill_value, x.dtype), out[0].shape)
+        shown = structural.broadcast_in_dim(there, out[0].shape, (0,))
+        out[0] = logic.select_n(shown, values, out[0])
+    index, inverse, counts = wanted
+    number = None
+    if inverse or counts:
+        number = arithmetic.sub(cumsum(convert_element_type(runs.first, dtype)), dtype.type(1))
+    if index:
+        out.append(take_rows(runs.order, starts))
+    if inverse:
+        back = sort_operands((runs.order, number), num_keys=1)[1]
+        out.append(back)
+    if counts:
+        out.append(count_numbers(number, size, dtype))
+    return tuple(out)
+
+
+def count_numbers(numbers: Any, size: int, dtype: Any) -> Any:
+    """How often each of 0 ... size-1 occurs; other numbers are left out."""
+    zeros = structural.broadcast_in_dim(dtype.type(0), (size,), ())
+    if not size or not numbers.size:
+        return zeros
+    one = structural.broadcast_in_dim(dtype.type(1), numbers.shape, ())
+    at = structural.reshape(numbers, (*numbers.shape, 1))
+    return scatter_add(zeros, at, one, ScatterDimensionNumbers((), (0,), (0,)))
+
+
+def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any]:
+    dtype = dtypes.int_default()
+    if size and fill_value is None:
+        raise ValueError(
+            "jnp.unique: for zero-sized input with nonzero size argument, fill_value must"
+            " be specified"
+        )
+    shape = (size or 0, *x.shape[1:])
+    filler = x.dtype.type(0) if fill_value is None else convert(fill_value, x.dtype)
+    none = structural.broadcast_in_dim(dtype.type(0), (size or 0,), ())
+    empty = structural.broadcast_in_dim(dtype.type(0), (0,), ())
+    index, inverse, counts = wanted
+    parts = [(index, none), (inverse, empty), (counts, none)]
+    return [broadcast_to(filler, shape), *(part for yes, part in parts if yes)]
+
+
+class UniqueAll(NamedTuple):
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    values: Any
+    inverse_indices: Any
+
+
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAll:
+    """Unique elements, their positions, the inverse and the counts; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_all(jnp.array([3, 1, 3])).values
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("unique_all", x)
+    return UniqueAll(
+        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCounts:
+    """Unique elements and how often each occurs; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
+      Array([1, 2], dtype=int32)
+    """
+    check_arraylike("unique_counts", x)
+    options: dict[str, Any] = {"size": size, "fill_value": fill_value}
+    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, **options))
+
+
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverse:
+    """Unique elements, and which of them each element is; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices
+      Array([1, 0, 1], dtype=int32)
+    """
+    check_arraylike("unique_inverse", x)
+    options: dict[str, Any] = {"size": size, "fill_value": fill_value}
+    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, **options))
+
+
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Any:
+    """Unique elements; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_values(jnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("unique_values", x)
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+# -------------------------------------------------------------------------------- sets
+
+
+def _flat_pair(name: str, ar1: Any, ar2: Any) -> tuple[Any, Any]:
+    check_arraylike(name, ar1, ar2)
+    x, y = promote_dtypes(as_array(ar1), as_array(ar2))
+    return structural.reshape(x, (x.size,)), structural.reshape(y, (y.size,))
+
+
+def union1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
+    """The elements of either array, once each, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      size, fill_value: as for `unique`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
+    """
+    x, y = _flat_pair("union1d", ar1, ar2)
+    return unique(structural.concatenate([x, y], 0), size=size, fill_value=fill_value)
+
+
+def setdiff1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
+    """The elements of `ar1` that are not in `ar2`, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: leave `ar1` as it is, with its order.
+      size, fill_value: as for `unique`; the default filler is 0.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2]))
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("setdiff1d", ar1, ar2)
+    x = structural.reshape(as_array(ar1), (core.aval_of(ar1).size,))
+    if size is None:
+        if not assume_unique:
+            x = unique(x)
+        return x[isin(x, ar2, invert=True)]
+    if not assume_unique:
+        fill_value = 0 if fill_value is None else fill_value
+        first = unique(x, size=size, fill_value=x[:1] if x.size else fill_value)
+        count = unique(x, return_counts=True, size=x.size)[1] if x.size else x
+        keep = logic.bitwise_and(
+            isin(first, ar2, invert=True),
+            structural.iota(dtypes.int_default(), size) < (count > 0).sum(),
+        )
+        x = first
+    else:
+        keep = isin(x, ar2, invert=True)
+    return kept_first(x, keep, size, 0 if fill_value is None else fill_value)
+
+
+def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
+    """The elements that a mask takes, in an array of `size`, then the filler."""
+    n = x.shape[0]
+    at = searching.nonzero(keep, size=size, fill_value=n)[0]
+    taken = indexing.take(x, at, mode="clip") if n else at
+    return logic.select_n(
+        at < n, broadcast_to(convert(fill_value, x.dtype), (size,)), convert(taken, x.dtype)
+    )
+
+
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
+    """The elements of exactly one of two arrays, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: neither array repeats an element.
+      size, fill_value: as for `unique`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3]))
+      Array([1, 3], dtype=int32)
+    """
+    x, y = _flat_pair("setxor1d", ar1, ar2)
+    if not assume_unique:
+        only_x, only_y = _first_of_each(x), _first_of_each(y)
+        x, y = only_x[0], only_y[0]
+        valid = structural.concatenate([only_x[1], only_y[1]], 0)
+    else:
+        valid = structural.broadcast_in_dim(np.bool_(True), (x.size + y.size,), ())
+    joint = structural.concatenate([x, y], 0)
+    if joint.size == 0:
+        return joint if size is None else broadcast_to(convert(fill_value or 0, joint.dtype), (size,))
+    # Sorted with what is invalid last; alone among its neighbours means in one array only.
+    away = logic.bitwise_not(valid)
+    away, joint = sort_operands((away, joint), num_keys=2)
+    same = logic.bitwise_and(joint[1:] == joint[:-1], logic.bitwise_not(away[1:]))
+    no = structural.broadcast_in_dim(np.bool_(False), (1,), ())
+    paired = structural.concatenate([no, same], 0) | structural.concatenate([same, no], 0)
+    keep = logic.bitwise_not(logic.bitwise_or(paired, away))
+    if size is None:
+        return joint[keep]
+    filler = fill_value if fill_value is not None else _smallest_kept(joint, keep)
+    return kept_first(joint, keep, size, filler)
+
+
+def _smallest_kept(x: Any, keep: Any) -> Any:
+    """The first element that a mask takes (0 if there is none)."""
+    at = searching.nonzero(keep, size=1, fill_value=0)[0][0]
+    return logic.select_n(reductions.reduce_or(keep, (0,)), x.dtype.type(0), x[at])
+
+
+def _first_of_each(x: Any) -> tuple[Any, Any]:
+    """A sorted array, and which of its elements differ from the one before."""
+    if x.size == 0:
+        return x, structural.broadcast_in_dim(np.bool_(True), (0,), ())
+    runs = _runs(x, False)
+    return runs.rows, runs.first
+
+
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
+    """The elements of both arrays, once each, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: neither array repeats an element.
+      return_indices: return also the position of the first of each in either array.
+      size: how many to return, where an array is traced.
+      fill_value: for what is missing up to `size` (default: the smallest found).
+
+    Returns:
+      The elements, or (elements, positions in ar1, positions in ar2).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3]))
+      Array([2, 3], dtype=int32)
+    """
+    x, y = _flat_pair("intersect1d", ar1, ar2)
+    found, keep, at_x, at_y = _common_elements(x, y, assume_unique)
+    if size is None:
+        core.concrete_or_error(None, keep, "jnp.intersect1d of traced arrays needs a size.")
+        out = found[keep], at_x[keep], at_y[keep]
+    else:
+        filler = fill_value if fill_value is not None else _smallest_kept(found, keep)
+        out = (
+            kept_first(found, keep, size, filler),
+            kept_first(at_x, keep, size, x.size),
+            kept_first(at_y, keep, size, y.size),
+        )
+    return out if return_indices else out[0]
+
+
+@composite(static=("assume_unique",))
+def _common_elements(x: Any, y: Any, assume_unique: bool) -> Any:
+    """All elements sorted; a mask of those that are common; their first positions.
+
+    Sorted by element, array and position, an element is common if the next element of
+    the other array is equal to it.
+    """
+    m, k = x.size, y.size
+    dtype = dtypes.int_default()
+    if not m or not k:
+        none = structural.broadcast_in_dim(np.bool_(False), (m,), ())
+        at = structural.iota(dtype, m)
+        return x, none, at, at
+    runs_x, runs_y = runs_of(x, False), runs_of(y, False)
+    place = searching._searchsorted(runs_y.rows, runs_x.rows, "left", "scan")
+    place = arithmetic.min(place, dtypes.int32.type(k - 1))
+    keep = logic.eq(take_rows(runs_y.rows, place), runs_x.rows)
+    if not assume_unique:
+        keep = logic.bitwise_and(keep, runs_x.first)
+    return runs_x.rows, keep, runs_x.order, take_rows(runs_y.order, place)
+
+
+_ISIN = ("compare_all", "binary_search", "sort", "auto")
+
+
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Any:
+    """Whether each element occurs among others.
+
+    Args:
+      element: array.
+      test_elements: the elements to look for.
+      assume_unique: has no effect.
+      invert: whether it does not occur.
+      method: 'compare_all', 'binary_search', 'sort' or 'auto'.
+
+    Returns:
+      Bool array of the shape of `element`.  A nan occurs nowhere.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1]))
+      Array([ True, False,  True], dtype=bool)
+    """
+    del assume_unique
+    if method not in _ISIN:
+        raise ValueError(
+            f"{method=} is not implemented; options are 'compare_all', 'binary_search',"
+            " 'sort', and 'auto'"
+        )
+    return _isin(element, test_elements, invert, method)
+
+
+@composite(static=("invert", "method"))
+def _isin(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
+    check_arraylike("isin", element, test_elements)
+    x, tests = promote_dtypes(as_array(element), as_array(test_elements))
+    shape = x.shape
+    flat, tests = structural.reshape(x, (x.size,)), structural.reshape(tests, (tests.size,))
+    if not flat.size or not tests.size:
+        return structural.broadcast_in_dim(np.bool_(invert), shape, ())
+    if method == "auto":
+        method = "compare_all" if tests.size <= 64 else "binary_search"
+    if method == "compare_all":
+        left = structural.broadcast_in_dim(flat, (flat.size, 1), (0,))
+        right = structural.broadcast_in_dim(tests, (1, tests.size), (1,))
+        found = reductions.reduce_or(logic.eq(left, right), (1,))
+    else:
+        how = "scan" if method == "binary_search" else "sort"
+        (ordered, _) = with_positions(tests, 0, False)
+        at = searching._searchsorted(ordered, flat, "left", how)
+        at = arithmetic.min(at, at.dtype.type(tests.size - 1))
+        found = logic.eq(take_rows(ordered, at), flat)
+    if invert:
+        found = logic.bitwise_not(found)
+    return structural.reshape(found, shape)
+
+
