@@ -24,7 +24,7 @@ from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
 from ..interpreters.stage import stage_closed
 from ..interpreters.transpose import transpose_jaxpr
-from ..ops import logic
+from ..ops import logic, reductions
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
@@ -193,6 +193,7 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
         lanes = tuple(batching.batch_jaxpr(b, axis, batched, out_b)[0] for b in branches)
         out = cond_p.bind(index, *ops, branches=lanes, **params)
         return out, [0 if b else None for b in out_b]
+    index = batching.bring_front(index, axis.size, index_dim)
     how = params.get("batched", "select")
     if how != "select":
         return BATCHED[how](axis, index, ops, batched, branches, params)
@@ -205,7 +206,6 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
                 tries=["lax.map instead of vmap"],
             )
         )
-    index = batching.bring_front(index, axis.size, index_dim)
     ops = [batching.bring_front(x, axis.size, None) if not b else x
            for x, b in zip(ops, batched, strict=True)]  # fmt: skip
     results = []
@@ -234,8 +234,65 @@ def _select(index: Any, cases: Sequence[Any]) -> Any:
     return logic.select_n(index, *cases)
 
 
+def _batch_error(*_: Any) -> Any:
+    raise ValueError(
+        errors.message(
+            "cond(batched='error'): the predicate differs from lane to lane.",
+            why="the caller asked to be told rather than run all branches.",
+            tries=["batched='select', 'loop' or 'group'", "a predicate that lanes share"],
+        )
+    )
+
+
+def _batch_loop(
+    axis: Any, index: Any, ops: Any, batched: Any, branches: Branches, params: Any
+) -> Any:
+    """Lane after lane, each takes its own branch alone."""
+    moving = [x for x, b in zip(ops, batched, strict=True) if b]
+    shared = [x for x, b in zip(ops, batched, strict=True) if not b]
+    inner_axes = core.STATE.axes
+
+    def one(*args: Any) -> list[Any]:
+        fixed, (i, *rows) = args[: len(shared)], args[len(shared) :]
+        f, r = iter(fixed), iter(rows)
+        full = [next(r) if b else next(f) for b in batched]
+        return cond_p.bind(i, *full, branches=branches, **params)  # type: ignore
+
+    avals = [core.aval_of(x) for x in shared]
+    avals += [common.row(core.aval_of(x)) for x in (index, *moving)]
+    with core.axis_env(inner_axes):
+        body = stage_closed(one, avals, text="cond lane")
+    out = core.registry["scan"].bind(
+        *shared, index, *moving, jaxpr=body, length=axis.size, num_carry=0,
+        num_consts=len(shared), reverse=False, unroll=1, _split_transpose=False,
+    )  # fmt: skip
+    return out, [0] * len(out)
+
+
+def _batch_group(
+    axis: Any, index: Any, ops: Any, batched: Any, branches: Branches, params: Any
+) -> Any:
+    """Each branch runs once, on all lanes, if any lane takes it."""
+    results = []
+    for i, b in enumerate(branches):
+        lanes, _ = batching.batch_jaxpr(b, axis, batched, True)
+        skip = stage_closed(
+            lambda *_, avals=lanes.out_avals: [instantiate(Zero(a)) for a in avals],
+            lanes.in_avals, text="cond skipped",
+        )  # fmt: skip
+        taken = reductions.reduce_or(logic.eq(index, np.int32(i)), (0,))
+        run = tuple(_settle_weak([skip, lanes]))
+        results.append(
+            cond_p.bind(_index_of(taken), *ops, branches=run, **params)
+        )
+    outs = [_select(index, column) for column in zip(*results, strict=True)]
+    return outs, [0] * len(outs)
+
+
 # Other ways to batch over the index: name -> rule.
-BATCHED: dict[str, Callable[..., Any]] = {}
+BATCHED: dict[str, Callable[..., Any]] = {
+    "loop": _batch_loop, "group": _batch_group, "error": _batch_error,
+}  # fmt: skip
 
 cond_p.batch = cond_batch
 
@@ -388,7 +445,8 @@ def cond(
       true_fun, false_fun: functions with results of equal trees and types.
       operands: their arguments.
       batched: what happens under `vmap` when `pred` differs from lane to lane: 'select'
-        runs both branches and selects.
+        runs both branches and selects; 'loop' takes lane after lane, each its own
+        branch; 'group' runs a branch, on all lanes, only if any takes it; 'error' refuses.
 
     Raises:
       TypeError: `pred` is no scalar, or the branches' results differ in type.
@@ -397,6 +455,8 @@ def cond(
       >>> import minijax as mj
       >>> mj.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1)
       Array(2, dtype=int32, weak_type=True)
+
+    Differs from JAX: `batched`.
     """
     if "operand" in extra:
         operands = (*operands, extra.pop("operand"))

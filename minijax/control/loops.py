@@ -10,6 +10,8 @@ Next: custom_jvp.py.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,12 +36,14 @@ from ..interpreters.algebra import lib
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.stage import stage_closed
-from ..ops import logic, reductions
+from ..ops import arithmetic, logic, reductions, shapes
 from ..runtime import lower
 from ..types import dtypes
 from . import common
+from .cond import cond
 from .jit import as_value
 from .named import jaxprs_axes
+from .remat import checkpoint
 from .scan import carry_fixpoint, scan, strengthen
 
 while_p = Primitive("while", multiple_results=True)
@@ -273,7 +277,8 @@ while_p.lower = while_lower
 
 
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
+    max_steps: int | None = None,
 ) -> Any:
     """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, in one compiled loop.
 
@@ -281,6 +286,8 @@ def while_loop(
       cond_fun: takes the carry, returns a bool scalar.
       body_fun: takes the carry, returns one of the same type.
       init_val: the initial carry, a pytree.
+      max_steps: stop after so many steps at the latest; with it the loop has reverse
+        mode, storing about 2 sqrt(max_steps) carries and running each step twice.
 
     Raises:
       TypeError: the carry changes its type, or the condition is no bool scalar.
@@ -290,7 +297,9 @@ def while_loop(
       >>> mj.lax.while_loop(lambda x: x < 10, lambda x: 2 * x, 1)
       Array(16, dtype=int32, weak_type=True)
 
-    Only forward-mode differentiable.
+    Only forward-mode differentiable, but for loops with `max_steps`.
+
+    Differs from JAX: `max_steps`.
     """
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
@@ -302,6 +311,8 @@ def while_loop(
             return val
         except errors.ConcretizationTypeError:
             pass  # a traced condition: stage the loop after all
+    if max_steps is not None:
+        return _bounded(cond_fun, body_fun, init_val, max_steps)
     init, init_tree = tree.flatten(init_val)
     in_tree = tree.structure((init_val,))
     while True:
@@ -349,6 +360,34 @@ def _without_carry(cond: common.Body, fixed: Sequence[bool]) -> ClosedJaxpr:
             Jaxpr([], [*j.constvars, *ins], j.outvars, j.eqns, j.name)
         )
     return found  # type: ignore[no-any-return]
+
+
+def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:
+    """A while loop of at most `max_steps` steps, in segments of about its root.
+
+    Each segment is a checkpoint: the backward pass replays it from its first carry.
+    """
+    if not isinstance(max_steps, (int, np.integer)) or max_steps < 0:
+        raise ValueError(f"while_loop: max_steps must be an int >= 0, got {max_steps!r}.")
+    inner = max(1, math.isqrt(max(max_steps - 1, 0)) + 1)
+    outer = -(-max_steps // inner)
+
+    def keep(val: Any, *_: Any) -> Any:
+        return val
+
+    def step(val: Any, i: Any) -> tuple[Any, None]:
+        go = logic.bitwise_and(cond_fun(val), logic.lt(i, np.int32(max_steps)))
+        return cond(go, body_fun, keep, val), None
+
+    @functools.partial(checkpoint, prevent_cse=False)
+    def segment(val: Any, start: Any) -> Any:
+        steps = arithmetic.add(shapes.iota(np.int32, inner), start)
+        return scan(step, val, steps)[0]
+
+    def next_segment(val: Any, start: Any) -> tuple[Any, None]:
+        return cond(cond_fun(val), segment, keep, val, start), None
+
+    return scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
 
 
 def _check_condition(cond_fun: Any, cond: common.Body) -> None:
