@@ -29,6 +29,10 @@ class TangentTrace(StageTrace):
 
     __slots__ = ()
 
+    def __init__(self, parent: Trace) -> None:
+        super().__init__(parent, transform="")
+        self.reads_scalars = False  # residuals stay on the device
+
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         for x in args:
             if type(x) is JitTracer and x._trace is self:
@@ -49,7 +53,7 @@ class LinearizeTrace(JVPTrace):
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
         self.alive = True
-        self.tangents = TangentTrace(parent, transform="")
+        self.tangents = TangentTrace(parent)
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         primals, tangents, some = self.split(args)

@@ -18,7 +18,8 @@ from ..base import source
 from ..core import core
 from ..core.core import STATE, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
-from ..types.avals import shaped
+from ..types.avals import ShapedArray, shaped
+from ..types.dtypes import is_extended
 
 _SCALARS = (bool, int, float, complex)
 
@@ -58,13 +59,24 @@ def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
     return out
 
 
+def is_scalar_array(x: Any, aval: Any) -> bool:
+    """Whether `x` is a concrete array of one number."""
+    if isinstance(x, Tracer) or type(aval) is not ShapedArray or aval.shape:
+        return False
+    return not is_extended(aval.dtype)
+
+
 class StageTrace(Trace):
     """Records what is applied to its tracers."""
 
-    __slots__ = ("arg_names", "consts", "constvars", "eqns", "fun", "invars", "transform")
+    __slots__ = (
+        "arg_names", "consts", "constvars", "eqns", "fun", "invars", "reads_scalars",
+        "transform",
+    )  # fmt: skip
 
     def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
         self.parent = parent
+        self.reads_scalars = True  # whether scalars on a device become literals
         self.alive = True
         self.eqns: list[Equation] = []
         self.invars: list[Var] = []
@@ -98,7 +110,10 @@ class StageTrace(Trace):
                 return self.atom(x.__jax_array__())
             elif isinstance(x, _SCALARS):  # a subclass, for instance an IntEnum
                 return Literal(x, core.aval_of(x))
-            var = self.constvars[id(x)] = Var(core.aval_of(x))
+            aval = core.aval_of(x)
+            if self.reads_scalars and is_scalar_array(x, aval):
+                return Literal(np.asarray(x)[()], aval)
+            var = self.constvars[id(x)] = Var(aval)
             self.consts.append(x)
         return var
 
@@ -133,6 +148,7 @@ class StageTrace(Trace):
 
     def finish(self, outs: Sequence[Any], name: str = "") -> tuple[Jaxpr, list[Any]]:
         """The jaxpr with these outputs, and the values of its constvars."""
+        self.reads_scalars = False  # what is only handed out need not be read
         outvars = [self.atom(x) for x in outs]
         jaxpr = Jaxpr(
             list(self.constvars.values()), self.invars, outvars, self.eqns, name,

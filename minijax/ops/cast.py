@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..base import errors
@@ -111,10 +112,19 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 
 def scalar(x: Any, dtype: Any) -> Any:
-    """A Python number as a NumPy scalar of `dtype`, which wraps and truncates."""
+    """A number as a NumPy scalar of `dtype`: integers wrap; floats saturate, nan is 0."""
+    value = np.asarray(x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(x).astype(dtype)[()]
+        if value.dtype.kind in "fc" and dtypes.is_integer(dtype):
+            info = ml_dtypes.iinfo(dtype)
+            real = float(value.real)
+            low, high = int(info.min), int(info.max)
+            value = np.asarray(
+                0 if real != real else low if real < low else high if real > high
+                else int(real)
+            )  # fmt: skip
+        return value.astype(dtype)[()]
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:

@@ -41,7 +41,7 @@ def full(
     """An array of which every element is `fill_value`.
 
     Args:
-      shape: the shape, a sequence of ints.
+      shape: the shape, a sequence of ints or an int.
       fill_value: a scalar.
       dtype: the dtype; by default that of `fill_value`.
       sharding: where to put the array, or None.
@@ -51,7 +51,7 @@ def full(
     >>> full((2,), 1.5)
     Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
-    shape = int_tuple(shape, "shape")
+    shape = int_tuple((shape,) if hasattr(shape, "__index__") else shape, "shape")
     aval = core.aval_of(fill_value)
     if aval.shape:
         raise problem(
@@ -68,7 +68,9 @@ def full(
     else:
         dtypes.check_user_dtype(dtype, "full")
         dtype = dtypes.canonical(dtype)
-    value = broadcast(_scalar_of(fill_value, dtype, weak), shape)
+    value = _scalar_of(fill_value, dtype, weak)
+    if shape:
+        value = broadcast(value, shape)
     if not is_array(value):
         value = Array(put_numpy(np.asarray(value, dtype), shaped((), dtype, weak)))
     return value if sharding is None else lib.place(value, sharding)

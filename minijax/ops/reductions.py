@@ -167,7 +167,7 @@ def reduction(
 def _sum_transpose(ct: Any, x: Any, *, axes: Any, out_sharding: Any) -> list[Any]:
     shape = x.aval.shape
     kept = tuple(i for i in range(len(shape)) if i not in axes)
-    return [lib.broadcast_in_dim(ct, shape, kept)]
+    return [lib.broadcast_in_dim(ct, shape, kept) if axes else ct]
 
 
 reduce_sum_p = reduction("reduce_sum", NUMBER, lambda _: 0, add_p)
