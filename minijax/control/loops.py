@@ -472,7 +472,7 @@ def fori_loop(
                          " statically known.")  # fmt: skip
 
     def go_on(carry: Any) -> Any:
-        return carry[0] < carry[1]
+        return logic.lt(carry[0], carry[1])
 
     def body(carry: Any) -> Any:
         i, end, val = carry
