@@ -167,7 +167,8 @@ class Lowered:
             for c in self._lowered.consts
         ]
         program = dispatch.finish_program(
-            executable, self._lowered, consts, self._kept, self._closed, self._where,
+            executable, self._lowered, consts, self._kept,
+            len(self._stage.jaxpr.in_avals), self._closed, self._where,
             self._committed, self._ordered,
         )  # fmt: skip
         return Compiled(self, program)

@@ -196,6 +196,7 @@ def compile_jaxpr(
     locations: bool = True,
 ) -> Program:
     """Lower and compile a jaxpr for one device."""
+    n_in = len(closed.in_avals)
     closed, kept = drop_unused(closed, keep_unused)
     ordered = any(getattr(e, "ordered", False) for e in closed.effects)
     lowered = lower_jaxpr(
@@ -215,7 +216,7 @@ def compile_jaxpr(
     )
     consts = [move_buffer(arrays.to_buffer(c, where), where) for c in lowered.consts]
     return finish_program(
-        executable, lowered, consts, kept, closed, where, committed, ordered
+        executable, lowered, consts, kept, n_in, closed, where, committed, ordered
     )
 
 
@@ -224,18 +225,16 @@ def finish_program(
     lowered: Any,
     consts: list[Any],
     kept: list[int],
+    n_in: int,
     closed: ClosedJaxpr,
     where: Placement,
     committed: bool,
     ordered: bool,
 ) -> Program:
-    """Put a `Program` together."""
-    n_in = 1 + max(kept, default=-1)
+    """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
     program = Program(
         executable, consts, kept, n_in, closed.out_avals, where, committed
     )
-    if kept != list(range(len(kept))):
-        program.kept = kept
     program.ordered = ordered
     program.stable = not closed.effects
     for item in lowered.keepalive:
