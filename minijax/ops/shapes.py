@@ -23,7 +23,7 @@ from ..core.core import Primitive
 from ..interpreters.algebra import lib
 from ..runtime.array import Array
 from ..types import dtypes
-from ..types.avals import shaped
+from ..types.avals import AbstractValue, shaped
 from .define import linear_in_first, zero_jvp
 
 Rule = Callable[..., Any]
@@ -65,7 +65,7 @@ def problem(
     error: type[Exception], what: str, *values: Any, why: str, tries: Sequence[str] = ()
 ) -> Exception:
     """An error in the house's form about values or abstract values."""
-    avals = [getattr(v, "aval", v) for v in values]
+    avals = [v if isinstance(v, AbstractValue) else core.aval_of(v) for v in values]
     return error(
         errors.message(
             what,

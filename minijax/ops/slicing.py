@@ -346,8 +346,8 @@ def _dynamic_slice_transpose(
 def _dynamic_slice_batch(axis: Any, args: Any, dims: Any, *, slice_sizes: Any) -> Any:
     (x, *starts), (lane, *start_dims) = args, dims
     ndim = len(slice_sizes)
-    if not ndim:
-        return dynamic_slice_p.bind(x, slice_sizes=()), lane
+    if not ndim:  # a scalar: the slice is all of it
+        return x, lane
     index, index_dim = _index_vector(axis, starts, start_dims)
     every = tuple(range(ndim))
     return gather_p.batch(
@@ -455,7 +455,7 @@ def _update_batch(axis: Any, args: Any, dims: Any) -> Any:
     (x, update, *starts), (lane, update_lane, *start_dims) = args, dims
     ndim = len(starts)
     if not ndim:  # a scalar: the update replaces it
-        return (x, lane) if update_lane is None else (update, update_lane)
+        return update, update_lane
     index, index_dim = _index_vector(axis, starts, start_dims)
     every = tuple(range(ndim))
     return scatter_p.batch(

@@ -29,7 +29,13 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .gather import GatherDimensionNumbers, gather
 from .logic import gt, lt
-from .structural import broadcasted_iota, expand_dims, primitive, problem
+from .structural import (
+    broadcasted_iota,
+    expand_dims,
+    primitive,
+    problem,
+    zero_array,
+)
 
 # ------------------------------------------------------------------------------- sort
 
@@ -65,11 +71,12 @@ def _sort_jvp(
 
 def _take_along(x: Any, index: Any, axis: int) -> Any:
     """`x` at positions `index[..., 0]` along one axis, the others running along."""
-    ndim = len(core.aval_of(x).shape)
+    aval, ndim = core.aval_of(x), len(core.aval_of(x).shape)
+    if not aval.size:
+        return zero_array(shaped(core.aval_of(index).shape[:-1], aval.dtype))
     others = tuple(d for d in range(ndim) if d != axis)
     dims = GatherDimensionNumbers((), (axis,), (axis,), others, others)
-    sizes = [int(d == axis or n > 0) for d, n in enumerate(core.aval_of(x).shape)]
-    return gather(x, index, dims, sizes)
+    return gather(x, index, dims, (1,) * ndim)
 
 
 def _sort_batch(
