@@ -1,4 +1,4 @@
-"""The tutorials and the README's example run, and render as notebooks.
+"""The tutorials run and render as notebooks; the examples of other pages run.
 
 Every claim of a tutorial is followed by an assert, so running is checking. Each runs in
 a process of its own, since one of them asks for eight devices.
@@ -57,12 +57,12 @@ def test_tutorial_is_a_notebook(path):
     assert sum("assert" in source for source in code) >= len(code) / 2
 
 
-def test_readme_example_runs(tmp_path):
-    readme = (ROOT / "README.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_examples_of_a_page_run(page, tmp_path):
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert examples
-    for example in examples:
-        script = tmp_path / "example.py"
-        script.write_text(example)
-        done = run(str(script), tmp_path)
-        assert done.returncode == 0, done.stderr
+    script = tmp_path / "examples.py"
+    script.write_text("\n\n".join(examples))
+    done = run(str(script), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
