@@ -16,19 +16,31 @@ def f32(*shape):
 
 FIXED = {
     "box": (lambda x: lax.slice(x, (1, 0), (3, 4)), lambda x: x[1:3, 0:4], (4, 5)),
-    "strides": (lambda x: lax.slice(x, (1, 0), (8, 5), (3, 2)),
-                lambda x: x[1:8:3, 0:5:2], (9, 5)),
+    "strides": (
+        lambda x: lax.slice(x, (1, 0), (8, 5), (3, 2)),
+        lambda x: x[1:8:3, 0:5:2],
+        (9, 5),
+    ),
     "none_left": (lambda x: lax.slice(x, (2,), (2,)), lambda x: x[2:2], (4,)),
-    "none_there": (lambda x: lax.slice(x, (0, 0), (0, 2), (2, 1)), lambda x: x[:, :2],
-                   (0, 3)),
+    "none_there": (
+        lambda x: lax.slice(x, (0, 0), (0, 2), (2, 1)),
+        lambda x: x[:, :2],
+        (0, 3),
+    ),
     "scalar": (lambda x: lax.slice(x, (), ()), lambda x: x, ()),
-    "in_dim": (lambda x: lax.slice_in_dim(x, -4, -1, 2, axis=-1),
-               lambda x: x[:, -4:-1:2], (2, 6)),
+    "in_dim": (
+        lambda x: lax.slice_in_dim(x, -4, -1, 2, axis=-1),
+        lambda x: x[:, -4:-1:2],
+        (2, 6),
+    ),
     "in_dim_open": (lambda x: lax.slice_in_dim(x, None, None), lambda x: x, (2, 3)),
     "index": (lambda x: lax.index_in_dim(x, -1, 1), lambda x: x[:, -1:], (2, 3)),
-    "index_dropped": (lambda x: lax.index_in_dim(x, 1, 0, keepdims=False),
-                      lambda x: x[1], (2, 3)),
-}  # fmt: skip
+    "index_dropped": (
+        lambda x: lax.index_in_dim(x, 1, 0, keepdims=False),
+        lambda x: x[1],
+        (2, 3),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", FIXED)
@@ -145,28 +157,54 @@ ERRORS = {
     "negative": (lambda: lax.slice(x, (-1, 0), (1, 1)), TypeError, "nonnegative"),
     "negative_end": (lambda: lax.slice(x, (0, 0), (-1, 1)), TypeError, "nonnegative"),
     "outside": (lambda: lax.slice(x, (0, 0), (5, 1)), TypeError, "less than or equal"),
-    "turned": (lambda: lax.slice(x, (2, 0), (1, 1)), TypeError, "greater than or equal"),
+    "turned": (
+        lambda: lax.slice(x, (2, 0), (1, 1)),
+        TypeError,
+        "greater than or equal",
+    ),
     "stride_0": (lambda: lax.slice(x, (0, 0), (1, 1), (0, 1)), TypeError, "positive"),
     "index": (lambda: lax.index_in_dim(x, 4), IndexError, "index 4 is out of bounds"),
     "axis": (lambda: lax.slice_in_dim(x, 0, 1, axis=2), ValueError, "out of bounds"),
     "starts": (lambda: lax.dynamic_slice(x, (0,), (1, 1)), ValueError, r"\(1 vs 2\)"),
-    "starts_2d": (lambda: lax.dynamic_slice(x, lax.copy_p.bind(x), (1, 1)), ValueError,
-                  "1D sequence"),
+    "starts_2d": (
+        lambda: lax.dynamic_slice(x, lax.copy_p.bind(x), (1, 1)),
+        ValueError,
+        "1D sequence",
+    ),
     "float": (lambda: lax.dynamic_slice(x, (0.5, 0.5), (1, 1)), TypeError, "integers"),
     "bool": (lambda: lax.dynamic_slice(x, (True, True), (1, 1)), TypeError, "integers"),
-    "mixed": (lambda: lax.dynamic_slice(x, (np.int8(0), 0), (1, 1)), TypeError,
-              "same type, got: int8, int32"),
-    "vector": (lambda: lax.dynamic_slice(x, (np.zeros(1, int), np.int32(0)), (1, 1)),
-               TypeError, "must be scalars"),
+    "mixed": (
+        lambda: lax.dynamic_slice(x, (np.int8(0), 0), (1, 1)),
+        TypeError,
+        "same type, got: int8, int32",
+    ),
+    "vector": (
+        lambda: lax.dynamic_slice(x, (np.zeros(1, int), np.int32(0)), (1, 1)),
+        TypeError,
+        "must be scalars",
+    ),
     "size": (lambda: lax.dynamic_slice(x, (0, 0), (5, 1)), TypeError, "slice_sizes"),
-    "size_negative": (lambda: lax.dynamic_slice(x, (0, 0), (-1, 1)), TypeError,
-                      "greater than or equal to zero"),
-    "update_dtype": (lambda: lax.dynamic_update_slice(x, x.astype(int), (0, 0)),
-                     TypeError, "same dtypes"),
-    "update_rank": (lambda: lax.dynamic_update_slice(x, x[0], (0, 0)), TypeError, "rank"),
-    "update_size": (lambda: lax.dynamic_update_slice(x[:2], x, (0, 0)), TypeError,
-                    "smaller"),
-}  # fmt: skip
+    "size_negative": (
+        lambda: lax.dynamic_slice(x, (0, 0), (-1, 1)),
+        TypeError,
+        "greater than or equal to zero",
+    ),
+    "update_dtype": (
+        lambda: lax.dynamic_update_slice(x, x.astype(int), (0, 0)),
+        TypeError,
+        "same dtypes",
+    ),
+    "update_rank": (
+        lambda: lax.dynamic_update_slice(x, x[0], (0, 0)),
+        TypeError,
+        "rank",
+    ),
+    "update_size": (
+        lambda: lax.dynamic_update_slice(x[:2], x, (0, 0)),
+        TypeError,
+        "smaller",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -20,8 +20,15 @@ def along(x, index, axis):
     return np.take_along_axis(x, np.asarray(index), axis)
 
 
-SHAPES = [((7,), 0), ((4, 5), 0), ((4, 5), -1), ((2, 3, 4), 1), ((0, 3), 0), ((3, 0), 0),
-          ((1,), 0)]  # fmt: skip
+SHAPES = [
+    ((7,), 0),
+    ((4, 5), 0),
+    ((4, 5), -1),
+    ((2, 3, 4), 1),
+    ((0, 3), 0),
+    ((3, 0), 0),
+    ((1,), 0),
+]
 
 
 @pytest.mark.parametrize("shape, axis", SHAPES)
@@ -47,11 +54,24 @@ def test_keys_in_turn():
 DTYPES = [
     np.dtype(d)
     for d in (
-        "bool", "int8", "int32", "uint8", "uint16", "uint32", "float16", "float32",
-        ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
-        ml_dtypes.int4, ml_dtypes.uint4, "int64", "uint64", "float64",
+        "bool",
+        "int8",
+        "int32",
+        "uint8",
+        "uint16",
+        "uint32",
+        "float16",
+        "float32",
+        ml_dtypes.bfloat16,
+        ml_dtypes.float8_e4m3fn,
+        ml_dtypes.float8_e5m2,
+        ml_dtypes.int4,
+        ml_dtypes.uint4,
+        "int64",
+        "uint64",
+        "float64",
     )
-]  # fmt: skip
+]
 
 
 def extremes(dtype):

@@ -11,10 +11,20 @@ from minijax import lax
 DTYPES = [
     np.dtype(d)
     for d in (
-        "bool", "int8", "int32", "uint8", "uint32", "float16", "float32", "complex64",
-        ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float8_e4m3fn,
+        "bool",
+        "int8",
+        "int32",
+        "uint8",
+        "uint32",
+        "float16",
+        "float32",
+        "complex64",
+        ml_dtypes.bfloat16,
+        ml_dtypes.int4,
+        ml_dtypes.uint4,
+        ml_dtypes.float8_e4m3fn,
     )
-]  # fmt: skip
+]
 
 
 def f32(*shape):
@@ -37,44 +47,99 @@ def padded(x, value, config):
 
 
 CASES = {
-    "broadcast": (lambda x: lax.broadcast(x, (2, 1)),
-                  lambda x: np.broadcast_to(x, (2, 1, *x.shape)), (3,)),
-    "broadcast_scalar": (lambda x: lax.broadcast(x, (2, 3)),
-                         lambda x: np.broadcast_to(x, (2, 3)), ()),
-    "broadcast_in_dim": (lambda x: lax.broadcast_in_dim(x, (2, 4, 3), (0, 2)),
-                         lambda x: np.broadcast_to(x[:, None], (2, 4, 3)), (2, 3)),
-    "broadcast_in_dim_size_1": (lambda x: lax.broadcast_in_dim(x, (2, 4, 3), (1, 2)),
-                                lambda x: np.broadcast_to(x, (2, 4, 3)), (4, 1)),
-    "broadcast_in_dim_turned": (lambda x: lax.broadcast_in_dim(x, (3, 2, 4), (1, 0)),
-                                lambda x: np.broadcast_to(x.T[..., None], (3, 2, 4)),
-                                (2, 3)),
-    "broadcast_in_dim_empty": (lambda x: lax.broadcast_in_dim(x, (0, 3), (1,)),
-                               lambda x: np.broadcast_to(x, (0, 3)), (3,)),
+    "broadcast": (
+        lambda x: lax.broadcast(x, (2, 1)),
+        lambda x: np.broadcast_to(x, (2, 1, *x.shape)),
+        (3,),
+    ),
+    "broadcast_scalar": (
+        lambda x: lax.broadcast(x, (2, 3)),
+        lambda x: np.broadcast_to(x, (2, 3)),
+        (),
+    ),
+    "broadcast_in_dim": (
+        lambda x: lax.broadcast_in_dim(x, (2, 4, 3), (0, 2)),
+        lambda x: np.broadcast_to(x[:, None], (2, 4, 3)),
+        (2, 3),
+    ),
+    "broadcast_in_dim_size_1": (
+        lambda x: lax.broadcast_in_dim(x, (2, 4, 3), (1, 2)),
+        lambda x: np.broadcast_to(x, (2, 4, 3)),
+        (4, 1),
+    ),
+    "broadcast_in_dim_turned": (
+        lambda x: lax.broadcast_in_dim(x, (3, 2, 4), (1, 0)),
+        lambda x: np.broadcast_to(x.T[..., None], (3, 2, 4)),
+        (2, 3),
+    ),
+    "broadcast_in_dim_empty": (
+        lambda x: lax.broadcast_in_dim(x, (0, 3), (1,)),
+        lambda x: np.broadcast_to(x, (0, 3)),
+        (3,),
+    ),
     "reshape": (lambda x: lax.reshape(x, (3, 4)), lambda x: x.reshape(3, 4), (2, 6)),
-    "reshape_to_scalar": (lambda x: lax.reshape(x, ()), lambda x: x.reshape(()), (1, 1)),
-    "reshape_empty": (lambda x: lax.reshape(x, (3, 0)), lambda x: x.reshape(3, 0), (0, 2)),
-    "reshape_order": (lambda x: lax.reshape(x, (4, 6), (2, 0, 1)),
-                      lambda x: x.transpose(2, 0, 1).reshape(4, 6), (2, 3, 4)),
-    "collapse": (lambda x: lax.collapse(x, 1, 3), lambda x: x.reshape(2, 12), (2, 3, 4)),
-    "transpose": (lambda x: lax.transpose(x, (2, 0, 1)),
-                  lambda x: x.transpose(2, 0, 1), (2, 3, 4)),
+    "reshape_to_scalar": (
+        lambda x: lax.reshape(x, ()),
+        lambda x: x.reshape(()),
+        (1, 1),
+    ),
+    "reshape_empty": (
+        lambda x: lax.reshape(x, (3, 0)),
+        lambda x: x.reshape(3, 0),
+        (0, 2),
+    ),
+    "reshape_order": (
+        lambda x: lax.reshape(x, (4, 6), (2, 0, 1)),
+        lambda x: x.transpose(2, 0, 1).reshape(4, 6),
+        (2, 3, 4),
+    ),
+    "collapse": (
+        lambda x: lax.collapse(x, 1, 3),
+        lambda x: x.reshape(2, 12),
+        (2, 3, 4),
+    ),
+    "transpose": (
+        lambda x: lax.transpose(x, (2, 0, 1)),
+        lambda x: x.transpose(2, 0, 1),
+        (2, 3, 4),
+    ),
     "squeeze": (lambda x: lax.squeeze(x, (0, -1)), lambda x: x[0, ..., 0], (1, 3, 1)),
-    "expand_dims": (lambda x: lax.expand_dims(x, (0, -1)),
-                    lambda x: x[None, ..., None], (2, 3)),
+    "expand_dims": (
+        lambda x: lax.expand_dims(x, (0, -1)),
+        lambda x: x[None, ..., None],
+        (2, 3),
+    ),
     "rev": (lambda x: lax.rev(x, (0, 2)), lambda x: x[::-1, :, ::-1], (2, 3, 4)),
     "copy": (lambda x: lax.copy_p.bind(x), lambda x: x, (2, 3)),
-    "tile": (lambda x: lax.tile(x, (2, 1, 3)), lambda x: np.tile(x, (2, 1, 3)), (2, 3, 1)),
+    "tile": (
+        lambda x: lax.tile(x, (2, 1, 3)),
+        lambda x: np.tile(x, (2, 1, 3)),
+        (2, 3, 1),
+    ),
     "tile_none": (lambda x: lax.tile(x, (0,)), lambda x: x[:0], (3,)),
-    "split": (lambda x: lax.split(x, (1, 0, 3), 1),
-              lambda x: np.split(x, [1, 1], axis=1), (2, 4)),
+    "split": (
+        lambda x: lax.split(x, (1, 0, 3), 1),
+        lambda x: np.split(x, [1, 1], axis=1),
+        (2, 4),
+    ),
     "split_part": (lambda x: lax.split(x, (1, 3), -1)[1], lambda x: x[:, 1:], (2, 4)),
-    "unstack": (lambda x: lax.unstack(x, 1), lambda x: list(np.moveaxis(x, 1, 0)), (2, 3)),
+    "unstack": (
+        lambda x: lax.unstack(x, 1),
+        lambda x: list(np.moveaxis(x, 1, 0)),
+        (2, 3),
+    ),
     "unstack_part": (lambda x: lax.unstack(x, -1)[2], lambda x: x[:, 2], (2, 3)),
-    "pad": (lambda x: lax.pad(x, lax.full_like(x, 2, shape=()), CONFIG),
-            lambda x: padded(x, 2, CONFIG), (3, 4)),
-    "pad_empty": (lambda x: lax.pad(x, lax.full_like(x, 1, shape=()), [(1, 1, 2)]),
-                  lambda x: np.ones(2, x.dtype), (0,)),
-}  # fmt: skip
+    "pad": (
+        lambda x: lax.pad(x, lax.full_like(x, 2, shape=()), CONFIG),
+        lambda x: padded(x, 2, CONFIG),
+        (3, 4),
+    ),
+    "pad_empty": (
+        lambda x: lax.pad(x, lax.full_like(x, 1, shape=()), [(1, 1, 2)]),
+        lambda x: np.ones(2, x.dtype),
+        (0,),
+    ),
+}
 CONFIG = [(2, -1, 1), (-1, 3, 2)]
 
 
@@ -195,15 +260,33 @@ def test_keys_move():
 x = f32(2, 3)
 ERRORS = {
     "reshape_size": (lambda: lax.reshape(x, (5,)), TypeError, "total size"),
-    "reshape_negative": (lambda: lax.reshape(x, (-1,)), TypeError, "must all be positive"),
+    "reshape_negative": (
+        lambda: lax.reshape(x, (-1,)),
+        TypeError,
+        "must all be positive",
+    ),
     "reshape_float": (lambda: lax.reshape(x, (6.0,)), TypeError, "integer type"),
     "reshape_order": (lambda: lax.reshape(x, (6,), (0, 0)), TypeError, "permutation"),
-    "broadcast_size": (lambda: lax.broadcast_in_dim(x, (4, 3), (0, 1)), TypeError, "sizes"),
-    "broadcast_rank": (lambda: lax.broadcast_in_dim(x, (2, 3), (0,)), TypeError, "ndim"),
-    "broadcast_range": (lambda: lax.broadcast_in_dim(x, (2, 3), (0, 2)), TypeError,
-                        "subset"),
-    "broadcast_twice": (lambda: lax.broadcast_in_dim(x[:, :2], (2, 3), (0, 0)), TypeError,
-                        "unique"),
+    "broadcast_size": (
+        lambda: lax.broadcast_in_dim(x, (4, 3), (0, 1)),
+        TypeError,
+        "sizes",
+    ),
+    "broadcast_rank": (
+        lambda: lax.broadcast_in_dim(x, (2, 3), (0,)),
+        TypeError,
+        "ndim",
+    ),
+    "broadcast_range": (
+        lambda: lax.broadcast_in_dim(x, (2, 3), (0, 2)),
+        TypeError,
+        "subset",
+    ),
+    "broadcast_twice": (
+        lambda: lax.broadcast_in_dim(x[:, :2], (2, 3), (0, 0)),
+        TypeError,
+        "unique",
+    ),
     "broadcast_negative": (lambda: lax.broadcast(x, (-1,)), TypeError, "nonnegative"),
     "transpose": (lambda: lax.transpose(x, (0, 0)), TypeError, "isn't a permutation"),
     "squeeze_size": (lambda: lax.squeeze(x, (0,)), ValueError, "size not equal to one"),
@@ -216,12 +299,22 @@ ERRORS = {
     "iota_axis": (lambda: lax.broadcasted_iota(int, (2,), 1), ValueError, "dimension"),
     "iota_negative": (lambda: lax.iota(int, -1), TypeError, "nonnegative"),
     "concatenate_none": (lambda: lax.concatenate([], 0), ValueError, "non-empty"),
-    "concatenate_rank": (lambda: lax.concatenate([x, x[0]], 0), TypeError,
-                         "different numbers of dimensions"),
+    "concatenate_rank": (
+        lambda: lax.concatenate([x, x[0]], 0),
+        TypeError,
+        "different numbers of dimensions",
+    ),
     "concatenate_shape": (lambda: lax.concatenate([x, x.T], 0), TypeError, "differ in"),
-    "concatenate_axis": (lambda: lax.concatenate([x, x], -1), TypeError, "out of bounds"),
-    "concatenate_dtype": (lambda: lax.concatenate([x, x.astype(int)], 0), TypeError,
-                          "same dtypes"),
+    "concatenate_axis": (
+        lambda: lax.concatenate([x, x], -1),
+        TypeError,
+        "out of bounds",
+    ),
+    "concatenate_dtype": (
+        lambda: lax.concatenate([x, x.astype(int)], 0),
+        TypeError,
+        "same dtypes",
+    ),
     "stack_shape": (lambda: lax.stack([x, x.T]), ValueError, "same shape"),
     "stack_none": (lambda: lax.stack([]), ValueError, "non-empty"),
     "stack_axis": (lambda: lax.stack([x], 3), ValueError, "out of bounds"),
@@ -234,10 +327,13 @@ ERRORS = {
     "pad_scalar": (lambda: lax.pad(x, x, [(0, 0, 0)] * 2), ValueError, "scalar"),
     "pad_length": (lambda: lax.pad(x, 0.0, [(0, 0, 0)]), ValueError, "length"),
     "pad_interior": (lambda: lax.pad(x, 0.0, [(0, 0, -1)] * 2), ValueError, "interior"),
-    "pad_nothing_left": (lambda: lax.pad(x, 0.0, [(-2, -1, 0)] * 2), ValueError,
-                         "not at least 0"),
+    "pad_nothing_left": (
+        lambda: lax.pad(x, 0.0, [(-2, -1, 0)] * 2),
+        ValueError,
+        "not at least 0",
+    ),
     "list": (lambda: lax.transpose([1, 2], (0,)), TypeError, "list"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ERRORS)
