@@ -38,9 +38,10 @@ class Algebra:
 
     def __getattr__(self, name: str) -> Any:
         # The first use loads ops/, which fills the attributes in.
-        if name.startswith("_") or self.loader is None:
+        load = Algebra.loader
+        if name.startswith("_") or load is None:
             raise AttributeError(name)
-        Algebra.loader, load = None, self.loader
+        Algebra.loader = None
         load()
         return getattr(self, name)
 
