@@ -67,6 +67,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
         globals()[name] = value
         return value
+    if name == "ops":
+        return _open_operations()
     if name in _MODULES:
         try:
             return importlib.import_module(f"{__name__}.{name}")
@@ -89,13 +91,26 @@ def _load_surface() -> None:
     importlib.import_module(f"{__name__}.numpy.methods")
 
 
+def _public_operation(name: str) -> Any:
+    names = ("segment_", "index")
+    if not name.startswith(names):
+        raise AttributeError(f"module 'minijax.ops' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.numpy.segments"), name)
+
+
 def _connect() -> None:
-    # Low floors reach what is above them through these two hooks alone.
+    # Low floors reach what is above them through these hooks alone.
     from .core import surface
     from .interpreters import algebra
 
     algebra.Algebra.loader = _load_operations
     surface.loader = _load_surface
+
+
+def _open_operations() -> Any:
+    module = importlib.import_module(f"{__name__}.ops")
+    module.public = _public_operation  # type: ignore[attr-defined]
+    return module
 
 
 _connect()

@@ -74,15 +74,16 @@ _ones: dict[Any, Any] = {}
 
 
 def one(aval: Any) -> Any:
-    """The cotangent 1 of a scalar."""
+    """The cotangent 1 of a scalar, as weakly typed as the scalar is."""
     if STATE.trace is not EVAL:
-        return np.ones((), aval.dtype)
-    where = default_placement()
-    key = aval.dtype, id(where)
+        python = complex(1) if dtypes.is_complex(aval.dtype) else 1.0
+        weak = aval.weak_type and dtypes.scalar_dtype(type(python)) == aval.dtype
+        return python if weak else np.ones((), aval.dtype)
+    key = aval.dtype, aval.weak_type, id(default_placement())
     found = _ones.get(key)
     if found is None:
-        strong = shaped((), aval.dtype)
-        found = _ones[key] = Array(put_numpy(np.ones((), aval.dtype), strong))
+        typed = shaped((), aval.dtype, aval.weak_type)
+        found = _ones[key] = Array(put_numpy(np.ones((), aval.dtype), typed))
     return found
 
 

@@ -1,9 +1,19 @@
-"""Primitives by family.  `algebra.lib` is filled from here when it is first used."""
+"""Floor 6: primitives by family.
+
+`minijax.ops` is also the name of a public module of JAX (`segment_sum` ..), whose
+functions are made of these primitives, far above: `public` tells where, once the whole
+package is loaded.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
+from typing import Any
 
-from ..interpreters.algebra import Algebra
+public: Callable[[str], Any] | None = None
 
-Algebra.loader = staticmethod(lambda: import_module(f"{__name__}.lend"))
+
+def __getattr__(name: str) -> Any:
+    if public is None or name.startswith("_"):
+        raise AttributeError(f"module 'minijax.ops' has no attribute {name!r}")
+    return public(name)
