@@ -82,8 +82,7 @@ def one(aval: Any) -> Any:
     key = aval.dtype, aval.weak_type, id(default_placement())
     found = _ones.get(key)
     if found is None:
-        typed = shaped((), aval.dtype, aval.weak_type)
-        found = _ones[key] = Array(put_numpy(np.ones((), aval.dtype), typed))
+        found = _ones[key] = Array(put_numpy(np.ones((), aval.dtype), aval))
     return found
 
 
