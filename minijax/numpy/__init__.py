@@ -31,6 +31,44 @@ from .ranges import geomspace as geomspace
 from .ranges import linspace as linspace
 from .ranges import logspace as logspace
 
+from .grids import c_ as c_
+from .grids import diag_indices as diag_indices
+from .grids import diag_indices_from as diag_indices_from
+from .grids import eye as eye
+from .grids import fill_diagonal as fill_diagonal
+from .grids import fromfunction as fromfunction
+from .grids import identity as identity
+from .grids import index_exp as index_exp
+from .grids import indices as indices
+from .grids import meshgrid as meshgrid
+from .grids import mgrid as mgrid
+from .grids import ogrid as ogrid
+from .grids import r_ as r_
+from .grids import s_ as s_
+from .grids import tri as tri
+from .grids import tril as tril
+from .grids import tril_indices as tril_indices
+from .grids import tril_indices_from as tril_indices_from
+from .grids import triu as triu
+from .grids import triu_indices as triu_indices
+from .grids import triu_indices_from as triu_indices_from
+from .grids import vander as vander
+
+from .io import array_repr as array_repr
+from .io import array_str as array_str
+from .io import from_dlpack as from_dlpack
+from .io import frombuffer as frombuffer
+from .io import fromfile as fromfile
+from .io import fromiter as fromiter
+from .io import fromstring as fromstring
+from .io import get_printoptions as get_printoptions
+from .io import iterable as iterable
+from .io import load as load
+from .io import printoptions as printoptions
+from .io import save as save
+from .io import savez as savez
+from .io import set_printoptions as set_printoptions
+
 from .dtype_info import bfloat16 as bfloat16
 from .dtype_info import bool_ as bool  # noqa: A004
 from .dtype_info import bool_ as bool_
@@ -208,6 +246,53 @@ from .ufuncs import tan as tan
 from .ufuncs import tanh as tanh
 from .ufuncs import true_divide as true_divide
 
+from .elementwise import around as around
+from .elementwise import clip as clip
+from .elementwise import divmod as divmod  # noqa: A004
+from .elementwise import float_power as float_power
+from .elementwise import floor_divide as floor_divide
+from .elementwise import fmax as fmax
+from .elementwise import fmin as fmin
+from .elementwise import fmod as fmod
+from .elementwise import logaddexp as logaddexp
+from .elementwise import logaddexp2 as logaddexp2
+from .elementwise import mod as mod
+from .elementwise import modf as modf
+from .elementwise import pow as pow  # noqa: A004
+from .elementwise import power as power
+from .elementwise import remainder as remainder
+from .elementwise import rint as rint
+from .elementwise import round as round  # noqa: A004
+from .elementwise import trunc as trunc
+
+from .floats import angle as angle
+from .floats import bitwise_count as bitwise_count
+from .floats import copysign as copysign
+from .floats import fabs as fabs
+from .floats import frexp as frexp
+from .floats import gcd as gcd
+from .floats import heaviside as heaviside
+from .floats import hypot as hypot
+from .floats import i0 as i0
+from .floats import iscomplex as iscomplex
+from .floats import isfinite as isfinite
+from .floats import isinf as isinf
+from .floats import isnan as isnan
+from .floats import isneginf as isneginf
+from .floats import isposinf as isposinf
+from .floats import isreal as isreal
+from .floats import lcm as lcm
+from .floats import ldexp as ldexp
+from .floats import nan_to_num as nan_to_num
+from .floats import signbit as signbit
+from .floats import sinc as sinc
+from .floats import spacing as spacing
+
+from .equality import allclose as allclose
+from .equality import array_equal as array_equal
+from .equality import array_equiv as array_equiv
+from .equality import isclose as isclose
+
 from .reductions import all as all  # noqa: A004
 from .reductions import amax as amax
 from .reductions import amin as amin
@@ -229,6 +314,16 @@ from .reductions import std as std
 from .reductions import sum as sum  # noqa: A004
 from .reductions import var as var
 
+from .indexing import take as take
+from .indexing import take_along_axis as take_along_axis
+
+from .selection import choose as choose
+from .selection import compress as compress
+from .selection import extract as extract
+from .selection import piecewise as piecewise
+from .selection import select as select
+from .selection import where as where
+
 from .linear import cross as cross
 from .linear import diag as diag
 from .linear import diagflat as diagflat
@@ -247,6 +342,43 @@ from .linear import vecmat as vecmat
 
 from .contraction import einsum as einsum
 from .contraction import einsum_path as einsum_path
+
+from .sorting import argpartition as argpartition
+from .sorting import argsort as argsort
+from .sorting import lexsort as lexsort
+from .sorting import partition as partition
+from .sorting import sort as sort
+from .sorting import sort_complex as sort_complex
+
+from .searching import argwhere as argwhere
+from .searching import digitize as digitize
+from .searching import flatnonzero as flatnonzero
+from .searching import nonzero as nonzero
+from .searching import ravel_multi_index as ravel_multi_index
+from .searching import searchsorted as searchsorted
+from .searching import unravel_index as unravel_index
+
+from .windows import bartlett as bartlett
+from .windows import blackman as blackman
+from .windows import hamming as hamming
+from .windows import hanning as hanning
+from .windows import kaiser as kaiser
+
+from .setops import intersect1d as intersect1d
+from .setops import isin as isin
+from .setops import setdiff1d as setdiff1d
+from .setops import setxor1d as setxor1d
+from .setops import union1d as union1d
+from .setops import unique as unique
+from .setops import unique_all as unique_all
+from .setops import unique_counts as unique_counts
+from .setops import unique_inverse as unique_inverse
+from .setops import unique_values as unique_values
+
+from .writing import ix_ as ix_
+from .writing import place as place
+from .writing import put as put
+from .writing import put_along_axis as put_along_axis
 
 e, pi, inf, nan = _np.e, _np.pi, _np.inf, _np.nan
 euler_gamma = _np.euler_gamma

@@ -275,7 +275,8 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def choose(which: Any, x: Any, y: Any) -> Any:
-    """`x` where `which` holds, else `y`; operands of one dtype, broadcast as NumPy does."""
+    """`x` where `which` holds, else `y`: promoted, broadcast as NumPy does."""
+    x, y = promote_dtypes(x, y)
     shape = broadcast_shapes_of("where", which, x, y)
     if aval_of(which).shape:
         which = broadcast_to(which, shape)

@@ -515,14 +515,15 @@ _scalars: dict[Any, Any] = {}
 def put_scalar(x: Any, where: Placement) -> Any:
     """A Python scalar on a device, weakly typed; small ones are kept there."""
     aval = core.aval_of(x)
+    # -0.0 equals 0.0, and nan does not equal itself: neither is kept.
+    kept = x == x and (x != 0 or str(x) in ("0", "0.0", "False"))
     key = (x, type(x), aval.dtype, id(where))
-    found = _scalars.get(key)
+    found = _scalars.get(key) if kept else None
     if found is None or found.is_deleted():
         found = compat.put(
             np.asarray(x, aval.dtype), aval, where.loose, where.device, False
         )
-        # -0.0 equals 0.0, and nan does not equal itself: neither is kept.
-        if x == x and (x != 0 or str(x) in ("0", "0.0", "False")):
+        if kept:
             if len(_scalars) > 4096:
                 _scalars.clear()
             _scalars[key] = found

@@ -1,0 +1,136 @@
+"""Comparisons of whole arrays: equal, equivalent, close.
+
+Next: ufunc.py, the methods of ufuncs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..control.jit import composite
+from ..ops import arithmetic as lax
+from ..ops.logic import bitwise_and, bitwise_or, eq, le, ne
+from ..ops.reductions import reduce_and_p
+from ..types import dtypes
+from ._common import (
+    aval_of,
+    check_arraylike,
+    convert,
+    promote_args,
+    promote_dtypes_inexact,
+    shape_of,
+)
+from .creation import asarray
+from .floats import isfinite
+
+
+
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Any:
+    """Whether |a - b| <= atol + rtol * |b|, elementwise; equal infinities are close.
+
+    Args:
+      a, b: arrays or numbers that broadcast.
+      rtol, atol: relative and absolute tolerance.
+      equal_nan: whether nan is close to nan.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
+      Array([ True, False], dtype=bool)
+    """
+    check_arraylike("isclose", a, b, rtol, atol)
+    return _isclose(a, b, rtol, atol, bool(equal_nan))
+
+
+@composite(static="equal_nan")
+def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    x, y = promote_args("isclose", a, b)
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        x, y = promote_dtypes_inexact(x, y)
+    real = dtypes.real_of(aval_of(x).dtype)
+    margin = lax.mul(convert(rtol, real), lax.abs(y))
+    margin = lax.add(convert(atol, real), margin)
+    near = le(lax.abs(lax.sub(x, y)), margin)
+    out = bitwise_or(eq(x, y), bitwise_and(isfinite(y), near))
+    if equal_nan:
+        out = bitwise_or(out, bitwise_and(ne(x, x), ne(y, y)))
+    return out
+
+
+def _every(x: Any) -> Any:
+    axes = tuple(range(len(shape_of(x))))
+    return reduce_and_p.bind(x, axes=axes, out_sharding=None) if axes else x
+
+
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Any:
+    """Whether all elements are close (see `isclose`), as an array without axes.
+
+    Args:
+      a, b: arrays or numbers that broadcast.
+      rtol, atol: relative and absolute tolerance.
+      equal_nan: whether nan is close to nan.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.allclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.]))
+      Array(True, dtype=bool)
+    """
+    check_arraylike("allclose", a, b, rtol, atol)
+    return _allclose(a, b, rtol, atol, bool(equal_nan))
+
+
+@composite(static="equal_nan")
+def _allclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    return _every(_isclose(a, b, rtol, atol, equal_nan))
+
+
+@composite(static="equal_nan")
+def _all_equal(x: Any, y: Any, equal_nan: bool) -> Any:
+    x, y = promote_args("array_equal", x, y)
+    same = eq(x, y)
+    if equal_nan:
+        same = bitwise_or(same, bitwise_and(ne(x, x), ne(y, y)))
+    return _every(same)
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have one shape and equal elements, as an array without axes.
+
+    Args:
+      a1, a2: arrays, numbers or nested sequences.
+      equal_nan: whether nan equals nan.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
+      Array(True, dtype=bool)
+    """
+    x, y = asarray(a1), asarray(a2)
+    if shape_of(x) != shape_of(y):
+        return asarray(np.bool_(False))
+    return _all_equal(x, y, bool(equal_nan))
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays broadcast to equal ones, as an array without axes.
+
+    Args:
+      a1, a2: arrays, numbers or nested sequences.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.array_equiv(jnp.array([1, 1]), 1)
+      Array(True, dtype=bool)
+    """
+    x, y = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(shape_of(x), shape_of(y))
+    except ValueError:
+        return asarray(np.bool_(False))
+    return _all_equal(x, y, False)

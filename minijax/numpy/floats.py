@@ -1,0 +1,701 @@
+"""Elementwise functions that know how floats are made, and special functions.
+
+Tests for nan and infinity, sign bits, exponents and mantissas, distances between
+floats; hypot, sinc, i0 and the divisors of integers.  Each is a
+`composite`: one compiled call when evaluated, inlined when traced.
+
+Next: equality.py, comparisons of whole arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..control.custom_jvp import custom_jvp
+from ..control.jit import composite
+from ..control.loops import while_loop
+from ..ops import arithmetic as lax
+from ..ops.convert import bitcast_convert_type, full_like
+from ..ops.define import const
+from ..ops.logic import (
+    bitwise_and,
+    bitwise_or,
+    eq,
+    gt,
+    is_finite,
+    lt,
+    ne,
+    population_count,
+    shift_left,
+    shift_right_arithmetic,
+)
+from ..ops.reductions import reduce_or_p
+from ..ops.special import bessel_i0e, bessel_i1e
+from ..types import dtypes
+from ._common import (
+    aval_of,
+    broadcast_to,
+    check_arraylike,
+    choose,
+    convert,
+    no_out,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    shape_of,
+)
+from .ufuncs import float_args
+
+
+def _dtype(x: Any) -> Any:
+    return aval_of(x).dtype
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.is_complex(aval_of(x).dtype)
+
+
+# ------------------------------------------------------------------------ what a float is
+
+
+def _all_false(x: Any) -> Any:
+    return full_like(x, False, dtypes.bool_)
+
+
+@composite
+def isfinite(x: Any, /) -> Any:
+    """Whether x is neither infinite nor nan, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isfinite(jnp.array([1., jnp.inf, jnp.nan]))
+      Array([ True, False, False], dtype=bool)
+    """
+    check_arraylike("isfinite", x)
+    if _is_complex(x):
+        return bitwise_and(is_finite(lax.real(x)), is_finite(lax.imag(x)))
+    if dtypes.is_float(_dtype(x)):
+        return is_finite(x)
+    return full_like(x, True, dtypes.bool_)
+
+
+@composite
+def isinf(x: Any, /) -> Any:
+    """Whether x is infinite, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isinf(jnp.array([1., -jnp.inf]))
+      Array([False,  True], dtype=bool)
+    """
+    check_arraylike("isinf", x)
+    if _is_complex(x):
+        return bitwise_or(_infinite(lax.real(x)), _infinite(lax.imag(x)))
+    return _infinite(x) if dtypes.is_float(_dtype(x)) else _all_false(x)
+
+
+def _infinite(x: Any) -> Any:
+    return eq(lax.abs(x), const(x, np.inf))
+
+
+def _signed_infinity(name: str, x: Any, out: Any, sign: float) -> Any:
+    no_out("isneginf/isposinf", out)
+    check_arraylike(name, x)
+    if _is_complex(x):
+        raise ValueError("isposinf/isneginf are not well defined for complex types")
+    return _equals_infinity(x, sign)
+
+
+@composite(static="sign")
+def _equals_infinity(x: Any, sign: float) -> Any:
+    if not dtypes.is_float(_dtype(x)):
+        return _all_false(x)
+    return eq(x, const(x, sign * np.inf))
+
+
+def isposinf(x: Any, /, out: None = None) -> Any:
+    """Whether x is positive infinity, elementwise.
+
+    Args:
+      x: real array or number.
+      out: not supported.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
+      Array([ True, False], dtype=bool)
+    """
+    return _signed_infinity("isposinf", x, out, 1.0)
+
+
+def isneginf(x: Any, /, out: None = None) -> Any:
+    """Whether x is negative infinity, elementwise.
+
+    Args:
+      x: real array or number.
+      out: not supported.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
+      Array([False,  True], dtype=bool)
+    """
+    return _signed_infinity("isneginf", x, out, -1.0)
+
+
+@composite
+def isnan(x: Any, /) -> Any:
+    """Whether x is nan, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isnan(jnp.array([1., jnp.nan]))
+      Array([False,  True], dtype=bool)
+    """
+    check_arraylike("isnan", x)
+    return ne(x, x)  # only nan differs from itself
+
+
+@composite
+def iscomplex(x: Any) -> Any:
+    """Whether the imaginary part differs from zero, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.iscomplex(jnp.array([1j, 1]))
+      Array([ True, False], dtype=bool)
+    """
+    check_arraylike("iscomplex", x)
+    if not _is_complex(x):
+        return _all_false(x)
+    part = lax.imag(x)
+    return ne(part, const(part, 0))
+
+
+@composite
+def isreal(x: Any) -> Any:
+    """Whether the imaginary part is zero, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isreal(jnp.array([1j, 1]))
+      Array([False,  True], dtype=bool)
+    """
+    check_arraylike("isreal", x)
+    if not _is_complex(x):
+        return full_like(x, True, dtypes.bool_)
+    part = lax.imag(x)
+    return eq(part, const(part, 0))
+
+
+# ---------------------------------------------------------------------- bits of floats
+
+_BITS: dict[int, Any] = {
+    8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64
+}  # fmt: skip
+
+
+def _bits_of(x: Any) -> Any:
+    """The bits of floats as signed integers of their width."""
+    return bitcast_convert_type(x, _BITS[8 * _dtype(x).itemsize])
+
+
+@composite
+def signbit(x: Any, /) -> Any:
+    """Whether the sign bit is set (of -0. too), elementwise.
+
+    Args:
+      x: real array or number.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.signbit(jnp.array([-0., 0., -1.]))
+      Array([ True, False,  True], dtype=bool)
+    """
+    check_arraylike("signbit", x)
+    if _is_complex(x):
+        raise ValueError(f"jax.numpy.signbit is not well defined for {_dtype(x)}")
+    return _signbit(x)
+
+
+def _signbit(x: Any) -> Any:
+    kind = dtypes.kind(_dtype(x))
+    if kind in ("bool", "uint"):
+        return _all_false(x)
+    if kind == "int":
+        return lt(x, const(x, 0))
+    bits = _bits_of(x)
+    return lt(bits, const(bits, 0))
+
+
+@composite
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """The magnitude of x1 with the sign of x2, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Raises:
+      TypeError: complex operands.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.copysign(jnp.array([1., 2.]), -0.)
+      Array([-1., -2.], dtype=float32)
+    """
+    x, y = float_args("copysign", x1, x2)
+    size = lax.abs(x)
+    return choose(_signbit(y), lax.neg(size), size)
+
+
+@composite
+def spacing(x: Any, /) -> Any:
+    """The distance to the next float away from zero, with the sign of x, elementwise.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> float(jnp.spacing(1.))
+      1.1920928955078125e-07
+    """
+    check_arraylike("spacing", x)
+    if _is_complex(x):
+        raise ValueError("jnp.spacing is not defined for complex inputs.")
+    (x,) = promote_dtypes_inexact(x)
+    away = choose(_signbit(x), const(x, -np.inf), const(x, np.inf))
+    gap = lax.sub(lax.nextafter(x, away), x)
+    # Subtraction may flush a subnormal gap to zero: then it is the smallest float.
+    least = const(x, ml_dtypes.finfo(_dtype(x)).smallest_subnormal)
+    least = choose(_signbit(x), lax.neg(least), least)
+    return choose(eq(gap, const(gap, 0)), least, gap)
+
+
+def _layout(dtype: Any) -> tuple[int, int]:
+    """(mantissa bits, exponent bias) of a float dtype."""
+    info = ml_dtypes.finfo(dtype)
+    return int(info.nmant), 1 - int(info.minexp)
+
+
+def _two_to(k: Any, dtype: Any) -> Any:
+    """2.0**k of integers that are exponents of normal floats, exactly."""
+    mantissa, bias = _layout(dtype)
+    kind = _BITS[8 * dtype.itemsize]
+    biased = lax.add(convert(k, kind), const_of(kind, bias))
+    return bitcast_convert_type(shift_left(biased, const_of(kind, mantissa)), dtype)
+
+
+def const_of(dtype: Any, value: Any) -> Any:
+    """A host scalar."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+@composite
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """Mantissa in [0.5, 1) and exponent of two: x = mantissa * 2**exponent.
+
+    Args:
+      x: real array or number; integers and bools become floats.  Zero, infinities and
+        nan are their own mantissa, with exponent 0.
+
+    Raises:
+      TypeError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.frexp(jnp.array([6.]))
+      (Array([0.75], dtype=float32), Array([3], dtype=int32))
+    """
+    check_arraylike("frexp", x)
+    if _is_complex(x):
+        raise TypeError("frexp does not support complex-valued inputs")
+    (x,) = promote_dtypes_inexact(x)
+    x = convert(x, _dtype(x))
+    mantissa, _ = _layout(_dtype(x))
+    subnormal = lt(lax.abs(x), const(x, ml_dtypes.finfo(_dtype(x)).tiny))
+    lifted = choose(subnormal, lax.mul(x, const(x, 2.0**mantissa)), x)
+    exponent = _exponent(lifted)
+    plain = bitwise_and(is_finite(x), ne(x, const(x, 0)))
+    exponent = choose(plain, exponent, const(exponent, 0))
+    fraction = _scale(lifted, lax.neg(exponent))
+    lowered = choose(subnormal, lax.sub(exponent, const(exponent, mantissa)), exponent)
+    return fraction, choose(plain, lowered, const(exponent, 0))
+
+
+def _exponent(x: Any) -> Any:
+    """The exponent of two that frexp returns, of normal floats, as int32."""
+    mantissa, bias = _layout(_dtype(x))
+    bits = _bits_of(x)
+    field = bitwise_and(
+        shift_right_arithmetic(bits, const(bits, mantissa)), const(bits, 2 * bias + 1)
+    )
+    exponent = convert(field, dtypes.int32)
+    return lax.sub(exponent, const(exponent, bias - 1))
+
+
+def _scale(x: Any, k: Any) -> Any:
+    """x * 2**k for any integers k, in steps that neither overflow nor vanish early."""
+    _, bias = _layout(_dtype(x))
+    least, most = const(k, 1 - bias), const(k, bias)
+    for _ in range(3):
+        step = lax.min(lax.max(k, least), most)
+        x = lax.mul(x, _two_to(step, _dtype(x)))
+        k = lax.sub(k, step)
+    return x
+
+
+@composite
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """x1 * 2**x2, elementwise.
+
+    Args:
+      x1: real array or number.
+      x2: array or number of integers.
+
+    Raises:
+      ValueError: x2 is not of an integer dtype, or x1 is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ldexp(jnp.array([0.75]), 3)
+      Array([6.], dtype=float32)
+    """
+    check_arraylike("ldexp", x1, x2)
+    if dtypes.kind(_dtype(x2)) not in ("int", "uint", "bool") or _is_complex(x1):
+        raise ValueError(
+            f"ldexp not supported for input types {(_dtype(x1), _dtype(x2))}"
+        )
+    (x,) = promote_dtypes_inexact(x1)
+    x = convert(x, _dtype(x))
+    shape = np.broadcast_shapes(shape_of(x), shape_of(x2))
+    k = x2 if dtypes.is_signed(_dtype(x2)) else convert(x2, dtypes.int32)
+    if _dtype(k).itemsize < 4:
+        k = convert(k, dtypes.int32)
+    return _scale(broadcast_to(x, shape), broadcast_to(k, shape))
+
+
+@composite
+def bitwise_count(x: Any, /) -> Any:
+    """How many bits of |x| are set, elementwise, as uint8.
+
+    Args:
+      x: array or number of integers or bools.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.bitwise_count(jnp.array([7, -8]))
+      Array([3, 1], dtype=uint8)
+    """
+    check_arraylike("bitwise_count", x)
+    if dtypes.is_bool(_dtype(x)):
+        return convert(x, dtypes.uint8)
+    size = lax.abs(x) if dtypes.is_signed(_dtype(x)) else x
+    return convert(population_count(size), dtypes.uint8)
+
+
+# ------------------------------------------------------------------------ special cases
+
+
+@composite
+def fabs(x: Any, /) -> Any:
+    """Absolute value of real numbers as floats, elementwise.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Raises:
+      TypeError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fabs(jnp.array([-1, 2]))
+      Array([1., 2.], dtype=float32)
+    """
+    check_arraylike("fabs", x)
+    if _is_complex(x):
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return lax.abs(*promote_dtypes_inexact(x))
+
+
+@composite
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """sqrt(x1**2 + x2**2) without overflow, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Raises:
+      ValueError: complex operands.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.hypot(3., 4.)
+      Array(5., dtype=float32, weak_type=True)
+    """
+    x, y = promote_args_inexact("hypot", x1, x2)
+    if _is_complex(x):
+        raise ValueError(
+            "jnp.hypot is not well defined for complex-valued inputs."
+            " Try: jnp.hypot(abs(x1), abs(x2))"
+        )
+    x, y = lax.abs(x), lax.abs(y)
+    infinite = bitwise_or(eq(x, const(x, np.inf)), eq(y, const(y, np.inf)))
+    high, low = lax.max(x, y), lax.min(x, y)
+    none = eq(high, const(high, 0))
+    ratio = lax.div(low, choose(none, const(high, 1), high))
+    length = lax.mul(high, lax.sqrt(lax.add(const(ratio, 1), lax.square(ratio))))
+    length = choose(none, high, length)
+    return choose(infinite, const(length, np.inf), length)
+
+
+@composite
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """0 below zero, 1 above, x2 at zero, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.heaviside(jnp.array([-1., 0., 1.]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    x, at_zero = promote_args_inexact("heaviside", x1, x2)
+    zero = const(x, 0)
+    out = choose(ne(x, x), x, at_zero)
+    out = choose(gt(x, zero), const(x, 1), out)
+    return choose(lt(x, zero), zero, out)
+
+
+@composite
+def sinc(x: Any, /) -> Any:
+    """sin(pi x) / (pi x), and 1 at zero, elementwise.
+
+    Args:
+      x: array or number; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.sinc(jnp.array([0., 0.5]))
+      Array([1.       , 0.6366197], dtype=float32)
+    """
+    check_arraylike("sinc", x)
+    (x,) = promote_dtypes_inexact(x)
+    t = lax.mul(const(x, np.pi), x)
+    at_zero = eq(x, const(x, 0))
+    safe = choose(at_zero, const(t, 1), t)
+    return choose(at_zero, _sinc_series(t), lax.div(lax.sin(safe), safe))
+
+
+def _sinc_series(t: Any) -> Any:
+    """1 - t^2/3! + t^4/5! - ..., whose derivatives at zero are those of sin(t)/t."""
+    square = lax.square(t)
+    out = full_like(t, 0)
+    for n in (11, 9, 7, 5, 3):
+        step = lax.mul(square, const(t, 1 / (n * (n - 1))))
+        out = lax.mul(step, lax.sub(const(t, 1), out))
+    return lax.sub(const(t, 1), out)
+
+
+@composite
+def i0(x: Any) -> Any:
+    """Modified Bessel function of the first kind, order 0, elementwise.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.i0(jnp.array([0., 1.]))
+      Array([1.0000001, 1.266066 ], dtype=float32)
+    """
+    check_arraylike("i0", x)
+    if _is_complex(x):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {_dtype(x)}")
+    return _i0(*promote_dtypes_inexact(x))
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    size = lax.abs(x)
+    return lax.mul(lax.exp(size), bessel_i0e(size))
+
+
+@_i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    slope = lax.mul(lax.exp(lax.abs(x)), bessel_i1e(x))
+    return _i0(x), lax.mul(t, slope)
+
+
+@composite(static="deg")
+def _angle(z: Any, deg: Any) -> Any:
+    (z,) = promote_dtypes_inexact(z)
+    if _is_complex(z):
+        y, x = lax.imag(z), lax.real(z)
+    else:
+        z = convert(z, _dtype(z))
+        y, x = full_like(z, 0), z
+    out = lax.atan2(y, x)
+    return lax.mul(out, const(out, 180 / np.pi)) if deg else out
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of a complex number, in (-pi, pi], elementwise.
+
+    Args:
+      z: array or number.
+      deg: in degrees instead of radians.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.angle(jnp.array([1j]), deg=True)
+      Array([90.], dtype=float32)
+    """
+    check_arraylike("angle", z)
+    return _angle(z, bool(deg))
+
+
+@composite
+def _gcd(x: Any, y: Any) -> Any:
+    """Euclid's algorithm on all elements at once, until every remainder is zero."""
+
+    def unfinished(pair: Any) -> Any:
+        return reduce_or_p.bind(
+            ne(pair[1], const(pair[1], 0)),
+            axes=tuple(range(len(shape_of(pair[1])))), out_sharding=None,
+        )  # fmt: skip
+
+    def step(pair: Any) -> Any:
+        a, b = pair
+        done = eq(b, const(b, 0))
+        rest = lax.rem(a, choose(done, const(b, 1), b))
+        return choose(done, a, b), choose(done, const(b, 0), rest)
+
+    if dtypes.is_signed(_dtype(x)):
+        x, y = lax.abs(x), lax.abs(y)
+    return while_loop(unfinished, step, (x, y))[0]
+
+
+def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+    check_arraylike(name, x1, x2)
+    x, y = promote_args(name, x1, x2)
+    if not dtypes.is_integer(_dtype(x)):
+        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+    dtype = _dtype(x)
+    shape = np.broadcast_shapes(shape_of(x), shape_of(y))
+    return broadcast_to(convert(x, dtype), shape), broadcast_to(convert(y, dtype), shape)
+
+
+@composite
+def gcd(x1: Any, x2: Any) -> Any:
+    """Greatest common divisor, elementwise.
+
+    Args:
+      x1, x2: arrays or numbers of integers that broadcast.
+
+    Raises:
+      ValueError: operands are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.gcd(jnp.array([12, 7]), 18)
+      Array([6, 1], dtype=int32)
+    """
+    return _gcd(*_integer_pair("gcd", x1, x2))
+
+
+@composite
+def lcm(x1: Any, x2: Any) -> Any:
+    """Least common multiple, elementwise; 0 if either is 0.
+
+    Args:
+      x1, x2: arrays or numbers of integers that broadcast.
+
+    Raises:
+      ValueError: operands are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.lcm(jnp.array([4, 0]), 6)
+      Array([12,  0], dtype=int32)
+    """
+    x, y = _integer_pair("lcm", x1, x2)
+    divisor = _gcd(x, y)
+    none = eq(divisor, const(divisor, 0))
+    product = lax.mul(x, lax.div(y, choose(none, const(y, 1), divisor)))
+    if dtypes.is_signed(_dtype(x)):
+        product = lax.abs(product)
+    return choose(none, const(product, 0), product)
+
+
+@composite
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    dtype = _dtype(x)
+    if dtypes.is_complex(dtype):
+        parts = (lax.real(x), lax.imag(x))
+        return lax.complex(*(_nan_to_num(p, nan, posinf, neginf) for p in parts))
+    if not dtypes.is_float(dtype):
+        return x
+    info = ml_dtypes.finfo(dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    x = convert(x, dtype)
+    out = choose(ne(x, x), convert(nan, dtype), x)
+    out = choose(eq(x, const(x, np.inf)), convert(high, dtype), out)
+    return choose(eq(x, const(x, -np.inf)), convert(low, dtype), out)
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """Finite numbers instead of nan and infinities, elementwise.
+
+    Args:
+      x: array or number.
+      copy: kept for NumPy's sake: arrays are immutable.
+      nan: what stands for nan.
+      posinf, neginf: what stands for infinities; by default the largest finite numbers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nan_to_num(jnp.array([jnp.nan, 1.]))
+      Array([0., 1.], dtype=float32)
+    """
+    del copy
+    check_arraylike("nan_to_num", x)
+    return _nan_to_num(x, nan, posinf, neginf)

@@ -1,0 +1,136 @@
+"""Window functions of signal processing, by their textbook formulas.
+
+Source: F. J. Harris, "On the use of windows for harmonic analysis with the discrete
+Fourier transform", Proc. IEEE 66 (1978).
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..control.jit import composite
+from ..ops import arithmetic as lax
+from ..ops.define import const
+from ..types import dtypes
+from ._common import check_arraylike, convert
+from .creation import ones
+from .floats import _i0
+from .ranges import arange
+
+
+def _length(M: Any) -> int:  # noqa: N803
+    """The number of points as an int."""
+    return int(M) if isinstance(M, float) and M.is_integer() else operator.index(M)
+
+
+def _ramp(M: int) -> Any:  # noqa: N803
+    return arange(M, dtype=dtypes.float_default())
+
+
+def _cosines(M: int, weights: tuple[float, ...]) -> Any:  # noqa: N803
+    """sum of weights[j] * cos(2 pi j n / (M - 1))."""
+    if M <= 1:
+        return ones(M)
+    return _sum_of_cosines(_ramp(M), M, weights)
+
+
+@composite(static=("M", "weights"))
+def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:  # noqa: N803
+    out: Any = const(n, weights[0])
+    for j, w in enumerate(weights[1:], 1):
+        phase = lax.mul(n, const(n, 2 * np.pi * j / (M - 1)))
+        out = lax.add(out, lax.mul(const(n, w), lax.cos(phase)))
+    return out
+
+
+def blackman(M: int) -> Any:  # noqa: N803
+    """The Blackman window of M points.
+
+    Args:
+      M: number of points (static).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.blackman(3).round(2)
+      Array([-0.,  1., -0.], dtype=float32)
+    """
+    return _cosines(_length(M), (0.42, -0.5, 0.08))
+
+
+def hamming(M: int) -> Any:  # noqa: N803
+    """The Hamming window of M points.
+
+    Args:
+      M: number of points (static).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.hamming(3).round(2)
+      Array([0.08, 1.  , 0.08], dtype=float32)
+    """
+    return _cosines(_length(M), (0.54, -0.46))
+
+
+def hanning(M: int) -> Any:  # noqa: N803
+    """The von Hann window of M points.
+
+    Args:
+      M: number of points (static).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.hanning(3)
+      Array([0., 1., 0.], dtype=float32)
+    """
+    return _cosines(_length(M), (0.5, -0.5))
+
+
+def bartlett(M: int) -> Any:  # noqa: N803
+    """The triangular window of M points, zero at both ends.
+
+    Args:
+      M: number of points (static).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.bartlett(5)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
+    size = _length(M)
+    return ones(size) if size <= 1 else _triangle(_ramp(size), size)
+
+
+@composite(static="M")
+def _triangle(n: Any, M: int) -> Any:  # noqa: N803
+    one = const(n, 1)
+    from_middle = lax.sub(lax.mul(n, const(n, 2 / (M - 1))), one)
+    return lax.sub(one, lax.abs(from_middle))
+
+
+def kaiser(M: int, beta: Any) -> Any:  # noqa: N803
+    """The Kaiser window of M points.
+
+    Args:
+      M: number of points (static).
+      beta: shape: 0 is flat, larger ones are narrower.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.kaiser(3, 0.)
+      Array([1., 1., 1.], dtype=float32)
+    """
+    check_arraylike("kaiser", beta)
+    size = _length(M)
+    return ones(size) if size <= 1 else _kaiser(_ramp(size), beta, size)
+
+
+@composite(static="M")
+def _kaiser(n: Any, beta: Any, M: int) -> Any:  # noqa: N803
+    beta = convert(beta, dtypes.float_default())
+    half = const(n, (M - 1) / 2)
+    place = lax.div(lax.sub(n, half), half)
+    inside = lax.max(lax.sub(const(n, 1), lax.square(place)), const(n, 0))
+    return lax.div(_i0(lax.mul(beta, lax.sqrt(inside))), _i0(beta))
