@@ -32,16 +32,14 @@ def measure(jax, sheet) -> None:
 
 def fill_compiled(jax, sheet, name, f, args) -> None:
     """The two rows of one program: its operations, and its run time on arrays."""
-    made = []
     args = jax.tree_util.tree_map(jax.numpy.asarray, args)
-
-    def operations():
-        made.append(jax.jit(f).lower(*args).compile())
-        return hlo_operations(made[0])
-
-    sheet.fill(f"{name}: HLO operations", operations)
+    compiled = jax.jit(f)
     times = 20 if sheet.quick else 100
     sheet.fill(
+        f"{name}: HLO operations",
+        lambda: hlo_operations(compiled.lower(*args).compile()),
+    )
+    sheet.fill(
         f"{name}: run time",
-        lambda: wall_time(lambda: settle(made[0](*args)), times=times),
+        lambda: wall_time(lambda: settle(compiled(*args)), times=times),
     )
