@@ -583,7 +583,7 @@ def _rev_lower(ctx: Any, x: Any, *, dimensions: Any) -> Any:
     return ctx.op("reverse", ctx.avals_out[0], x, dimensions=axes)
 
 
-rev_p = primitive(
+rev_p: Primitive = primitive(
     "rev",
     type=_rev_type,
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
@@ -604,7 +604,7 @@ def rev(operand: Any, dimensions: Any) -> Any:
 
 # ------------------------------------------------------------------------------- copy
 
-copy_p = primitive(
+copy_p: Primitive = primitive(
     "copy",
     type=lambda x: x,
     transpose=lambda ct, x: [copy_p.bind(ct)],

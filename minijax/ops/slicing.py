@@ -25,7 +25,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add
 from .convert import convert_element_type
-from .define import linear_in_first, same_dtype
+from .define import same_dtype
 from .gather import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -242,7 +242,7 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
 def _scalars(indices: Any) -> list[Any]:
     """A sequence of starts, or a vector's elements."""
     if not is_array(indices):
-        return list(indices)
+        return [_known(i) for i in indices]
     aval = core.aval_of(indices)
     if len(aval.shape) != 1:
         raise problem(
@@ -251,6 +251,12 @@ def _scalars(indices: Any) -> list[Any]:
             why="each axis has one start.",
         )
     return [index_in_dim(indices, i, keepdims=False) for i in range(aval.shape[0])]
+
+
+def _known(index: Any) -> Any:
+    """A NumPy scalar for a NumPy array without axes: its value is known now."""
+    fixed = isinstance(index, np.ndarray) and not index.shape
+    return index[()] if fixed else index
 
 
 def _too_narrow(index: Any, n: int) -> bool:
@@ -263,11 +269,12 @@ def _too_narrow(index: Any, n: int) -> bool:
 
 def _from_start(index: Any, n: int, negative: bool) -> Any:
     """An index counted from the start of an axis of size `n`."""
-    if type(index) is int or isinstance(index, np.integer):
-        dtype = dtypes.int_default() if type(index) is int else None
-        dtype = dtypes.canonical(index.dtype) if dtype is None else dtype
-        return np.asarray(int(index) + (n if negative and index < 0 else 0), dtype)[()]
     aval = core.aval_of(index)
+    if isinstance(index, (int, np.integer)) and type(index) is not bool:
+        value = int(index)
+        return np.asarray(value + n if negative and value < 0 else value, aval.dtype)[
+            ()
+        ]
     if not negative or not dtypes.is_signed(aval.dtype):
         return index
     size = np.asarray(n, aval.dtype)[()]
@@ -335,6 +342,16 @@ def _dynamic_slice_type(x: Any, *starts: Any, slice_sizes: Any) -> Any:
     )
 
 
+def _dynamic_slice_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes: Any
+) -> Any:
+    (x, *starts), t = primals, tangents[0]
+    if type(t) is not Zero:
+        t = dynamic_slice_p.bind(t, *starts, slice_sizes=slice_sizes)
+    out = dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
+    return out, Zero(core.aval_of(out).to_tangent()) if type(t) is Zero else t
+
+
 def _dynamic_slice_transpose(
     ct: Any, x: Any, *starts: Any, slice_sizes: Any
 ) -> list[Any]:
@@ -369,11 +386,11 @@ def _dynamic_slice_lower(ctx: Any, x: Any, *starts: Any, slice_sizes: Any) -> An
 dynamic_slice_p = primitive(
     "dynamic_slice",
     type=_dynamic_slice_type,
+    jvp=_dynamic_slice_jvp,
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
 )
-linear_in_first(dynamic_slice_p)
 
 
 def dynamic_slice(

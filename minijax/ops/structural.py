@@ -374,7 +374,8 @@ def _tile_type(x: Any, *, reps: Any) -> Any:
 
 def _tile_transpose(ct: Any, x: Any, *, reps: Any) -> list[Any]:
     """Sum over the copies: tile is (r, n) read in row-major order, axis by axis."""
-    shape, axes = [], []
+    shape: list[int] = []
+    axes: list[int] = []
     for n, r in zip(x.aval.shape, reps, strict=True):
         axes.append(len(shape))
         shape += [r, n]
@@ -556,7 +557,7 @@ def _barrier_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return outs, out_ts
 
 
-optimization_barrier_p = primitive(
+optimization_barrier_p: Primitive = primitive(
     "optimization_barrier",
     type=lambda *xs: list(xs),
     jvp=_barrier_jvp,
