@@ -40,6 +40,13 @@ def test_goals_of_each_kind():
     assert report.met(Outcome(growth, [1.5], [1.2])) is False
 
 
+def test_a_near_miss_that_some_rounds_met_is_noise():
+    row = Row("x", 1.0)
+    assert report.verdict(Outcome(row, [0.9, 1.1, 1.02], [1, 1, 1])) == "noise"
+    assert report.verdict(Outcome(row, [1.01, 1.02, 1.03], [1, 1, 1])) == "NO"
+    assert report.verdict(Outcome(row, [0.9, 1.2, 1.3], [1, 1, 1])) == "NO"
+
+
 def test_a_row_that_failed_is_not_met():
     outcome = Outcome(Row("x", 0.4), error="minijax: TypeError: no")
     assert report.met(outcome) is False

@@ -34,12 +34,12 @@ def fill_compiled(jax, sheet, name, f, args) -> None:
     """The two rows of one program: its operations, and its run time on arrays."""
     args = jax.tree_util.tree_map(jax.numpy.asarray, args)
     compiled = jax.jit(f)
-    times = 20 if sheet.quick else 100
+    seconds = 0.5 if sheet.quick else 1.5
     sheet.fill(
         f"{name}: HLO operations",
         lambda: hlo_operations(compiled.lower(*args).compile()),
     )
     sheet.fill(
         f"{name}: run time",
-        lambda: wall_time(lambda: settle(compiled(*args)), times=times),
+        lambda: wall_time(lambda: settle(compiled(*args)), seconds=seconds),
     )
