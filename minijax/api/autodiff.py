@@ -593,6 +593,9 @@ def standard_basis(leaves: Sequence[Any]) -> list[Any]:
     out, start = [], 0
     for a in avals:
         eye = algebra.lib.eye(total, a.size, -start, a.dtype)
+        if a.weak_type:
+            convert = core.registry["convert_element_type"]
+            eye = convert.bind(eye, new_dtype=a.dtype, weak_type=True, sharding=None)
         out.append(algebra.lib.reshape(eye, (total, *a.shape)))
         start += a.size
     return out

@@ -89,7 +89,11 @@ def jvp_flat(
 ) -> tuple[list[Any], list[Any]]:
     """Primal and tangent outputs of a flat function; tangents may be `Zero`."""
     trace = JVPTrace(STATE.trace)
-    args = [trace.wrap(p, t) for p, t in zip(primals, tangents, strict=True)]
+    args = [
+        # A number that does not move is still to be an array to the function.
+        trace.wrap(p, t) if hasattr(p, "aval") else JVPTracer(trace, p, t)
+        for p, t in zip(primals, tangents, strict=True)
+    ]
     try:
         with core.current(trace):
             outs = fun(*args)

@@ -18,6 +18,7 @@ from typing import Any
 from ..core import core
 from ..core.core import STATE, Primitive, Trace
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from ..types import dtypes
 from . import dce
 from .algebra import Zero, instantiate
 from .jvp import JVPTrace, JVPTracer
@@ -110,7 +111,9 @@ def linearize_flat(
     for i, p in enumerate(primals):
         aval = core.aval_of(p).to_tangent()
         if nonzero is None or nonzero[i]:
-            args.append(JVPTracer(trace, p, tangent_trace.new_arg(aval)))
+            tangent = tangent_trace.new_arg(aval)
+            moves = aval.dtype != dtypes.float0
+            args.append(JVPTracer(trace, p, tangent if moves else Zero(aval)))
         else:
             args.append(p)
     old = STATE.trace
