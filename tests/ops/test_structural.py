@@ -255,6 +255,7 @@ def test_keys_move():
     )
     expected = data.reshape(2, 3, 2).transpose(1, 0, 2)
     np.testing.assert_array_equal(got, np.concatenate([expected, expected[::-1]]))
+    assert lax.empty((2, 3), keys.dtype).shape == (2, 3)
 
 
 x = f32(2, 3)
