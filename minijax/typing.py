@@ -1,0 +1,22 @@
+"""The face `minijax.typing`: types for annotations."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Union
+
+import numpy as np
+
+from .runtime.array import Array as Array
+
+
+class SupportsDType(Protocol):
+    """Anything with a dtype."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+
+ArrayLike = Union[Array, np.ndarray, np.bool_, np.number, bool, int, float, complex]  # noqa: UP007
+DTypeLike = Union[str, type[Any], np.dtype, SupportsDType]  # noqa: UP007
+Shape = Sequence[int]
+
+__all__ = ["ArrayLike", "DTypeLike", "Shape"]
