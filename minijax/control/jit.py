@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -723,7 +722,7 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     if not program.committed and config.DEFAULT_DEVICE.value is not None:
         return False
     # The x64 switch that C++ sees is jax's once jax is loaded.
-    jax = sys.modules.get("jax")
+    jax = compat.real_jax()
     return jax is None or bool(jax.config.jax_enable_x64) == bool(config.X64.value)
 
 

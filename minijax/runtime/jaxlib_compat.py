@@ -39,6 +39,12 @@ _ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY
 _batched_put = xc.batched_device_put
 
 
+def real_jax() -> Any:
+    """The jax package, if it is loaded in this process (not our alias of that name)."""
+    found = sys.modules.get("jax")
+    return found if getattr(found, "__name__", None) == "jax" else None
+
+
 def _register_hooks() -> None:
     """C++ slots that exist once a process; a loaded jax keeps its own."""
     if _OLD:
@@ -48,7 +54,7 @@ def _register_hooks() -> None:
         ):
             if not hasattr(cls, "_to_xla_hlo_sharding"):
                 cls._to_xla_hlo_sharding = rule
-    if "jax" not in sys.modules:
+    if real_jax() is None:
         post_hook = _jax.config.Config("minijax:post_hook", None)
         _jax.jax_jit.set_enable_x64_state(config.X64._cell)
         _jax.jax_jit.set_disable_jit_state(config.DISABLE_JIT._cell)
