@@ -174,16 +174,15 @@ def _tree_difference(in_tree: Any, out_tree: Any) -> str:
 def promote_weak(
     values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> list[Any] | None:
-    """Initial values made strongly typed where the body's results are; None: no need."""
-    if all(
-        not getattr(a, "weak_type", False) or getattr(b, "weak_type", True)
-        for a, b in zip(in_avals, out_avals, strict=True)
-    ):
-        return None
+    """Initial values of the type that the body's results have; None: no need.
+
+    Only weakly typed values give way, to a strong type or to a wider kind of number.
+    """
     out = []
     changed = False
     for x, a, b in zip(values, in_avals, out_avals, strict=True):
-        if getattr(a, "weak_type", False) and not b.weak_type:
+        weak = getattr(a, "weak_type", False)
+        if weak and not (b.weak_type and (a.dtype == b.dtype or not _joins(a, b))):
             convert = core.registry["convert_element_type"]
             dtype = b.dtype if _joins(a, b) else a.dtype
             x = convert.bind(x, new_dtype=dtype, weak_type=False, sharding=None)

@@ -26,6 +26,7 @@ from ..core.jaxpr import Literal
 from ..interpreters.stage import JitTracer, StageTrace
 from ..ops.convert import convert_element_type_p
 from ..ops.logic import select_n_p
+from ..ops.shapes import int_tuple
 from ..ops.structural import broadcast_in_dim
 from ..runtime import array as arrays
 from ..runtime.array import Array
@@ -311,25 +312,11 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     """A shape argument as a tuple of ints (an int stands for one axis)."""
     if type(shape) is tuple and all(type(n) is int for n in shape):
         return shape
-    if not isinstance(shape, (tuple, list, np.ndarray, Array)) and not hasattr(
+    if (not isinstance(shape, (tuple, list, np.ndarray, Array)) and not hasattr(
         shape, "__iter__"
-    ):
+    )) or not getattr(shape, "shape", (1,)):
         shape = (shape,)
-    elif not getattr(shape, "shape", (1,)):
-        shape = (shape,)
-    try:
-        return tuple([operator.index(n) for n in shape])
-    except errors.TracerIntegerConversionError:
-        raise
-    except TypeError:
-        raise TypeError(
-            errors.message(
-                f"Shapes must be 1D sequences of concrete values of integer type, got"
-                f" {shape!r}.",
-                where=name,
-                tries=["int(...) around sizes that are floats"],
-            )
-        ) from None
+    return int_tuple(shape, name)
 
 
 def check_sizes(shape: Sequence[int], name: str) -> None:

@@ -82,16 +82,25 @@ def int_tuple(values: Any, what: str) -> tuple[int, ...]:
     """A tuple of Python ints; TypeError for anything that is no sequence of ints."""
     try:
         return tuple(map(operator.index, values))
-    except errors.JAXTypeError:
-        raise
     except TypeError:
-        raise problem(
-            TypeError,
-            "Shapes must be 1D sequences of concrete values of integer type, got"
-            f" {values!r}.",
-            why=f"{what} is part of the program, not of its data.",
-            tries=["a tuple of Python ints"],
-        ) from None
+        raise _shape_error(values, what) from None
+
+
+def _shape_error(values: Any, what: str) -> TypeError:
+    text = (
+        "Shapes must be 1D sequences of concrete values of integer type, got"
+        f" {values!r}."
+    )
+    why = f"{what}: a shape is part of the program, not of its data."
+    given = values if isinstance(values, (tuple, list)) else (values,)
+    traced = [v for v in given if isinstance(v, core.Tracer)]
+    if not traced:
+        return TypeError(errors.message(text, why=why, tries=["a tuple of Python ints"]))
+    tries = [
+        "x.shape and NumPy functions of it, which are known while tracing",
+        "static_argnums or static_argnames for arguments that are sizes",
+    ]
+    return TypeError(core.conversion_message(traced[0], text, why, tries))
 
 
 def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
