@@ -395,6 +395,9 @@ class KeyArray(Array):
     __str__ = __repr__
 
 
+ARRAYS = frozenset((Array, KeyArray))  # the types of concrete arrays
+
+
 def is_key(aval: Any) -> bool:
     """Whether an abstract value is one of random keys."""
     return type(getattr(aval, "dtype", None)) is dtypes.KeyDType
@@ -428,6 +431,8 @@ def _array_aval(x: Any) -> Any:
 core.register_aval(Array, _array_aval)
 core.register_aval(KeyArray, lambda x: x.aval)
 core.register_aval(np.ndarray, numpy_aval)
+# An array of jax itself, when both libraries are in one process.
+core.register_aval(compat.ArrayImpl, lambda x: numpy_aval(np.asarray(x)))
 core.register_aval(np.generic, numpy_aval)
 for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16):
     core.register_aval(_scalar, numpy_aval)
@@ -545,6 +550,8 @@ def to_buffer(x: Any, where: Placement) -> Any:
         return put_numpy(x, numpy_aval(x), where)
     if isinstance(x, (bool, int, float, complex)):
         return put_scalar(next(k for k in (bool, int, float, complex) if isinstance(x, k))(x), where)
+    if isinstance(x, compat.ArrayImpl):
+        return put_numpy(np.asarray(x), None, where)
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return to_buffer(custom(), where)
