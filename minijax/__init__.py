@@ -91,6 +91,10 @@ def _load_surface() -> None:
     importlib.import_module(f"{__name__}.numpy.methods")
 
 
+def _place(x: Any, where: Any) -> Any:
+    return importlib.import_module(f"{__name__}.api.devices").device_put(x, where)
+
+
 def _public_operation(name: str) -> Any:
     names = ("segment_", "index")
     if not name.startswith(names):
@@ -104,6 +108,7 @@ def _connect() -> None:
     from .interpreters import algebra
 
     algebra.Algebra.loader = _load_operations
+    algebra.lib.place = _place
     surface.loader = _load_surface
 
 

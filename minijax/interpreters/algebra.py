@@ -34,6 +34,7 @@ class Algebra:
     slice_axis: Callable[[Any, int, int, int], Any]
     strided: Callable[[Any, tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
+    place: Callable[[Any, Any], Any]  # on a device or sharding; lent by the api floor
     loader: Callable[[], None] | None = None
 
     def __getattr__(self, name: str) -> Any:

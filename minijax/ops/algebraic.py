@@ -231,8 +231,16 @@ def mulhi(x: Any, y: Any) -> Any:
 
 # ---- powers
 
+
+def _lower_square(ctx: Any, x: Any) -> Any:
+    out = ctx.avals_out[0]
+    if dtypes.is_complex(out.dtype):
+        return ctx.chlo("square", out, x)
+    return ctx.op("multiply", out, x, x)
+
+
 square_p = nary(
-    "square", [NUMBER], lower="chlo.square",
+    "square", [NUMBER], lower=_lower_square,
     jvp=[lambda t, ans, x: mul(t, mul(const(x, 2), x))],
 )  # fmt: skip
 
