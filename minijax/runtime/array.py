@@ -328,9 +328,10 @@ class Array(metaclass=_ArrayMeta):
         return str(self._value)
 
     def __format__(self, spec: str) -> str:
-        if self.ndim == 0 and not dtypes.is_extended(self.dtype):
-            return format(self._value[()], spec)
-        return format(str(self), spec) if spec else str(self)
+        if dtypes.is_extended(self.dtype):
+            return format(str(self), spec)
+        value = self._value
+        return format(value if self.ndim else value[()], spec)
 
 
 class KeyArray(Array):
