@@ -129,7 +129,6 @@ def scatter_mul_grad(x, i, u):
     return grad(total)(u)
 
 
-programs.leaner.add("index_take")
 op("index_take", lambda x, i: lax.index_take(x, (i,), (0,)), f32[4, 3], i32[2])
 programs.leaner.add("index_take")  # JAX calls remainder, a program of its own
 

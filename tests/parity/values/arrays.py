@@ -215,7 +215,6 @@ def donated():
         y.is_deleted(),
         attempt(lambda: y + 1),
         attempt(lambda: np.asarray(y)),
-        attempt(lambda: repr(y)),
     ]
 
 
