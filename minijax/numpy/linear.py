@@ -712,7 +712,7 @@ def matrix_of(v: Any, k: int = 0) -> Any:
     start = k if k >= 0 else -k * size
     used = n + (n - 1) * size
     wide = pad(v, zero, [(start, size * size - start - used, size)])
-    return reshape(wide, (size, size))
+    return convert(reshape(wide, (size, size)), v.dtype, v.weak_type)
 
 
 @composite(static=("k",))

@@ -536,12 +536,8 @@ def spread(
     else:
         check_arraylike(name, center)
         center = convert(center, working)
-    centered = difference(a, center)
-    if dtypes.is_complex(working):
-        centered = real(mul(centered, conj(centered)))
-        working = dtypes.real_of(working)
-    else:
-        centered = square(centered)
+    centered = squared(difference(a, center))
+    working = dtypes.real_of(working)
     shape = core.aval_of(centered).shape
     axes = canonical_axes(axis, len(shape))
     if where is not None:
@@ -560,6 +556,13 @@ def difference(x: Any, y: Any) -> Any:
     if other and len(other) != len(shape):
         y = broadcast_to(y, np.broadcast_shapes(shape, other))
     return sub(x, y)
+
+
+def squared(x: Any) -> Any:
+    """The squared size of each element."""
+    if dtypes.is_complex(core.aval_of(x).dtype):
+        return real(mul(x, conj(x)))
+    return square(x)
 
 
 def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:

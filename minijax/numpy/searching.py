@@ -30,6 +30,7 @@ from ._common import (
     as_array,
     broadcast_to,
     check_arraylike,
+    choose,
     convert,
     promote_dtypes,
 )
@@ -93,7 +94,8 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
         mask = logic.ne(mask, aval.dtype.type(0))
     counts = cumsum(convert_element_type(mask, dtype))
     # The k-th element that counts goes to place k; others, and those beyond, nowhere.
-    place = logic.select_n(mask, dtype.type(size), arithmetic.sub(counts, dtype.type(1)))
+    place = arithmetic.sub(counts, dtype.type(1))
+    place = choose(mask, place, dtype.type(size))
     slots = structural.broadcast_in_dim(dtype.type(n), (size,), ())
     plan = Plan(((ARRAY,),), (size,), True, False)
     flat = updates.write(

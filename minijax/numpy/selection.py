@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..ops import structural
@@ -55,7 +54,8 @@ def where(
       Array, or for one argument a tuple of index arrays.
 
     Raises:
-      ValueError: one of `x` and `y` is missing, or `size` is given with them.
+      TypeError: one of `x` and `y` is missing.
+      ValueError: `size` is given with them.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -73,7 +73,7 @@ def where(
             "size and fill_value arguments cannot be used in three-term where function."
         )
     if x is None or y is None:
-        raise ValueError("Either both or neither of the x and y arguments should be provided.")
+        check_arraylike("where", condition, x, y)
     return _where(condition, x, y)
 
 
@@ -124,11 +124,7 @@ def select(
 @composite
 def _select(conditions: Any, choices: Any, default: Any) -> Any:
     check_arraylike("select", *conditions, *choices, default)
-    for c in conditions:
-        if not dtypes.is_bool(core.aval_of(c).dtype):
-            raise TypeError(
-                f"select: conditions must be bools, got {errors.type_text(c)}."
-            )
+    conditions = [as_mask(c) for c in conditions]
     shape = np.broadcast_shapes(
         *(core.aval_of(x).shape for x in (*conditions, *choices, default))
     )
@@ -264,7 +260,7 @@ def compress(
     taken = indexing.take(a, at, axis, mode="clip")
     found = at < a.shape[axis]
     found = structural.reshape(found, (size, *(1 for _ in a.shape[axis + 1 :])))
-    return where(found, taken, convert(fill_value, a.dtype))
+    return _where(found, taken, convert(fill_value, a.dtype))
 
 
 def piecewise(

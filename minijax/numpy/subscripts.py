@@ -227,6 +227,8 @@ def _item(item: Any) -> Any:
         return np.asarray(item)
     if isinstance(item, (int, np.integer)):
         return int(item)
+    if isinstance(item, (float, complex)):
+        return _array_item(np.asarray(item))
     if isinstance(item, str):
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
     if isinstance(item, (list, tuple)):

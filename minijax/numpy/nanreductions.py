@@ -1,0 +1,349 @@
+"""Reductions that leave nans out: nansum, nanmean, nanmax, nanvar, nanargmax ...
+
+Integers have no nans: for them each is the plain reduction.
+
+Next: reductions.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core
+from ..ops import reductions as lax
+from ..ops.arithmetic import div, sqrt
+from ..ops.logic import bitwise_not, le, ne
+from ..types import dtypes
+from . import reductions
+from ._common import (
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    as_array,
+    canonical_axes,
+    check_arraylike,
+    choose,
+    convert,
+    no_out,
+    static_dtype,
+)
+from .reductions import keep, masked, reduction, spread_dtypes, strong, sum_axes
+
+
+def nans_of(x: Any) -> Any:
+    """Where an array is nan."""
+    return ne(x, x)
+
+
+def without_nans(name: str, a: Any, value: Any) -> Any:
+    """The array with nans replaced; itself, if its dtype has none."""
+    check_arraylike(name, a)
+    a = as_array(a)
+    if not dtypes.is_inexact(a.dtype):
+        return a
+    a = strong(a, a.dtype)
+    return choose(nans_of(a), a.dtype.type(value), a)
+
+
+@reduction("dtype", "keepdims")
+def nansum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Any:
+    """Sum along axes, nans counting as 0; arguments as for `sum`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nansum(jnp.array([1., jnp.nan, 2.]))
+      Array(3., dtype=float32)
+    """
+    no_out("nansum", out)
+    a = without_nans("nansum", a, 0)
+    return reductions.sum(a, axis, dtype, None, keepdims, initial, where)
+
+
+@reduction("dtype", "keepdims")
+def nanprod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Any:
+    """Product along axes, nans counting as 1; arguments as for `prod`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanprod(jnp.array([3., jnp.nan, 2.]))
+      Array(6., dtype=float32)
+    """
+    no_out("nanprod", out)
+    a = without_nans("nanprod", a, 1)
+    return reductions.prod(a, axis, dtype, None, keepdims, initial, where)
+
+
+def _nan_extremum(
+    name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    check_arraylike(f"nan{name}", a)
+    a = as_array(a)
+    least = -np.inf if name == "max" else np.inf
+    filled = without_nans(f"nan{name}", a, least)
+    out = reductions.extremum(name, filled, axis, keepdims, initial, where)
+    if not dtypes.is_inexact(a.dtype):
+        return out
+    nans = nans_of(a)
+    if where is not None:
+        nans = masked(nans, where, np.bool_(True))
+    axes = canonical_axes(axis, core.aval_of(nans).ndim)
+    all_nan = lax.reduce_and_p.bind(nans, axes=axes)
+    if keepdims:
+        all_nan = keep(all_nan, axes, core.aval_of(nans).ndim)
+    return choose(all_nan, out.dtype.type(np.nan), out)
+
+
+@reduction("keepdims")
+def nanmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Any:
+    """Largest element that is not nan (nan if all are); arguments as for `max`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanmax(jnp.array([3., jnp.nan, 2.]))
+      Array(3., dtype=float32)
+    """
+    no_out("nanmax", out)
+    return _nan_extremum("max", a, axis, keepdims, initial, where)
+
+
+@reduction("keepdims")
+def nanmin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Any:
+    """Smallest element that is not nan (nan if all are); arguments as for `max`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanmin(jnp.array([3., jnp.nan, 2.]))
+      Array(2., dtype=float32)
+    """
+    no_out("nanmin", out)
+    return _nan_extremum("min", a, axis, keepdims, initial, where)
+
+
+def _present(a: Any, where: Any) -> Any:
+    """Which elements are neither nan nor masked out."""
+    there = bitwise_not(nans_of(a))
+    return there if where is None else masked(there, where, np.bool_(False))
+
+
+def _count(a: Any, where: Any, axes: Any, dtype: Any) -> Any:
+    return sum_axes(convert(_present(a, where), dtype), axes)
+
+
+@reduction("dtype", "keepdims")
+def nanmean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Any:
+    """Mean of what is not nan; arguments as for `mean`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanmean(jnp.array([1., jnp.nan, 2.]))
+      Array(1.5, dtype=float32)
+    """
+    no_out("nanmean", out)
+    check_arraylike("nanmean", a)
+    a = as_array(a)
+    if not dtypes.is_inexact(a.dtype):
+        return reductions.mean(a, axis, dtype, None, keepdims, where=where)
+    dtype = static_dtype(dtype, "nanmean") or a.dtype
+    axes = canonical_axes(axis, a.ndim)
+    count = _count(a, where, axes, dtype)
+    if keepdims:
+        count = keep(count, axes, a.ndim)
+    return div(nansum(a, axis, dtype, None, keepdims, None, where), count)
+
+
+def nan_spread(
+    name: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    center: Any,
+) -> Any:
+    """The variance of what is not nan."""
+    check_arraylike(name, a)
+    a = as_array(a)
+    if not dtypes.is_inexact(a.dtype):
+        return reductions.spread(name, a, axis, dtype, ddof, keepdims, where, center)
+    working, result = spread_dtypes(name, a.dtype, static_dtype(dtype, name))
+    a = strong(a, working)
+    axes = canonical_axes(axis, a.ndim)
+    if center is None:
+        center = nanmean(a, axis, working, None, True, where)
+    deviation = reductions.difference(a, convert(center, working))
+    squares = reductions.squared(deviation)
+    real = squares.dtype
+    squares = choose(_present(a, where), squares, real.type(0))
+    count = _count(a, where, axes, real) - convert(ddof, real)
+    total = sum_axes(squares, axes)
+    few = le(count, real.type(0))
+    x = div(choose(few, real.type(np.nan), total), choose(few, real.type(1), count))
+    return convert(keep(x, axes, a.ndim) if keepdims else x, result)
+
+
+_compiled = composite(nan_spread, static=("name", "axis", "dtype", "keepdims"))
+
+
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Any:
+    """Variance of what is not nan; arguments as for `var`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """
+    no_out("nanvar", out)
+    axis = axis if axis is None else reductions.hashable_axis(axis)
+    return _compiled("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
+
+
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Any:
+    """Standard deviation of what is not nan; arguments as for `std`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """
+    no_out("nanstd", out)
+    axis = axis if axis is None else reductions.hashable_axis(axis)
+    return sqrt(_compiled("nanstd", a, axis, dtype, ddof, keepdims, where, mean))
+
+
+def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """The position of the extremum of what is not nan; -1 if all is."""
+    check_arraylike(name, a)
+    a = as_array(a)
+    if dtypes.is_complex(a.dtype):
+        raise TypeError(f"{name}: complex numbers have no order: {errors.type_text(a)}")
+    if not dtypes.is_inexact(a.dtype):
+        return reductions.position(name[3:], prim, a, axis, keepdims)
+    filled = without_nans(name, a, -np.inf if name == "nanargmax" else np.inf)
+    at = reductions.position(name[3:], prim, filled, axis, keepdims)
+    axes = canonical_axes(axis, a.ndim)
+    all_nan = lax.reduce_and_p.bind(nans_of(a), axes=axes)
+    if keepdims:
+        all_nan = keep(all_nan, axes, a.ndim)
+    return choose(all_nan, at.dtype.type(-1), at)
+
+
+@composite(static=("axis", "keepdims"))
+def nanargmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Any:
+    """Position of the first largest element that is not nan; -1 if all are.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanargmax(jnp.array([1., jnp.nan, 3.]))
+      Array(2, dtype=int32)
+    """
+    no_out("nanargmax", out)
+    return _nan_position("nanargmax", lax.argmax_p, a, axis, keepdims)
+
+
+@composite(static=("axis", "keepdims"))
+def nanargmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Any:
+    """Position of the first smallest element that is not nan; -1 if all are.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanargmin(jnp.array([jnp.nan, 1., 3.]))
+      Array(1, dtype=int32)
+    """
+    no_out("nanargmin", out)
+    return _nan_position("nanargmin", lax.argmin_p, a, axis, keepdims)
+
+
+@composite(static=("axis", "dtype"))
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Any:
+    """Running sum, nans counting as 0; arguments as for `cumsum`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nancumsum(jnp.array([1., jnp.nan, 2.]))
+      Array([1., 1., 3.], dtype=float32)
+    """
+    no_out("nancumsum", out)
+    return reductions.cumsum(without_nans("nancumsum", a, 0), axis, dtype)
+
+
+@composite(static=("axis", "dtype"))
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Any:
+    """Running product, nans counting as 1; arguments as for `cumprod`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
+      Array([2., 2., 6.], dtype=float32)
+    """
+    no_out("nancumprod", out)
+    return reductions.cumprod(without_nans("nancumprod", a, 1), axis, dtype)
+
+

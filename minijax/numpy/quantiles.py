@@ -1,0 +1,380 @@
+"""Order statistics: quantile, percentile, median, and the same without nans.
+
+Arrays are sorted along the reduced axes; the quantile lies between two neighbours.
+
+Next: sorting.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core
+from ..ops import arithmetic, logic, reductions, structural
+from ..ops.convert import convert_element_type
+from ..ops.cumulative import cumsum
+from ..ops.dot import check_out_sharding
+from ..ops.sort import sort as sort_operands
+from ..ops.sort import sort_p
+from ..types import dtypes
+from . import indexing
+from ._common import (
+    ArrayLike,
+    as_array,
+    broadcast_to,
+    canonical_axes,
+    check_arraylike,
+    choose,
+    convert,
+    promote_dtypes_inexact,
+)
+from .reductions import hashable_axis
+from .subscripts import ARRAY, SCALAR, SPAN, Plan
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+_STATIC = ("axis", "method", "keepdims", "squash")
+
+
+def _checked(
+    name: str, axis: Any, out: Any, overwrite_input: bool, method: str, weights: Any
+) -> Any:
+    if overwrite_input or out is not None:
+        raise ValueError(
+            f"jax.numpy.{name} does not support overwrite_input=True or out != None"
+        )
+    if method not in _METHODS:
+        names = ", ".join(map(repr, _METHODS[:-1]))
+        raise ValueError(f"method can only be {names} or {_METHODS[-1]!r}; got {method!r}")
+    if weights is not None and method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports"
+            " weights."
+        )
+    return None if axis is None else hashable_axis(axis)
+
+
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Any:
+    """The value below which a share of the elements lies.
+
+    Args:
+      a: real array; integers become floats.
+      q: the share, or several in an array of one axis, in [0, 1].
+      axis: axes to reduce; None for all of them.
+      out, overwrite_input: not supported.
+      method: what to take between two elements: 'linear' (interpolate), 'lower',
+        'higher', 'midpoint', 'nearest', or 'inverted_cdf' (the first element at which
+        the share is reached).
+      keepdims: keep reduced axes with size 1.
+      weights: weights of the elements, for 'inverted_cdf'.
+
+    Returns:
+      Array with an axis for `q`, if it has one, in front.
+
+    Raises:
+      ValueError: complex input, `q` of more than one axis, an unknown method.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.quantile(jnp.array([1., 2., 4.]), 0.25)
+      Array(1.5, dtype=float32)
+    """
+    axis = _checked("quantile", axis, out, overwrite_input, method, weights)
+    check_arraylike("quantile", a, q)
+    return _quantile(a, q, weights, axis, method, keepdims, False)
+
+
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Any:
+    """`quantile` of what is not nan; arguments as there.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanquantile(jnp.array([1., jnp.nan, 2.]), 0.5)
+      Array(1.5, dtype=float32)
+    """
+    axis = _checked("nanquantile", axis, out, overwrite_input, method, weights)
+    check_arraylike("nanquantile", a, q)
+    return _quantile(a, q, weights, axis, method, keepdims, True)
+
+
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """`quantile` with shares in percent; arguments as there.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.percentile(jnp.array([1., 2., 4.]), 25)
+      Array(1.5, dtype=float32)
+    """
+    check_out_sharding("percentile", out_sharding)
+    axis = _checked("percentile", axis, out, overwrite_input, method, weights)
+    check_arraylike("percentile", a, q)
+    return _quantile(a, share_of(q), weights, axis, method, keepdims, False)
+
+
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Any:
+    """`percentile` of what is not nan; arguments as for `quantile`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 2.]), 50)
+      Array(1.5, dtype=float32)
+    """
+    axis = _checked("nanpercentile", axis, out, overwrite_input, method, weights)
+    check_arraylike("nanpercentile", a, q)
+    return _quantile(a, share_of(q), weights, axis, method, keepdims, True)
+
+
+def share_of(q: Any) -> Any:
+    """Percents as shares."""
+    if isinstance(q, (int, float)):
+        return q / 100
+    (q,) = promote_dtypes_inexact(as_array(q))
+    return arithmetic.div(q, q.dtype.type(100))
+
+
+def median(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """The middle element along axes, or the mean of the two in the middle.
+
+    Args:
+      a: real array; integers become floats.
+      axis: axes to reduce; None for all of them.
+      out, overwrite_input: not supported.
+      keepdims: keep reduced axes with size 1.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.median(jnp.array([5., 1., 2.]))
+      Array(2., dtype=float32)
+    """
+    check_arraylike("median", a)
+    axis = _checked("median", axis, out, overwrite_input, "midpoint", None)
+    return _quantile(a, 0.5, None, axis, "midpoint", keepdims, False)
+
+
+def nanmedian(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """`median` of what is not nan; arguments as there.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanmedian(jnp.array([1., jnp.nan, 2.]))
+      Array(1.5, dtype=float32)
+    """
+    check_arraylike("nanmedian", a)
+    axis = _checked("nanmedian", axis, out, overwrite_input, "midpoint", None)
+    return _quantile(a, 0.5, None, axis, "midpoint", keepdims, True)
+
+
+# -------------------------------------------------------------------------- the work
+
+
+@composite(static=_STATIC)
+def _quantile(
+    a: Any, q: Any, weights: Any, axis: Any, method: str, keepdims: bool, squash: bool
+) -> Any:
+    check_arraylike("quantile", a, q)
+    (a,), q = promote_dtypes_inexact(as_array(a)), as_array(q)
+    if dtypes.is_complex(a.dtype):
+        raise ValueError(
+            "quantile does not support complex input, as the operation is poorly defined:"
+            f" {errors.type_text(a)}."
+        )
+    if not dtypes.is_inexact(q.dtype):
+        q = convert(q, dtypes.to_inexact(q.dtype))
+    if q.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+    axes = canonical_axes(axis, a.ndim)
+    rows = _axes_together(a, axes)
+    if rows.shape[-1] == 0:
+        raise ValueError(f"quantile of no elements: {errors.type_text(a)} along axis {axis}.")
+    if weights is not None:
+        weights = _axes_together(_weights(a, weights, axis, axes), axes)
+    out = _of_rows(rows, q, weights, method, squash)
+    out = convert(out, a.dtype)
+    kept = tuple(1 if i in axes else n for i, n in enumerate(a.shape))
+    return structural.reshape(out, (*q.shape, *kept)) if keepdims else out
+
+
+def _axes_together(x: Any, axes: tuple[int, ...]) -> Any:
+    """The reduced axes as one last axis."""
+    rest = [i for i in range(x.ndim) if i not in axes]
+    order = (*rest, *axes)
+    if order != tuple(range(x.ndim)):
+        x = structural.transpose(x, order)
+    n = len(rest)
+    return structural.reshape(x, (*x.shape[:n], math.prod(x.shape[n:])))
+
+
+def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
+    weights = as_array(weights)
+    if weights.shape == a.shape:
+        return convert(weights, a.dtype)
+    if axis is None:
+        raise TypeError("If weights are not the same shape as a, an axis must be specified.")
+    wanted = tuple(a.shape[i] for i in axes)
+    if weights.shape != wanted:
+        raise ValueError(
+            f"weights of shape {weights.shape} do not fit an array of shape {a.shape}"
+            f" along axis {axis}, which has shape {wanted}."
+        )
+    wide = structural.broadcast_in_dim(weights, a.shape, axes)
+    return convert(wide, a.dtype)
+
+
+def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
+    """Quantiles along the last axis, with the axis of `q` in front."""
+    n = x.shape[-1]
+    dtype = dtypes.promote(((x.dtype, False), (q.dtype, q.weak_type)))[0]
+    nans = logic.ne(x, x)
+    last = x.ndim - 1
+    if squash:
+        there = convert(logic.bitwise_not(nans), dtype)
+        count: Any = reductions.reduce_sum(there, (last,))
+    else:
+        # One nan makes all of its row nan.
+        any_nan = reductions.reduce_or(nans, (last,))
+        shown = structural.broadcast_in_dim(any_nan, x.shape, tuple(range(last)))
+        x = choose(shown, x.dtype.type(np.nan), x)
+        count = dtype.type(n)
+    if weights is not None:
+        return _weighted(x, q, weights, nans, squash)
+    (ordered,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
+    q = convert(q, dtype)
+    counts = core.aval_of(count).shape
+    shape = (*q.shape, *counts)
+    q = structural.broadcast_in_dim(q, shape, tuple(range(q.ndim)))
+    if counts:
+        count = structural.broadcast_in_dim(
+            count, shape, tuple(range(len(shape) - len(counts), len(shape)))
+        )
+    one, zero = dtype.type(1), dtype.type(0)
+    top = arithmetic.sub(count, one)
+    if method == "inverted_cdf":
+        place = arithmetic.sub(arithmetic.ceil(arithmetic.mul(q, count)), one)
+        return _pick(ordered, _bounded(place, zero, top), squash)
+    place = arithmetic.mul(q, top)
+    low, high = arithmetic.floor(place), arithmetic.ceil(place)
+    share = arithmetic.sub(place, low)
+    low, high = _bounded(low, zero, top), _bounded(high, zero, top)
+    if method == "nearest":
+        # Half way goes to the even position.
+        place = arithmetic.round(place, arithmetic.RoundingMethod.TO_NEAREST_EVEN)
+        return _pick(ordered, _bounded(place, zero, top), squash)
+    below = None if method == "higher" else _pick(ordered, low, squash)
+    above = None if method == "lower" else _pick(ordered, high, squash)
+    if below is None or above is None:
+        return above if below is None else below
+    if method == "midpoint":
+        total = arithmetic.add(below, above)
+        return arithmetic.mul(total, total.dtype.type(0.5))
+    share = _to_shape(convert(share, x.dtype), below.shape)
+    rest = arithmetic.sub(x.dtype.type(1), share)
+    return arithmetic.add(arithmetic.mul(below, rest), arithmetic.mul(above, share))
+
+
+def _bounded(x: Any, low: Any, high: Any) -> Any:
+    return arithmetic.max(low, arithmetic.min(x, high))
+
+
+def _to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x`, which has the first axes of `shape` or all of them, repeated to it."""
+    if x.shape == shape:
+        return x
+    return structural.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
+
+
+def _pick(ordered: Any, place: Any, by_row: bool) -> Any:
+    """Elements at places along the last axis: places for all rows, or for each row."""
+    at = convert_element_type(place, dtypes.int32)
+    last = ordered.ndim - 1
+    if by_row and last:
+        wide = structural.reshape(at, (*at.shape, 1))
+        rows = ordered
+        if at.ndim > last:
+            shape = (*at.shape, ordered.shape[-1])
+            rows = structural.broadcast_in_dim(ordered, shape, tuple(range(1, len(shape))))
+        out = indexing.take_along_axis(rows, wide, -1, mode="promise_in_bounds")
+        return structural.squeeze(out, (at.ndim,))
+    spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
+    entry = (ARRAY,) if at.ndim else (SCALAR,)
+    plan = Plan((*spans, entry), ordered.shape, bool(at.ndim), False)
+    out = indexing.read(ordered, (at,), plan)
+    return structural.move_axis(out, last, 0) if at.ndim else out
+
+
+def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:
+    """The first element at which the share of the weights is reached."""
+    last = x.ndim - 1
+    if squash:
+        weights = choose(nans, weights.dtype.type(0), weights)
+    ordered, weights = sort_operands((x, weights), dimension=last, num_keys=1)
+    running = cumsum(weights, last)
+    n = x.shape[-1]
+    total = running[..., n - 1 :]
+    shares = arithmetic.div(running, broadcast_to(total, running.shape))
+    lanes = (*q.shape, *running.shape)
+    wide_q = structural.broadcast_in_dim(convert(q, running.dtype), lanes, tuple(range(q.ndim)))
+    wide = structural.broadcast_in_dim(shares, lanes, tuple(range(q.ndim, len(lanes))))
+    before = convert(logic.lt(wide, wide_q), dtypes.int32)
+    at = reductions.reduce_sum(before, (len(lanes) - 1,))
+    at = arithmetic.min(at, dtypes.int32.type(n - 1))
+    rows = structural.broadcast_in_dim(ordered, lanes, tuple(range(q.ndim, len(lanes))))
+    at = structural.reshape(at, (*at.shape, 1))
+    out = indexing.take_along_axis(rows, at, -1, mode="promise_in_bounds")
+    return structural.squeeze(out, (len(lanes) - 1,))
