@@ -172,7 +172,8 @@ def result_avals(shapes: Any) -> tuple[tuple[Any, ...], Any]:
 def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> list[Any]:
     """A callback in evaluation: no program needed."""
     values = [
-        x if type(x) is Array else Array(arrays.to_buffer(x, arrays.default_placement()))
+        x if type(x) in arrays.ARRAYS
+        else Array(arrays.to_buffer(x, arrays.default_placement()))
         for x in args
     ]
     out = callback(*values)
@@ -359,7 +360,10 @@ debug_callback_p.effects = lambda params: frozenset(
 
 def debug_impl(*args: Any, callback: Any, **_: Any) -> list[Any]:
     where = arrays.default_placement()
-    callback(*(x if type(x) is Array else Array(arrays.to_buffer(x, where)) for x in args))
+    callback(*(
+        x if type(x) in arrays.ARRAYS else Array(arrays.to_buffer(x, where))
+        for x in args
+    ))  # fmt: skip
     return []
 
 

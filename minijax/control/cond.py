@@ -316,7 +316,18 @@ def cond_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 cond_p.dce = cond_dce
 
 
-def cond_lower(ctx: Any, index: Any, *ops: Any, branches: Branches, **_: Any) -> list[Any]:
+def cond_lower(
+    ctx: Any, index: Any, *ops: Any, branches: Branches,
+    platforms: tuple[str | None, ...] = (), **_: Any,
+) -> list[Any]:  # fmt: skip
+    if platforms:  # chosen here, not when the program runs
+        which = ctx.platform if ctx.platform in platforms else None
+        if which not in platforms:
+            raise NotImplementedError(
+                f"platform_dependent: no function for platform {ctx.platform}, and no"
+                " default."
+            )
+        return ctx.jaxpr(branches[platforms.index(which)], *ops)  # type: ignore
     types = [ctx.type(a) for a in ctx.avals_out]
     tokens = [ctx.token] if ctx.token is not None else []
     case = ctx.region_op(
@@ -545,3 +556,38 @@ def switch(
         np.int32(0), index, np.int32(len(branches) - 1)
     )
     return _bind_branches("switch", index, branches, operands, _how(batched))
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Run the function for the platform that the program is compiled for.
+
+    Args:
+      args: the arguments of all functions.
+      default: for platforms that are not named.
+      per_platform: `cpu=`, `cuda=` (or `gpu=`), `tpu=`, `rocm=`: functions with results
+        of equal trees and types.
+
+    Raises:
+      ValueError: no function at all; TypeError: results differ in type;
+      NotImplementedError: no function for the platform.
+
+    Example:
+      >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
+      Array(4, dtype=int32, weak_type=True)
+    """
+    known = {"gpu": "cuda"}
+    funs = {known.get(name, name): f for name, f in per_platform.items()}
+    missing = [n for n in funs if n not in ("cpu", "cuda", "tpu", "rocm")]
+    if missing:
+        raise ValueError(f"platform_dependent: unknown platforms {missing}.")
+    platforms: tuple[str | None, ...] = tuple(funs)
+    branches = list(funs.values())
+    if default is not None:
+        platforms, branches = (*platforms, None), [*branches, default]
+    if not branches:
+        raise ValueError("platform_dependent: no function was given.")
+    return _bind_branches(
+        "platform_dependent", np.int32(0), branches, args, {"platforms": platforms}
+    )

@@ -34,7 +34,7 @@ from ..interpreters.transpose import transpose_jaxpr
 from ..runtime import array as arrays
 from ..runtime import client, dispatch, lower
 from ..runtime import jaxlib_compat as compat
-from ..runtime.array import Array, KeyArray
+from ..runtime.array import ARRAYS, Array
 from .named import jaxprs_axes
 
 # --------------------------------------------------------------------- the primitive
@@ -683,7 +683,7 @@ def _output_message(fun: Any, out: Any, i: int, x: Any) -> str:
 
 def _delete_donated(leaves: Sequence[Any], donated: Sequence[bool]) -> None:
     for x, d in zip(leaves, donated, strict=True):
-        if d and type(x) in (Array, KeyArray) and not x._b.is_deleted():
+        if d and type(x) in ARRAYS and not x._b.is_deleted():
             x._b.delete()
 
 
@@ -694,7 +694,7 @@ def as_value(x: Any) -> Any:
 
 def as_array(x: Any) -> Array:
     """A concrete value as an `Array`."""
-    return x if type(x) is Array else Array(arrays.to_buffer(x, arrays.default_placement()))
+    return x if type(x) in ARRAYS else Array(arrays.to_buffer(x, arrays.default_placement()))
 
 
 _C_TYPES = (Array, np.ndarray, bool, int, float, complex)
@@ -705,7 +705,7 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     numbers = False
     for x in leaves:
         kind = type(x)
-        if kind is Array or kind is KeyArray:
+        if kind in ARRAYS:
             where = arrays.placement_of(x._b)
             if where is None or where[0] is not program.place:
                 return False

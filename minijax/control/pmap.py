@@ -312,7 +312,8 @@ class Replicas:
         self.handlers = [
             compat.result_handler(whole, self.layout(0).internal(len(whole.shape)), True)
             for whole in (
-                batching.unmapped_aval(total, 0, a) for a in closed.out_avals
+                batching.unmapped_aval(total, 0, lower.physical(a))
+                for a in closed.out_avals
             )
         ]
 
@@ -321,7 +322,7 @@ class Replicas:
 
     def place(self, x: Any, axis: int | None) -> Any:
         """A value cut along `axis` (or repeated), one piece on each device."""
-        if type(x) is Array:
+        if type(x) in arrays.ARRAYS:
             if x._b.is_deleted():
                 raise RuntimeError(arrays.deleted_message(x.aval))
             if axis is not None and self.per_slice == 1:
@@ -361,17 +362,21 @@ class Replicas:
         """A result of type `aval`, assembled along `axis`; None: what all share."""
         if axis is not None and self.per_slice == 1:
             whole = batching.unmapped_aval(self.size, axis, aval)
-            sharding = self.layout(axis).internal(len(whole.shape))
-            return Array(compat.with_aval(buffer, whole, sharding))
+            stored = lower.physical(whole)
+            sharding = self.layout(axis).internal(len(stored.shape))
+            return arrays.wrap(compat.with_aval(buffer, stored, sharding), whole)
         shards = buffer._arrays
         if axis is None:
             first = shards[0]
             where = arrays.placement(self.devices[0])
-            return Array(compat.with_aval(first, aval, where.committed))
+            stored = lower.physical(aval)
+            return arrays.wrap(compat.with_aval(first, stored, where.committed), aval)
         devices = self.devices[:: self.per_slice]
         whole = batching.unmapped_aval(self.size, axis, aval)
-        sharding = PmapSharding(devices, axis).internal(len(whole.shape))
-        return Array(compat.assemble(whole, sharding, shards[:: self.per_slice]))
+        stored = lower.physical(whole)
+        sharding = PmapSharding(devices, axis).internal(len(stored.shape))
+        parts = shards[:: self.per_slice]
+        return arrays.wrap(compat.assemble(stored, sharding, parts), whole)
 
 
 def _numbers(x: Array) -> Any:
@@ -439,7 +444,7 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
     buffers = [program.place(x, d) for x, d in zip(args, params["in_axes"], strict=True)]
     out = program.run(buffers)
     for x, d in zip(args, params["donated_invars"], strict=True):
-        if d and type(x) is Array and not x._b.is_deleted():
+        if d and type(x) in arrays.ARRAYS and not x._b.is_deleted():
             x._b.delete()
     return [
         program.result(b, d, a)

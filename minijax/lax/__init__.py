@@ -87,15 +87,16 @@ from ..ops.structural import unstack_p as unstack_p
 # ---- control flow
 from ..control.cond import cond as cond
 from ..control.cond import cond_p as cond_p
+from ..control.cond import platform_dependent as platform_dependent
 from ..control.cond import switch as switch
 from ..control.custom_jvp import stop_gradient as stop_gradient
 from ..control.indexing import dynamic_index_in_dim as dynamic_index_in_dim
 from ..control.indexing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
-from ..control.loops import fori_loop as fori_loop
 from ..control.loops import while_loop as while_loop
 from ..control.loops import while_p as while_p
 from ..control.mapping import map as map  # noqa: A004
-from ..control.scan import scan as scan
+from ..control.progress import fori_loop as fori_loop
+from ..control.progress import scan as scan
 from ..control.scan import scan_p as scan_p
 
 
