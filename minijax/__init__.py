@@ -67,8 +67,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
         globals()[name] = value
         return value
-    if name == "ops":
-        return _open_operations()
     if name in _MODULES:
         try:
             return importlib.import_module(f"{__name__}.{name}")
@@ -95,13 +93,6 @@ def _place(x: Any, where: Any) -> Any:
     return importlib.import_module(f"{__name__}.api.devices").device_put(x, where)
 
 
-def _public_operation(name: str) -> Any:
-    names = ("segment_", "index")
-    if not name.startswith(names):
-        raise AttributeError(f"module 'minijax.ops' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.numpy.segments"), name)
-
-
 def _connect() -> None:
     # Low floors reach what is above them through these hooks alone.
     from .core import surface
@@ -110,12 +101,6 @@ def _connect() -> None:
     algebra.Algebra.loader = _load_operations
     algebra.lib.place = _place
     surface.loader = _load_surface
-
-
-def _open_operations() -> Any:
-    module = importlib.import_module(f"{__name__}.ops")
-    module.public = _public_operation  # type: ignore[attr-defined]
-    return module
 
 
 _connect()

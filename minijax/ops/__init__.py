@@ -1,19 +1,18 @@
 """Floor 6: primitives by family.
 
-`minijax.ops` is also the name of a public module of JAX (`segment_sum` ..), whose
-functions are made of these primitives, far above: `public` tells where, once the whole
-package is loaded.
+`minijax.ops` is also the name of a public module of JAX (`segment_sum` ..).  Those
+functions are written on the surface, far above; this face hands them on when asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-public: Callable[[str], Any] | None = None
+_PUBLIC = ("segment_", "index")
 
 
 def __getattr__(name: str) -> Any:
-    if public is None or name.startswith("_"):
-        raise AttributeError(f"module 'minijax.ops' has no attribute {name!r}")
-    return public(name)
+    if name.startswith(_PUBLIC):
+        return getattr(import_module("minijax.numpy.segments"), name)
+    raise AttributeError(f"module 'minijax.ops' has no attribute {name!r}")
