@@ -343,3 +343,14 @@ from ..ops.padding import padtype_to_pads as padtype_to_pads
 from ..control.associative import associative_scan as associative_scan
 from ..control.custom_solve import custom_linear_solve as custom_linear_solve
 from ..control.custom_solve import custom_root as custom_root
+
+# ---- windows
+from ..ops.window import reduce_window as reduce_window
+from ..ops.window import reduce_window_max_p as reduce_window_max_p
+from ..ops.window import reduce_window_min_p as reduce_window_min_p
+from ..ops.window import reduce_window_p as reduce_window_p
+from ..ops.window import reduce_window_shape_tuple as reduce_window_shape_tuple
+from ..ops.window import reduce_window_sum_p as reduce_window_sum_p
+from ..ops.window import select_and_gather_add_p as select_and_gather_add_p
+from ..ops.window import select_and_scatter_add_p as select_and_scatter_add_p
+from ..ops.window import select_and_scatter_p as select_and_scatter_p

@@ -26,7 +26,7 @@ from .arithmetic import add_p, mul
 from .cast import scalar
 from .define import NUMBER, check_kind, linear_jvp
 from .named import Groups, all_lanes, axis_tuple
-from .reductions import reduce_sum_p
+from .reductions import emit_monoid, reduce_sum_p
 from .shapes import expand_dims, move_axis, reshape, squeeze, transpose
 
 
@@ -299,7 +299,7 @@ def _scatter_lower(
     attrs = named.groups_attributes(ctx, axis_name, axis_index_groups)
     attrs["scatter_dimension"] = ctx.i64(scatter_dimension)
     op = ctx.region_op("stablehlo.reduce_scatter", [ctx.type(part)], [x], **attrs)
-    named.combine(ctx, op, shaped((), out.dtype), add_p)
+    emit_monoid(ctx, op.regions[0], add_p, shaped((), out.dtype))
     return op.result if tiled else ctx.op("reshape", out, op.result)
 
 

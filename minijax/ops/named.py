@@ -205,10 +205,3 @@ def groups_attributes(
         "replica_groups": dense_i64(ctx, rows),
         **channel(ctx, global_ids=global_ids),
     }
-
-
-def combine(ctx: Any, op: Any, scalar: Any, prim: Any) -> None:
-    """Fill in the region of a collective that combines two values by `prim`."""
-    kind = ctx.type(scalar)
-    with ctx.block(op.regions[0], kind, kind) as (x, y):
-        ctx.return_(*ctx.fun(prim.bind, x, y, avals=[scalar, scalar]))

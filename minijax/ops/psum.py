@@ -28,7 +28,7 @@ from .arithmetic import add, add_p, div, max_p, min_p, mul
 from .cast import cast, scalar
 from .define import NUMBER, check_kind, linear_jvp
 from .named import axis_tuple, names_only
-from .reductions import reduce_max_p, reduce_min_p, reduce_sum_p
+from .reductions import emit_monoid, reduce_max_p, reduce_min_p, reduce_sum_p
 from .shapes import broadcast_in_dim, iota
 from .structural import stack
 
@@ -112,7 +112,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
             return x
         attrs = named.groups_attributes(ctx, names, axis_index_groups)
         op = ctx.region_op("stablehlo.all_reduce", [ctx.type(out)], [x], **attrs)
-        named.combine(ctx, op, shaped((), out.dtype), combine)
+        emit_monoid(ctx, op.regions[0], combine, shaped((), out.dtype))
         return op.result
 
     prim.abstract = abstract

@@ -151,7 +151,7 @@ def _reduce_type(
     ]
 
 
-def _on_arrays(jaxpr: ClosedJaxpr, rank: int) -> Callable[..., Sequence[Any]]:
+def on_arrays(jaxpr: ClosedJaxpr, rank: int) -> Callable[..., Sequence[Any]]:
     """The computation on arrays of `rank` axes, elementwise."""
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
@@ -184,7 +184,7 @@ def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     if all(type(t) is Zero for t in ts):
         outs = reduce_p.bind(*primals, **params)
         return outs, [Zero(core.aval_of(x).to_tangent()) for x in outs]
-    combine = _on_arrays(jaxpr, core.aval_of(operands[0]).ndim - len(axes) + 1)
+    combine = on_arrays(jaxpr, core.aval_of(operands[0]).ndim - len(axes) + 1)
     return jvp_flat(lambda *xs: fold(xs, combine, inits, axes), operands, ts)
 
 
@@ -217,9 +217,21 @@ def _lower_reduce(
         dimensions=ctx.i64s(dimensions),
     )
     kinds = [ctx.type(shaped((), c.dtype)) for c in cells]
-    with ctx.block(op.regions[0], *kinds, *kinds) as scalars:
-        ctx.return_(*ctx.jaxpr(jaxpr, *scalars))
+    emit_computation(ctx, op.regions[0], [*kinds, *kinds], jaxpr)
     return list(op.results)
+
+
+def emit_computation(
+    ctx: Any, region: Any, kinds: Sequence[Any], jaxpr: ClosedJaxpr
+) -> None:
+    """Fill the region of a reduction with a jaxpr of scalars.
+
+    Such a region sees nothing around it, so captured arrays become constants inside.
+    """
+    captured, ctx.consts = ctx.consts, {}
+    with ctx.block(region, *kinds) as scalars:
+        ctx.return_(*ctx.jaxpr(jaxpr, *scalars))
+    ctx.consts = captured
 
 
 reduce_p.abstract = _reduce_type
@@ -248,7 +260,7 @@ def monoid_of(
         found = _MONOIDS.get(computation)
     except TypeError:  # unhashable
         return None
-    if found is None or not core.is_concrete(init) or dtypes.is_extended(dtype):
+    if found is None or isinstance(init, Tracer) or dtypes.is_extended(dtype):
         return None
     value = np.asarray(init)
     if value.shape or not np.array_equal(value, np.asarray(found[1](dtype))):

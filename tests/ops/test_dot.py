@@ -285,7 +285,7 @@ def test_batch_matmul():
         ((3, 4), (5, 4, 4), (((1,), (2,)), ((0,), (2,))), "disjoint from contracting"),
         ((3, 4), (5, 4, 4), (((1,), (1,)), ((0,), ())), "equal numbers of lhs_batch"),
         ((3, 4), (5, 4, 4), (((-1,), (-1,)), ((), ())), "nonnegative"),
-        ((3, 4), (5, 4, 4), (((1, 1), (1, 2)), ((), ())), "contracting dimensions to be"),
+        ((3, 4), (5, 4, 4), (((1, 1), (1, 2)), ((), ())), "contracting dimensions to"),
         ((3, 4), (5, 4, 4), (((1,), (1,)), ((0, 0), (0, 0))), "batch dimensions to be dist"),
         ((3, 4), (5, 4, 4), (((1,), (7,)), ((), ())), "less than the number of axes"),
         ((3, 4), (3, 5), (((1,), (0,)), ((), ())), "contracting dimensions to have"),
