@@ -9,6 +9,7 @@ Next: slicing.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from .arithmetic import (
     add_p,
     exp,
     log1p,
+    logistic,
     max,
     max_p,
     min_p,
@@ -238,17 +240,16 @@ def _emit_log_add_exp(ctx: Any, region: Any, cell: Any) -> None:
         ctx.return_(*ctx.fun(log_add_exp, a, b, avals=(cell, cell)))
 
 
-def _share(part: Any, total: Any) -> Any:
-    """d ln(e^a + e^b) / da, for the part `a` of a total."""
-    gap = select(eq(part, total), filled(part, 0), sub(part, total))
-    return exp(gap)
+def _share(part: Any, other: Any) -> Any:
+    """d ln(e^a + e^b) / da; a half where both are the same infinity."""
+    gap = sub(part, other)
+    return select(ne(gap, gap), filled(gap, 0.5), logistic(gap))
 
 
 def _combine_pairs(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     """Combine (value, tangent) with (value, tangent)."""
-    total = log_add_exp(a[0], b[0])
-    tangent = add(mul(a[1], _share(a[0], total)), mul(b[1], _share(b[0], total)))
-    return [total, tangent]
+    tangent = add(mul(a[1], _share(a[0], b[0])), mul(b[1], _share(b[0], a[0])))
+    return [log_add_exp(a[0], b[0]), tangent]
 
 
 def _cumlogsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
@@ -261,7 +262,9 @@ def _cumlogsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) 
     return out, out_t
 
 
-cumlogsumexp_p = cumulative("cumlogsumexp", INEXACT, lowest, _emit_log_add_exp)
+cumlogsumexp_p = cumulative(
+    "cumlogsumexp", INEXACT, lambda _: -math.inf, _emit_log_add_exp
+)
 cumlogsumexp_p.jvp = _cumlogsumexp_jvp
 
 

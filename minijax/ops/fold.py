@@ -24,11 +24,17 @@ Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 def fold(
-    operands: Sequence[Any], combine: Combine, neutral: Sequence[Any], axes: Sequence[int]
+    operands: Sequence[Any],
+    combine: Combine,
+    neutral: Sequence[Any],
+    axes: Sequence[int],
+    ordered: bool = True,
 ) -> list[Any]:
     """Reduce arrays of one shape over `axes` by halving them until one row is left.
 
     neutral: for each operand a scalar that `combine` leaves alone.
+    ordered: combine neighbours; otherwise the first half with the second, which costs
+      less and needs a commutative `combine`.
     """
     shape = core.aval_of(operands[0]).shape
     kept = [i for i in range(len(shape)) if i not in axes]
@@ -41,10 +47,14 @@ def fold(
     rows: Sequence[Any] = [reshape(x, (n, *rest), (*axes, *kept)) for x in operands]
     while n > 1:
         half = (n + 1) // 2
-        low = [slice_in_dim(x, 0, half) for x in rows]
-        high = [slice_in_dim(x, half, n) for x in rows]
-        if missing := 2 * half - n:
-            config = [(0, missing, 0)] + [(0, 0, 0)] * len(rest)
+        if ordered:
+            low = [slice_in_dim(x, 0, n, 2) for x in rows]
+            high = [slice_in_dim(x, 1, n, 2) for x in rows]
+        else:
+            low = [slice_in_dim(x, 0, half) for x in rows]
+            high = [slice_in_dim(x, half, n) for x in rows]
+        if n % 2:
+            config = [(0, 1, 0)] + [(0, 0, 0)] * len(rest)
             high = [pad(x, v, config) for x, v in zip(high, neutral, strict=True)]
         rows, n = combine(low, high), half
     return [squeeze(x, (0,)) for x in rows]

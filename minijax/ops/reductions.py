@@ -260,7 +260,8 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Any) -> 
         return ans, Zero(core.aval_of(ans).to_tangent())
 
     def product(x: Any) -> list[Any]:
-        return fold([x], lambda a, b: [mul(a[0], b[0])], [const(x, 1)], axes)
+        one = [const(x, 1)]
+        return fold([x], lambda a, b: [mul(a[0], b[0])], one, axes, ordered=False)
 
     out, out_t = jvp_flat(product, primals, tangents)
     return out[0], out_t[0]

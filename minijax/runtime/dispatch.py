@@ -141,7 +141,7 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if key is not None:
             _programs[key] = program
     try:
-        if program.stable:
+        if program.stable and program.kept is None:
             out = program.run(buffers).consume_with_handlers(program.handlers)
         else:
             out = program(buffers)
