@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ..base import config, errors, source
+from ..base.source import Source
 from ..types import avals
 from ..types.avals import AbstractValue, ShapedArray
 
@@ -146,6 +147,7 @@ class _State(threading.local):
     trace: Trace = EVAL
     axes: tuple[tuple[Any, int], ...] = ()  # the mapped axes in scope: (name, size)
     names: str = ""  # the name stack
+    source: Source | None = None  # the user's line, where it is known already
 
 
 STATE = _State()

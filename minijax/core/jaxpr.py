@@ -222,7 +222,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env.update(zip(jaxpr.invars, args, strict=True))
     last = last_uses(jaxpr)
     state = core.STATE
-    outer = state.names
+    outer, place = state.names, state.source
     try:
         for i, eqn in enumerate(jaxpr.eqns):
             vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
@@ -230,6 +230,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
                 state.names = f"{outer}/{eqn.names}" if outer else eqn.names
             else:
                 state.names = outer
+            state.source = eqn.source or place
             out = eqn.primitive.bind(*vals, **eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outvars, out, strict=True))
@@ -238,7 +239,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
             for v in last.get(i, ()):
                 env.pop(v, None)
     finally:
-        state.names = outer
+        state.names, state.source = outer, place
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base import source
 from ..core import core
 from ..core.core import STATE, Primitive, Trace
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
@@ -59,10 +60,13 @@ class LinearizeTrace(JVPTrace):
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         primals, tangents, some = self.split(args)
         parent = self.parent
+        place = STATE.source
         try:
             if not some:
                 STATE.trace = parent
                 return parent.process(prim, args, params)
+            if place is None:  # for all the equations that this one becomes
+                STATE.source = source.here()
             if prim.linearize is not None:
                 STATE.trace = parent
                 out, out_t = prim.linearize(self.tangents, primals, tangents, **params)
@@ -71,6 +75,7 @@ class LinearizeTrace(JVPTrace):
                 out, out_t = prim.jvp(primals, tangents, **params)
         finally:
             STATE.trace = self
+            STATE.source = place
         if prim.multiple_results:
             return [self.wrap(p, t) for p, t in zip(out, out_t, strict=True)]
         return self.wrap(out, out_t)

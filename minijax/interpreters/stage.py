@@ -134,8 +134,11 @@ class StageTrace(Trace):
 
     def record(self, prim: Primitive, atoms: list[Any], params: Any, out: Any) -> Any:
         """Append an equation whose results have type(s) `out`; return its tracers."""
-        frame = source.user_frame(3)
-        place = None if frame is None else source.Source(frame.f_code, frame.f_lasti)
+        place = STATE.source
+        if place is None:
+            frame = source.user_frame(3)
+            if frame is not None:
+                place = source.Source(frame.f_code, frame.f_lasti)
         if prim.multiple_results:
             outvars = [Var(aval) for aval in out]
             self.eqns.append(
@@ -212,8 +215,8 @@ def stage(
     trace = StageTrace(STATE.trace, text or source.function_text(fun), transform)
     trace.arg_names = arg_names
     args = [trace.new_arg(aval) for aval in in_avals]
-    old, names = STATE.trace, STATE.names
-    STATE.names = ""
+    old, names, place = STATE.trace, STATE.names, STATE.source
+    STATE.names, STATE.source = "", None
     core.enter(trace)
     try:
         outs = fun(*args)
@@ -221,7 +224,7 @@ def stage(
     finally:
         trace.alive = False
         core.enter(old)
-        STATE.names = names
+        STATE.names, STATE.source = names, place
 
 
 def stage_closed(

@@ -43,18 +43,30 @@ def backward_pass(
     for v, ct in zip(jaxpr.outvars, cts, strict=True):
         if ct is not None and type(ct) is not Zero and v in linear:
             _accumulate(ct_of, v, ct)
-    while tape:
-        eqn = tape.pop()
-        out_cts = [ct_of.pop(v, None) for v in eqn.outvars]
-        if all(ct is None for ct in out_cts):
-            continue
-        for a, ct in zip(eqn.invars, _pull_back(eqn, out_cts, env, linear), strict=True):
-            if ct is not None and type(ct) is not Zero:
-                _accumulate(ct_of, a, ct)
+    place = STATE.source
+    try:
+        while tape:
+            eqn = tape.pop()
+            STATE.source = eqn.source or place
+            _turn(eqn, ct_of, env, linear)
+    finally:
+        STATE.source = place
     return [
         ct_of.pop(v, Zero(v.aval)) if type(x) is Linear else None
         for v, x in zip(jaxpr.invars, args, strict=True)
     ]
+
+
+def _turn(
+    eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]
+) -> None:
+    """Take the cotangents of an equation's outputs back to its inputs."""
+    out_cts = [ct_of.pop(v, None) for v in eqn.outvars]
+    if all(ct is None for ct in out_cts):
+        return
+    for a, ct in zip(eqn.invars, _pull_back(eqn, out_cts, env, linear), strict=True):
+        if ct is not None and type(ct) is not Zero:
+            _accumulate(ct_of, a, ct)
 
 
 def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:

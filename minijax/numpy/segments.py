@@ -12,7 +12,7 @@ from typing import Any
 from ..core import core
 from ..ops.gather import GatherScatterMode
 from ..ops.reductions import highest, lowest
-from . import creation, elementwise, reductions
+from . import creation, reductions, ufuncs
 from ._common import as_array
 
 
@@ -56,8 +56,8 @@ def _segment(
 _JOIN: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda x, y: x + y,
     "multiply": lambda x, y: x * y,
-    "max": elementwise.maximum,
-    "min": elementwise.minimum,
+    "max": ufuncs.maximum,
+    "min": ufuncs.minimum,
 }
 
 
