@@ -40,6 +40,7 @@ from .grids import fromfunction as fromfunction
 from .grids import identity as identity
 from .grids import index_exp as index_exp
 from .grids import indices as indices
+from .grids import mask_indices as mask_indices
 from .grids import meshgrid as meshgrid
 from .grids import mgrid as mgrid
 from .grids import ogrid as ogrid
@@ -171,6 +172,21 @@ from .joining import unstack as unstack
 from .joining import vsplit as vsplit
 from .joining import vstack as vstack
 
+from .rearrange import flip as flip
+from .rearrange import fliplr as fliplr
+from .rearrange import flipud as flipud
+from .rearrange import packbits as packbits
+from .rearrange import repeat as repeat
+from .rearrange import resize as resize
+from .rearrange import roll as roll
+from .rearrange import rot90 as rot90
+from .rearrange import tile as tile
+from .rearrange import trim_zeros as trim_zeros
+from .rearrange import unpackbits as unpackbits
+
+from .edits import delete as delete
+from .edits import insert as insert
+
 from .ufuncs import absolute as abs  # noqa: A004
 from .ufuncs import absolute as absolute
 from .ufuncs import acos as acos
@@ -293,6 +309,13 @@ from .equality import array_equal as array_equal
 from .equality import array_equiv as array_equiv
 from .equality import isclose as isclose
 
+from .ufunc import frompyfunc as frompyfunc
+from .ufunc import ufunc as ufunc
+
+from .functional import apply_along_axis as apply_along_axis
+from .functional import apply_over_axes as apply_over_axes
+from .functional import vectorize as vectorize
+
 from .reductions import all as all  # noqa: A004
 from .reductions import amax as amax
 from .reductions import amin as amin
@@ -313,6 +336,13 @@ from .reductions import ptp as ptp
 from .reductions import std as std
 from .reductions import sum as sum  # noqa: A004
 from .reductions import var as var
+
+from .quantiles import median as median
+from .quantiles import nanmedian as nanmedian
+from .quantiles import nanpercentile as nanpercentile
+from .quantiles import nanquantile as nanquantile
+from .quantiles import percentile as percentile
+from .quantiles import quantile as quantile
 
 from .indexing import take as take
 from .indexing import take_along_axis as take_along_axis
@@ -358,11 +388,47 @@ from .searching import ravel_multi_index as ravel_multi_index
 from .searching import searchsorted as searchsorted
 from .searching import unravel_index as unravel_index
 
+from .statistics import bincount as bincount
+from .statistics import corrcoef as corrcoef
+from .statistics import cov as cov
+from .statistics import histogram as histogram
+from .statistics import histogram2d as histogram2d
+from .statistics import histogram_bin_edges as histogram_bin_edges
+from .statistics import histogramdd as histogramdd
+
+from .polynomial import poly as poly
+from .polynomial import polyadd as polyadd
+from .polynomial import polyder as polyder
+from .polynomial import polydiv as polydiv
+from .polynomial import polyfit as polyfit
+from .polynomial import polyint as polyint
+from .polynomial import polymul as polymul
+from .polynomial import polysub as polysub
+from .polynomial import polyval as polyval
+from .polynomial import roots as roots
+
 from .windows import bartlett as bartlett
 from .windows import blackman as blackman
 from .windows import hamming as hamming
 from .windows import hanning as hanning
 from .windows import kaiser as kaiser
+
+from .convolution import convolve as convolve
+from .convolution import correlate as correlate
+
+from .nanreductions import nanargmax as nanargmax
+from .nanreductions import nanargmin as nanargmin
+from .nanreductions import nancumprod as nancumprod
+from .nanreductions import nancumsum as nancumsum
+from .nanreductions import nanmax as nanmax
+from .nanreductions import nanmean as nanmean
+from .nanreductions import nanmin as nanmin
+from .nanreductions import nanprod as nanprod
+from .nanreductions import nanstd as nanstd
+from .nanreductions import nansum as nansum
+from .nanreductions import nanvar as nanvar
+
+from .padding import pad as pad
 
 from .setops import intersect1d as intersect1d
 from .setops import isin as isin
@@ -374,6 +440,13 @@ from .setops import unique_all as unique_all
 from .setops import unique_counts as unique_counts
 from .setops import unique_inverse as unique_inverse
 from .setops import unique_values as unique_values
+
+from .signals import diff as diff
+from .signals import ediff1d as ediff1d
+from .signals import gradient as gradient
+from .signals import interp as interp
+from .signals import trapezoid as trapezoid
+from .signals import unwrap as unwrap
 
 from .writing import ix_ as ix_
 from .writing import place as place

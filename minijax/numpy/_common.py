@@ -29,7 +29,7 @@ from ..ops.logic import select_n_p
 from ..ops.shapes import int_tuple
 from ..ops.structural import broadcast_in_dim
 from ..runtime import array as arrays
-from ..runtime.array import Array
+from ..runtime.array import ARRAYS, Array
 from ..types import dtypes
 
 ArrayLike = Any
@@ -82,7 +82,7 @@ def dtype_of(x: Any) -> Any:
 
 def as_array(x: Any) -> Any:
     """An array-like value as an Array or tracer; Python numbers are weakly typed."""
-    if type(x) is Array or isinstance(x, Tracer):
+    if type(x) in ARRAYS or isinstance(x, Tracer):
         return x
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:

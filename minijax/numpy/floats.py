@@ -342,15 +342,35 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
         raise TypeError("frexp does not support complex-valued inputs")
     (x,) = promote_dtypes_inexact(x)
     x = convert(x, _dtype(x))
-    mantissa, _ = _layout(_dtype(x))
-    subnormal = lt(lax.abs(x), const(x, ml_dtypes.finfo(_dtype(x)).tiny))
-    lifted = choose(subnormal, lax.mul(x, const(x, 2.0**mantissa)), x)
-    exponent = _exponent(lifted)
-    plain = bitwise_and(is_finite(x), ne(x, const(x, 0)))
-    exponent = choose(plain, exponent, const(exponent, 0))
-    fraction = _scale(lifted, lax.neg(exponent))
-    lowered = choose(subnormal, lax.sub(exponent, const(exponent, mantissa)), exponent)
-    return fraction, choose(plain, lowered, const(exponent, 0))
+    plain = bitwise_and(is_finite(x), _not_zero(x))
+    normal, lowered = _normalise(x)
+    exponent = _exponent(normal)
+    fraction = _scale(normal, lax.neg(exponent))
+    exponent = choose(plain, lax.sub(exponent, lowered), const(exponent, 0))
+    return choose(plain, fraction, x), exponent
+
+
+def _not_zero(x: Any) -> Any:
+    """Whether any bit but the sign is set (processors may take subnormals for zero)."""
+    bits = _bits_of(x)
+    return ne(shift_left(bits, const(bits, 1)), const(bits, 0))
+
+
+def _normalise(x: Any) -> tuple[Any, Any]:
+    """x with subnormals times a power of two, and that power's exponent (or 0).
+
+    A subnormal is an integer, its mantissa, times the smallest float: the integer,
+    converted, is normal.
+    """
+    mantissa, bias = _layout(_dtype(x))
+    bits = _bits_of(x)
+    whole = bitwise_and(bits, const(bits, (1 << mantissa) - 1))
+    field = bitwise_and(bits, const(bits, (2 * bias + 1) << mantissa))
+    subnormal = eq(field, const(bits, 0))
+    size = convert(whole, _dtype(x))
+    signed = choose(lt(bits, const(bits, 0)), lax.neg(size), size)
+    shift = const_of(dtypes.int32, mantissa + bias - 1)
+    return choose(subnormal, signed, x), choose(subnormal, shift, const(shift, 0))
 
 
 def _exponent(x: Any) -> Any:

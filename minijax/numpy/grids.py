@@ -38,10 +38,11 @@ from ._common import (
     static_dtype,
     static_shape,
 )
-from .creation import asarray, on_device
+from .creation import asarray, on_device, ones
 from .joining import concatenate, stack
 from .manipulation import expand_dims, reshape
 from .ranges import arange, linspace
+from .searching import nonzero
 
 # -------------------------------------------------------------------------- triangles
 
@@ -342,6 +343,25 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     if len(set(found)) != 1:
         raise ValueError("All dimensions of input must be of equal length")
     return diag_indices(found[0], len(found))
+
+
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
+) -> tuple[Any, Any]:
+    """Rows and columns where a mask function leaves an (n, n) matrix of ones.
+
+    Args:
+      n: the size of the matrix.
+      mask_func: a function of (matrix, k), such as `jnp.triu`.
+      k: handed to it.
+      size: the number of places to return (static), needed under jit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.mask_indices(2, jnp.triu)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    return nonzero(mask_func(ones((n, n)), k), size=size)  # type: ignore
 
 
 # ------------------------------------------------------------------------- mesh grids

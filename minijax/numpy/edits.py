@@ -1,0 +1,217 @@
+"""Elements taken out of arrays and put in: delete and insert.
+
+Both are one gather along an axis.  Where indices are known now, the places to read are
+worked out on the host; traced ones are sorted and counted in the program.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core
+from ..core.core import Tracer
+from ..ops import arithmetic as lax
+from ..ops import structural
+from ..ops.convert import full
+from ..ops.cumulative import cumsum
+from ..ops.define import const
+from ..ops.gather import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    scatter,
+)
+from ..ops.logic import le, lt
+from ..ops.reductions import reduce_sum_p
+from ..ops.sort import sort, sort_key_val
+from ..types import dtypes
+from ._common import (
+    aval_of,
+    canonical_axis,
+    check_arraylike,
+    choose,
+    convert,
+    promote_dtypes,
+    shape_of,
+)
+from .manipulation import moveaxis, ravel
+from .rearrange import _take_rows, take_rows
+
+
+def _line(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and the axis meant; None flattens."""
+    if axis is None:
+        return ravel(arr), 0
+    return arr, canonical_axis(operator.index(axis), len(shape_of(arr)))
+
+
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Any:
+    """An array without some elements.
+
+    Args:
+      arr: array.
+      obj: which: an integer, an array of integers or bools, or a slice.  It must be
+        concrete, unless `assume_unique_indices`.
+      axis: along which; None flattens `arr` first.
+      assume_unique_indices: promise that integers in `obj` are distinct, so that the size
+        of the result is known and `obj` may be traced.
+
+    Raises:
+      IndexError: an index is out of bounds. ConcretizationTypeError: `obj` is traced.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.delete(jnp.array([5, 6, 7]), 1)
+      Array([5, 7], dtype=int32)
+    """
+    check_arraylike("delete", arr)
+    arr, axis = _line("delete", arr, axis)
+    size = shape_of(arr)[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(size)[obj]
+    check_arraylike("delete", obj)
+    if isinstance(obj, Tracer) and assume_unique_indices:
+        if dtypes.is_integer(aval_of(obj).dtype):
+            return _delete_distinct(arr, obj, axis)
+    value = core.concrete_or_error(None, obj, "'obj' array argument of jnp.delete()")
+    return _take_rows(arr, _kept(np.asarray(value), size), axis)
+
+
+def _kept(obj: Any, size: int) -> Any:
+    """The indices along an axis that are not deleted."""
+    keep = np.ones(size, bool)
+    if obj.dtype.kind == "b" and obj.shape != (size,):
+        raise ValueError(
+            f"boolean array argument obj to delete must be one-dimensional and of length"
+            f" {size}, got shape {obj.shape}"
+        )
+    if obj.dtype.kind not in "biu":
+        raise TypeError(f"delete: obj must be integers or bools, got {obj.dtype}.")
+    if not obj.shape and not -size <= int(obj) < size:
+        raise ValueError(f"axis {int(obj)} is out of bounds for array of dimension {size}")
+    keep[obj] = False
+    return np.flatnonzero(keep).astype(np.int32)
+
+
+@composite(static="axis")
+def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
+    """Delete k distinct traced indices: row i of the rest skips those at or before it."""
+    size = shape_of(arr)[axis]
+    k = math.prod(shape_of(obj))
+    index = convert(structural.reshape(obj, (k,)), dtypes.int32)
+    index = choose(lt(index, const(index, 0)), lax.add(index, const(index, size)), index)
+    gaps = lax.sub(sort(index), structural.iota(dtypes.int32, k))
+    row = structural.iota(dtypes.int32, max(size - k, 0))
+    passed = le(
+        structural.broadcast_in_dim(gaps, (shape_of(row)[0], k), (1,)),
+        structural.broadcast_in_dim(row, (shape_of(row)[0], k), (0,)),
+    )
+    skipped = reduce_sum_p.bind(convert(passed, dtypes.int32), axes=(1,), out_sharding=None)
+    return take_rows(arr, lax.add(row, skipped), axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with elements put in before given places.
+
+    Args:
+      arr: array.
+      obj: places: an integer, an array of integers, or a slice.
+      values: what to insert; broadcasts, and takes the dtype of `arr`.
+      axis: along which; None flattens `arr` first.
+
+    Raises:
+      ValueError: places are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.insert(jnp.array([5, 6]), 1, 9)
+      Array([5, 9, 6], dtype=int32)
+    """
+    check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
+    arr, axis = _line("insert", arr, axis)
+    size = shape_of(arr)[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(size)[obj]
+    if not dtypes.is_integer(aval_of(obj).dtype):
+        raise ValueError(
+            errors.message(
+                f"jnp.insert(): index array must be integer typed; got"
+                f" {aval_of(obj).str_short()}",
+                tries=["jnp.flatnonzero(mask) for a mask"],
+            )
+        )
+    if len(shape_of(obj)) > 1:
+        raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar")
+    if isinstance(obj, Tracer):
+        return _insert_traced(arr, obj, values, axis)
+    value = np.asarray(obj)
+    places = tuple(value.reshape(-1).tolist())
+    return _insert_known(arr, values, places, not value.shape, axis)
+
+
+def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> Any:
+    """`values` as rows along the axis: k of them, or as many as a scalar place is given."""
+    rank = len(shape_of(arr))
+    values = convert(values, aval_of(arr).dtype)
+    lead = rank - len(shape_of(values))
+    if lead > 0:
+        shape = (1,) * lead + shape_of(values)
+        values = structural.broadcast_in_dim(values, shape, tuple(range(lead, rank)))
+    if scalar:
+        values = moveaxis(values, 0, axis)
+        k = shape_of(values)[axis]
+    shape = tuple(k if i == axis else n for i, n in enumerate(shape_of(arr)))
+    return structural.broadcast_in_dim(values, shape, tuple(range(rank)))
+
+
+@composite(static=("places", "scalar", "axis"))
+def _insert_known(arr: Any, values: Any, places: Any, scalar: bool, axis: int) -> Any:
+    size = shape_of(arr)[axis]
+    rows = _rows_to_insert(arr, values, len(places), scalar, axis)
+    count = shape_of(rows)[axis]
+    at = np.asarray(places * count if scalar else places, np.int64)
+    at = np.clip(np.where(at < 0, at + size, at), 0, size)
+    order = np.argsort(at, kind="stable")
+    new = at[order] + np.arange(count)
+    source = np.zeros(size + count, np.int32)
+    is_new = np.zeros(size + count, bool)
+    is_new[new] = True
+    source[new] = size + order
+    source[~is_new] = np.arange(size)
+    both = structural.concatenate(promote_dtypes(arr, rows), axis)
+    return take_rows(both, source, axis)
+
+
+@composite(static="axis")
+def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
+    size = shape_of(arr)[axis]
+    scalar = not shape_of(obj)
+    k = 1 if scalar else shape_of(obj)[0]
+    rows = _rows_to_insert(arr, values, k, scalar, axis)
+    count = shape_of(rows)[axis]
+    at = convert(obj, dtypes.int32)
+    if scalar:
+        at = structural.broadcast_in_dim(at, (count,), ())
+    low, high = const(at, 0), const(at, size)
+    at = choose(lt(at, low), lax.add(at, high), at)
+    at = lax.min(lax.max(at, low), high)
+    at, order = sort_key_val(at, structural.iota(dtypes.int32, count))
+    new = structural.expand_dims(lax.add(at, structural.iota(dtypes.int32, count)), (1,))
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    total = size + count
+    old = full((total,), 1, dtypes.int32)
+    zeros = full((count,), 0, dtypes.int32)
+    mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    old = scatter(old, new, zeros, numbers, unique_indices=True, mode=mode)
+    source = lax.sub(cumsum(old), const(old, 1))
+    moved = lax.add(order, const(order, size))
+    source = scatter(source, new, moved, numbers, unique_indices=True, mode=mode)
+    both = structural.concatenate(promote_dtypes(arr, rows), axis)
+    return take_rows(both, source, axis)

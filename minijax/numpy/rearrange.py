@@ -1,0 +1,552 @@
+"""Elements repeated, rolled, reversed, and packed: tile, repeat, roll, flip, packbits.
+
+Shifts and counts that are Python numbers become slices and concatenations in a traced
+program; in eager use a shift is an operand, so that one program serves all shifts.
+
+Next: padding.py, for pad.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core
+from ..core.core import EVAL, STATE, Tracer
+from ..ops import arithmetic as lax
+from ..ops import structural
+from ..ops.cumulative import cumsum
+from ..ops.define import const
+from ..ops.gather import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather,
+    scatter_add,
+)
+from ..ops.logic import bitwise_and, ne, shift_left, shift_right_logical
+from ..ops.reductions import reduce_or_p
+from ..ops.slicing import dynamic_slice_in_dim, slice_in_dim
+from ..runtime.array import Array
+from ..types import dtypes
+from ._common import (
+    as_array,
+    aval_of,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    check_sizes,
+    convert,
+    once,
+    shape_of,
+    static_shape,
+)
+from .elementwise import remainder
+from .manipulation import moveaxis, ravel, reshape
+
+
+def take_rows(x: Any, index: Any, axis: int) -> Any:
+    """The slices of `x` at `index` (integers in bounds, rank 1) along an axis."""
+    shape = shape_of(x)
+    rank = len(shape)
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(i for i in range(rank) if i != axis),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    column = structural.broadcast_in_dim(index, (shape_of(index)[0], 1), (0,))
+    sizes = (*shape[:axis], 1, *shape[axis + 1 :])
+    mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    return gather(x, column, numbers, sizes, mode=mode)
+
+
+# ------------------------------------------------------------------------------ repeat
+
+
+def tile(A: Any, reps: Any) -> Any:  # noqa: N803
+    """Copies of an array laid side by side.
+
+    Args:
+      A: array or number.
+      reps: int or sequence of ints: how many copies along each axis; the shorter of
+        `reps` and the shape is filled up with ones in front.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.tile(jnp.array([1, 2]), 2)
+      Array([1, 2, 1, 2], dtype=int32)
+    """
+    check_arraylike("tile", A)
+    counts = static_shape(reps, "tile")
+    check_sizes(counts, "tile")
+    rank = len(shape_of(A))
+    counts = (1,) * (rank - len(counts)) + counts
+    if len(counts) > rank:
+        A = reshape(A, (1,) * (len(counts) - rank) + shape_of(A))
+    return _tile(A, counts) if counts else as_array(A)
+
+
+_tile = once(structural.tile, "reps")
+
+
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Each element repeated.
+
+    Args:
+      a: array or number.
+      repeats: how often: an integer, or one for each element along the axis.
+      axis: along which; None flattens `a` first.
+      total_repeat_length: the size of the result along the axis (static), needed where
+        `repeats` is traced; what is too much is cut off, what is missing repeats the last.
+      out_sharding: how to lay the result out.
+
+    Raises:
+      ConcretizationTypeError: `repeats` is traced and no total is given.
+      ValueError: there is not one number of repeats an element.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.repeat(jnp.array([1, 2]), 2)
+      Array([1, 1, 2, 2], dtype=int32)
+    """
+    check_arraylike("repeat", a, repeats)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, len(shape_of(a)) or 1)
+    if not shape_of(a):
+        a = reshape(a, (1,))
+    if total_repeat_length is not None:
+        total = operator.index(total_repeat_length)
+        out = _repeat_to_length(a, repeats, axis, total)
+    else:
+        out = _repeat_known(a, repeats, axis)
+    return out if out_sharding is None else reshape(out, shape_of(out), out_sharding=out_sharding)
+
+
+def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
+    """Repeats known now."""
+    if isinstance(repeats, Tracer):
+        repeats = core.concrete_or_error(
+            None,
+            repeats,
+            "When jit-compiling jnp.repeat, the total number of repeats must be static:"
+            " give total_repeat_length, or static repeats.",
+        )
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "biu":
+        raise TypeError(f"jnp.repeat: repeats must be integers, got {counts.dtype}.")
+    counts = counts.reshape(-1)
+    size = shape_of(a)[axis]
+    if counts.size == 1:
+        n = int(counts[0])
+        check_sizes((n,), "repeat")
+        return _repeat_each(a, n, axis)
+    if counts.size != size:
+        raise ValueError(
+            errors.message(
+                "jnp.repeat: repeats and the axis are of different sizes:"
+                f" {counts.size} and {size}.",
+                which=aval_of(a).str_short(),
+                why="there is one number of repeats for each element along the axis.",
+            )
+        )
+    index = np.repeat(np.arange(size, dtype=np.int32), counts)
+    return _take_rows(a, index, axis)
+
+
+_take_rows = composite(take_rows, static="axis")
+
+
+def _each(a: Any, n: int, axis: int) -> Any:
+    shape = shape_of(a)
+    wide = (*shape[: axis + 1], n, *shape[axis + 1 :])
+    dims = tuple(i for i in range(len(wide)) if i != axis + 1)
+    a = structural.broadcast_in_dim(a, wide, dims)
+    return structural.reshape(a, (*shape[:axis], shape[axis] * n, *shape[axis + 1 :]))
+
+
+_repeat_each = once(_each, "n", "axis")
+
+
+@composite(static=("axis", "total"))
+def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
+    size = shape_of(a)[axis]
+    repeats = convert(repeats, dtypes.int_default())
+    flat = structural.reshape(repeats, (math.prod(shape_of(repeats)),))
+    if shape_of(flat)[0] != size:
+        flat = structural.broadcast_in_dim(flat, (size,), (0,))
+    # Element i of the result comes from the row that has begun at or before place i.
+    starts = slice_in_dim(cumsum(flat), 0, max(size - 1, 0))
+    begun = structural.broadcast_in_dim(const(flat, 0), (total,), ())
+    place = structural.expand_dims(starts, (1,))
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    ones = structural.broadcast_in_dim(const(flat, 1), shape_of(starts), ())
+    mode = GatherScatterMode.FILL_OR_DROP
+    begun = scatter_add(begun, place, ones, numbers, mode=mode)
+    return take_rows(a, cumsum(begun), axis)
+
+
+# --------------------------------------------------------------------- roll and reverse
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Elements moved along axes; those that fall off one end come in at the other.
+
+    Args:
+      a: array or number.
+      shift: by how much, an integer or one an axis; may be traced.
+      axis: int or sequence of ints; None rolls the flattened array.
+
+    Raises:
+      ValueError: an axis does not exist, or shifts and axes do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.roll(jnp.arange(4), 1)
+      Array([3, 0, 1, 2], dtype=int32)
+    """
+    check_arraylike("roll", a)
+    if isinstance(shift, (tuple, list)):
+        check_arraylike("roll", *shift)
+    else:
+        check_arraylike("roll", shift)
+    shape = shape_of(a)
+    if axis is None:
+        return reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
+    axes = tuple(canonical_axis(i, len(shape)) for i in np.atleast_1d(axis).tolist())
+    shifts = _shifts(shift, len(axes))
+    if len(axes) < len(shifts):
+        axes = axes * len(shifts)
+    if aval_of(a).size == 0:
+        return as_array(a)
+    if STATE.trace is not EVAL and all(isinstance(s, (int, np.integer)) for s in shifts):
+        return _roll_fixed(a, tuple(map(int, shifts)), axes)
+    return _roll(a, shifts, axes)
+
+
+def _total(shift: Any) -> Any:
+    """What shifts amount to on a flat array."""
+    if isinstance(shift, (tuple, list)) or np.ndim(shift):
+        return sum(shift[i] for i in range(len(shift)))
+    return shift
+
+
+def _shifts(shift: Any, n: int) -> list[Any]:
+    """One scalar shift an axis."""
+    if isinstance(shift, (tuple, list)):
+        items = list(shift)
+    elif shape_of(shift):
+        items = [shift[i] for i in range(shape_of(shift)[0])]
+    else:
+        items = [shift]
+    if len(items) == 1:
+        return items * n
+    if n not in (1, len(items)):
+        raise ValueError(
+            f"jnp.roll: {len(items)} shifts and {n} axes do not broadcast to one number."
+        )
+    return items
+
+
+def _roll_fixed(a: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
+    for s, axis in zip(shifts, axes, strict=True):
+        size = shape_of(a)[axis]
+        cut = (-s) % size
+        if cut:
+            parts = [slice_in_dim(a, cut, size, axis=axis), slice_in_dim(a, 0, cut, axis=axis)]
+            a = structural.concatenate(parts, axis)
+    return as_array(a)
+
+
+@composite(static="axes")
+def _roll(a: Any, shifts: Any, axes: Any) -> Any:
+    for s, axis in zip(shifts, axes, strict=True):
+        size = shape_of(a)[axis]
+        s = convert(s, dtypes.int_default())
+        start = lax.sub(const(s, size), remainder(s, const(s, size)))
+        twice = structural.concatenate([a, a], axis)
+        a = dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
+    return a
+
+
+_flip = once(structural.rev, "dimensions")
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """Elements in reverse order along axes.
+
+    Args:
+      m: array or number.
+      axis: int or sequence of ints; None stands for all axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.flip(jnp.arange(3))
+      Array([2, 1, 0], dtype=int32)
+    """
+    check_arraylike("flip", m)
+    axes = canonical_axes(axis, len(shape_of(m)))
+    return _flip(m, axes) if axes else as_array(m)
+
+
+def fliplr(m: Any) -> Any:
+    """Elements in reverse order along the second axis.
+
+    Args:
+      m: array of rank 2 or more.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fliplr(jnp.array([[1, 2]]))
+      Array([[2, 1]], dtype=int32)
+    """
+    check_arraylike("fliplr", m)
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """Elements in reverse order along the first axis.
+
+    Args:
+      m: array of rank 1 or more.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.flipud(jnp.array([1, 2]))
+      Array([2, 1], dtype=int32)
+    """
+    check_arraylike("flipud", m)
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """An array turned by right angles in the plane of two axes.
+
+    Args:
+      m: array of rank 2 or more.
+      k: how many times, from the first axis towards the second.
+      axes: the two axes.
+
+    Raises:
+      ValueError: the axes are one, or the rank is below 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
+    """
+    check_arraylike("rot90", m)
+    shape = shape_of(m)
+    if len(shape) < 2:
+        raise ValueError(
+            "rot90 requires its first argument to have ndim at least two, but got first"
+            f" argument of shape {shape}, which has ndim {len(shape)}"
+        )
+    first, second = (canonical_axis(i, len(shape)) for i in axes)
+    if first == second:
+        raise ValueError("Axes must be different")
+    return _rot90(m, operator.index(k) % 4, first, second)
+
+
+@composite(static=("k", "first", "second"))
+def _rot90(m: Any, k: int, first: int, second: int) -> Any:
+    if k == 0:
+        return as_array(m)
+    if k == 2:
+        return structural.rev(m, (first, second))
+    order = list(range(len(shape_of(m))))
+    order[first], order[second] = second, first
+    if k == 1:
+        return structural.transpose(structural.rev(m, (second,)), order)
+    return structural.rev(structural.transpose(m, order), (second,))
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """An array of a shape, filled with the elements of another, over and over.
+
+    Args:
+      a: array or number.
+      new_shape: int or sequence of ints.
+
+    Raises:
+      ValueError: a size is negative.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.resize(jnp.array([1, 2]), (2, 3))
+      Array([[1, 2, 1],
+             [2, 1, 2]], dtype=int32)
+    """
+    check_arraylike("resize", a)
+    shape = static_shape(new_shape, "resize")
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    return _resize(a, shape)
+
+
+@composite(static="shape")
+def _resize(a: Any, shape: Any) -> Any:
+    size, wanted = aval_of(a).size, math.prod(shape)
+    if size == 0 or wanted == 0:
+        return structural.broadcast_in_dim(const(a, 0), shape, ())
+    flat = structural.reshape(a, (size,))
+    times = -(-wanted // size)
+    if times > 1:
+        flat = structural.tile(flat, (times,))
+    if times * size > wanted:
+        flat = slice_in_dim(flat, 0, wanted)
+    return structural.reshape(flat, shape)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Without the zeros at the edges.
+
+    Args:
+      filt: concrete array: the size of the result depends on its values.
+      trim: "f" at the front, "b" at the back, "fb" at both.
+      axis: int or sequence of ints; None stands for all axes.
+
+    Raises:
+      ConcretizationTypeError: the array is traced.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.trim_zeros(jnp.array([0, 1, 0]))
+      Array([1], dtype=int32)
+    """
+    check_arraylike("trim_zeros", filt)
+    value = core.concrete_or_error(
+        None, filt, "Error arose in the `filt` argument of trim_zeros()"
+    )
+    host = np.asarray(value)
+    axes = canonical_axes(axis, host.ndim)
+    places = np.nonzero(host)
+    start, stop = [0] * host.ndim, list(host.shape)
+    for i in axes:
+        found = places[i]
+        if "f" in trim.lower():
+            start[i] = int(found.min()) if found.size else host.shape[i]
+        if "b" in trim.lower():
+            stop[i] = max(int(found.max()) + 1 if found.size else 0, start[i])
+    out = as_array(value)
+    for i in axes:
+        out = slice_in_dim(out, start[i], stop[i], axis=i)
+    return out
+
+
+# --------------------------------------------------------------------------------- bits
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+    """Eight truths in a byte.
+
+    Args:
+      a: array of integers or bools: what differs from zero is a set bit.
+      axis: along which; None flattens.
+      bitorder: "big": the first element is the highest bit; "little": the lowest.
+
+    Raises:
+      TypeError: another dtype. ValueError: another order.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.packbits(jnp.array([1, 0, 1]))
+      Array([160], dtype=uint8)
+    """
+    check_arraylike("packbits", a)
+    if dtypes.kind(aval_of(a).dtype) not in ("int", "uint", "bool"):
+        raise TypeError("Expected an input array of integer or boolean data type")
+    _check_order(bitorder)
+    if axis is None:
+        a, axis = ravel(a), 0
+    return _packbits(a, canonical_axis(axis, len(shape_of(a))), bitorder)
+
+
+def _check_order(bitorder: str) -> None:
+    if bitorder not in ("little", "big"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+
+
+def _bit_places(bitorder: str) -> Any:
+    places = np.arange(8, dtype=np.uint8)
+    return places[::-1].copy() if bitorder == "big" else places
+
+
+@composite(static=("axis", "bitorder"))
+def _packbits(a: Any, axis: int, bitorder: str) -> Any:
+    bits = convert(ne(a, const(a, 0)), dtypes.uint8)
+    bits = moveaxis(bits, axis, -1)
+    shape = shape_of(bits)
+    missing = -shape[-1] % 8
+    if missing:
+        edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, missing, 0)]
+        bits = structural.pad(bits, const(bits, 0), edges)
+    bits = structural.reshape(bits, (*shape[:-1], (shape[-1] + missing) // 8, 8))
+    places = structural.broadcast_in_dim(
+        _bit_places(bitorder), shape_of(bits), (len(shape),)
+    )
+    bits = shift_left(bits, places)
+    packed = reduce_or_p.bind(bits, axes=(len(shape),), out_sharding=None)
+    return moveaxis(packed, -1, axis)
+
+
+def unpackbits(
+    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Any:
+    """The bits of bytes, as zeros and ones.
+
+    Args:
+      a: array of uint8.
+      axis: along which; None flattens.
+      count: how many bits to return; a negative one leaves bits off at the end.
+      bitorder: "big": the highest bit comes first; "little": the lowest.
+
+    Raises:
+      TypeError: another dtype. ValueError: another order.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unpackbits(jnp.array([160], jnp.uint8), count=3)
+      Array([1, 0, 1], dtype=uint8)
+    """
+    check_arraylike("unpackbits", a)
+    if aval_of(a).dtype != dtypes.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    _check_order(bitorder)
+    if axis is None:
+        a, axis = ravel(a), 0
+    count = None if count is None else operator.index(count)
+    return _unpackbits(a, canonical_axis(axis, len(shape_of(a))), count, bitorder)
+
+
+@composite(static=("axis", "count", "bitorder"))
+def _unpackbits(a: Any, axis: int, count: int | None, bitorder: str) -> Any:
+    a = moveaxis(a, axis, -1)
+    shape = shape_of(a)
+    wide = structural.broadcast_in_dim(a, (*shape, 8), tuple(range(len(shape))))
+    places = structural.broadcast_in_dim(_bit_places(bitorder), (*shape, 8), (len(shape),))
+    bits = bitwise_and(shift_right_logical(wide, places), const(wide, 1))
+    size = shape[-1] * 8
+    bits = structural.reshape(bits, (*shape[:-1], size))
+    if count is not None:
+        wanted = count if count >= 0 else max(size + count, 0)
+        if wanted < size:
+            bits = slice_in_dim(bits, 0, wanted, axis=len(shape) - 1)
+        elif wanted > size:
+            edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, wanted - size, 0)]
+            bits = structural.pad(bits, const(bits, 0), edges)
+    return moveaxis(bits, -1, axis)
