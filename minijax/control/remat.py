@@ -331,10 +331,10 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
         made = {v: e for e in trace.eqns for v in e.outvars}
         for c in part.consts:
             aval = core.aval_of(c)
-            if isinstance(c, JitTracer) and c.var in trace.invars:
-                found.append((aval, f"from the argument {names[trace.invars.index(c.var)]}"))
-            elif isinstance(c, JitTracer) and c.var in made:
-                found.append((aval, _origin(made[c.var])))
+            if isinstance(c, JitTracer) and c.variable in trace.invars:
+                found.append((aval, f"from the argument {names[trace.invars.index(c.variable)]}"))
+            elif isinstance(c, JitTracer) and c.variable in made:
+                found.append((aval, _origin(made[c.variable])))
             else:
                 found.append((aval, "from a constant"))
         return outs

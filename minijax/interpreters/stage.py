@@ -27,16 +27,16 @@ _SCALARS = (bool, int, float, complex)
 class JitTracer(Tracer):
     """A value of a program being staged."""
 
-    __slots__ = ("var",)
+    __slots__ = ("variable",)
 
     def __init__(self, trace: StageTrace, aval: Any, var: Var) -> None:
         self._trace = trace
         self.aval = aval
-        self.var = var
+        self.variable = var
 
     def origin(self) -> str | None:
         trace = self._trace
-        return trace.explain(self.var) if isinstance(trace, StageTrace) else None
+        return trace.explain(self.variable) if isinstance(trace, StageTrace) else None
 
 
 _types: dict[Any, Any] = {}
@@ -95,7 +95,7 @@ class StageTrace(Trace):
         """The variable or literal that stands for `x` in this program."""
         kind = type(x)
         if kind is JitTracer and x._trace is self:
-            return x.var
+            return x.variable
         if kind in _SCALARS:
             return Literal(x, core.aval_of(x))
         if isinstance(x, (np.ndarray, np.generic)) and not x.shape:
@@ -124,7 +124,7 @@ class StageTrace(Trace):
         avals = []
         for x in args:
             if type(x) is JitTracer and x._trace is self:
-                atoms.append(x.var)
+                atoms.append(x.variable)
                 avals.append(x.aval)
             else:
                 a = self.atom(x)
