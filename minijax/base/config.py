@@ -147,9 +147,13 @@ DEFAULT_DTYPE_BITS = _option(
 PRNG_IMPL = _option(
     "jax_default_prng_impl",
     "threefry2x32",
-    _one_of("threefry2x32", "rbg", "unsafe_rbg"),
+    _one_of(
+        "threefry2x32", "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32"
+    ),
     **_traced,
 )
+SEED_OFFSET = _option("jax_random_seed_offset", 0, _as_int, **_traced)
+WIDE_GUMBEL = _option("jax_high_dynamic_range_gumbel", False, _as_bool, **_traced)
 THREEFRY_PARTITIONABLE = _option(
     "jax_threefry_partitionable", True, _as_bool, **_traced
 )

@@ -89,6 +89,11 @@ def here() -> Source | None:
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
 
 
+# Stands for a place that nobody will ask for: eager differentiation records its linear
+# part without looking for the user's line.
+UNKNOWN = Source(here.__code__, 0)
+
+
 def function_text(fun: Any) -> str:
     """`name at file:line` for messages about the function being transformed."""
     name = getattr(fun, "__name__", None) or type(fun).__name__

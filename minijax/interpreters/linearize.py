@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base import source
 from ..core import core
-from ..core.core import STATE, Primitive, Trace
+from ..core.core import EVAL, STATE, Primitive, Trace
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
 from ..types import dtypes
 from . import dce
@@ -66,7 +66,7 @@ class LinearizeTrace(JVPTrace):
                 STATE.trace = parent
                 return parent.process(prim, args, params)
             if place is None:  # for all the equations that this one becomes
-                STATE.source = source.here()
+                STATE.source = source.UNKNOWN if parent is EVAL else source.here()
             if prim.linearize is not None:
                 STATE.trace = parent
                 out, out_t = prim.linearize(self.tangents, primals, tangents, **params)

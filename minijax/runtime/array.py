@@ -536,6 +536,19 @@ def put_scalar(x: Any, where: Placement) -> Any:
     return found
 
 
+def put_typed_scalar(x: np.generic, where: Placement) -> Any:
+    """A NumPy scalar on a device; it is kept there."""
+    aval = numpy_aval(x)
+    key = (x.tobytes(), x.dtype, aval, id(where))
+    found = _scalars.get(key)
+    if found is None or found.is_deleted():
+        found = put_numpy(x, aval, where)
+        if len(_scalars) > 4096:
+            _scalars.clear()
+        _scalars[key] = found
+    return found
+
+
 def to_buffer(x: Any, where: Placement) -> Any:
     """Any value that primitives take, as an ArrayImpl (uncommitted on `where`)."""
     kind = type(x)
@@ -545,7 +558,9 @@ def to_buffer(x: Any, where: Placement) -> Any:
         return put_scalar(x, where)
     if isinstance(x, core.Tracer):
         raise core.leak_error(x)
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, np.generic):
+        return put_typed_scalar(x, where)
+    if isinstance(x, np.ndarray):
         if x.dtype == dtypes.float0:
             return put_numpy(np.zeros(x.shape, bool), shaped(x.shape, dtypes.bool_), where)
         return put_numpy(x, numpy_aval(x), where)

@@ -96,7 +96,7 @@ checks: list[Callable[[str, Sequence[Any]], None]] = []  # NaN checks, when swit
 def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Evaluate a primitive on concrete values."""
     sharding = None
-    plain, keys = True, False
+    plain, keys, hosts = True, False, False
     buffers = []
     for x in args:
         if type(x) is Array:
@@ -108,6 +108,7 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
             buffers.append(b)
         else:
             buffers.append(x)
+            hosts = True
             if type(x) is KeyArray:
                 plain, keys = False, True
     known = arrays._by_sharding.get(id(sharding)) if plain else None
@@ -115,10 +116,10 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         buffers, where, committed = place_values(args, prim.name)
     else:
         where, committed = known
-        for i, x in enumerate(args):
-            if type(x) is not Array:
-                b = arrays.to_buffer(x, where)
-                buffers[i] = b
+        if hosts:
+            for i, x in enumerate(args):
+                if type(x) is not Array:
+                    buffers[i] = arrays.to_buffer(x, where)
     avals = [b.aval for b in buffers]
     if keys:
         avals = [

@@ -138,9 +138,18 @@ def scalar_aval(kind: type) -> ShapedArray:
     return shaped((), dtypes.scalar_dtype(kind), kind is not bool)
 
 
+# Dtypes that are what they seem, whatever the options say.
+_PLAIN = frozenset((
+    dtypes.float32, dtypes.int32, dtypes.bool_, dtypes.uint8, dtypes.uint32,
+    dtypes.bfloat16, dtypes.float16, dtypes.int8, dtypes.complex64,
+))  # fmt: skip
+
+
 def numpy_aval(x: Any) -> ShapedArray:
     """The aval of a NumPy array or scalar (64-bit types narrow unless x64 is on)."""
     dtype = x.dtype
+    if dtype in _PLAIN:
+        return shaped(x.shape, dtype)
     if not dtype.isnative:
         dtype = dtype.newbyteorder("=")
     if not dtypes.is_valid(dtype):

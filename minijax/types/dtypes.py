@@ -449,10 +449,16 @@ def _join(nodes: frozenset[Any], strict: bool) -> Any:
 _WEAK_DTYPE = {"i*": int, "f*": float, "c*": complex}
 
 
-def promote(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
-    """Join of (dtype, weak) pairs: the common dtype, and whether it is weak."""
+def promote(
+    pairs: tuple[tuple[Any, bool], ...], wide: bool = False
+) -> tuple[Any, bool]:
+    """Join of (dtype, weak) pairs: the common dtype, and whether it is weak.
+
+    With `wide` it may have 64 bits where arrays may not.
+    """
     strict = config.PROMOTION.value == "strict"
-    return _promote(pairs, strict, config.X64.value, config.DEFAULT_DTYPE_BITS.value)
+    x64 = wide or config.X64.value
+    return _promote(pairs, strict, x64, config.DEFAULT_DTYPE_BITS.value)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -473,4 +479,4 @@ def _promote(
         if same and all(d == same[0] for d in same):
             dtype = same[0]
         return dtype, True
-    return canonical(node), False
+    return node if x64 else canonical(node), False
