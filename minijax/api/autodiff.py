@@ -23,7 +23,7 @@ from ..interpreters.jvp import jvp_flat
 from ..interpreters.linearize import LinearPart, linearize_flat
 from ..interpreters.stage import stage
 from ..interpreters.transpose import backward_pass
-from ..runtime.array import Array, default_placement, put_numpy
+from ..runtime.array import ARRAYS, Array, default_placement, put_numpy
 from ..types import dtypes
 from ..types.avals import shaped
 from .mapping import vmap
@@ -109,7 +109,7 @@ def pick_args(
     n = len(args)
     for i in nums:
         if not -n <= i < n:
-            raise ValueError(
+            raise TypeError(
                 errors.message(
                     f"differentiating with respect to argnums={argnums} requires at"
                     f" least {max(nums) + 1 if i >= 0 else -i} positional arguments to"
@@ -267,7 +267,7 @@ def value_and_grad(
 
 def as_array(x: Any) -> Any:
     """A concrete result as an `Array`."""
-    if type(x) is Array or isinstance(x, core.Tracer):
+    if type(x) in ARRAYS or isinstance(x, core.Tracer):
         return x
     aval = core.aval_of(x)
     if STATE.trace is EVAL and aval.dtype != dtypes.float0:

@@ -13,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ..runtime.array import Array
 from ..types import dtypes
 from ._common import aval_of, is_arraylike
 from .creation import array
@@ -25,13 +26,13 @@ class ScalarType(type):
 
     def __call__(cls, x: Any) -> Any:
         """`x` as an array of this dtype."""
-        return array(x, dtype=cls.dtype)
+        return array(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
 
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
     def __eq__(cls, other: Any) -> bool:
-        return cls is other or bool(cls.dtype == other)
+        return cls is other or bool(cls.dtype.type == other)
 
     def __ne__(cls, other: Any) -> bool:
         return not cls == other
@@ -118,12 +119,23 @@ def _typed(x: Any) -> tuple[Any, bool]:
         return dtypes.float_default(), False
     if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
         return dtypes.scalar_dtype(x), x is not bool
+    if isinstance(x, type):
+        return dtypes.canonical(x), False
     if is_arraylike(x):
         aval = aval_of(x)
         return aval.dtype, aval.weak_type
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return dtypes.canonical(x.dtype), bool(getattr(x, "weak_type", False))
+    if isinstance(x, (list, tuple, dict, set)):
+        raise TypeError(f"Cannot determine dtype of {x!r}"[:160])
     return dtypes.canonical(x), False
+
+
+def _plain_dtype(x: Any) -> Any:
+    """The dtype meant by a dtype argument: None is float, an array means its own."""
+    if x is None:
+        return dtypes.float64
+    return x.dtype if isinstance(x, Array) or type(x) is Array else x
 
 
 def promote_types(a: Any, b: Any) -> Any:
@@ -146,8 +158,8 @@ def promote_types(a: Any, b: Any) -> Any:
             pairs.append((dtypes.as_dtype(x), x is not bool))
         else:
             pairs.append((dtypes.as_dtype(x), False))
-    found, weak = dtypes.promote(tuple(pairs))
-    return found if not weak else dtypes.canonical(found)
+    wide = any(dtypes.canonical(d) != d for d, _ in pairs)
+    return dtypes.promote(tuple(pairs), wide)[0]
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
@@ -162,7 +174,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
       >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
       True
     """
-    return dtypes.issubdtype(arg1, arg2)
+    return dtypes.issubdtype(_plain_dtype(arg1), _plain_dtype(arg2))
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
@@ -181,7 +193,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
       >>> jnp.isdtype(jnp.float16, 'real floating')
       True
     """
-    return dtypes.isdtype(dtype, kind)
+    return dtypes.isdtype(_plain_dtype(dtype), kind)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
@@ -247,8 +259,6 @@ def isscalar(element: Any) -> bool:
       >>> jnp.isscalar(jnp.float32(1)), jnp.isscalar([1])
       (True, False)
     """
-    if isinstance(element, (bool, int, float, complex, np.generic)):
-        return is_arraylike(element)
-    if not is_arraylike(element):
-        return False
-    return aval_of(element).shape == ()
+    if np.isscalar(element):
+        return True
+    return is_arraylike(element) and aval_of(element).shape == ()

@@ -160,7 +160,8 @@ def show_array(x: Any) -> str:
     """One array (or the type of one) as text."""
     shape = ",".join(map(str, x.shape))
     kind = "np." if isinstance(x, (np.ndarray, np.generic)) else ""
-    head = f"{kind}{'~' if getattr(x, 'weak_type', False) else ''}{x.dtype}[{shape}]"
+    weak = getattr(x, "weak_type", False) and x.dtype != bool
+    head = f"{kind}{'~' if weak else ''}{x.dtype}[{shape}]"
     if not hasattr(x, "__array__") or str(x.dtype).startswith("key<"):
         return head
     data = np.asarray(x)

@@ -280,3 +280,20 @@ def nested_while(x):
 @trace(f32[3])
 def same_branch_twice(x):
     return lax.cond(True, lax.sin, lax.sin, x)
+
+
+@trace(f32[5])
+def associative_scan(x):
+    return lax.associative_scan(lax.add, x)
+
+
+@programs.may_be_leaner
+@trace(f32[2, 2], f32[2])
+def custom_linear_solve(a, b):
+    def matvec(x):
+        return lax.dot(a, x)
+
+    def solve(matvec, b):
+        return lax.mul(matvec(b), b)
+
+    return lax.custom_linear_solve(matvec, b, solve, symmetric=True)

@@ -47,7 +47,8 @@ for name in BINARY:
             return f"{left} {outcome(lambda: jax.eval_shape(lambda x: f(s, x), x))}"
 
         scalars = [True, 2, 2.0, 2j]
-        return {f"{d} {s!r}": row(ARRAYS[d], s) for d in DTYPES for s in scalars}
+        kinds = DTYPES if f is not operator.pow else DTYPES[1:]
+        return {f"{d} {s!r}": row(ARRAYS[d], s) for d in kinds for s in scalars}
 
     def eager_scalars(f=function):
         x = jnp.array([1, 2, 3], jnp.int32)

@@ -88,8 +88,9 @@ for name in DTYPES + NARROW:
         )
 
     programs.add(f"promote_types_{name}", promote_types)
-    programs.add(f"unary_{name}", unary)
-    programs.add(f"reductions_{name}", reductions)
+    if "int2" not in name and "int4" not in name:  # many of which fail in JAX
+        programs.add(f"unary_{name}", unary)
+        programs.add(f"reductions_{name}", reductions)
 
 
 @programs
