@@ -162,7 +162,7 @@ def test_stop_gradient():
         (lambda: mj.grad(lambda x: x)(3), TypeError, "real- or complex-valued inputs"),
         (lambda: mj.grad(lambda x: x > 0)(3.0), TypeError, "real-valued outputs"),
         (lambda: mj.grad(lambda x: (x, x))(3.0), TypeError, "scalar-output"),
-        (lambda: mj.grad(lambda x: x, argnums=2)(3.0), ValueError, "positional arguments"),
+        (lambda: mj.grad(lambda x: x, argnums=2)(3.0), TypeError, "positional arguments"),
         (lambda: mj.grad(lambda x: "no")(3.0), TypeError, "not a valid JAX type"),
         (lambda: mj.grad(lambda x: x["a"])({"a": "s"}), TypeError, "not a valid JAX type"),
         (lambda: mj.grad(3), TypeError, "callable"),
