@@ -225,7 +225,7 @@ class Printer:
             jaxpr = value if isinstance(value, Jaxpr) else value.jaxpr
             name = self.shared.get(id(jaxpr))
             return self.jaxpr(jaxpr) if name is None else pp.text(name)
-        if type(value) is tuple and any(map(is_jaxpr, value)):
+        if isinstance(value, tuple) and any(map(is_jaxpr, value)):
             return bracketed("(", [self.value(v) for v in value], ")")
         text = str(value)
         if "at 0x" in text:
