@@ -18,7 +18,18 @@ from ..core import core
 from .arithmetic import abs, add, div, exp, log, log1p, mul, neg, reciprocal, sub
 from .define import FLOAT, const, filled, nary
 from .gamma import lgamma
-from .logic import bitwise_and, bitwise_not, bitwise_or, eq, ge, gt, le, lt, select
+from .logic import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    clamp,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    select,
+)
 from .widen import emit_loop, narrow, widen
 
 LIMIT = 1000  # double steps; about sqrt(max(a, b)) are needed
@@ -84,6 +95,7 @@ def _finish(a: Any, b: Any, x: Any, f: Any) -> Any:
     swap = gt(x, div(add(a, one), add(add(a, b), const(x, 2))))
     weight = exp(sub(add(mul(a, log(x)), mul(b, log1p(neg(x)))), _log_beta(a, b)))
     part = div(weight, mul(f, select(swap, b, a)))
+    part = clamp(zero, part, one)  # rounding may lead out
     inner = select(_inside(a, b, x), select(swap, sub(one, part), part), filled(x, 0))
     infinity = const(x, float("inf"))
     all_below = bitwise_or(eq(a, zero), eq(b, infinity))  # all mass at x = 0

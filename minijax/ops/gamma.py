@@ -38,6 +38,7 @@ from .logic import (
     bitwise_and,
     bitwise_not,
     bitwise_or,
+    clamp,
     eq,
     ge,
     gt,
@@ -309,6 +310,7 @@ def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
     nan = filled(x, float("nan"))
     high = bitwise_or(eq(a, zero), eq(x, infinity))
     low = bitwise_or(eq(x, zero), bitwise_and(eq(a, infinity), ne(x, infinity)))
+    inner = clamp(zero, inner, const(x, 1))  # rounding may lead out
     out = select(high, filled(x, beyond), select(low, filled(x, below), inner))
     nowhere = bitwise_or(_bad(a, x), bitwise_and(eq(a, zero), eq(x, zero)))
     return select(nowhere, nan, out)

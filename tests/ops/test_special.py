@@ -1,0 +1,240 @@
+"""Special functions against SciPy; derivatives; ends of their ranges; messages."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special as scipy
+from laws import obeys
+
+import minijax as mj
+from minijax import lax
+
+NARROW = ["float8_e4m3fn", "bfloat16", "float16"]
+BITS = {"float8_e4m3fn": 4, "bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+
+# name: (SciPy's function, lowest and highest argument)
+UNARY = {
+    "erf": (scipy.erf, -2, 2),
+    "erfc": (scipy.erfc, -2, 2),
+    "erf_inv": (scipy.erfinv, -0.9, 0.9),
+    "lgamma": (scipy.gammaln, 2.5, 9),
+    "digamma": (scipy.digamma, 2, 9),
+    "bessel_i0e": (scipy.i0e, -20, 20),
+    "bessel_i1e": (scipy.i1e, -20, 20),
+}
+
+
+def draw(shape, low, high, seed=0):
+    return np.random.default_rng(seed).uniform(low, high, shape)
+
+
+def log_uniform(n, low, high, seed):
+    return 10 ** draw(n, low, high, seed)
+
+
+def close(got, expected, dtype, units=8):
+    eps = units * 2.0 ** (1 - BITS[dtype])
+    got = np.asarray(got).astype(np.float64)
+    np.testing.assert_allclose(got, expected, rtol=eps, atol=eps / 4)
+
+
+@pytest.mark.parametrize("dtype", [*NARROW, "float32", "float64"])
+@pytest.mark.parametrize("name", UNARY)
+def test_values(name, dtype):
+    function, low, high = UNARY[name]
+    with mj.enable_x64(True):
+        for shape in [(), (0, 2), (40,)]:
+            x = draw(shape, low, high).astype(dtype)
+            got = getattr(lax, name)(x)
+            assert got.dtype == dtype and got.shape == shape
+            close(got, function(x.astype(np.float64)), dtype, 20)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_laws(name):
+    _, low, high = UNARY[name]
+    obeys(getattr(lax, name), draw((2, 3), low, high))
+
+
+def test_bessel_functions_near_zero_and_far_out():
+    with mj.enable_x64(True):
+        x = np.array([0.0, 1e-300, 8.0, np.nextafter(8, 9), 1e4, 1e300, np.inf])
+        np.testing.assert_allclose(lax.bessel_i0e(x), scipy.i0e(x), rtol=4e-15)
+        np.testing.assert_allclose(lax.bessel_i0e(-x), scipy.i0e(x), rtol=4e-15)
+        slope = mj.vmap(mj.grad(lax.bessel_i1e))(np.array([0.0, 1e-300]))
+        np.testing.assert_allclose(slope, [0.5, 0.5])
+
+
+def test_polygamma_and_zeta():
+    x = draw((20,), 0.5, 6)
+    with mj.enable_x64(True):
+        for m in (0.0, 1.0, 2.0, 5.0):
+            expected = scipy.polygamma(int(m), x)
+            np.testing.assert_allclose(lax.polygamma(m, x), expected, rtol=1e-12)
+        s = draw((20,), 1.5, 5, seed=1)
+        np.testing.assert_allclose(lax.zeta(s, x), scipy.zeta(s, x), rtol=1e-12)
+    obeys(lambda x: lax.polygamma(2.0, x), x[:3], exact=False)
+    obeys(lax.zeta, x[:3] + 1, x[:3], derivatives=False)
+    for dtype in NARROW:
+        args = np.float32([2, 3]).astype(dtype), np.float32([2, 1.5]).astype(dtype)
+        close(lax.zeta(*args), scipy.zeta([2, 3], [2, 1.5]), dtype)
+
+
+# ------------------------------------------------------------------ incomplete gamma
+
+
+def gamma_arguments(n=500):
+    a = log_uniform(n, -2, 3, 0)
+    return a, a * log_uniform(n, -1, 1, 1)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)])
+def test_incomplete_gamma(dtype, tolerance):
+    a, x = (v.astype(dtype) for v in gamma_arguments())
+    wide = a.astype(np.float64), x.astype(np.float64)
+    with mj.enable_x64(True):
+        for function, expected in [
+            (lax.igamma, scipy.gammainc(*wide)),
+            (lax.igammac, scipy.gammaincc(*wide)),
+        ]:
+            got = np.asarray(function(a, x)).astype(np.float64)
+            large = expected > 1e-30  # of smaller ones the exponent's rounding shows
+            np.testing.assert_allclose(got[large], expected[large], rtol=tolerance)
+            np.testing.assert_allclose(got, expected, atol=tolerance / 30)
+
+
+def test_incomplete_gamma_of_large_arguments_close_to_each_other():
+    a = np.array([1e3, 1e4, 3e4], np.float32)
+    for ratio in (0.97, 1, 1.02):
+        x = (a * ratio).astype(np.float32)
+        expected = scipy.gammainc(a.astype(float), x.astype(float))
+        np.testing.assert_allclose(lax.igamma(a, x), expected, atol=3e-6)
+
+
+def test_incomplete_gamma_at_the_ends():
+    nan, inf = math.nan, math.inf
+    cases = [
+        (0, 1, 1), (1, 0, 0), (1, inf, 1), (inf, 1, 0), (-1, 1, nan), (1, -1, nan),
+        (nan, 1, nan), (1, nan, nan), (0, 0, nan), (1e-30, 1, 1), (1, 1e30, 1),
+    ]  # fmt: skip
+    a, x, p = np.array(cases, np.float32).T
+    np.testing.assert_array_equal(lax.igamma(a, x), p)
+    np.testing.assert_array_equal(lax.igammac(a, x), 1 - p)
+
+
+def test_incomplete_gamma_laws():
+    a, x = draw((2, 3), 0.5, 4), draw((2, 3), 0.5, 6, seed=1)
+    obeys(lax.igamma, a, x, lanes=False)
+    obeys(lax.igammac, a, x, lanes=False)
+    obeys(lax.igamma, np.float64(2.5), x, derivatives=False, exact=False)
+    obeys(lax.random_gamma_grad, a, x, derivatives=False, lanes=False)
+
+
+def test_slope_by_the_parameter():
+    a, x = gamma_arguments(300)
+    with mj.enable_x64(True):
+        step = 1e-5 * a
+        ahead, behind = scipy.gammainc(a + step, x), scipy.gammainc(a - step, x)
+        np.testing.assert_allclose(
+            lax.igamma_grad_a(a, x), (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-8
+        )
+
+
+def test_how_samples_move():
+    """A sample keeps its place among all samples: P(a, x(a)) does not move."""
+    with mj.enable_x64(True):
+        a = np.repeat([0.05, 0.7, 1.0, 3.0, 40.0, 900.0], 5)
+        p = np.tile([0.01, 0.2, 0.5, 0.8, 0.99], 6)
+        x, step = scipy.gammaincinv(a, p), 1e-5 * a
+        ahead = scipy.gammaincinv(a + step, p)
+        behind = scipy.gammaincinv(a - step, p)
+        expected = (ahead - behind) / (2 * step)
+        np.testing.assert_allclose(lax.random_gamma_grad(a, x), expected, rtol=1e-6)
+        single = lax.random_gamma_grad(a.astype("f"), x.astype("f"))
+        fine = x > 1e-30
+        np.testing.assert_allclose(single[fine], expected[fine], rtol=2e-4)
+
+
+def test_slopes_at_the_ends():
+    nan = math.nan
+    a = np.array([1, 0, -1, 1, nan], np.float32)
+    x = np.array([0, 1, 1, -1, 1], np.float32)
+    for function in (lax.igamma_grad_a, lax.random_gamma_grad):
+        np.testing.assert_array_equal(function(a, x), [0, nan, nan, nan, nan])
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_dtypes_are_computed_in_float32(dtype):
+    a, x = np.float32([0.5, 2, 3]).astype(dtype), np.float32([0.5, 1, 4]).astype(dtype)
+    wide = a.astype(np.float64), x.astype(np.float64)
+    quarter = np.full(3, 0.25).astype(dtype)
+    for got, expected in [
+        (lax.igamma(a, x), scipy.gammainc(*wide)),
+        (lax.igammac(a, x), scipy.gammaincc(*wide)),
+        (lax.betainc(a, a, quarter), scipy.betainc(wide[0], wide[0], 0.25)),
+    ]:
+        assert got.dtype == dtype
+        close(got, expected, dtype, 2)
+    assert lax.random_gamma_grad(a, x).dtype == lax.igamma_grad_a(a, x).dtype == dtype
+
+
+# ------------------------------------------------------------------- incomplete beta
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)])
+def test_incomplete_beta(dtype, tolerance):
+    n = 500
+    a, b = (log_uniform(n, -2, 2, s).astype(dtype) for s in (0, 1))
+    x = draw(n, 0, 1, seed=2).astype(dtype)
+    expected = scipy.betainc(*(v.astype(np.float64) for v in (a, b, x)))
+    with mj.enable_x64(True):
+        got = np.asarray(lax.betainc(a, b, x)).astype(np.float64)
+    np.testing.assert_allclose(got, expected, atol=tolerance, rtol=tolerance)
+
+
+def test_incomplete_beta_at_the_ends():
+    nan, inf = math.nan, math.inf
+    cases = [
+        (0, 1, 0.5, 1), (1, 0, 0.5, 0), (-1, 1, 0.5, nan), (1, 1, 0, 0), (1, 1, 1, 1),
+        (1, 1, 1.5, nan), (1, 1, -0.5, nan), (inf, 1, 0.5, 0), (1, inf, 0.5, 1),
+        (nan, 1, 0.5, nan), (0, 0, 0.5, nan), (0, 1, 0, 0), (1, 0, 1, 1), (1, 0, 0, 0),
+        (0, 1, 1, 1), (0, 0, 0, nan), (inf, inf, 0.5, nan), (inf, 1, 1, 1),
+    ]  # fmt: skip
+    a, b, x, expected = np.array(cases, np.float32).T
+    np.testing.assert_array_equal(lax.betainc(a, b, x), expected)
+
+
+def test_incomplete_beta_laws():
+    x = draw((2, 3), 0.1, 0.9)
+    obeys(lambda x: lax.betainc(2.0, 3.5, x), x, exact=False)
+    a = draw((2, 3), 0.5, 3, seed=1)
+    obeys(lax.betainc, a, a + 1, x, derivatives=False, lanes=False)
+
+
+# --------------------------------------------------------------------------- messages
+
+
+def test_what_cannot_be_differentiated():
+    with pytest.raises(ValueError, match="polygamma gradient with respect to m is not"):
+        mj.grad(lax.polygamma)(1.0, 2.0)
+    for i in (0, 1):
+        with pytest.raises(ValueError, match="gradient with respect to a and b not supp"):
+            mj.grad(lax.betainc, argnums=i)(1.0, 2.0, 0.5)
+    for function in (lax.zeta, lax.igamma_grad_a, lax.random_gamma_grad):
+        with pytest.raises(NotImplementedError, match="has no derivative rule"):
+            mj.grad(function)(2.0, 1.0)
+
+
+@pytest.mark.parametrize("name", [*UNARY, "igamma", "zeta", "polygamma", "betainc"])
+def test_floats_alone(name):
+    count = {"igamma": 2, "zeta": 2, "polygamma": 2, "betainc": 3}.get(name, 1)
+    full = "regularized_incomplete_beta" if name == "betainc" else name
+    for x in (1, np.complex64(1)):
+        with pytest.raises(TypeError, match=f"{full} does not accept dtype"):
+            getattr(lax, name)(*[x] * count)
+
+
+def test_weak_types():
+    assert lax.erf(1.0).weak_type and lax.igamma(1.0, 1.0).weak_type
+    assert not lax.igamma(np.float32(1), 1.0).weak_type
