@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jaxlib import _pretty_printer as pp
+from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
 from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, read_vars
 
@@ -87,7 +87,7 @@ class Printer:
         self.count = 0
 
     def text(self, doc: pp.Doc, width: int) -> str:
-        return doc._format(
+        out: str = doc._format(
             width,
             use_color=self.use_color,
             output_format=pp.OutputFormat.TEXT,
@@ -95,6 +95,7 @@ class Printer:
             annotation_prefix=" # ",
             source_map=None,
         )
+        return out
 
     # ------------------------------------------------------------------- names
 
@@ -111,7 +112,7 @@ class Printer:
 
     def bind(self, var: Var) -> str:
         """Name a variable where it is bound."""
-        name = self.names[var] = self.promised.pop(var, None) or self.fresh()
+        name = self.names[var] = self.promised.pop(var, "") or self.fresh()
         return name
 
     def name(self, var: Var) -> str:
