@@ -83,7 +83,7 @@ class StageTrace(Trace):
         self.consts: list[Any] = []
         self.constvars: dict[int, Var] = {}
         self.fun = fun
-        self.transform = transform  # type: ignore[misc]
+        self.transform = transform
         self.arg_names: Sequence[str] = ()
 
     def new_arg(self, aval: Any) -> JitTracer:

@@ -55,9 +55,8 @@ def attribute_text(accuracy: Any) -> str | None:
     if accuracy is None or accuracy is AccuracyMode.DEFAULT:
         return None
     if accuracy is AccuracyMode.HIGHEST:
-        return (
-            "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>"
-        )
+        mode = "#stablehlo.result_accuracy_mode<HIGHEST>"
+        return f"#stablehlo.result_accuracy<mode = {mode}>"
     if isinstance(accuracy, Tolerance):
         return (
             f"#stablehlo.result_accuracy<atol = {float(accuracy.atol):e}, rtol ="

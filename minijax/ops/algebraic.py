@@ -284,7 +284,9 @@ def _lower_integer_pow(ctx: Any, x: Any, *, y: int) -> Any:
     product, power, n = None, x, y if y >= 0 else -y
     while n:
         if n & 1:
-            product = power if product is None else ctx.op("multiply", out, product, power)
+            product = (
+                power if product is None else ctx.op("multiply", out, product, power)
+            )
         n >>= 1
         if n:
             power = ctx.op("multiply", out, power, power)
@@ -416,7 +418,7 @@ min_p = nary(
 )
 
 
-def max(x: Any, y: Any) -> Any:  # noqa: A001
+def max(x: Any, y: Any) -> Any:
     r"""The larger of two elements, :math:`\max(x, y)`, for arrays of one dtype.
 
     nan wins.  Complex numbers are compared by real part, then by imaginary part.
@@ -427,7 +429,7 @@ def max(x: Any, y: Any) -> Any:  # noqa: A001
     return max_p.bind(x, y)
 
 
-def min(x: Any, y: Any) -> Any:  # noqa: A001
+def min(x: Any, y: Any) -> Any:
     r"""The smaller of two elements, :math:`\min(x, y)`, for arrays of one dtype.
 
     nan wins.  Complex numbers are compared by real part, then by imaginary part.
@@ -489,7 +491,7 @@ abs_p = nary(
 )  # fmt: skip
 
 
-def abs(x: Any) -> Any:  # noqa: A001
+def abs(x: Any) -> Any:
     r"""Absolute value elementwise, :math:`|x|`; real for complex numbers.
 
     >>> abs(-3.0)
@@ -543,7 +545,7 @@ def _lower_round(ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
 round_p = nary("round", [FLOAT], lower=_lower_round)
 
 
-def round(  # noqa: A001
+def round(
     x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
 ) -> Any:
     """Round elementwise to the nearest integer, an array of a float dtype.
@@ -629,7 +631,7 @@ linear_jvp(complex_p)
 complex_p.transpose = _complex_transpose
 
 
-def complex(x: Any, y: Any) -> Any:  # noqa: A001
+def complex(x: Any, y: Any) -> Any:
     r"""Put parts together elementwise, :math:`x + i y`: arrays of float32 or float64.
 
     >>> complex(1.0, 2.0)

@@ -114,4 +114,3 @@ def bessel_i1e(x: Any) -> Any:
     Array(0., dtype=float32, weak_type=True)
     """
     return bessel_i1e_p.bind(x)
-

@@ -74,12 +74,10 @@ def lower_convert(ctx: Any, x: Any, *, new_dtype: Any, **_: Any) -> Any:
     aval, out = ctx.avals_in[0], ctx.avals_out[0]
     if aval.dtype == new_dtype:
         return x
-    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(new_dtype):
-        if not dtypes.is_bool(new_dtype):
-            aval = shaped(aval.shape, dtypes.real_of(aval.dtype))
-            x = ctx.op("real", aval, x)
     if dtypes.is_bool(new_dtype):
         return emit_compare(ctx, "NE", x, ctx.constant(0, aval), aval)
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(new_dtype):
+        x = ctx.op("real", shaped(aval.shape, dtypes.real_of(aval.dtype)), x)
     return ctx.op("convert", out, x)
 
 
@@ -104,15 +102,17 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
         if aval.dtype == dtype and aval.weak_type == weak_type:
             return x
         if isinstance(x, (np.generic, np.ndarray)) and not x.shape and not weak_type:
-            if dtypes.is_inexact(dtype) or not dtypes.is_inexact(aval.dtype):
-                return scalar(x, dtype)
+            return scalar(x, dtype)
     return convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak_type, sharding=None
     )
 
 
 def scalar(x: Any, dtype: Any) -> Any:
-    """A number as a NumPy scalar of `dtype`: integers wrap; floats saturate, nan is 0."""
+    """A number as a NumPy scalar of `dtype`, converted as on a device.
+
+    Integers wrap; floats that become integers saturate, and nan becomes 0.
+    """
     value = np.asarray(x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -6,7 +6,6 @@ algebraic.py; other rooms find both here.  Next: reductions.py.
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 import numpy as np
@@ -78,10 +77,10 @@ def full(
 
 def _scalar_of(value: Any, dtype: Any, weak: bool) -> Any:
     """A scalar of this type, on the host if it can be."""
-    if type(value) in dtypes.PYTHON_SCALARS or isinstance(value, (np.ndarray, np.generic)):
-        if not weak:
-            return scalar(value, dtype)
-    return cast(value, dtype, weak)
+    on_host = type(value) in dtypes.PYTHON_SCALARS or isinstance(
+        value, (np.ndarray, np.generic)
+    )
+    return scalar(value, dtype) if on_host and not weak else cast(value, dtype, weak)
 
 
 def full_like(
@@ -108,7 +107,9 @@ def full_like(
         shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
     if dtype is not None:
         return full(shape, fill_value, dtype, sharding=sharding)
-    aval = core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
+    aval = (
+        core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
+    )
     if dtypes.is_extended(aval.dtype):
         return aval.dtype.full(shape, fill_value)
     value = full(shape, _scalar_of(fill_value, aval.dtype, False), sharding=sharding)

@@ -47,7 +47,10 @@ def cumulative(
     neutral: Callable[[Any], Any],
     emit: Callable[[Any, Any, Any], None],
 ) -> Primitive:
-    """Declare a cumulative operation; emit(ctx, region, cell) fills the window's body."""
+    """Declare a cumulative operation.
+
+    emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
+    """
     out = Primitive(name)
 
     def abstract(x: Any, *, axis: int, reverse: bool) -> Any:
@@ -284,4 +287,3 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     Array([0.       , 0.6931472], dtype=float32)
     """
     return cumlogsumexp_p.bind(operand, axis=int(axis), reverse=bool(reverse))
-

@@ -68,7 +68,9 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
     )
 
 
-def check_kind(name: str, aval: Any, kinds: frozenset[str], position: int, n: int) -> None:
+def check_kind(
+    name: str, aval: Any, kinds: frozenset[str], position: int, n: int
+) -> None:
     """TypeError unless the aval's dtype is of one of `kinds`."""
     if not isinstance(aval, ShapedArray):
         raise TypeError(f"{name} takes arrays, got {aval.str_short()}.")
@@ -94,7 +96,8 @@ def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
             tip = f"minijax.numpy.{similar} is a similar function that promotes"
             raise TypeError(
                 errors.message(
-                    f"lax.{name} requires arguments to have the same dtypes, got {found}.",
+                    f"lax.{name} requires arguments to have the same dtypes, got"
+                    f" {found}.",
                     which=", ".join(a.str_short() for a in avals),
                     why="lax functions do not promote.",
                     tries=[
@@ -186,7 +189,9 @@ def zero_jvp(prim: Primitive) -> None:
 def batch_elementwise(prim: Primitive) -> None:
     """Set the batch rule: line the lane axes up, let the others repeat."""
 
-    def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batch(
+        axis: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any
+    ) -> Any:
         shapes = [core.aval_of(x).shape for x in args]
         lined, lane = same_lanes(args, shapes, dims)
         if lined is None:
@@ -230,7 +235,9 @@ def same_lanes(
     return args, lane
 
 
-def broadcast_operands(ctx: Any, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
+def broadcast_operands(
+    ctx: Any, operands: Sequence[Any], shape: Sequence[int]
+) -> list[Any]:
     """Emit the repetition of scalars and size-1 axes to `shape`."""
     out = []
     for x, aval in zip(operands, ctx.avals_in, strict=True):

@@ -125,9 +125,7 @@ def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any) -> Any:
     return ctx.op("divide", out, one, ctx.op("add", out, one, power))
 
 
-logistic_p = nary(
-    "logistic", [INEXACT], lower=_lower_logistic, jvp=[_logistic_tangent]
-)
+logistic_p = nary("logistic", [INEXACT], lower=_lower_logistic, jvp=[_logistic_tangent])
 logistic_p.pretty = HIDDEN
 
 
@@ -182,6 +180,7 @@ def log1p(x: Any, *, accuracy: Any = None) -> Any:
 
 # ---- powers
 
+
 def _pow_abstract(x: Any, y: Any) -> Any:
     check_kind("pow", x, INEXACT, 0, 2)
     check_kind("pow", y, NUMBER, 1, 2)
@@ -223,7 +222,7 @@ pow_p = nary(
 pow_p.abstract = _pow_abstract
 
 
-def pow(x: Any, y: Any) -> Any:  # noqa: A001
+def pow(x: Any, y: Any) -> Any:
     r"""Raise elementwise to a power, :math:`x^y`.
 
     Args:
@@ -353,7 +352,7 @@ atan2_p = nary(
 
 
 def atan2(x: Any, y: Any) -> Any:
-    r"""The angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, all quadrants.
+    r"""The angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, any quadrant.
 
     The first operand is the ordinate.  Both are of one inexact dtype.
 

@@ -61,7 +61,7 @@ def fold(
 
 
 def prefix_scan(combine: Combine, xs: Sequence[Any], axis: int) -> list[Any]:
-    """All prefixes of arrays along `axis`, combined: the pairs' prefixes, then the rest.
+    """All prefixes of arrays along `axis`, combined: those of pairs, then the others.
 
     combine(a, b) takes and gives lists of arrays, and works along `axis` elementwise.
     """

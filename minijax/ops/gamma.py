@@ -138,7 +138,14 @@ def _series_step(n: Any, active: Any, total: Any, term: Any, a: Any, x: Any) -> 
 
 
 def _series_slope_step(
-    n: Any, active: Any, total: Any, term: Any, slope: Any, term_slope: Any, a: Any, x: Any
+    n: Any,
+    active: Any,
+    total: Any,
+    term: Any,
+    slope: Any,
+    term_slope: Any,
+    a: Any,
+    x: Any,
 ) -> Any:
     """Also the derivative of the sum by a."""
     ratio = div(x, add(a, n))
@@ -165,7 +172,16 @@ def _fraction_step(n: Any, active: Any, f: Any, c: Any, d: Any, a: Any, x: Any) 
 
 
 def _fraction_slope_step(
-    n: Any, active: Any, f: Any, c: Any, d: Any, df: Any, dc: Any, dd: Any, a: Any, x: Any
+    n: Any,
+    active: Any,
+    f: Any,
+    c: Any,
+    d: Any,
+    df: Any,
+    dc: Any,
+    dd: Any,
+    a: Any,
+    x: Any,
 ) -> Any:
     """Also the derivatives by a; those of `b` and `top` are -1 and n."""
     b = _denominator(n, a, x)
@@ -415,7 +431,7 @@ igamma_grad_a_p.jvp = unsupported("igamma_grad_a has no derivative rule.")
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    r"""Derivative of `igamma` by its first argument, :math:`\partial P(a, x)/\partial a`.
+    r"""Derivative of `igamma` by its first argument, :math:`\partial P / \partial a`.
 
     Both arrays are of one float dtype.  It cannot be differentiated.
 
@@ -443,4 +459,3 @@ def random_gamma_grad(*args: Any) -> Any:
     """
     a, x = args
     return random_gamma_grad_p.bind(a, x)
-

@@ -15,6 +15,7 @@ from ..base import errors
 from ..core import core
 from ..core.core import Primitive
 from ..interpreters.algebra import Zero, instantiate, is_linear, lib
+from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
 from .define import (
@@ -46,13 +47,13 @@ def _bool(*_: Any) -> Any:
 def lower_compare(direction: str, total: bool = False) -> Rule:
     """The lowering rule of a comparison, on demand in the total order of floats."""
 
-    def lower(ctx: Any, x: Any, y: Any) -> Any:
+    def rule(ctx: Any, x: Any, y: Any) -> Any:
         shape = ctx.avals_out[0].shape
         x, y = broadcast_operands(ctx, (x, y), shape)
         aval = shaped(shape, ctx.avals_in[0].dtype)
         return emit_compare(ctx, direction, x, y, aval, total)
 
-    return lower
+    return rule
 
 
 def comparison(name: str, accepts: frozenset[str]) -> Primitive:
@@ -62,8 +63,36 @@ def comparison(name: str, accepts: frozenset[str]) -> Primitive:
     )
 
 
-eq_p = comparison("eq", ANY | KEY)
-ne_p = comparison("ne", ANY | KEY)
+def key_comparison(name: str) -> Primitive:
+    """Declare a comparison that takes random keys too: as all of their words."""
+    prim = comparison(name, ANY | KEY)
+    plain = prim.lower
+
+    def words(x: Any, y: Any) -> Any:
+        total: Any = None
+        for i in range(core.aval_of(x).shape[-1]):
+            one = prim.bind(word(x, i), word(y, i))
+            join = and_p if name == "eq" else or_p
+            total = one if total is None else join.bind(total, one)
+        return total
+
+    def word(x: Any, i: int) -> Any:
+        shape = core.aval_of(x).shape
+        return lib.reshape(lib.slice_axis(x, len(shape) - 1, i, i + 1), shape[:-1])
+
+    def rule(ctx: Any, x: Any, y: Any) -> Any:
+        if not dtypes.is_extended(ctx.avals_in[0].dtype):
+            return plain(ctx, x, y)
+        avals = [lower.physical(a) for a in ctx.avals_in]
+        return ctx.fun(words, x, y, avals=avals)[0]
+
+    prim.lower = rule
+    lower.keys_aware.add(prim)
+    return prim
+
+
+eq_p = key_comparison("eq")
+ne_p = key_comparison("ne")
 lt_p = comparison("lt", ORDERED)
 le_p = comparison("le", ORDERED)
 gt_p = comparison("gt", ORDERED)
@@ -323,7 +352,9 @@ def select_transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
             cts.append(select_n_p.bind(eq_p.bind(which, dtype.type(i)), zeros, ct))
         else:
             cts.append(
-                select_n_p.bind(which, *(ct if i == j else zeros for j in range(len(cases))))
+                select_n_p.bind(
+                    which, *(ct if i == j else zeros for j in range(len(cases)))
+                )
             )
     return cts
 
@@ -469,9 +500,9 @@ def _spread(t: Any, ans: Any) -> Any:
 
 def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     low, x, high = args
-    if dims[0] is None and dims[2] is None:
-        if not core.aval_of(low).shape and not core.aval_of(high).shape:
-            return clamp_p.bind(low, x, high), dims[1]
+    shared = dims[0] is None and dims[2] is None
+    if shared and not core.aval_of(low).shape and not core.aval_of(high).shape:
+        return clamp_p.bind(low, x, high), dims[1]
     lane = 0 if dims[1] is None else dims[1]
     if dims[1] is None:
         x = lib.broadcast_lane(x, axis.size, lane)
@@ -503,7 +534,7 @@ clamp_p.batch = clamp_batch
 clamp_p.lower = lower_elementwise("clamp")
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:  # noqa: A002
+def clamp(min: Any, x: Any, max: Any) -> Any:
     r"""Move elements into a range: :math:`\max(min, \min(x, max))`.
 
     Args:
@@ -516,4 +547,3 @@ def clamp(min: Any, x: Any, max: Any) -> Any:  # noqa: A002
     Array(5, dtype=int32, weak_type=True)
     """
     return clamp_p.bind(min, x, max)
-

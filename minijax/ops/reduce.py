@@ -93,7 +93,7 @@ def _stage_computation(
         raise problem(
             NotImplementedError,
             f"{name} computations can't close over Tracers.",
-            why="the computation runs inside a reduction, where only its arguments are.",
+            why="inside of a reduction only the computation's arguments are known.",
             tries=["pass the value in as another operand", "lax.scan"],
         )
     for want, got in zip(cells, jaxpr.out_avals, strict=True):
@@ -118,7 +118,7 @@ def _split(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def _reduce_type(
-    *avals: Any, computation: Any, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]
+    *avals: Any, computation: Any, jaxpr: Any, dimensions: tuple[int, ...]
 ) -> list[Any]:
     operands, inits = _split(avals)
     if any(x.shape != operands[0].shape for x in operands):

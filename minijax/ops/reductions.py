@@ -44,38 +44,32 @@ from .shapes import int_tuple, problem, reshape
 
 def highest(dtype: Any) -> Any:
     """The largest value of a dtype: infinity if there is one."""
-    if dtypes.is_bool(dtype):
-        return True
-    if dtypes.is_integer(dtype):
-        return ml_dtypes.iinfo(dtype).max
-    part = dtypes.real_of(dtype)
-    top = np.asarray(np.inf, part)[()]
-    if not np.isinf(top):
-        top = ml_dtypes.finfo(part).max
-    return top if part == dtype else dtype.type(builtin_complex(top, top))
+    return _end(dtype, 1)
 
 
 def lowest(dtype: Any) -> Any:
     """The smallest value of a dtype: minus infinity if there is one."""
+    return _end(dtype, -1)
+
+
+def _end(dtype: Any, sign: int) -> Any:
     if dtypes.is_bool(dtype):
-        return False
+        return sign > 0
     if dtypes.is_integer(dtype):
-        return ml_dtypes.iinfo(dtype).min
+        info = ml_dtypes.iinfo(dtype)
+        return info.max if sign > 0 else info.min
     part = dtypes.real_of(dtype)
-    bottom = np.asarray(-np.inf, part)[()]
-    if not np.isinf(bottom):
-        bottom = ml_dtypes.finfo(part).min
-    return bottom if part == dtype else dtype.type(builtin_complex(bottom, bottom))
+    value: Any = np.asarray(sign * np.inf, part)[()]
+    if not np.isinf(value):
+        limits = ml_dtypes.finfo(part)
+        value = limits.max if sign > 0 else limits.min
+    return value if part == dtype else dtype.type(complex(value, value))
 
 
 def all_ones(dtype: Any) -> Any:
     """The value of which all bits are set."""
-    return True if dtypes.is_bool(dtype) else highest(dtype) if (
-        dtypes.is_unsigned(dtype)
-    ) else -1
+    return highest(dtype) if dtypes.kind(dtype) in ("bool", "uint") else -1
 
-
-builtin_complex = complex
 
 # ------------------------------------------------------------------------- machinery
 
@@ -251,7 +245,6 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
 # -------------------------------------------------------------------------- products
 
 
-
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Any) -> Any:
     # Dividing the product by each factor would fail where one is zero.
     (x,), (t,) = primals, tangents
@@ -376,7 +369,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
 def _emit_position(
     ctx: Any, x: Any, aval: Any, axis: int, index: Any, direction: str, worst: Any
 ) -> Any:
-    """Emit a reduction of (value, position) pairs; nan beats all, ties go to the first."""
+    """Emit a reduction of (value, position) pairs: nan wins, then the first one."""
     out = ctx.avals_out[0]
     where = ctx.op("iota", shaped(aval.shape, index), iota_dimension=ctx.i64(axis))
     cell, place, flag = (shaped((), d) for d in (aval.dtype, index, dtypes.bool_))

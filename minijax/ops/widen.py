@@ -20,7 +20,9 @@ from .reductions import reduce_or
 WIDE = frozenset((dtypes.float32, dtypes.float64))
 
 
-def widen(ctx: Any, operands: Sequence[Any], narrow: frozenset[Any] | None = None) -> Any:
+def widen(
+    ctx: Any, operands: Sequence[Any], narrow: frozenset[Any] | None = None
+) -> Any:
     """Operands in one shape and a dtype that is wide enough, and the aval they have.
 
     narrow: the dtypes to be widened, by default all but float32 and float64.
@@ -72,7 +74,7 @@ def emit_loop(
 ) -> list[Any]:
     """Emit `while any(state[0]): state = step(n, *state)`, `limit` steps at most.
 
-    n counts the steps from 1, in the dtype of state[1]; `state[0]` is an array of bools.
+    n counts the steps from 1, in the dtype of `state[1]`; `state[0]` is of bools.
     """
     count = shaped((), avals[1].dtype)
     flag = shaped((), dtypes.bool_)
@@ -82,11 +84,17 @@ def emit_loop(
     )
     with ctx.block(op.regions[0], *kinds) as (n, active, *_):
         (some,) = ctx.fun(
-            lambda x: reduce_or(x, tuple(range(avals[0].ndim))), active, avals=[avals[0]]
+            lambda x: reduce_or(x, tuple(range(avals[0].ndim))),
+            active,
+            avals=[avals[0]],
         )
         direction = ctx.parse("#stablehlo<comparison_direction LE>")
         early = ctx.op(
-            "compare", flag, n, ctx.constant(limit, count), comparison_direction=direction
+            "compare",
+            flag,
+            n,
+            ctx.constant(limit, count),
+            comparison_direction=direction,
         )
         ctx.return_(ctx.op("and", flag, some, early))
     with ctx.block(op.regions[1], *kinds) as (n, *values):

@@ -3,7 +3,7 @@
 `obeys(fun, *args)` checks: jit gives what eager gives; jvp agrees with differences; the
 transpose agrees with jvp by inner products; lanes of vmap agree with a loop, of the
 function and of its gradient, wherever the lane axes are.  Floats are taken as float64.
-`exact=False` is for programs that the compiler may round in another way than their steps.
+`exact=False` is for programs that may be rounded in another way than their steps.
 
 This knows no operation.  The files beside it give it programs.
 """

@@ -13,7 +13,13 @@ from minijax import lax
 SHAPES = [(), (3,), (2, 3), (0, 3), (1, 2, 2)]
 PAIRS = [((), ()), ((3,), (3,)), ((2, 3), ()), ((), (2,)), ((0,), (0,))]
 SMALL_FLOATS = ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float16"]
-BITS = {"float8_e5m2": 3, "float8_e4m3fn": 4, "bfloat16": 8, "float16": 11, "float32": 24}
+BITS = {
+    "float8_e5m2": 3,
+    "float8_e4m3fn": 4,
+    "bfloat16": 8,
+    "float16": 11,
+    "float32": 24,
+}
 
 # name: (NumPy's function, lowest and highest argument)
 UNARY = {
@@ -113,7 +119,10 @@ def test_unary_derivative_of_complex_numbers(name):
         function = getattr(lax, name)
         _, slope = mj.jvp(function, (z,), (np.ones_like(z),))
         for step in (1e-6, 1e-6j):
-            ahead, behind = np.asarray(function(z + step)), np.asarray(function(z - step))
+            ahead, behind = (
+                np.asarray(function(z + step)),
+                np.asarray(function(z - step)),
+            )
             np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6)
 
 
@@ -183,7 +192,9 @@ def test_integers(dtype):
 
     def check(got, expected):
         assert got.dtype == dtype
-        np.testing.assert_array_equal(np.asarray(got).astype(np.int64), wrapped(expected))
+        np.testing.assert_array_equal(
+            np.asarray(got).astype(np.int64), wrapped(expected)
+        )
 
     check(lax.add(x, y), xs + ys)
     check(lax.sub(y, x), ys - xs)
@@ -225,7 +236,9 @@ def test_integer_powers(power):
 
 
 def test_integer_power_of_integers_is_not_negative():
-    with pytest.raises(TypeError, match=r"negative powers, got integer_pow\(i32\[\], -1"):
+    with pytest.raises(
+        TypeError, match=r"negative powers, got integer_pow\(i32\[\], -1"
+    ):
         lax.integer_pow(3, -1)
 
 
@@ -237,7 +250,9 @@ def test_powers_with_integer_exponents():
     obeys(lambda x: lax.pow(x, 3), x, exact=False)
     _, slope = mj.jvp(lambda x: lax.pow(x, 0), (0.0,), (1.0,))
     assert slope == 0
-    _, slope = mj.jvp(lambda x: lax.pow(x, n), (np.zeros(4, "f") + 2,), (np.ones(4, "f"),))
+    _, slope = mj.jvp(
+        lambda x: lax.pow(x, n), (np.zeros(4, "f") + 2,), (np.ones(4, "f"),)
+    )
     np.testing.assert_allclose(slope, [-0.25, 0, 1, 12])
 
 
@@ -311,7 +326,9 @@ def test_derivatives_of_parts():
 def test_parts_need_the_right_dtype(name):
     with pytest.raises(TypeError, match=f"{name} does not accept dtype int32"):
         getattr(lax, name)(np.arange(3))
-    with pytest.raises(TypeError, match="complex does not accept dtype int32 at position"):
+    with pytest.raises(
+        TypeError, match="complex does not accept dtype int32 at position"
+    ):
         lax.complex(1, 2)
 
 

@@ -89,7 +89,9 @@ def gamma_arguments(n=500):
     return a, a * log_uniform(n, -1, 1, 1)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)]
+)
 def test_incomplete_gamma(dtype, tolerance):
     a, x = (v.astype(dtype) for v in gamma_arguments())
     wide = a.astype(np.float64), x.astype(np.float64)
@@ -182,7 +184,9 @@ def test_narrow_dtypes_are_computed_in_float32(dtype):
 # ------------------------------------------------------------------- incomplete beta
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)]
+)
 def test_incomplete_beta(dtype, tolerance):
     n = 500
     a, b = (log_uniform(n, -2, 2, s).astype(dtype) for s in (0, 1))
@@ -219,7 +223,9 @@ def test_what_cannot_be_differentiated():
     with pytest.raises(ValueError, match="polygamma gradient with respect to m is not"):
         mj.grad(lax.polygamma)(1.0, 2.0)
     for i in (0, 1):
-        with pytest.raises(ValueError, match="gradient with respect to a and b not supp"):
+        with pytest.raises(
+            ValueError, match="gradient with respect to a and b not supp"
+        ):
             mj.grad(lax.betainc, argnums=i)(1.0, 2.0, 0.5)
     for function in (lax.zeta, lax.igamma_grad_a, lax.random_gamma_grad):
         with pytest.raises(NotImplementedError, match="has no derivative rule"):
