@@ -146,7 +146,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
     All arrays are of one float dtype; it can be differentiated by x alone.
 
-    >>> betainc(2.0, 3.0, 0.5)
-    Array(0.6875, dtype=float32, weak_type=True)
+    >>> print(f"{betainc(2.0, 3.0, 0.5):.4f}")
+    0.6875
     """
     return regularized_incomplete_beta_p.bind(a, b, x)

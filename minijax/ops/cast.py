@@ -37,22 +37,15 @@ convert_element_type_p = Primitive("convert_element_type")
 
 
 def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
-    if dtypes.is_extended(x.dtype) and x.dtype != new_dtype:
-        raise TypeError(
+    opaque = dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype)
+    if opaque and x.dtype != new_dtype:
+        raise ValueError(
             errors.message(
-                f"convert_element_type cannot convert {x.str_short()} to"
+                f"Cannot convert_element_type from {dtypes.short_name(x.dtype)} to"
                 f" {dtypes.short_name(new_dtype)}.",
+                which=x.str_short(),
                 why="an opaque element has no numeric value.",
-                tries=["random.key_data(key) for the numbers under a key"],
-            )
-        )
-    if dtypes.is_extended(new_dtype) and x.dtype != new_dtype:
-        raise TypeError(
-            errors.message(
-                f"convert_element_type cannot convert {x.str_short()} to"
-                f" {dtypes.short_name(new_dtype)}.",
-                why="a number is no opaque element.",
-                tries=["random.wrap_key_data(numbers) to make keys"],
+                tries=["random.key_data and random.wrap_key_data for keys"],
             )
         )
     return shaped(x.shape, new_dtype, weak_type)
@@ -137,8 +130,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
       operand: an array of any shape, or a Python scalar.
       new_dtype: the dtype of the result.
     Raises:
-      TypeError: no such dtype, or opaque elements (keys) meet numbers.
-      ValueError: `new_dtype` is None.
+      TypeError: no such dtype.
+      ValueError: `new_dtype` is None, or opaque elements (keys) meet numbers.
 
     >>> convert_element_type(2.7, int)
     Array(2, dtype=int32)

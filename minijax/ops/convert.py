@@ -31,7 +31,7 @@ from .cast import convert_element_type_p as convert_element_type_p
 from .cast import reduce_precision as reduce_precision
 from .cast import reduce_precision_p as reduce_precision_p
 from .cast import scalar as scalar
-from .shapes import broadcast, int_tuple, is_array, problem, zero_array
+from .shapes import broadcast, int_tuple, problem, zero_array
 
 
 def full(
@@ -62,6 +62,8 @@ def full(
             tries=["lax.broadcast_in_dim", "minijax.numpy.full, which broadcasts"],
         )
     weak = dtype is None and aval.weak_type
+    if dtype is not None and dtypes.is_extended(dtype) and aval.dtype != dtype:
+        return _full_of_words(shape, fill_value, dtype)
     if dtype is None:
         dtype = aval.dtype
     else:
@@ -70,17 +72,24 @@ def full(
     value = _scalar_of(fill_value, dtype, weak)
     if shape:
         value = broadcast(value, shape)
-    if not is_array(value):
+    if isinstance(value, _HOST):
         value = Array(put_numpy(np.asarray(value, dtype), shaped((), dtype, weak)))
     return value if sharding is None else lib.place(value, sharding)
 
 
+_HOST = (*dtypes.PYTHON_SCALARS, np.ndarray, np.generic)
+
+
 def _scalar_of(value: Any, dtype: Any, weak: bool) -> Any:
     """A scalar of this type, on the host if it can be."""
-    on_host = type(value) in dtypes.PYTHON_SCALARS or isinstance(
-        value, (np.ndarray, np.generic)
-    )
+    on_host = isinstance(value, _HOST)
     return scalar(value, dtype) if on_host and not weak else cast(value, dtype, weak)
+
+
+def _full_of_words(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
+    """Keys of which every word is `value`."""
+    words = full((*shape, *dtype.base_shape), value, dtype.base_dtype)
+    return core.registry["random_wrap"].bind(words, impl=dtype.impl)
 
 
 def full_like(
@@ -111,7 +120,7 @@ def full_like(
         core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
     )
     if dtypes.is_extended(aval.dtype):
-        return aval.dtype.full(shape, fill_value)
+        return full(shape, fill_value, aval.dtype, sharding=sharding)
     value = full(shape, _scalar_of(fill_value, aval.dtype, False), sharding=sharding)
     return cast(value, aval.dtype, True) if aval.weak_type else value
 

@@ -256,9 +256,13 @@ def lower_elementwise(op: str) -> Rule:
 
     def lower(ctx: Any, *operands: Any, **params: Any) -> Any:
         out = ctx.avals_out[0]
-        if len(operands) > 1:
-            operands = tuple(broadcast_operands(ctx, operands, out.shape))
-        return ctx.create(full, [ctx.type(out)], operands).result
+        shape = out.shape
+        for a in ctx.avals_in:
+            if a.shape != shape:
+                operands = tuple(broadcast_operands(ctx, operands, shape))
+                break
+        kind = ctx.types.get(out) or ctx.type(out)
+        return ctx.create(full, (kind,), operands).result
 
     return lower
 

@@ -7,6 +7,7 @@ from laws import obeys, same
 
 import minijax as mj
 from minijax import lax
+from minijax.ops import key_impls, rng
 from minijax.types import dtypes
 
 COMPARISONS = {
@@ -238,3 +239,42 @@ def test_clamp_refuses_what_does_not_fit():
         lax.clamp(0, x, 1)
     with pytest.raises(TypeError, match="clamp does not accept dtype complex64"):
         lax.clamp(1j, 1j, 1j)
+
+
+# ------------------------------------------------------------------------------- keys
+
+
+def keys(*words):
+    """Keys over given words, which know no arithmetic."""
+    return rng.random_wrap(
+        np.array(words, np.uint32), key_impls.find_impl("threefry2x32")
+    )
+
+
+def words(x):
+    return np.asarray(rng.random_unwrap(x))
+
+
+def test_keys_are_equal_or_not():
+    x, y = keys([1, 2], [3, 4]), keys([1, 2], [3, 5])
+    np.testing.assert_array_equal(lax.eq(x, y), [True, False])
+    np.testing.assert_array_equal(mj.jit(lax.ne)(x, y), [False, True])
+    np.testing.assert_array_equal(mj.vmap(lax.eq)(x, y), [True, False])
+    with pytest.raises(TypeError, match="lt does not accept dtype key<fry>"):
+        lax.lt(x, y)
+
+
+def test_keys_are_chosen_and_filled():
+    x, y = keys([1, 2], [3, 4]), keys([5, 6], [7, 8])
+    chosen = lax.select(np.array([True, False]), x, y)
+    np.testing.assert_array_equal(words(chosen), [[1, 2], [7, 8]])
+    chosen = mj.jit(mj.vmap(lax.select))(np.array([False, True]), x, y)
+    np.testing.assert_array_equal(words(chosen), [[5, 6], [3, 4]])
+    np.testing.assert_array_equal(words(lax.full_like(x, 0)), np.zeros((2, 2)))
+    one = keys([1, 2])
+    np.testing.assert_array_equal(
+        words(lax.full((3,), lax.select(True, one, one)[0])), [[1, 2]] * 3
+    )
+    assert lax.convert_element_type(x, x.dtype) is x
+    with pytest.raises(ValueError, match="Cannot convert_element_type from key"):
+        lax.convert_element_type(x, np.uint32)
