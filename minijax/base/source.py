@@ -16,7 +16,8 @@ from typing import Any
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _excluded: list[str] = [_ROOT]
-_ours: dict[CodeType, bool] = {}
+# By identity, since a code object's hash walks its constants.  The code is kept alive.
+_ours: dict[int, tuple[bool, CodeType]] = {}
 
 
 class Source:
@@ -61,11 +62,11 @@ def exclude(path: str) -> None:
 
 def is_internal(code: CodeType) -> bool:
     """Whether `code` belongs to minijax or another excluded package."""
-    known = _ours.get(code)
+    known = _ours.get(id(code))
     if known is None:
-        known = code.co_filename.startswith(tuple(_excluded))
-        _ours[code] = known
-    return known
+        known = code.co_filename.startswith(tuple(_excluded)), code
+        _ours[id(code)] = known
+    return known[0]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
@@ -74,10 +75,8 @@ def user_frame(depth: int = 1) -> FrameType | None:
     ours = _ours
     while frame is not None:
         code = frame.f_code
-        known = ours.get(code)
-        if known is None:
-            known = is_internal(code)
-        if not known:
+        known = ours.get(id(code))
+        if not (is_internal(code) if known is None else known[0]):
             return frame
         frame = frame.f_back
     return None

@@ -180,3 +180,22 @@ def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) ->
     return xc.make_cpu_client(
         num_devices=num_devices, asynchronous=asynchronous, **distributed
     )
+
+
+_lapack_ready = False
+
+
+def register_lapack() -> None:
+    """Make the LAPACK routines known to XLA on CPU; at their first use, since it costs
+    the import of scipy."""
+    global _lapack_ready
+    if _lapack_ready:
+        return
+    from jaxlib import lapack
+
+    lapack._lapack.initialize()
+    for name, capsule, version in lapack.registrations()["cpu"]:
+        xc.register_custom_call_target(
+            name, capsule, platform="cpu", api_version=version
+        )
+    _lapack_ready = True

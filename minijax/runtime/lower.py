@@ -150,7 +150,8 @@ class Lowering:
     """
 
     __slots__ = (
-        "avals_in", "avals_out", "axes", "consts", "loc", "module", "prefix", "token",
+        "avals_in", "avals_out", "axes", "consts", "loc", "locations", "module", "prefix",
+        "token", "types",
     )  # fmt: skip
 
     def __init__(self, module: Module, prefix: str = "") -> None:
@@ -159,6 +160,9 @@ class Lowering:
         self.avals_out: Sequence[Any] = ()
         self.consts: dict[int, Any] = {}
         self.loc: Any = context.unknown
+        # This thread's types; locations by code object's id, alive as long as the jaxpr.
+        self.types = context.types
+        self.locations: dict[Any, Any] = {}
         self.prefix = prefix
         self.axes: tuple[tuple[Any, int], ...] = ()
         self.token: Any = None
@@ -234,7 +238,7 @@ class Lowering:
         """Emit `stablehlo.<name>` with one result of type `aval`; return the result."""
         return ir.Operation.create(
             "stablehlo." + name,
-            results=(context.types.get(aval) or self.type(aval),),
+            results=(self.types.get(aval) or self.type(aval),),
             operands=operands,
             attributes=attrs,
             loc=self.loc,
@@ -427,15 +431,17 @@ def emit_jaxpr(
     """Emit a jaxpr's equations; return the values of its outputs."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
+    keys = has_keys(jaxpr)
+    literals: dict[Any, Any] = {}
     for eqn in jaxpr.eqns:
         values = [
-            ctx.constant(a.val, a.aval) if type(a) is Literal else env[a]
+            _literal(ctx, a, literals) if type(a) is Literal else env[a]
             for a in eqn.invars
         ]
         ctx.avals_in = [a.aval for a in eqn.invars]
         ctx.avals_out = [v.aval for v in eqn.outvars]
         ctx.loc = _location(ctx, eqn)
-        out = emit_equation(ctx, eqn, values)
+        out = emit_equation(ctx, eqn, values, keys)
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out, strict=True))
         else:
@@ -446,9 +452,32 @@ def emit_jaxpr(
     ]
 
 
-def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
+    """The constant of a literal, emitted once a block."""
+    key = a.val, type(a.val), a.aval
+    if not a.val:  # 0.0 and -0.0 are equal, and differ
+        key = str(a.val), type(a.val), a.aval
+    found = seen.get(key)
+    if found is None:
+        found = seen[key] = ctx.constant(a.val, a.aval)
+    return found
+
+
+def has_keys(jaxpr: Jaxpr) -> bool:
+    """Whether any value in a jaxpr is an array of keys."""
+    found = jaxpr.memo.get("has_keys")
+    if found is None:
+        atoms = [*jaxpr.invars, *jaxpr.constvars]
+        for eqn in jaxpr.eqns:
+            atoms += eqn.outvars
+        kinds = {getattr(v.aval, "dtype", None) for v in atoms}
+        found = jaxpr.memo["has_keys"] = any(map(dtypes.is_extended, kinds))
+    return bool(found)
+
+
+def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any], keys: bool) -> Any:
     prim = eqn.primitive
-    if prim not in keys_aware and any(
+    if keys and prim not in keys_aware and any(
         dtypes.is_extended(getattr(a, "dtype", None))
         for a in (*ctx.avals_in, *ctx.avals_out)
     ):
@@ -490,16 +519,15 @@ def _emit_on_keys(
 def _location(ctx: Lowering, eqn: Equation) -> Any:
     source, names = eqn.source, eqn.names
     prefix = f"{ctx.prefix}/{names}" if names else ctx.prefix
-    key = (
-        (source.code, source.lasti) if source is not None else None,
-        prefix,
-        eqn.primitive.name,
-    )
-    found = context.locations.get(key)
+    if source is None:
+        key: Any = None, prefix, eqn.primitive
+    else:
+        key = id(source.code), source.lasti, prefix, eqn.primitive
+    found = ctx.locations.get(key)
     if found is None:
         place = _file_location(source)
         label = f"{prefix}/{eqn.primitive.name}" if prefix else eqn.primitive.name
-        found = context.locations[key] = ir.Location.name(label, childLoc=place)
+        found = ctx.locations[key] = ir.Location.name(label, childLoc=place)
     return found
 
 
