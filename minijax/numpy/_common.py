@@ -223,10 +223,45 @@ def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
 
 
 def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
-    """`promote_args` of two operands: tracers of one type pass at once."""
-    if isinstance(x, Tracer) and isinstance(y, Tracer) and x.aval is y.aval:
-        return x, y
+    """`promote_args` of two operands, with short ways for what is most common."""
+    if isinstance(x, Tracer):
+        if isinstance(y, Tracer):
+            if x.aval is y.aval:
+                return x, y
+        elif (scalar := scalar_beside(y, x.aval)) is not None:
+            return x, scalar
+    elif isinstance(y, Tracer) and (scalar := scalar_beside(x, y.aval)) is not None:
+        return scalar, y
     return promote_args(name, x, y)
+
+
+def scalar_beside(x: Any, aval: Any) -> Any:
+    """A Python number as a literal of the array's type beside it; None if not so easy."""
+    kind = type(x)
+    if kind is float:
+        if aval.dtype not in _FLOATING:
+            return None
+    elif kind is not int or not -(2**31) <= x < 2**31:
+        return None
+    elif aval.dtype not in _FLOATING:
+        return small_integer(x, aval)
+    return float(x) if aval.weak_type else aval.dtype.type(x)
+
+
+def small_integer(x: int, aval: Any) -> Any:
+    """A Python int as a literal of an integer type; None if it does not fit."""
+    if aval.dtype not in _INTEGRAL:
+        return None
+    if aval.weak_type:
+        return x
+    try:
+        return aval.dtype.type(x)
+    except OverflowError:
+        return None
+
+
+_FLOATING = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64))
+_INTEGRAL = frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED))
 
 
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:

@@ -23,7 +23,7 @@ from ..core import core
 from ..core.core import STATE, Tracer
 from ..ops import structural
 from ..runtime import array as arrays
-from ..runtime.array import Array
+from ..runtime.array import ARRAYS, Array
 from ..types import dtypes
 from ..types.avals import shaped
 from ._common import (
@@ -112,7 +112,7 @@ def asarray(
       Array([1., 2.], dtype=float32)
     """
     if dtype is None and order is None and not copy and device is None:
-        if (type(a) is Array or isinstance(a, Tracer)) and out_sharding is None:
+        if (type(a) in ARRAYS or isinstance(a, Tracer)) and out_sharding is None:
             return a
     return array(
         a, dtype, bool(copy), order, device=device, out_sharding=out_sharding
@@ -122,7 +122,7 @@ def asarray(
 def to_array(x: Any, dtype: Any, copy: bool) -> Any:
     """`array` proper: a value as an array of this dtype (None: its own)."""
     kind = type(x)
-    if kind is Array or isinstance(x, Tracer):
+    if kind in ARRAYS or isinstance(x, Tracer):
         if dtype is not None and (x.dtype != dtype or x.weak_type):
             return cast(x, dtype)
         return structural.copy_p.bind(x) if copy else x
@@ -210,7 +210,7 @@ def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     if not kinds <= _PYTHON:
         if type(None) in kinds:
             raise ValueError("None is not a valid value for jnp.array")
-        if any(k is Array or issubclass(k, Tracer) or hasattr(k, "__jax_array__")
+        if any(k in ARRAYS or issubclass(k, Tracer) or hasattr(k, "__jax_array__")
                for k in kinds):  # fmt: skip
             return stack_nested(x, dtype)
     if dtype is None:
@@ -385,22 +385,33 @@ def constant(
     """`zeros`, `ones` and `empty`."""
     shape = static_shape(shape, name)
     dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, name)
-    out = filled(name, shape, np.asarray(value, dtype)[()], shaped(shape, dtype))
+    out = filled(name, shape, value, shaped(shape, dtype))
     if device is None and out_sharding is None:
         return out
     return on_device(out, device, out_sharding)
 
 
-def filled(name: str, shape: tuple[int, ...], scalar: Any, aval: Any) -> Any:
-    """An array of one host scalar: made on the host if small, else by a program."""
-    if STATE.trace is core.EVAL and aval.size <= SMALL:
-        if any(n < 0 for n in shape):
-            check_sizes(shape, name)
-        return Array(arrays.put_numpy(np.full(shape, scalar, aval.dtype), aval))
+def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
+    """An array of one host number: made on the host if small, else by a program."""
+    if STATE.trace is core.EVAL:
+        if type(value) is int and (known := _templates.get((aval, value))) is not None:
+            return Array(arrays.put_numpy(known, aval))
+        if aval.size <= SMALL and not any(n < 0 for n in shape):
+            full = np.full(shape, host_scalar(value, aval.dtype), aval.dtype)
+            if type(value) is int and aval.size <= 1024:
+                if len(_templates) > 256:
+                    _templates.clear()
+                _templates[aval, value] = full
+            return Array(arrays.put_numpy(full, aval))
     check_sizes(shape, name)
+    scalar = host_scalar(value, aval.dtype)
     if aval.weak_type:
         scalar = scalar.item()
     return _repeat(scalar, shape)
+
+
+# Host copies of the small arrays of zeros and ones made lately: (type, number) -> array.
+_templates: dict[Any, Any] = {}
 
 
 @composite(static="shape")
@@ -446,8 +457,7 @@ def fill(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
     dtype = aval.dtype if dtype is None else dtype
     if not aval.shape and not isinstance(value, (Array, Tracer)):
         if not hasattr(value, "__jax_array__") and not dtypes.is_extended(dtype):
-            scalar = host_scalar(value, dtype)
-            return filled(name, shape, scalar, shaped(shape, dtype, weak))
+            return filled(name, shape, value, shaped(shape, dtype, weak))
     return repeat_to(convert(value, dtype, weak), shape, name)
 
 
@@ -592,5 +602,5 @@ def like(
     if aval_of(value).shape or isinstance(value, (Array, Tracer)):
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
-        out = filled(name, shape, host_scalar(value, dtype), shaped(shape, dtype, weak))
+        out = filled(name, shape, value, shaped(shape, dtype, weak))
     return on_device(out, device, out_sharding)

@@ -27,7 +27,8 @@ from ..ops.gather import (
     scatter,
 )
 from ..ops.logic import le, lt
-from ..ops.reductions import reduce_sum_p
+from ..ops.reductions import reduce_sum
+from ..ops.slicing import slice_in_dim
 from ..ops.sort import sort, sort_key_val
 from ..types import dtypes
 from ._common import (
@@ -81,11 +82,24 @@ def delete(
         if dtypes.is_integer(aval_of(obj).dtype):
             return _delete_distinct(arr, obj, axis)
     value = core.concrete_or_error(None, obj, "'obj' array argument of jnp.delete()")
-    return _take_rows(arr, _kept(np.asarray(value), size), axis)
+    keep = _kept(np.asarray(value), size)
+    gone = np.flatnonzero(~keep)
+    if gone.size and gone[-1] - gone[0] + 1 == gone.size:
+        return _without(arr, int(gone[0]), int(gone[-1]) + 1, axis)
+    return _take_rows(arr, np.flatnonzero(keep).astype(np.int32), axis)
+
+
+@composite(static=("start", "stop", "axis"))
+def _without(arr: Any, start: int, stop: int, axis: int) -> Any:
+    """Without one stretch of an axis."""
+    before = slice_in_dim(arr, 0, start, axis=axis)
+    after = slice_in_dim(arr, stop, shape_of(arr)[axis], axis=axis)
+    parts = [p for p in (before, after) if shape_of(p)[axis]]
+    return structural.concatenate(parts or [before], axis)
 
 
 def _kept(obj: Any, size: int) -> Any:
-    """The indices along an axis that are not deleted."""
+    """Which elements along an axis are not deleted."""
     keep = np.ones(size, bool)
     if obj.dtype.kind == "b" and obj.shape != (size,):
         raise ValueError(
@@ -97,7 +111,7 @@ def _kept(obj: Any, size: int) -> Any:
     if not obj.shape and not -size <= int(obj) < size:
         raise ValueError(f"axis {int(obj)} is out of bounds for array of dimension {size}")
     keep[obj] = False
-    return np.flatnonzero(keep).astype(np.int32)
+    return keep
 
 
 @composite(static="axis")
@@ -113,7 +127,7 @@ def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
         structural.broadcast_in_dim(gaps, (shape_of(row)[0], k), (1,)),
         structural.broadcast_in_dim(row, (shape_of(row)[0], k), (0,)),
     )
-    skipped = reduce_sum_p.bind(convert(passed, dtypes.int32), axes=(1,), out_sharding=None)
+    skipped = reduce_sum(convert(passed, dtypes.int32), (1,))
     return take_rows(arr, lax.add(row, skipped), axis)
 
 

@@ -18,7 +18,6 @@ from ..base import errors
 from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
 from ..ops import arithmetic as lax
-from ..ops import structural
 from ..ops.define import const
 from ..ops.logic import (
     bitwise_and,
@@ -44,9 +43,10 @@ from ._common import (
     promote_args_numeric,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
+    promote_pair,
+    promote_shapes,
     shape_of,
 )
-from .creation import asarray
 
 _EVEN = lax.RoundingMethod.TO_NEAREST_EVEN
 
@@ -247,20 +247,14 @@ def _integer_power(x: Any, exponent: int) -> Any:
 @composite
 def _power(x1: Any, x2: Any) -> Any:
     if dtypes.is_integer(_dtype(x2)) and dtypes.is_inexact(_dtype(x1)):
-        base, _ = promote_args("power", x1, x2)
-        return lax.pow_p.bind(base, _rank_like(x2, base))
+        # The exponent stays an integer: exact, and without a derivative of its own.
+        a, b = aval_of(x1), aval_of(x2)
+        dtype, weak = dtypes.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
+        return lax.pow_p.bind(*promote_shapes("power", convert(x1, dtype, weak), x2))
     x, y = promote_args_numeric("power", x1, x2)
     if dtypes.is_integer(_dtype(x)):
         return _integers_power(x, y)
     return lax.pow_p.bind(x, y)
-
-
-def _rank_like(x: Any, other: Any) -> Any:
-    """`x` with leading axes of size 1 up to the rank of `other`; scalars as they are."""
-    shape, rank = shape_of(x), len(shape_of(other))
-    if not shape or len(shape) >= rank:
-        return x
-    return structural.broadcast_to_rank(x, rank)
 
 
 def _integers_power(base: Any, exponent: Any) -> Any:
@@ -444,6 +438,7 @@ def _greater(x: Any, y: Any) -> Any:
     return choose(same, gt(lax.imag(x), lax.imag(y)), gt(lax.real(x), lax.real(y)))
 
 
+@composite
 def clip(
     arr: Any = None,
     /,
@@ -478,21 +473,18 @@ def clip(
                 tries=["clip jnp.real(x) and jnp.imag(x)"],
             )
         )
-    return _clip(arr, min, max)
-
-
-@composite
-def _clip(x: Any, low: Any, high: Any) -> Any:
-    if low is not None:
-        x = lax.max_p.bind(*promote_args("clip", low, x))
-    if high is not None:
-        x = lax.min_p.bind(*promote_args("clip", high, x))
+    x = arr
+    if min is not None:
+        x = lax.max_p.bind(*promote_pair("clip", min, x))
+    if max is not None:
+        x = lax.min_p.bind(*promote_pair("clip", max, x))
     return x
 
 
 # ---------------------------------------------------------------------------- rounding
 
 
+@composite(static="decimals")
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
     """Values rounded to a number of decimals, halves to the even neighbour.
 
@@ -521,11 +513,10 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
                 "integer np.round not implemented for decimals < 0\n"
                 "Try: jnp.round(x.astype(float), decimals)"
             )
-        return asarray(a)
+        return a
     return _round(a, decimals)
 
 
-@composite(static="decimals")
 def _round(x: Any, decimals: int) -> Any:
     if _is_complex(x):
         return lax.complex(
@@ -576,7 +567,7 @@ def rint(x: Any, /) -> Any:
     check_arraylike("rint", x)
     if not dtypes.is_inexact(_dtype(x)):
         return convert(x, dtypes.to_inexact(_dtype(x)))
-    return _round.__wrapped__(x, 0)
+    return _round(x, 0)
 
 
 @composite

@@ -12,7 +12,7 @@ import numpy as np
 from ..control.jit import composite
 from ..ops import arithmetic as lax
 from ..ops.logic import bitwise_and, bitwise_or, eq, le, ne
-from ..ops.reductions import reduce_and_p
+from ..ops.reductions import reduce_and
 from ..types import dtypes
 from ._common import (
     aval_of,
@@ -27,6 +27,7 @@ from .floats import isfinite
 
 
 
+@composite(static="equal_nan")
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Any:
@@ -43,11 +44,6 @@ def isclose(
       Array([ True, False], dtype=bool)
     """
     check_arraylike("isclose", a, b, rtol, atol)
-    return _isclose(a, b, rtol, atol, bool(equal_nan))
-
-
-@composite(static="equal_nan")
-def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     x, y = promote_args("isclose", a, b)
     if not dtypes.is_inexact(aval_of(x).dtype):
         x, y = promote_dtypes_inexact(x, y)
@@ -63,9 +59,10 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
 
 def _every(x: Any) -> Any:
     axes = tuple(range(len(shape_of(x))))
-    return reduce_and_p.bind(x, axes=axes, out_sharding=None) if axes else x
+    return reduce_and(x, axes) if axes else x
 
 
+@composite(static="equal_nan")
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Any:
@@ -82,12 +79,7 @@ def allclose(
       Array(True, dtype=bool)
     """
     check_arraylike("allclose", a, b, rtol, atol)
-    return _allclose(a, b, rtol, atol, bool(equal_nan))
-
-
-@composite(static="equal_nan")
-def _allclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    return _every(_isclose(a, b, rtol, atol, equal_nan))
+    return _every(isclose(a, b, rtol, atol, equal_nan))
 
 
 @composite(static="equal_nan")

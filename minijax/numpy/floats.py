@@ -9,6 +9,7 @@ Next: equality.py, comparisons of whole arrays.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import ml_dtypes
@@ -32,7 +33,7 @@ from ..ops.logic import (
     shift_left,
     shift_right_arithmetic,
 )
-from ..ops.reductions import reduce_or_p
+from ..ops.reductions import reduce_or
 from ..ops.special import bessel_i0e, bessel_i1e
 from ..types import dtypes
 from ._common import (
@@ -535,17 +536,20 @@ def sinc(x: Any, /) -> Any:
     t = lax.mul(const(x, np.pi), x)
     at_zero = eq(x, const(x, 0))
     safe = choose(at_zero, const(t, 1), t)
-    return choose(at_zero, _sinc_series(t), lax.div(lax.sin(safe), safe))
+    return choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe))
 
 
-def _sinc_series(t: Any) -> Any:
-    """1 - t^2/3! + t^4/5! - ..., whose derivatives at zero are those of sin(t)/t."""
-    square = lax.square(t)
-    out = full_like(t, 0)
-    for n in (11, 9, 7, 5, 3):
-        step = lax.mul(square, const(t, 1 / (n * (n - 1))))
-        out = lax.mul(step, lax.sub(const(t, 1), out))
-    return lax.sub(const(t, 1), out)
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _sinc_at_zero(k: int, t: Any) -> Any:
+    """The k-th derivative of sin(t)/t at zero: from 1 - t^2/3! + t^4/5! - ..."""
+    value = 0.0 if k % 2 else (-1.0) ** (k // 2) / (k + 1)
+    return full_like(t, value)
+
+
+@_sinc_at_zero.defjvp
+def _sinc_at_zero_jvp(k: int, primals: Any, tangents: Any) -> Any:
+    (t,), (dt,) = primals, tangents
+    return _sinc_at_zero(k, t), lax.mul(dt, _sinc_at_zero(k + 1, t))
 
 
 @composite
@@ -615,10 +619,9 @@ def _gcd(x: Any, y: Any) -> Any:
     """Euclid's algorithm on all elements at once, until every remainder is zero."""
 
     def unfinished(pair: Any) -> Any:
-        return reduce_or_p.bind(
-            ne(pair[1], const(pair[1], 0)),
-            axes=tuple(range(len(shape_of(pair[1])))), out_sharding=None,
-        )  # fmt: skip
+        rest = pair[1]
+        axes = tuple(range(len(shape_of(rest))))
+        return reduce_or(ne(rest, const(rest, 0)), axes)
 
     def step(pair: Any) -> Any:
         a, b = pair

@@ -107,7 +107,10 @@ def type_of_number(x: Any) -> tuple[Any, bool]:
 
 
 def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
-    """start + step * [0, 1, ..., size - 1], in `dtype`."""
+    """start + step * [0, 1, ..., size - 1]; narrow floats are computed as float32."""
+    if dtypes.is_float(dtype) and dtype.itemsize < 4:
+        wide = _range(size, start, step, dtypes.float32, stepped)
+        return convert(wide, dtype)
     first = np.asarray(start).astype(dtype)[()]
     by = np.asarray(step).astype(dtype)[()]
     if STATE.trace is core.EVAL and size <= SMALL and dtype.kind in "iuf":
@@ -156,15 +159,24 @@ def linspace(
       >>> jnp.linspace(0, 1, 5)
       Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    num = core.concrete_or_error(operator.index, num, "It is the `num` of jnp.linspace.")
-    axis = core.concrete_or_error(operator.index, axis, "It is the `axis` of jnp.linspace.")
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    num, axis = _counts("linspace", num, axis)
     check_arraylike("linspace", start, stop)
     wanted = static_dtype(dtype, "linspace")
     out, step = _linspace(start, stop, num, bool(endpoint), wanted, axis)
-    out = on_device(out, device)
+    if device is not None:
+        out = on_device(out, device)
     return (out, step) if retstep else out
+
+
+def _counts(name: str, num: Any, axis: Any) -> tuple[int, int]:
+    """The number of samples and the axis as ints."""
+    if type(num) is not int:
+        num = core.concrete_or_error(operator.index, num, f"It is the `num` of jnp.{name}.")
+    if type(axis) is not int:
+        axis = core.concrete_or_error(operator.index, axis, f"It is the `axis` of jnp.{name}.")
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    return num, axis
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
@@ -249,10 +261,7 @@ def logspace(
       >>> jnp.logspace(0, 2, 3)
       Array([  1.,  10., 100.], dtype=float32)
     """
-    num = core.concrete_or_error(operator.index, num, "It is the `num` of jnp.logspace.")
-    axis = core.concrete_or_error(operator.index, axis, "It is the `axis` of jnp.logspace.")
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    num, axis = _counts("logspace", num, axis)
     check_arraylike("logspace", start, stop, base)
     wanted = static_dtype(dtype, "logspace")
     return _logspace(start, stop, base, num, bool(endpoint), wanted, axis)
@@ -289,10 +298,7 @@ def geomspace(
       >>> jnp.geomspace(1, 8, 4)
       Array([1., 2., 4., 8.], dtype=float32)
     """
-    num = core.concrete_or_error(operator.index, num, "It is the `num` of jnp.geomspace.")
-    axis = core.concrete_or_error(operator.index, axis, "It is the `axis` of jnp.geomspace.")
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    num, axis = _counts("geomspace", num, axis)
     check_arraylike("geomspace", start, stop)
     wanted = static_dtype(dtype, "geomspace")
     return _geomspace(start, stop, num, bool(endpoint), wanted, axis)

@@ -31,7 +31,7 @@ from ..ops.gather import (
     scatter_add,
 )
 from ..ops.logic import bitwise_and, ne, shift_left, shift_right_logical
-from ..ops.reductions import reduce_or_p
+from ..ops.reductions import reduce_or
 from ..ops.slicing import dynamic_slice_in_dim, slice_in_dim
 from ..runtime.array import Array
 from ..types import dtypes
@@ -500,7 +500,7 @@ def _packbits(a: Any, axis: int, bitorder: str) -> Any:
         _bit_places(bitorder), shape_of(bits), (len(shape),)
     )
     bits = shift_left(bits, places)
-    packed = reduce_or_p.bind(bits, axes=(len(shape),), out_sharding=None)
+    packed = reduce_or(bits, (len(shape),))
     return moveaxis(packed, -1, axis)
 
 

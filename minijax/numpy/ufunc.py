@@ -373,7 +373,7 @@ def _reduce_bits(prim: Any, identity: Any, truth: bool, a: Any, *, axis: Any, dt
     axes = tuple(range(rank)) if axis is None else tuple(
         canonical_axis(i, rank) for i in (axis if isinstance(axis, (tuple, list)) else (axis,))
     )  # fmt: skip
-    out = prim.bind(a, axes=axes, out_sharding=None)
+    out = prim.bind(a, axes=axes)
     if initial is not None:
         x, y = promote_dtypes(out, initial)
         out = _COMBINE[prim](x, y)
@@ -442,6 +442,15 @@ def _running(op: Callable[..., Any]) -> Callable[..., Any]:
     return accumulate
 
 
+def _running_truth(name: str) -> Callable[..., Any]:
+    """`accumulate` of a logical function: of truths."""
+
+    def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
+        return running_fold(_logical[name], ufuncs.truth(as_array(a)), axis=axis, dtype=dtype)
+
+    return accumulate
+
+
 def _update(name: str) -> Callable[..., Any]:
     """`at` by one scatter."""
     return lambda a, indices, b: getattr(a.at[indices], name)(b)
@@ -495,8 +504,13 @@ _methods(
 _methods(ufuncs.bitwise_and, 2, -1, _bits(reduce_and_p, -1))
 _methods(ufuncs.bitwise_or, 2, 0, _bits(reduce_or_p, 0))
 _methods(ufuncs.bitwise_xor, 2, 0, _bits(reduce_xor_p, 0))
-_methods(ufuncs.logical_and, 2, True, _truth_of_all(reductions.all, ufuncs.logical_and))
-_methods(ufuncs.logical_or, 2, False, _truth_of_all(reductions.any, ufuncs.logical_or))
-_methods(ufuncs.logical_xor, 2, False, _bits(reduce_xor_p, False, truth=True))
+_logical: dict[str, ufunc] = {}
+for _fun, _identity, _reduce in (
+    (ufuncs.logical_and, True, _truth_of_all(reductions.all, ufuncs.logical_and)),
+    (ufuncs.logical_or, False, _truth_of_all(reductions.any, ufuncs.logical_or)),
+    (ufuncs.logical_xor, False, _bits(reduce_xor_p, False, truth=True)),
+):
+    _name = _fun.__name__
+    _logical[_name] = _methods(_fun, 2, _identity, _reduce, _running_truth(_name))
 _methods(elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None))
 _methods(elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))

@@ -329,7 +329,7 @@ def write(
     y = arrange(y, at.shape, at.new, at.reversed)
     if 0 in at.shape:
         return convert(x, dtype, weak)
-    if not at.indexed:
+    if not at.indexed and at.sizes == plan.operand:
         return convert(_COMBINE[op](x, y), dtype, weak)
     if len(shape) != len(plan.operand):
         x = reshape(x, plan.operand)
