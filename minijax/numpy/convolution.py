@@ -19,6 +19,7 @@ from ._common import (
     DTypeLike,
     as_array,
     check_arraylike,
+    promote_dtypes,
     promote_dtypes_inexact,
 )
 
@@ -55,7 +56,8 @@ def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any, Any]
         raise ValueError(f"{name}() only support 1-dimensional inputs.")
     if not x.size or not y.size:
         raise ValueError(f"{name}: inputs cannot be empty, got shapes {x.shape} and {y.shape}.")
-    a, v = promote_dtypes_inexact(as_array(a), as_array(v))
+    promote = promote_dtypes_inexact if preferred is None else promote_dtypes
+    a, v = promote(as_array(a), as_array(v))
     return a, v, element_type(preferred, name)
 
 

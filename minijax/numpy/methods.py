@@ -19,6 +19,7 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core, surface
 from ..core.core import EVAL, STATE, Tracer
+from ..ops import structural
 from ..runtime import array as arrays
 from ..runtime.array import Array
 from ..types import dtypes
@@ -28,6 +29,7 @@ from . import (
     indexing,
     linear,
     manipulation,
+    rearrange,
     reductions,
     searching,
     selection,
@@ -159,9 +161,26 @@ def iterate(self: Any) -> Iterator[Any]:
     """The rows of an array."""
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
-    if type(self) is Array and STATE.trace is EVAL and arrays.placement_of(self._b):
-        return arrays.iterate_rows(self)
+    eager = STATE.trace is EVAL and not isinstance(self, Tracer)
+    if eager and arrays.placement_of(self._b):
+        if may_be_keys(self) and self.shape[0] <= 16:
+            return iter(rows_at_once(self))
+        if type(self) is Array:
+            return arrays.iterate_rows(self)
     return (indexing.getitem(self, i) for i in range(self.shape[0]))
+
+
+def may_be_keys(x: Any) -> bool:
+    """Whether an array looks like random keys, which come few and are soon taken apart."""
+    if type(x) is not Array:
+        return True
+    return x.dtype == dtypes.uint32 and x.ndim == 2 and x.shape[1] <= 4
+
+
+@composite
+def rows_at_once(x: Any) -> Any:
+    """All rows, by one compiled program."""
+    return structural.unstack(x)
 
 
 def contains(self: Any, value: Any) -> bool:
@@ -285,6 +304,7 @@ _METHODS: dict[str, Any] = {
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": manipulation.ravel,
+    "repeat": rearrange.repeat,
     "reshape": reshape,
     "round": elementwise.round,
     "searchsorted": searching.searchsorted,

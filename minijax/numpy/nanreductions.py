@@ -101,7 +101,7 @@ def _nan_extremum(
     least = -np.inf if name == "max" else np.inf
     filled = without_nans(f"nan{name}", a, least)
     out = reductions.extremum(name, filled, axis, keepdims, initial, where)
-    if not dtypes.is_inexact(a.dtype):
+    if not dtypes.is_inexact(a.dtype) or initial is not None:
         return out
     nans = nans_of(a)
     if where is not None:

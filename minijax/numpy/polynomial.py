@@ -46,7 +46,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
       Array(8., dtype=float32)
     """
     check_arraylike("polyval", p, x)
-    p, x = promote_dtypes_inexact(as_array(p), as_array(x))
+    p, x = promote_dtypes(as_array(p), as_array(x))
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
     y = structural.broadcast_in_dim(x.dtype.type(0), shape, ())
     out, _ = scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
@@ -178,8 +178,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Any:
     n = p.shape[0]
     factors = [math.prod(range(k - m + 1, k + 1)) for k in range(n - 1, m - 1, -1)]
     head = p[: max(n - m, 0)]
-    factors = np.asarray(factors, p.dtype).reshape((-1,) + (1,) * (p.ndim - 1))
-    return head * factors
+    return head * np.asarray(factors, p.dtype)
 
 
 def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
@@ -241,10 +240,7 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
         raise ValueError(
             f"input must be 1d or non-empty square 2d array; got {errors.type_text(roots_)}"
         )
-    out = asarray([1], dtype=roots_.dtype)
-    if not roots_.size:
-        return out
-    return _poly(roots_)
+    return _poly(roots_) if roots_.size else asarray(1, dtype=roots_.dtype)
 
 
 @composite

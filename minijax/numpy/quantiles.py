@@ -280,7 +280,7 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
 def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     """Quantiles along the last axis, with the axis of `q` in front."""
     n = x.shape[-1]
-    dtype = dtypes.promote(((x.dtype, False), (q.dtype, q.weak_type)))[0]
+    dtype = dtypes.promote(((x.dtype, False), (q.dtype, False)))[0]
     nans = logic.ne(x, x)
     last = x.ndim - 1
     if squash:
@@ -313,9 +313,8 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     share = arithmetic.sub(place, low)
     low, high = _bounded(low, zero, top), _bounded(high, zero, top)
     if method == "nearest":
-        # Half way goes to the even position.
-        place = arithmetic.round(place, arithmetic.RoundingMethod.TO_NEAREST_EVEN)
-        return _pick(ordered, _bounded(place, zero, top), squash)
+        near = logic.select_n(logic.le(share, dtype.type(0.5)), high, low)
+        return _pick(ordered, near, squash)
     below = None if method == "higher" else _pick(ordered, low, squash)
     above = None if method == "lower" else _pick(ordered, high, squash)
     if below is None or above is None:
@@ -323,8 +322,10 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     if method == "midpoint":
         total = arithmetic.add(below, above)
         return arithmetic.mul(total, total.dtype.type(0.5))
-    share = _to_shape(convert(share, x.dtype), below.shape)
-    rest = arithmetic.sub(x.dtype.type(1), share)
+    if below.dtype.itemsize < dtype.itemsize:
+        below, above = convert(below, dtype), convert(above, dtype)
+    share = _to_shape(convert(share, below.dtype), below.shape)
+    rest = arithmetic.sub(below.dtype.type(1), share)
     return arithmetic.add(arithmetic.mul(below, rest), arithmetic.mul(above, share))
 
 

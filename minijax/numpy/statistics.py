@@ -120,15 +120,14 @@ def histogram(
     """
     check_arraylike("histogram", a, *(() if weights is None else (weights,)))
     if weights is None:
-        x = as_array(a)
-        w = convert(structural.broadcast_in_dim(x.dtype.type(1), x.shape, ()), x.dtype)
+        (x,) = promote_dtypes_inexact(as_array(a))
+        w = structural.broadcast_in_dim(x.dtype.type(1), x.shape, ())
     else:
         if core.aval_of(weights).shape != core.aval_of(a).shape:
             raise ValueError("weights should have the same shape as a.")
-        x, w = promote_dtypes(as_array(a), as_array(weights))
+        x, w = promote_dtypes_inexact(as_array(a), as_array(weights))
     edges = histogram_bin_edges(x, bins, range)
-    (values,) = promote_dtypes_inexact(structural.reshape(x, (x.size,)))
-    numbers = bin_numbers(convert(values, edges.dtype), edges)
+    numbers = bin_numbers(structural.reshape(x, (x.size,)), edges)
     counts = zeros(edges.shape[0], w.dtype).at[numbers].add(structural.reshape(w, (w.size,)))[1:]
     if density:
         widths = signals.diff(edges)
@@ -159,8 +158,8 @@ def histogram2d(
       >>> import minijax.numpy as jnp
       >>> x = jnp.array([0., 1., 1.])
       >>> jnp.histogram2d(x, x, bins=2)[0]
-      Array([[1., 0.],
-             [0., 2.]], dtype=float32)
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
     """
     check_arraylike("histogram2d", x, y)
     sample = structural.stack(promote_dtypes(as_array(x), as_array(y)), 1)
@@ -198,8 +197,8 @@ def histogramdd(
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.histogramdd(jnp.array([[0., 0.], [1., 1.]]), bins=2)[0]
-      Array([[1., 0.],
-             [0., 1.]], dtype=float32)
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
     """
     check_arraylike("histogramdd", sample)
     points = as_array(sample)
@@ -217,7 +216,7 @@ def histogramdd(
         edges.append(own)
         numbers.append(bin_numbers(convert(column, own.dtype), own))
     if weights is None:
-        w = structural.broadcast_in_dim(points.dtype.type(1), (n,), ())
+        w = structural.broadcast_in_dim(dtypes.int_default().type(1), (n,), ())
     else:
         check_arraylike("histogramdd", weights)
         if core.aval_of(weights).shape != (n,):
@@ -278,7 +277,7 @@ def bincount(
             " avoid this error, pass a static `length` argument.",
         )  # fmt: skip
         values = np.asarray(x)
-        length = max(int(least), int(values.max()) + 1 if values.size else 0)
+        length = max(int(least), max(int(values.max()), 0) + 1 if values.size else 0)
     else:
         length = core.concrete_or_error(operator.index, length, "length of bincount")
     if weights is None:
