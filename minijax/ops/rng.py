@@ -69,23 +69,34 @@ def _program(
     )
 
 
-def lowered_as(prim: Primitive, fun: Callable[..., Any]) -> None:
-    """Lower `prim` as a function: fun(impl, lead, *numbers, **params), where `numbers`
-    lie under the operands and `lead` is the common shape of the operands."""
+def lowering(
+    prim: Primitive, fun: Callable[..., Any], elementwise: bool = True
+) -> Callable[..., Any]:
+    """A rule that lowers `prim` as a function: fun(impl, lead, *numbers, **params).
+
+    `numbers` lie under the operands; `lead` is the common shape of the operands, or,
+    where they are not elementwise, that of the keys.
+    """
 
     def rule(
         ctx: Any, *operands: Any, impl: Any = None, partitionable: Any = None, **params: Any
     ) -> Any:
+        keys = ctx.avals_in[0]
         avals = tuple([lower.physical(a) for a in ctx.avals_in])
-        lead = broadcast_shape(prim.name, ctx.avals_in)
-        impl = impl or ctx.avals_in[0].dtype.impl
+        lead = broadcast_shape(prim.name, ctx.avals_in) if elementwise else keys.shape
+        impl = impl or keys.dtype.impl
         option = config.THREEFRY_PARTITIONABLE
         with option(option.value if partitionable is None else partitionable):
             key = (fun, impl, lead, avals, tuple(params.items()), config.trace_key())
             return ctx.call(_program(*key), prim.name, operands)[0]
 
-    prim.lower = rule
     lower.keys_aware.add(prim)
+    return rule
+
+
+def lowered_as(prim: Primitive, fun: Callable[..., Any], elementwise: bool = True) -> None:
+    """Set the lowering of `prim` to that of `fun`, on all platforms."""
+    prim.lower = lowering(prim, fun, elementwise)
 
 
 def by_setting(prim: Primitive) -> None:
@@ -261,6 +272,19 @@ no_transpose(random_bits_p)
 random_bits_p.batch = _front_batch(random_bits_p)
 lowered_as(random_bits_p, _bits_lanes)
 by_setting(random_bits_p)
+_emit_bits = random_bits_p.lower
+
+
+def _bits_cpu(ctx: Any, keys: Any, **params: Any) -> Any:
+    # XLA makes one loop of the hash and of what uses its bits, and the CPU compiler
+    # vectorizes that loop only if it can do so with all of it: not with division or
+    # erf_inv.  Large hashes get a loop of their own.
+    (aval,) = ctx.avals_out
+    out = _emit_bits(ctx, keys, **params)
+    return out if aval.size < 4096 else ctx.op("optimization_barrier", aval, out)
+
+
+random_bits_p.lower_on["cpu"] = _bits_cpu
 
 
 def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
@@ -349,16 +373,11 @@ def random_unwrap(keys: Any) -> Any:
 random_clone_p = Primitive("random_clone")
 
 
-def _clone_type(keys: Any) -> Any:
-    check_keys("random_clone", keys)
-    return keys
-
-
 def _clone_batch(axis: Any, args: Any, dims: Any) -> Any:
     return random_clone_p.bind(args[0]), dims[0]
 
 
-random_clone_p.abstract = _clone_type
+random_clone_p.abstract = lambda keys: keys  # opaque or words
 random_clone_p.impl = lambda keys: keys
 zero_jvp(random_clone_p)
 no_transpose(random_clone_p)
