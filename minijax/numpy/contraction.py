@@ -13,7 +13,6 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
@@ -23,7 +22,8 @@ from ..ops.reductions import reduce_or
 from ..ops.structural import broadcast_in_dim, squeeze, transpose
 from ..types import dtypes
 from ._common import as_array, check_arraylike, convert, no_out
-from .linear import contract, diagonal_of
+from .diagonals import diagonal_of
+from .linear import contract
 from .reductions import sum_axes
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -69,7 +69,9 @@ def einsum(
     if _dot_general is not None:
         options = (path, precision, preferred_element_type, out_sharding, _dot_general)
         return _evaluate(subscripts, operands, *options)
-    return _einsum(subscripts, operands, path, precision, preferred_element_type, out_sharding)
+    return _einsum(
+        subscripts, operands, path, precision, preferred_element_type, out_sharding
+    )
 
 
 def _hashable_path(path: Any) -> Any:
@@ -121,7 +123,8 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str
         )
     spare = [c for c in _LETTERS if c not in text]
     hidden = max(
-        (r - len(t) + 3 for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0
+        (r - len(t) + 3 for t, r in zip(terms, ranks, strict=True) if "..." in t),
+        default=0,
     )
     dots = "".join(spare[: max(hidden, 0)])
     inputs = []
@@ -256,7 +259,8 @@ def _evaluate(
 
 
 _einsum = composite(
-    _evaluate, static=("subscripts", "optimize", "precision", "preferred", "out_sharding")
+    _evaluate,
+    static=("subscripts", "optimize", "precision", "preferred", "out_sharding"),
 )
 
 
@@ -285,7 +289,11 @@ def _sum_out(x: Any, labels: str, gone: Sequence[str]) -> tuple[Any, str]:
     if not gone:
         return x, labels
     axes = tuple(labels.index(c) for c in gone)
-    x = reduce_or(x, axes) if dtypes.is_bool(x.dtype) else sum_axes(x, tuple(sorted(axes)))
+    x = (
+        reduce_or(x, axes)
+        if dtypes.is_bool(x.dtype)
+        else sum_axes(x, tuple(sorted(axes)))
+    )
     return x, "".join(c for c in labels if c not in gone)
 
 
@@ -384,5 +392,3 @@ def einsum_path(
     if isinstance(optimize, bool):
         optimize = "optimal" if optimize else [tuple(range(len(arrays)))]
     return opt_einsum.contract_path(text, *arrays, optimize=optimize)  # type: ignore
-
-

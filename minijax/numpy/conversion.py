@@ -67,7 +67,9 @@ def _astype(x: Any, dtype: Any) -> Any:
     if aval.dtype is dtype and not aval.weak_type and hasattr(x, "aval"):
         return x
     check_arraylike("astype", x)
-    if dtypes.is_complex(aval.dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
+    if dtypes.is_complex(aval.dtype) and not (
+        dtypes.is_complex(dtype) or dtypes.is_bool(dtype)
+    ):
         warnings.warn(
             "Casting from complex to real dtypes will discard the imaginary part.",
             np.exceptions.ComplexWarning,
@@ -148,7 +150,11 @@ def _plain(x: Any) -> Any:
     rank = x.ndim
     pairs = [structural.expand_dims(part(x), (rank,)) for part in (real, imag)]
     joint = structural.concatenate(pairs, rank)
-    return structural.reshape(joint, (*x.shape[:-1], 2 * x.shape[-1])) if x.shape else joint
+    return (
+        structural.reshape(joint, (*x.shape[:-1], 2 * x.shape[-1]))
+        if x.shape
+        else joint
+    )
 
 
 def _plain_dtype(dtype: Any) -> Any:

@@ -37,7 +37,9 @@ def slide(
         "valid": (0, 0),
     }.get(mode)
     if pads is None:
-        raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}")
+        raise ValueError(
+            f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}"
+        )
     out = conv_general_dilated(
         reshape(long, (1, 1, long.shape[0])),
         reshape(short, (1, 1, n)),
@@ -55,7 +57,9 @@ def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any, Any]
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"{name}() only support 1-dimensional inputs.")
     if not x.size or not y.size:
-        raise ValueError(f"{name}: inputs cannot be empty, got shapes {x.shape} and {y.shape}.")
+        raise ValueError(
+            f"{name}: inputs cannot be empty, got shapes {x.shape} and {y.shape}."
+        )
     promote = promote_dtypes_inexact if preferred is None else promote_dtypes
     a, v = promote(as_array(a), as_array(v))
     return a, v, element_type(preferred, name)

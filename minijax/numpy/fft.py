@@ -83,7 +83,9 @@ def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> An
             f"jax.numpy.fft.{name} does not support repeated axes. Got axes {tuple(axes)}."
         )
     if s is not None and len(s) != len(places):
-        raise ValueError(f"Shape and axes have different lengths: {s} and {tuple(axes)}.")
+        raise ValueError(
+            f"Shape and axes have different lengths: {s} and {tuple(axes)}."
+        )
     return _run(a, kind, s, places, norm)
 
 
@@ -178,7 +180,9 @@ def _one_axis(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -
     return _transform(name, kind or name, a, None if n is None else (n,), (axis,), norm)
 
 
-def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def fft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Discrete Fourier transform along an axis.
 
     Args:
@@ -199,7 +203,9 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     return _one_axis("fft", a, n, axis, norm)
 
 
-def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ifft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Inverse of `fft`; arguments as there.
 
     Example:
@@ -210,7 +216,9 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one_axis("ifft", a, n, axis, norm)
 
 
-def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """`fft` of real values: the n // 2 + 1 frequencies that are not negative.
 
     Example:
@@ -221,7 +229,9 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one_axis("rfft", a, n, axis, norm)
 
 
-def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def irfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Inverse of `rfft`; `n` is the length of the result (default: 2 * (m - 1)).
 
     Example:
@@ -232,7 +242,9 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return _one_axis("irfft", a, n, axis, norm)
 
 
-def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """`fft` of values with Hermitian symmetry, of which half are given; real.
 
     Example:
@@ -244,7 +256,9 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one_axis("hfft", conj(as_array(a)), n, axis, _turned(norm), "irfft")
 
 
-def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Inverse of `hfft`.
 
     Example:
@@ -286,7 +300,9 @@ def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None)
     return _transform("fftn", "fft", a, s, axes, norm)
 
 
-def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def ifftn(
+    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+) -> Any:
     """Inverse of `fftn`; arguments as there.
 
     Example:
@@ -298,7 +314,9 @@ def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
     return _transform("ifftn", "ifft", a, s, axes, norm)
 
 
-def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def rfftn(
+    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+) -> Any:
     """`fftn` of real values; the last axis holds frequencies that are not negative.
 
     Example:
@@ -309,7 +327,9 @@ def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
     return _transform("rfftn", "rfft", a, s, axes, norm)
 
 
-def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def irfftn(
+    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+) -> Any:
     """Inverse of `rfftn`; `s` holds the lengths of the result.
 
     Example:
@@ -322,7 +342,9 @@ def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = Non
 
 def _two_axes(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
     if len(axes) != 2:
-        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
+        raise ValueError(
+            f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}."
+        )
     return _transform(name, kind, a, s, axes, norm)
 
 
@@ -436,13 +458,11 @@ def _half(name: str, x: Any, axes: Any, sign: int) -> Any:
         places: tuple[int, ...] = tuple(range(len(shape)))
     else:
         places = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
-    shifts = tuple(
-        shape[i] // 2 if sign > 0 else -(shape[i] // 2) for i in places
-    )
+    shifts = tuple(shape[i] // 2 if sign > 0 else -(shape[i] // 2) for i in places)
     return roll(x, shifts, places)
 
 
-def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Any:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
     """Move the frequency 0 to the middle.
 
     Args:
@@ -457,7 +477,7 @@ def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Any:
     return _half("fftshift", x, axes, 1)
 
 
-def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Any:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
     """Undo `fftshift`.
 
     Example:

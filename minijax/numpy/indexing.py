@@ -206,7 +206,9 @@ def cut_moving(
         )
         starts = [0 if f else s for s, f in zip(starts, fixed, strict=True)]
     wide = any(core.aval_of(s).dtype == dtypes.int64 for s in starts)
-    dtype = dtypes.int64 if wide and dtypes.int_default() == dtypes.int64 else dtypes.int32
+    dtype = (
+        dtypes.int64 if wide and dtypes.int_default() == dtypes.int64 else dtypes.int32
+    )
     operands = [
         dtype.type(s) if f else convert_element_type(s, dtype)
         for s, f in zip(starts, fixed, strict=True)
@@ -284,9 +286,13 @@ def get(
 
 def host_fill(fill_value: Any) -> Any:
     """A fill value as a hashable number of the host."""
-    if fill_value is None or isinstance(fill_value, (bool, int, float, complex, np.generic)):
+    if fill_value is None or isinstance(
+        fill_value, (bool, int, float, complex, np.generic)
+    ):
         return fill_value
-    return core.concrete_or_error(np.asarray, fill_value, "the fill_value of a gather")[()]
+    return core.concrete_or_error(np.asarray, fill_value, "the fill_value of a gather")[
+        ()
+    ]
 
 
 # ------------------------------------------------------------------------------- take
@@ -357,7 +363,9 @@ def _take(
     if dtypes.is_bool(i.dtype):
         i = convert_element_type(i, dtypes.int_default())
     elif not dtypes.is_integer(i.dtype):
-        raise ValueError(f"indices must have an integer type, got {errors.type_text(i)}")
+        raise ValueError(
+            f"indices must have an integer type, got {errors.type_text(i)}"
+        )
     if mode == "raise":
         raise NotImplementedError(
             "The 'raise' mode to jnp.take is not supported.\n"
@@ -374,7 +382,9 @@ def _take(
     entries[axis] = (ARRAY,) if i.ndim else (SCALAR,)
     plan = Plan(tuple(entries), x.shape, bool(i.ndim), mode in (None, "fill"))
     how = GatherScatterMode.from_any(mode)
-    return _read_by_gather(x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices)
+    return _read_by_gather(
+        x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices
+    )
 
 
 def take_along_axis(
@@ -410,7 +420,9 @@ def take_along_axis(
     wrap = True if wrap_negative_indices is None else wrap_negative_indices
     if axis is not None and type(axis) is not int:
         axis = static_axis(axis)
-    return _take_along_axis(arr, indices, axis, mode_of(mode, _FILL), host_fill(fill_value), wrap)
+    return _take_along_axis(
+        arr, indices, axis, mode_of(mode, _FILL), host_fill(fill_value), wrap
+    )
 
 
 @composite(static=("axis", "mode", "fill_value", "wrap"))
@@ -420,10 +432,14 @@ def _take_along_axis(
     check_arraylike("take_along_axis", arr, indices)
     x, i = as_array(arr), as_array(indices)
     if not dtypes.is_integer(i.dtype):
-        raise TypeError(f"take_along_axis indices must be of integer type, got {i.dtype}")
+        raise TypeError(
+            f"take_along_axis indices must be of integer type, got {i.dtype}"
+        )
     if axis is None:
         if i.ndim != 1:
-            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got {i.shape}")
+            raise ValueError(
+                f"take_along_axis indices must be 1D if axis=None, got {i.shape}"
+            )
         x, axis = reshape(x, (x.size,)), 0
     if x.ndim != i.ndim:
         raise ValueError(

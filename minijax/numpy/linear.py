@@ -1,10 +1,9 @@
-"""Products of arrays: dot, matmul, tensordot, outer, kron, cross; diagonals and traces.
+"""Products of arrays: dot, matmul, tensordot, inner, outer, vecdot, kron, cross.
 
 Products become one `dot_general` where there is a sum, with operands unconverted and the
-common dtype as the accumulator.  Diagonals are strided slices of the flattened matrix,
-never gathers.
+common dtype as the accumulator.
 
-`einsum` is in contraction.py, decompositions in linalg.py.
+`einsum` is in contraction.py, diagonals in diagonals.py, decompositions in linalg.py.
 """
 
 from __future__ import annotations
@@ -18,19 +17,16 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops.arithmetic import add, mul, sub
+from ..ops.arithmetic import mul, neg, sub
 from ..ops.convert import conj
 from ..ops.dot import check_out_sharding, dot_general_p, element_type
-from ..ops.logic import eq, select_n
 from ..ops.precision import canonical as canonical_precision
 from ..ops.slicing import slice_in_dim
 from ..ops.structural import (
     broadcast_in_dim,
     broadcast_to,
-    broadcasted_iota,
     concatenate,
     move_axis,
-    pad,
     reshape,
     squeeze,
     transpose,
@@ -45,9 +41,7 @@ from ._common import (
     convert,
     no_out,
     promote_args,
-    static_dtype,
 )
-from .reductions import sum_axes, wide_int
 
 _PRODUCT = ("precision", "preferred_element_type", "out_sharding")
 
@@ -121,11 +115,8 @@ def dot(
     check_arraylike("dot", a, b)
     dtype, weak = product_type("dot", a, b, preferred_element_type)
     m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
-    summed = ((), ()) if not m or not n else ((m - 1,), (builtin_max(0, n - 2),))
+    summed = ((), ()) if not m or not n else ((m - 1,), (max(0, n - 2),))
     return contract(a, b, summed, ((), ()), precision, dtype, weak, out_sharding)
-
-
-builtin_max = max
 
 
 @composite(static=_PRODUCT)
@@ -172,7 +163,7 @@ def matmul(
     dtype, weak = product_type("matmul", a, b, preferred_element_type)
     m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
     if m <= 2 and n <= 2:
-        summed = ((m - 1,), (builtin_max(0, n - 2),))
+        summed = ((m - 1,), (max(0, n - 2),))
         return contract(a, b, summed, ((), ()), precision, dtype, weak, out_sharding)
     return _stacked_matmul(a, b, precision, dtype, weak, out_sharding)
 
@@ -187,7 +178,7 @@ def _stacked_matmul(
     """
     shape_a, shape_b = core.aval_of(a).shape, core.aval_of(b).shape
     lead_a, lead_b = shape_a[:-2], shape_b[:-2]
-    rank = builtin_max(len(lead_a), len(lead_b))
+    rank = max(len(lead_a), len(lead_b))
     batch_a, batch_b, drop_a, drop_b = [], [], [], []
     origin: list[str] = []  # of each leading axis of the result
     for i in range(rank):
@@ -388,7 +379,7 @@ def _tensordot(
     check_arraylike("tensordot", a, b)
     m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
     if isinstance(axes, int):
-        if axes > builtin_min(m, n):
+        if axes > min(m, n):
             raise TypeError(
                 f"Number of tensordot axes (axes {axes}) exceeds input ranks"
                 f" ({core.aval_of(a).shape} and {core.aval_of(b).shape})"
@@ -405,9 +396,6 @@ def _tensordot(
     )
     dtype, weak = product_type("tensordot", a, b, preferred)
     return contract(a, b, summed, ((), ()), precision, dtype, weak, out_sharding)
-
-
-builtin_min = min
 
 
 @composite(static=("axis", "precision", "preferred_element_type"))
@@ -447,7 +435,9 @@ def vecdot(
     x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
     row = broadcast_in_dim(x1, (*core.aval_of(x1).shape[:-1], 1, core.aval_of(x1).shape[-1]),
                            (*range(len(shapes[0]) - 1), len(shapes[0])))  # fmt: skip
-    column = broadcast_in_dim(x2, (*core.aval_of(x2).shape, 1), tuple(range(len(shapes[1]))))
+    column = broadcast_in_dim(
+        x2, (*core.aval_of(x2).shape, 1), tuple(range(len(shapes[1])))
+    )
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
     if len(shapes[0]) == 1 or len(shapes[1]) == 1:
         vectors = (x1, x2) if len(shapes[1]) == 1 else (x2, x1)
@@ -592,9 +582,12 @@ def cross(
         return slice_in_dim(v, i, i + 1, axis=rank) if i < size else None
 
     def term(i: int, j: int) -> Any:
-        plus, minus = _times(part(x, m, i), part(y, n, j)), _times(part(x, m, j), part(y, n, i))
+        plus, minus = (
+            _times(part(x, m, i), part(y, n, j)),
+            _times(part(x, m, j), part(y, n, i)),
+        )
         if plus is None or minus is None:
-            return plus if minus is None else sub(plus, minus) if plus else -minus
+            return plus if minus is None else neg(minus)
         return sub(plus, minus)
 
     if m == n == 2:
@@ -618,165 +611,3 @@ def _components(x: Any, axis: int) -> Any:
 def _times(x: Any, y: Any) -> Any:
     """A product, None standing for zero."""
     return None if x is None or y is None else mul(x, y)
-
-
-# -------------------------------------------------------------------- diagonals, traces
-
-
-def diagonal_of(x: Any, offset: int = 0) -> Any:
-    """The diagonal of the matrices in the last two axes: a strided slice.
-
-    Row-major, the next element of a diagonal comes after a row and one element more.
-    """
-    *lead, m, n = core.aval_of(x).shape
-    start = offset if offset >= 0 else -offset * n
-    length = builtin_max(0, builtin_min(m, n - offset) if offset >= 0 else builtin_min(m + offset, n))
-    flat_x = reshape(x, (*lead, m * n))
-    if not length:
-        return slice_in_dim(flat_x, 0, 0, axis=len(lead))
-    stop = start + (length - 1) * (n + 1) + 1
-    return slice_in_dim(flat_x, start, stop, n + 1, axis=len(lead))
-
-
-def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
-    ndim = core.aval_of(a).ndim
-    i, j = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
-    if i == j:
-        raise ValueError(f"{name}: axis1 and axis2 cannot be the same, got {axis1} and {axis2}.")
-    order = (*(k for k in range(ndim) if k not in (i, j)), i, j)
-    return a if order == tuple(range(ndim)) else transpose(a, order)
-
-
-@composite(static=("offset", "axis1", "axis2"))
-def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """The diagonal of the matrices in two axes.
-
-    Args:
-      a: array of at least two axes.
-      offset: how far above the main diagonal (negative: below).
-      axis1, axis2: the axes of rows and columns.
-
-    Returns:
-      Array of the other axes, then the diagonal.
-
-    Raises:
-      ValueError: fewer than two axes.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
-      Array([1, 4], dtype=int32)
-    """
-    check_arraylike("diagonal", a)
-    if core.aval_of(a).ndim < 2:
-        raise ValueError("diagonal requires an array of at least two dimensions.")
-    a = as_array(a)
-    a = _diagonal_axes_last("diagonal", convert(a, a.dtype), axis1, axis2)
-    return diagonal_of(a, operator.index(offset))
-
-
-@composite(static=("k",))
-def diag(v: ArrayLike, k: int = 0) -> Any:
-    """The diagonal of a matrix, or the matrix with a given diagonal.
-
-    Args:
-      v: matrix or vector.
-      k: how far above the main diagonal (negative: below).
-
-    Raises:
-      ValueError: `v` has neither one axis nor two.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.diag(jnp.array([1, 2]))
-      Array([[1, 0],
-             [0, 2]], dtype=int32)
-    """
-    check_arraylike("diag", v)
-    v = as_array(v)
-    k = operator.index(k)
-    if v.ndim == 2:
-        return diagonal_of(v, k)
-    if v.ndim != 1:
-        raise ValueError(f"diag input must be 1d or 2d, got {errors.type_text(v)}")
-    return matrix_of(v, k)
-
-
-def matrix_of(v: Any, k: int = 0) -> Any:
-    """The matrix whose diagonal number `k` is the vector `v`: `diagonal_of` backwards."""
-    n = v.shape[0]
-    size = n + abs(k)
-    zero = v.dtype.type(0)
-    if n == 0:
-        return broadcast_in_dim(zero, (size, size), ())
-    start = k if k >= 0 else -k * size
-    used = n + (n - 1) * size
-    wide = pad(v, zero, [(start, size * size - start - used, size)])
-    return convert(reshape(wide, (size, size)), v.dtype, v.weak_type)
-
-
-@composite(static=("k",))
-def diagflat(v: ArrayLike, k: int = 0) -> Any:
-    """The matrix whose diagonal number `k` is the flattened `v`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.diagflat(jnp.array([1, 2]), 1)
-      Array([[0, 1, 0],
-             [0, 0, 2],
-             [0, 0, 0]], dtype=int32)
-    """
-    check_arraylike("diagflat", v)
-    return matrix_of(flat(as_array(v)), operator.index(k))
-
-
-def trace(
-    a: ArrayLike,
-    offset: int | ArrayLike = 0,
-    axis1: int = 0,
-    axis2: int = 1,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Any:
-    """Sum of a diagonal of the matrices in two axes.
-
-    Args:
-      a: array of at least two axes.
-      offset: how far above the main diagonal (negative: below); may be traced.
-      axis1, axis2: the axes of rows and columns.
-      dtype: dtype to sum in; by default small integers widen.
-      out: not supported.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
-      Array(5, dtype=int32)
-    """
-    no_out("trace", out)
-    if isinstance(offset, (int, np.integer)):
-        return _trace(a, int(offset), axis1, axis2, dtype)
-    return _moving_trace(a, offset, axis1, axis2, dtype)
-
-
-def _trace_operand(a: Any, axis1: int, axis2: int, dtype: Any) -> Any:
-    check_arraylike("trace", a)
-    found = core.aval_of(a).dtype
-    dtype = static_dtype(dtype, "trace") or wide_int(found)
-    return _diagonal_axes_last("trace", convert(as_array(a), dtype), axis1, axis2)
-
-
-@composite(static=("offset", "axis1", "axis2", "dtype"))
-def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
-    parts = diagonal_of(_trace_operand(a, axis1, axis2, dtype), offset)
-    return sum_axes(parts, (parts.ndim - 1,))
-
-
-@composite(static=("axis1", "axis2", "dtype"))
-def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
-    a = _trace_operand(a, axis1, axis2, dtype)
-    rank = a.ndim
-    rows = broadcasted_iota(dtypes.int32, a.shape, rank - 2)
-    columns = broadcasted_iota(dtypes.int32, a.shape, rank - 1)
-    on = eq(add(rows, convert(offset, dtypes.int32)), columns)
-    zeros = broadcast_in_dim(a.dtype.type(0), a.shape, ())
-    return sum_axes(select_n(on, zeros, a), (rank - 2, rank - 1))

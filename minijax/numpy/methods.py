@@ -9,7 +9,6 @@ Next: ../core/surface.py, which names what is filled in here.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,18 +24,20 @@ from ..runtime.array import Array
 from ..types import dtypes
 from . import (
     conversion,
+    diagonals,
     elementwise,
     indexing,
     linear,
     manipulation,
+    moments,
     rearrange,
     reductions,
+    running,
     searching,
     selection,
     sorting,
     ufuncs,
 )
-from ._common import as_array
 from .updates import At
 
 _QUICK = frozenset((Array, int, float, bool, complex, np.ndarray))
@@ -203,7 +204,10 @@ def no_assignment(self: Any, *_: Any) -> None:
         errors.message(
             "JAX arrays are immutable and do not support in-place item assignment.",
             which=errors.type_text(self),
-            tries=["x = x.at[idx].set(y) instead of x[idx] = y", "x.at[idx].add(y), ..."],
+            tries=[
+                "x = x.at[idx].set(y) instead of x[idx] = y",
+                "x.at[idx].add(y), ...",
+            ],
         )
     )
 
@@ -235,7 +239,7 @@ def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return manipulation.ravel(self, order, out_sharding=out_sharding)
 
 
-def clip(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+def clip(self: Any, min: Any = None, max: Any = None) -> Any:
     """The elements moved into the bounds."""
     return elementwise.clip(self, min, max)
 
@@ -255,7 +259,7 @@ def compress(
     )
 
 
-def view(self: Any, dtype: Any = None, type: None = None) -> Any:  # noqa: A002
+def view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The same bits as another dtype."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
@@ -292,13 +296,13 @@ _METHODS: dict[str, Any] = {
     "conj": ufuncs.conjugate,
     "conjugate": ufuncs.conjugate,
     "copy": conversion.copy,
-    "cumprod": reductions.cumprod,
-    "cumsum": reductions.cumsum,
-    "diagonal": linear.diagonal,
+    "cumprod": running.cumprod,
+    "cumsum": running.cumsum,
+    "diagonal": diagonals.diagonal,
     "dot": linear.dot,
     "flatten": flatten,
     "max": reductions.max,
-    "mean": reductions.mean,
+    "mean": moments.mean,
     "min": reductions.min,
     "nonzero": searching.nonzero,
     "prod": reductions.prod,
@@ -310,13 +314,13 @@ _METHODS: dict[str, Any] = {
     "searchsorted": searching.searchsorted,
     "sort": sorting.sort,
     "squeeze": manipulation.squeeze,
-    "std": reductions.std,
+    "std": moments.std,
     "sum": reductions.sum,
     "swapaxes": manipulation.swapaxes,
     "take": indexing.take,
-    "trace": linear.trace,
+    "trace": diagonals.trace,
     "transpose": transpose,
-    "var": reductions.var,
+    "var": moments.var,
     "view": view,
     "to_device": to_device,
 }

@@ -18,7 +18,7 @@ from ..ops import reductions as lax
 from ..ops.arithmetic import div, sqrt
 from ..ops.logic import bitwise_not, le, ne
 from ..types import dtypes
-from . import reductions
+from . import moments, reductions, running
 from ._common import (
     ArrayLike,
     Axis,
@@ -31,7 +31,8 @@ from ._common import (
     no_out,
     static_dtype,
 )
-from .reductions import keep, masked, reduction, spread_dtypes, strong, sum_axes
+from .moments import spread_dtypes
+from .reductions import keep, masked, reduction, strong, sum_axes
 
 
 def nans_of(x: Any) -> Any:
@@ -183,7 +184,7 @@ def nanmean(
     check_arraylike("nanmean", a)
     a = as_array(a)
     if not dtypes.is_inexact(a.dtype):
-        return reductions.mean(a, axis, dtype, None, keepdims, where=where)
+        return moments.mean(a, axis, dtype, None, keepdims, where=where)
     dtype = static_dtype(dtype, "nanmean") or a.dtype
     axes = canonical_axes(axis, a.ndim)
     count = _count(a, where, axes, dtype)
@@ -206,14 +207,14 @@ def nan_spread(
     check_arraylike(name, a)
     a = as_array(a)
     if not dtypes.is_inexact(a.dtype):
-        return reductions.spread(name, a, axis, dtype, ddof, keepdims, where, center)
+        return moments.spread(name, a, axis, dtype, ddof, keepdims, where, center)
     working, result = spread_dtypes(name, a.dtype, static_dtype(dtype, name))
     a = strong(a, working)
     axes = canonical_axes(axis, a.ndim)
     if center is None:
         center = nanmean(a, axis, working, None, True, where)
-    deviation = reductions.difference(a, convert(center, working))
-    squares = reductions.squared(deviation)
+    deviation = moments.difference(a, convert(center, working))
+    squares = moments.squared(deviation)
     real = squares.dtype
     squares = choose(_present(a, where), squares, real.type(0))
     count = _count(a, where, axes, real) - convert(ddof, real)
@@ -289,7 +290,10 @@ def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any
 
 @composite(static=("axis", "keepdims"))
 def nanargmax(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Any:
     """Position of the first largest element that is not nan; -1 if all are.
 
@@ -304,7 +308,10 @@ def nanargmax(
 
 @composite(static=("axis", "keepdims"))
 def nanargmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Any:
     """Position of the first smallest element that is not nan; -1 if all are.
 
@@ -319,7 +326,10 @@ def nanargmin(
 
 @composite(static=("axis", "dtype"))
 def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Any:
     """Running sum, nans counting as 0; arguments as for `cumsum`.
 
@@ -329,12 +339,15 @@ def nancumsum(
       Array([1., 1., 3.], dtype=float32)
     """
     no_out("nancumsum", out)
-    return reductions.cumsum(without_nans("nancumsum", a, 0), axis, dtype)
+    return running.cumsum(without_nans("nancumsum", a, 0), axis, dtype)
 
 
 @composite(static=("axis", "dtype"))
 def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Any:
     """Running product, nans counting as 1; arguments as for `cumprod`.
 
@@ -344,6 +357,4 @@ def nancumprod(
       Array([2., 2., 6.], dtype=float32)
     """
     no_out("nancumprod", out)
-    return reductions.cumprod(without_nans("nancumprod", a, 1), axis, dtype)
-
-
+    return running.cumprod(without_nans("nancumprod", a, 1), axis, dtype)

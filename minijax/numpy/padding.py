@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import Tracer
@@ -21,9 +20,8 @@ from ..ops import arithmetic as lax
 from ..ops import structural
 from ..ops.define import const
 from ..ops.slicing import slice_in_dim
-from ..runtime.array import Array
 from ..types import dtypes
-from . import reductions
+from . import moments, reductions
 from ._common import (
     as_array,
     aval_of,
@@ -32,7 +30,6 @@ from ._common import (
     shape_of,
 )
 from .functional import apply_along_axis
-from .joining import concatenate
 from .quantiles import median
 from .ranges import _linspace
 
@@ -185,7 +182,9 @@ def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
     if not isinstance(ends, tuple):
         ends = _unpacked(ends, rank) if shape_of(ends) else ((ends, ends),) * rank
     dtype = aval_of(x).dtype
-    for axis, ((before, after), (low, high)) in enumerate(zip(widths, ends, strict=True)):
+    for axis, ((before, after), (low, high)) in enumerate(
+        zip(widths, ends, strict=True)
+    ):
         size = shape_of(x)[axis]
         first = _one(x, 0, axis)
         last = _one(x, size - 1, axis)
@@ -253,7 +252,9 @@ def _pad_reflected(x: Any, widths: Widths, symmetric: bool, odd: bool) -> Any:
     return as_array(x)
 
 
-def _reflect(x: Any, axis: int, before: int, after: int, symmetric: bool, odd: bool) -> Any:
+def _reflect(
+    x: Any, axis: int, before: int, after: int, symmetric: bool, odd: bool
+) -> Any:
     """Mirror images at both ends, again and again until they are wide enough."""
     if shape_of(x)[axis] == 1 and not symmetric:
         return _edge(x, axis, before, after)
@@ -286,7 +287,7 @@ def _image(part: Any, x: Any, place: int, axis: int, odd: bool) -> Any:
 
 _STATISTICS: dict[str, Callable[..., Any]] = {
     "maximum": reductions.max, "minimum": reductions.min,
-    "mean": reductions.mean, "median": median,
+    "mean": moments.mean, "median": median,
 }  # fmt: skip
 
 
@@ -318,7 +319,9 @@ def _repeated(near: Any, mode: str, axis: int, n: int, dtype: Any) -> Any:
     return structural.broadcast_in_dim(value, shape, tuple(range(len(shape))))
 
 
-def _pad_by_function(array: Any, widths: Widths, fun: Any, kwargs: dict[str, Any]) -> Any:
+def _pad_by_function(
+    array: Any, widths: Widths, fun: Any, kwargs: dict[str, Any]
+) -> Any:
     """Zeros first; then the function fills them in, vector by vector."""
     out = _pad_constant(array, 0, widths)
     for axis, pair in enumerate(widths):

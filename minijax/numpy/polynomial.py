@@ -18,7 +18,7 @@ from ..control.scan import scan
 from ..core import core
 from ..ops import structural
 from ..types import dtypes
-from . import convolution, linear, reductions, ufuncs
+from . import convolution, diagonals, linear, reductions, ufuncs
 from ._common import (
     ArrayLike,
     as_array,
@@ -94,7 +94,9 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
 
 def _trim_leading(x: Any) -> Any:
     """Without leading zeros; one coefficient at least."""
-    found = np.flatnonzero(np.asarray(core.concrete_or_error(None, x, "trim_leading_zeros")))
+    found = np.flatnonzero(
+        np.asarray(core.concrete_or_error(None, x, "trim_leading_zeros"))
+    )
     return x[int(found[0]) :] if found.size else x[-1:]
 
 
@@ -210,7 +212,9 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
     top = [max(n - 1 - i, 0) for i in range(n)]
     # Coefficient i was integrated until its power had grown to top[i].
     done = [m if i < n - m else n - 1 - i for i in range(n)]
-    divisors = [math.prod(range(t - d + 1, t + 1)) for t, d in zip(top, done, strict=True)]
+    divisors = [
+        math.prod(range(t - d + 1, t + 1)) for t, d in zip(top, done, strict=True)
+    ]
     return joint / np.asarray(divisors, joint.dtype)
 
 
@@ -297,7 +301,9 @@ def polyfit(
         (y.ndim and x.shape[0] != y.shape[0], "expected x and y to have same length"),
     ):
         if bad:
-            raise TypeError(f"{text}; got {errors.type_text(x)} and {errors.type_text(y)}")
+            raise TypeError(
+                f"{text}; got {errors.type_text(x)} and {errors.type_text(y)}"
+            )
     if rcond is None:
         rcond = x.size * float(ml_dtypes.finfo(x.dtype).eps)
     lhs, rhs = vander(x, order), y
@@ -357,7 +363,9 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
         return asarray([], dtype=dtypes.complex_of(p.dtype))
     if not strip_zeros:
         return _roots(p, 0)
-    values = np.asarray(core.concrete_or_error(None, p, "jnp.roots with strip_zeros=True"))
+    values = np.asarray(
+        core.concrete_or_error(None, p, "jnp.roots with strip_zeros=True")
+    )
     found = np.flatnonzero(values)
     if not found.size:
         return asarray([], dtype=dtypes.complex_of(p.dtype))
@@ -374,14 +382,16 @@ def _roots(p: Any, zeros: int) -> Any:
     n = p.size
     if n < 2:
         return none
-    companion = linear.diag(structural.broadcast_in_dim(p.dtype.type(1), (n - 2,), ()), -1)
+    companion = diagonals.diag(
+        structural.broadcast_in_dim(p.dtype.type(1), (n - 2,), ()), -1
+    )
     companion = companion.at[0, :].set(-p[1:] / p[0])
     found = linalg.eigvals(companion)
     return structural.concatenate([convert(found, dtype), none], 0) if zeros else found
 
 
 @composite(static=("N", "increasing"))
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of powers of the elements of a vector.
 
     Args:
@@ -402,12 +412,18 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     check_arraylike("vander", x)
     x = as_array(x)
     if x.ndim != 1:
-        raise ValueError(f"x must be a one-dimensional array; got {errors.type_text(x)}")
+        raise ValueError(
+            f"x must be a one-dimensional array; got {errors.type_text(x)}"
+        )
     n = x.shape[0] if N is None else operator.index(N)
     if n < 0:
         raise ValueError(f"N must be nonnegative; got N={n}")
     powers = np.arange(n) if increasing else np.arange(n)[::-1]
-    (wide,) = promote_dtypes(x) if not dtypes.is_bool(x.dtype) else (convert(x, np.dtype("int32")),)
+    (wide,) = (
+        promote_dtypes(x)
+        if not dtypes.is_bool(x.dtype)
+        else (convert(x, np.dtype("int32")),)
+    )
     columns = [wide ** int(k) for k in powers]
     if not columns:
         return structural.broadcast_in_dim(wide.dtype.type(0), (x.size, 0), ())
@@ -444,5 +460,3 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Any:
         high = int(there[:, i].max()) + 1 if "b" in trim.lower() else x.shape[i]
         index[i] = slice(low, high)
     return x[tuple(index)]
-
-

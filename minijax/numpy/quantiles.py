@@ -49,7 +49,9 @@ def _checked(
         )
     if method not in _METHODS:
         names = ", ".join(map(repr, _METHODS[:-1]))
-        raise ValueError(f"method can only be {names} or {_METHODS[-1]!r}; got {method!r}")
+        raise ValueError(
+            f"method can only be {names} or {_METHODS[-1]!r}; got {method!r}"
+        )
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(
             f"{method} doesn't support weights. Only method 'inverted_cdf' supports"
@@ -242,7 +244,9 @@ def _quantile(
     axes = canonical_axes(axis, a.ndim)
     rows = _axes_together(a, axes)
     if rows.shape[-1] == 0:
-        raise ValueError(f"quantile of no elements: {errors.type_text(a)} along axis {axis}.")
+        raise ValueError(
+            f"quantile of no elements: {errors.type_text(a)} along axis {axis}."
+        )
     if weights is not None:
         weights = _axes_together(_weights(a, weights, axis, axes), axes)
     out = _of_rows(rows, q, weights, method, squash)
@@ -266,7 +270,9 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
     if weights.shape == a.shape:
         return convert(weights, a.dtype)
     if axis is None:
-        raise TypeError("If weights are not the same shape as a, an axis must be specified.")
+        raise TypeError(
+            "If weights are not the same shape as a, an axis must be specified."
+        )
     wanted = tuple(a.shape[i] for i in axes)
     if weights.shape != wanted:
         raise ValueError(
@@ -349,7 +355,9 @@ def _pick(ordered: Any, place: Any, by_row: bool) -> Any:
         rows = ordered
         if at.ndim > last:
             shape = (*at.shape, ordered.shape[-1])
-            rows = structural.broadcast_in_dim(ordered, shape, tuple(range(1, len(shape))))
+            rows = structural.broadcast_in_dim(
+                ordered, shape, tuple(range(1, len(shape)))
+            )
         out = indexing.take_along_axis(rows, wide, -1, mode="promise_in_bounds")
         return structural.squeeze(out, (at.ndim,))
     spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
@@ -370,7 +378,9 @@ def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:
     total = running[..., n - 1 :]
     shares = arithmetic.div(running, broadcast_to(total, running.shape))
     lanes = (*q.shape, *running.shape)
-    wide_q = structural.broadcast_in_dim(convert(q, running.dtype), lanes, tuple(range(q.ndim)))
+    wide_q = structural.broadcast_in_dim(
+        convert(q, running.dtype), lanes, tuple(range(q.ndim))
+    )
     wide = structural.broadcast_in_dim(shares, lanes, tuple(range(q.ndim, len(lanes))))
     before = convert(logic.lt(wide, wide_q), dtypes.int32)
     at = reductions.reduce_sum(before, (len(lanes) - 1,))

@@ -1,9 +1,10 @@
-"""Reductions over axes: sums, extrema, means, spreads, arg-extrema and running sums.
+"""Reductions over axes: sums, products, extrema and their positions, all, any.
 
 All results are strongly typed.  Sums widen small integers to the default ones, and
 float16 and bfloat16 are summed in float32 unless a dtype is asked for.
 
-Reductions that leave nans out are in nanreductions.py, order statistics in quantiles.py.
+Next: moments.py, for means and variances; running.py; nanreductions.py, which leaves
+nans out; quantiles.py, for order statistics.
 """
 
 from __future__ import annotations
@@ -18,20 +19,13 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
-from ..ops import collectives, cumulative
+from ..ops import collectives
 from ..ops import reductions as lax
-from ..ops.arithmetic import add, div, mul, sqrt, square, sub
+from ..ops.arithmetic import add, mul, sub
 from ..ops.arithmetic import max as max_of_two
 from ..ops.arithmetic import min as min_of_two
-from ..ops.convert import conj, real
-from ..ops.logic import gt, ne
-from ..ops.structural import (
-    broadcast_in_dim,
-    broadcast_to,
-    concatenate,
-    reshape,
-    transpose,
-)
+from ..ops.logic import ne
+from ..ops.structural import broadcast_in_dim, reshape
 from ..types import dtypes
 from ._common import (
     ArrayLike,
@@ -44,7 +38,6 @@ from ._common import (
     choose,
     convert,
     no_out,
-    promote_dtypes_inexact,
     static_axis,
     static_dtype,
 )
@@ -92,7 +85,9 @@ def reduce_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]
         return canonical_axes(axis, ndim), ()
     items = axis if isinstance(axis, tuple) else (axis,)
     names = tuple([a for a in items if isinstance(a, str)])
-    return canonical_axes(tuple([a for a in items if not isinstance(a, str)]), ndim), names
+    return canonical_axes(
+        tuple([a for a in items if not isinstance(a, str)]), ndim
+    ), names
 
 
 def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
@@ -133,7 +128,7 @@ def wide_int(dtype: Any) -> Any:
     return dtype
 
 
-_HALVES = (dtypes.float16, dtypes.bfloat16)
+HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def accumulate(
@@ -155,7 +150,7 @@ def accumulate(
     dtype = static_dtype(dtype, name)
     found = aval.dtype
     result = dtype or (wide_int(found) if promote_integers else found)
-    working = dtypes.float32 if dtype is None and found in _HALVES else result
+    working = dtypes.float32 if dtype is None and found in HALVES else result
     a = strong(a, working)
     axes, names = reduce_axes(axis, len(aval.shape))
     if where is not None:
@@ -184,7 +179,7 @@ def prod_axes(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @reduction("dtype", "keepdims", "promote_integers")
-def sum(  # noqa: A001
+def sum(
     a: ArrayLike,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
@@ -288,7 +283,7 @@ _EXTREMA = {
 
 
 @reduction("keepdims")
-def max(  # noqa: A001
+def max(
     a: ArrayLike,
     axis: Axis = None,
     out: None = None,
@@ -319,7 +314,7 @@ def max(  # noqa: A001
 
 
 @reduction("keepdims")
-def min(  # noqa: A001
+def min(
     a: ArrayLike,
     axis: Axis = None,
     out: None = None,
@@ -378,7 +373,7 @@ def truth(
 
 
 @reduction("keepdims")
-def all(  # noqa: A001
+def all(
     a: ArrayLike,
     axis: Axis = None,
     out: None = None,
@@ -405,7 +400,7 @@ def all(  # noqa: A001
 
 
 @reduction("keepdims")
-def any(  # noqa: A001
+def any(
     a: ArrayLike,
     axis: Axis = None,
     out: None = None,
@@ -441,321 +436,6 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> An
     return keep(x, axes, core.aval_of(a).ndim) if keepdims else x
 
 
-# -------------------------------------------------------------------- means and spreads
-
-
-def size_along(shape: Sequence[int], axes: Sequence[int]) -> int:
-    """The number of elements that a reduction takes together."""
-    n = 1
-    for i in axes:
-        n *= shape[i]
-    return n
-
-
-def count_where(where: Any, shape: tuple[int, ...], axes: Any, dtype: Any) -> Any:
-    """How many elements a mask takes along axes."""
-    return sum_axes(convert(broadcast_to(convert(where, dtypes.bool_), shape), dtype), axes)
-
-
-@reduction("dtype", "keepdims")
-def mean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-) -> Any:
-    """Arithmetic mean along axes.
-
-    Args:
-      a: array or number; integers become floats.
-      axis: axes to average over; None for all of them.
-      dtype: dtype to convert to and compute in.
-      out: not supported.
-      keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.mean(jnp.array([[1, 2], [3, 4]]), axis=0)
-      Array([2., 3.], dtype=float32)
-    """
-    no_out("mean", out)
-    check_arraylike("mean", a)
-    aval = core.aval_of(a)
-    dtype = static_dtype(dtype, "mean")
-    result = dtype or dtypes.to_inexact(aval.dtype)
-    working = dtypes.float32 if dtype is None and result in _HALVES else result
-    return convert(mean_in(a, axis, working, keepdims, where), result)
-
-
-def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
-    """The mean, computed in a dtype."""
-    a = strong(a, dtype)
-    total: Any
-    if where is not None:
-        a_masked = masked(a, where, dtype.type(0))
-        shape = core.aval_of(a_masked).shape
-        axes, names = reduce_axes(axis, len(shape))
-        count = count_where(where, shape, axes, dtype)
-        total = sum_axes(a_masked, axes)
-        if keepdims:
-            count = keep(count, axes, len(shape))
-    else:
-        shape = core.aval_of(a).shape
-        axes, names = reduce_axes(axis, len(shape))
-        count = dtype.type(size_along(shape, axes))
-        total = sum_axes(a, axes)
-    if names:
-        total = collectives.pmean(total, names)
-    if keepdims:
-        total = keep(total, axes, len(shape))
-    return div(total, count)
-
-
-def spread(
-    name: str,
-    a: Any,
-    axis: Any,
-    dtype: Any,
-    correction: Any,
-    keepdims: bool,
-    where: Any,
-    center: Any,
-) -> Any:
-    """The variance along axes."""
-    check_arraylike(name, a)
-    dtype = static_dtype(dtype, name)
-    found = core.aval_of(a).dtype
-    working, result = spread_dtypes(name, found, dtype)
-    a = strong(a, working)
-    if center is None:
-        center = mean_in(a, axis, working, True, where)
-    else:
-        check_arraylike(name, center)
-        center = convert(center, working)
-    centered = squared(difference(a, center))
-    working = dtypes.real_of(working)
-    shape = core.aval_of(centered).shape
-    axes = canonical_axes(axis, len(shape))
-    if where is not None:
-        count = count_where(where, shape, axes, working)
-        centered = masked(centered, where, working.type(0))
-    else:
-        count = size_along(shape, axes)
-    total = sum_axes(centered, axes)
-    x = over_count(total, count, correction, working, result)
-    return keep(x, axes, len(shape)) if keepdims else x
-
-
-def difference(x: Any, y: Any) -> Any:
-    """`x - y`, with size-1 axes and missing ones of `y` repeated."""
-    shape, other = core.aval_of(x).shape, core.aval_of(y).shape
-    if other and len(other) != len(shape):
-        y = broadcast_to(y, np.broadcast_shapes(shape, other))
-    return sub(x, y)
-
-
-def squared(x: Any) -> Any:
-    """The squared size of each element."""
-    if dtypes.is_complex(core.aval_of(x).dtype):
-        return real(mul(x, conj(x)))
-    return square(x)
-
-
-def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
-    """What a variance is computed in, and the dtype of the result."""
-    if asked is None:
-        wide = dtypes.to_inexact(found)
-        result = dtypes.real_of(wide)
-        return (dtypes.float32 if wide in _HALVES else wide), result
-    if dtypes.is_complex(found) and not dtypes.is_complex(asked):
-        raise ValueError(
-            errors.message(
-                f"jnp.{name} does not support real dtype parameters when computing the"
-                " variance of an array of complex values.",
-                which=f"dtype={asked} of an array of dtype {found}",
-                why="the mean of complex values is complex.",
-                tries=["drop dtype", "convert the result with .astype(...)"],
-            )
-        )
-    asked_inexact = dtypes.to_inexact(asked)
-    working, _ = dtypes.promote(((dtypes.to_inexact(found), False), (asked_inexact, False)))
-    return working, dtypes.real_of(asked)
-
-
-def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any) -> Any:
-    """`total / (count - correction)`; nan where that is not positive."""
-    if isinstance(count, int) and isinstance(correction, (int, float)):
-        n = count - correction
-        if n > 0:
-            return convert(div(total, dtype.type(n)), result)
-        nan = result.type(np.nan)
-        return broadcast_in_dim(nan, core.aval_of(total).shape, ())
-    if isinstance(count, int):
-        count = dtype.type(count)
-    n = sub(count, convert(correction, dtype))
-    x = convert(div(total, n), result)
-    return choose(gt(n, dtype.type(0)), x, result.type(np.nan))
-
-
-def _correction(ddof: Any, correction: Any) -> Any:
-    """The one of `ddof` and `correction` that was given."""
-    if correction is None:
-        return ddof
-    if not (isinstance(ddof, int) and ddof == 0):
-        raise ValueError("ddof and correction can't be provided simultaneously.")
-    return correction
-
-
-_compiled_spread = composite(spread, static=("name", "axis", "dtype", "correction", "keepdims"))
-
-
-def _spread(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
-    axis = hashable_axis(axis) if axis is not None else None
-    fixed = isinstance(rest[0], (int, float, np.number))
-    if STATE.trace is EVAL and fixed:
-        return _compiled_spread(name, a, axis, dtype, *rest)
-    return spread(name, a, axis, dtype, *rest)
-
-
-def var(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Any:
-    """Variance along axes: the mean squared distance from the mean.
-
-    Args:
-      a: array or number; of complex values the result is real.
-      axis: axes to reduce; None for all of them.
-      dtype: dtype of the result; computed in no less than the dtype of `a`.
-      out: not supported.
-      ddof: taken from the number of elements that the sum of squares is divided by.
-      keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
-      mean: the mean, if it is known (with reduced axes of size 1).
-      correction: another name for `ddof`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.var(jnp.array([1., 2., 3., 4.]))
-      Array(1.25, dtype=float32)
-    """
-    no_out("var", out)
-    n = _correction(ddof, correction)
-    return _spread("var", a, axis, dtype, n, keepdims, where, mean)
-
-
-def std(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Any:
-    """Standard deviation along axes: the root of `var`; arguments as there.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.std(jnp.array([1., 2., 3., 4.]))
-      Array(1.118034, dtype=float32)
-    """
-    no_out("std", out)
-    n = _correction(ddof, correction)
-    if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
-        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return sqrt(_spread("std", a, axis, dtype, n, keepdims, where, mean))
-
-
-def average(
-    a: ArrayLike,
-    axis: Axis = None,
-    weights: ArrayLike | None = None,
-    returned: bool = False,
-    keepdims: bool = False,
-) -> Any:
-    """Weighted mean along axes.
-
-    Args:
-      a: array or number.
-      axis: axes to average over; None for all of them.
-      weights: of the shape of `a`, or of its axes `axis`; None for equal weights.
-      returned: return also the sum of the weights.
-      keepdims: keep reduced axes with size 1.
-
-    Returns:
-      The average, or (average, sum of weights), of one shape.
-
-    Raises:
-      TypeError, ValueError: weights of a shape that does not fit.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.average(jnp.array([1., 2.]), weights=jnp.array([3., 1.]))
-      Array(1.25, dtype=float32)
-    """
-    if weights is None:
-        out = mean(a, axis, keepdims=keepdims)
-        if not returned:
-            return out
-        count = core.aval_of(a).size // out.size if out.size else 0
-        return out, broadcast_in_dim(out.dtype.type(count), out.shape, ())
-    check_arraylike("average", a, weights)
-    out, total = _average(a, weights, None if axis is None else hashable_axis(axis), keepdims)
-    return (out, broadcast_to(total, out.shape)) if returned else out
-
-
-@composite(static=("axis", "keepdims"))
-def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> Any:
-    a, weights = promote_dtypes_inexact(as_array(a), as_array(weights))
-    axes = canonical_axes(axis, a.ndim)
-    if a.shape != weights.shape:
-        weights = _aligned_weights(a.shape, weights, axis, axes)
-    total = sum_axes(strong(weights, weights.dtype), axes)
-    out = sum_axes(strong(mul(a, weights), a.dtype), axes)
-    if keepdims:
-        total, out = keep(total, axes, a.ndim), keep(out, axes, a.ndim)
-    return div(out, total), total
-
-
-def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
-    """Weights of some axes, with size 1 along the others."""
-    if axis is None:
-        raise ValueError(
-            "Axis must be specified when shapes of a and weights differ:"
-            f" {shape} and {weights.shape}."
-        )
-    wanted = tuple(shape[i] for i in axes)
-    if weights.shape != wanted:
-        raise ValueError(
-            errors.message(
-                "Shape of weights must be consistent with shape of a along specified"
-                f" axis: {weights.shape} and {shape}.",
-                why=f"along axis {axis} the array has shape {wanted}.",
-            )
-        )
-    order = np.argsort(axes)
-    if list(order) != list(range(len(axes))):
-        weights = transpose(weights, tuple(int(i) for i in order))
-    full = [n if i in axes else 1 for i, n in enumerate(shape)]
-    return reshape(weights, tuple(full))
-
-
 # -------------------------------------------------------------------------- arg-extrema
 
 
@@ -773,12 +453,17 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     out = prim.bind(as_array(x), axes=(at,), index_dtype=dtypes.int_default())
     if not keepdims:
         return out
-    return keep(out, (at,) if axis is not None else tuple(range(len(shape))), len(shape))
+    return keep(
+        out, (at,) if axis is not None else tuple(range(len(shape))), len(shape)
+    )
 
 
 @composite(static=("axis", "keepdims"))
 def argmax(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Any:
     """Position of the first largest element (or nan) along an axis.
 
@@ -799,7 +484,10 @@ def argmax(
 
 @composite(static=("axis", "keepdims"))
 def argmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Any:
     """Position of the first smallest element (or nan) along an axis; see `argmax`.
 
@@ -810,133 +498,3 @@ def argmin(
     """
     no_out("argmin", out)
     return position("argmin", lax.argmin_p, a, axis, keepdims)
-
-
-# ------------------------------------------------------------------------- running sums
-
-
-def running(
-    name: str, op: Callable[..., Any], a: Any, axis: Any, dtype: Any, wide: bool = False
-) -> Any:
-    """A running sum or product."""
-    check_arraylike(name, a)
-    dtype = static_dtype(dtype, name)
-    a = as_array(a)
-    if axis is None or not a.shape:
-        if axis is not None:
-            canonical_axis(axis, 1)
-        a, axis = reshape(a, (a.size,)), 0
-    found = a.dtype
-    if dtype is None:
-        dtype = wide_int(found) if wide or dtypes.is_bool(found) else found
-    return op(strong(a, dtype), axis=canonical_axis(axis, a.ndim))
-
-
-@composite(static=("axis", "dtype"))
-def cumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Any:
-    """Running sum along an axis.
-
-    Args:
-      a: array or number; bools become integers.
-      axis: the axis; None for the flattened array.
-      dtype: dtype to convert to first.
-      out: not supported.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.cumsum(jnp.array([1, 2, 3]))
-      Array([1, 3, 6], dtype=int32)
-    """
-    no_out("cumsum", out)
-    return running("cumsum", cumulative.cumsum, a, axis, dtype)
-
-
-@composite(static=("axis", "dtype"))
-def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Any:
-    """Running product along an axis; arguments as for `cumsum`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.cumprod(jnp.array([1, 2, 3]))
-      Array([1, 2, 6], dtype=int32)
-    """
-    no_out("cumprod", out)
-    return running("cumprod", cumulative.cumprod, a, axis, dtype)
-
-
-def _cumulative(
-    name: str, op: Any, neutral: int, x: Any, axis: Any, dtype: Any, include: bool
-) -> Any:
-    check_arraylike(name, x)
-    x = as_array(x)
-    if not x.shape:
-        raise ValueError(
-            f"The input to jnp.{name} must be non-scalar to take a cumulative {op.__name__[3:]}:"
-            " it has no axis."
-        )
-    if axis is None:
-        if x.ndim > 1:
-            raise ValueError(
-                f"The input to jnp.{name} has rank {x.ndim}, yet the axis was not set.\n"
-                "Try: axis=0, or jnp.ravel(x)."
-            )
-        axis = 0
-    axis = canonical_axis(axis, x.ndim)
-    out = running(name, op, x, axis, dtype, wide=True)
-    if not include:
-        return out
-    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-    return concatenate([broadcast_in_dim(out.dtype.type(neutral), shape, ()), out], axis)
-
-
-@composite(static=("axis", "dtype", "include_initial"))
-def cumulative_sum(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Any:
-    """Running sum along an axis, as the array API standard has it.
-
-    Args:
-      x: array of at least one axis; small integers widen.
-      axis: the axis; it may be left out for an array of one axis.
-      dtype: dtype to convert to first.
-      include_initial: begin with 0, so that the result is one longer.
-
-    Raises:
-      ValueError: a scalar, or no axis for an array of several.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
-      Array([0, 1, 3, 6], dtype=int32)
-    """
-    return _cumulative("cumulative_sum", cumulative.cumsum, 0, x, axis, dtype, include_initial)
-
-
-@composite(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Any:
-    """Running product along an axis, as the array API standard has it.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
-      Array([1, 1, 2, 6], dtype=int32)
-    """
-    return _cumulative("cumulative_prod", cumulative.cumprod, 1, x, axis, dtype, include_initial)
-
-

@@ -99,7 +99,14 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     slots = structural.broadcast_in_dim(dtype.type(n), (size,), ())
     plan = Plan(((ARRAY,),), (size,), True, False)
     flat = updates.write(
-        slots, (place,), structural.iota(dtype, n), plan, "set", updates._DROP, False, False
+        slots,
+        (place,),
+        structural.iota(dtype, n),
+        plan,
+        "set",
+        updates._DROP,
+        False,
+        False,
     )
     missing = logic.eq(flat, dtype.type(n))
     out = []
@@ -119,7 +126,9 @@ def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
     return flat if i == 0 else arithmetic.rem(flat, kind(shape[i]))
 
 
-def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
+) -> Any:
     """The positions in the flattened array of what is not zero; see `nonzero`.
 
     Example:
@@ -351,10 +360,17 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
     total = math.prod(shape)
     kind = flat.dtype.type
     if dtypes.is_signed(flat.dtype):
-        flat = logic.select_n(logic.lt(flat, kind(0)), flat, arithmetic.add(flat, kind(total)))
+        flat = logic.select_n(
+            logic.lt(flat, kind(0)), flat, arithmetic.add(flat, kind(total))
+        )
     flat = logic.clamp(kind(0), flat, kind(max(total - 1, 0)))
     weak = core.aval_of(indices).weak_type
-    return tuple([convert(component(flat, shape, i), flat.dtype, weak) for i in range(len(shape))])
+    return tuple(
+        [
+            convert(component(flat, shape, i), flat.dtype, weak)
+            for i in range(len(shape))
+        ]
+    )
 
 
 def ravel_multi_index(
@@ -383,7 +399,9 @@ def ravel_multi_index(
       Array([1, 5], dtype=int32)
     """
     if len(multi_index) != len(dims):
-        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+        raise ValueError(
+            f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}"
+        )
     sizes = tuple(operator.index(d) for d in dims)
     check_arraylike("ravel_multi_index", *multi_index)
     parts = [as_array(i) for i in multi_index]

@@ -26,10 +26,12 @@ from ._common import (
     broadcast_to,
     canonical_axis,
     check_arraylike,
-    choose as pick,
     convert,
     no_out,
     promote_dtypes,
+)
+from ._common import (
+    choose as pick,
 )
 from .creation import asarray
 
@@ -93,7 +95,9 @@ def as_mask(condition: Any) -> Any:
 
 
 def select(
-    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+    condlist: Sequence[ArrayLike],
+    choicelist: Sequence[ArrayLike],
+    default: ArrayLike = 0,
 ) -> Any:
     """For each element the choice that goes with the first true condition.
 
@@ -138,9 +142,7 @@ def _select(conditions: Any, choices: Any, default: Any) -> Any:
     return select_n(first, *cases)
 
 
-def choose(
-    a: ArrayLike, choices: Any, out: None = None, mode: str = "raise"
-) -> Any:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Any:
     """For each element of `a` the element of the choice it numbers.
 
     Args:
@@ -164,13 +166,19 @@ def choose(
     n = len(choices)
     if mode == "raise":
         core.concrete_or_error(
-            None, a, "jnp.choose with mode='raise' needs its numbers; use mode='wrap' or 'clip'."
+            None,
+            a,
+            "jnp.choose with mode='raise' needs its numbers; use mode='wrap' or 'clip'.",
         )
         numbers = np.asarray(a)
         if ((numbers < 0) | (numbers >= n)).any():
-            raise ValueError(f"invalid entry in choice array: numbers must be in [0, {n})")
+            raise ValueError(
+                f"invalid entry in choice array: numbers must be in [0, {n})"
+            )
     elif mode not in ("wrap", "clip"):
-        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
+        raise ValueError(
+            f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'"
+        )
     return _choose(a, tuple(choices), mode)
 
 
@@ -189,7 +197,11 @@ def _choose(a: Any, choices: Any, mode: str) -> Any:
 
 
 def extract(
-    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
+    condition: ArrayLike,
+    arr: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
 ) -> Any:
     """The elements that a mask takes, as an array of one axis.
 

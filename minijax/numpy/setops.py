@@ -88,7 +88,7 @@ def unique(
     equal_nan: bool = True,
     size: int | None = None,
     fill_value: ArrayLike | None = None,
-    sorted: bool = True,  # noqa: A002
+    sorted: bool = True,
 ) -> Any:
     """The different elements (or slices along an axis), sorted.
 
@@ -154,7 +154,9 @@ def _unique_rows(
         size, fill = starts.shape[0], False
     else:
         fill = True
-    return list(_unique_results(x, tuple(runs), starts, fill_value, size, fill, wanted, dtype))
+    return list(
+        _unique_results(x, tuple(runs), starts, fill_value, size, fill, wanted, dtype)
+    )
 
 
 @composite(static=("size", "fill", "wanted", "dtype"))
@@ -169,7 +171,6 @@ def _unique_results(
     dtype: Any,
 ) -> Any:
     runs = Runs(*found)
-    n = x.shape[0]
     out = [take_rows(runs.rows, starts)]
     total = reductions.reduce_sum(convert_element_type(runs.first, dtype), (0,))
     there = logic.lt(structural.iota(dtype, size), total)
@@ -180,7 +181,9 @@ def _unique_results(
     index, inverse, counts = wanted
     number = None
     if inverse or counts:
-        number = arithmetic.sub(cumsum(convert_element_type(runs.first, dtype)), dtype.type(1))
+        number = arithmetic.sub(
+            cumsum(convert_element_type(runs.first, dtype)), dtype.type(1)
+        )
     if index:
         out.append(take_rows(runs.order, starts))
     if inverse:
@@ -371,7 +374,9 @@ def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
     at = searching.nonzero(keep, size=size, fill_value=n)[0]
     taken = indexing.take(x, at, mode="clip") if n else at
     return logic.select_n(
-        at < n, broadcast_to(convert(fill_value, x.dtype), (size,)), convert(taken, x.dtype)
+        at < n,
+        broadcast_to(convert(fill_value, x.dtype), (size,)),
+        convert(taken, x.dtype),
     )
 
 
@@ -404,13 +409,19 @@ def setxor1d(
         valid = structural.broadcast_in_dim(np.bool_(True), (x.size + y.size,), ())
     joint = structural.concatenate([x, y], 0)
     if joint.size == 0:
-        return joint if size is None else broadcast_to(convert(fill_value or 0, joint.dtype), (size,))
+        return (
+            joint
+            if size is None
+            else broadcast_to(convert(fill_value or 0, joint.dtype), (size,))
+        )
     # Sorted with what is invalid last; alone among its neighbours means in one array only.
     away = logic.bitwise_not(valid)
     away, joint = sort_operands((away, joint), num_keys=2)
     same = logic.bitwise_and(joint[1:] == joint[:-1], logic.bitwise_not(away[1:]))
     no = structural.broadcast_in_dim(np.bool_(False), (1,), ())
-    paired = structural.concatenate([no, same], 0) | structural.concatenate([same, no], 0)
+    paired = structural.concatenate([no, same], 0) | structural.concatenate(
+        [same, no], 0
+    )
     keep = logic.bitwise_not(logic.bitwise_or(paired, away))
     if size is None:
         return joint[keep]
@@ -461,7 +472,9 @@ def intersect1d(
     x, y = _flat_pair("intersect1d", ar1, ar2)
     found, keep, at_x, at_y = _common_elements(x, y, assume_unique)
     if size is None:
-        core.concrete_or_error(None, keep, "jnp.intersect1d of traced arrays needs a size.")
+        core.concrete_or_error(
+            None, keep, "jnp.intersect1d of traced arrays needs a size."
+        )
         out = found[keep], at_x[keep], at_y[keep]
     else:
         filler = fill_value if fill_value is not None else _smallest_kept(found, keep)
@@ -537,7 +550,10 @@ def _isin(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
     check_arraylike("isin", element, test_elements)
     x, tests = promote_dtypes(as_array(element), as_array(test_elements))
     shape = x.shape
-    flat, tests = structural.reshape(x, (x.size,)), structural.reshape(tests, (tests.size,))
+    flat, tests = (
+        structural.reshape(x, (x.size,)),
+        structural.reshape(tests, (tests.size,)),
+    )
     if not flat.size or not tests.size:
         return structural.broadcast_in_dim(np.bool_(invert), shape, ())
     if method == "auto":
@@ -555,5 +571,3 @@ def _isin(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
     if invert:
         found = logic.bitwise_not(found)
     return structural.reshape(found, shape)
-
-

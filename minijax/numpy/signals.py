@@ -17,7 +17,7 @@ from ..core import core
 from ..ops import structural
 from ..ops.slicing import slice_in_dim
 from ..types import dtypes
-from . import reductions, searching, selection, sorting, ufuncs
+from . import reductions, running, searching, selection, sorting, ufuncs
 from ._common import (
     ArrayLike,
     as_array,
@@ -170,7 +170,9 @@ def gradient(
     elif len(varargs) == len(axes):
         spacings = list(varargs)
     else:
-        raise TypeError(f"Invalid number of spacing arguments {len(varargs)} for {axis=}")
+        raise TypeError(
+            f"Invalid number of spacing arguments {len(varargs)} for {axis=}"
+        )
     out = [_gradient(x, h, i) for i, h in zip(axes, spacings, strict=True)]
     return out[0] if len(axes) == 1 else out
 
@@ -226,14 +228,18 @@ def trapezoid(
         (y,) = promote_dtypes_inexact(as_array(y))
         steps = as_array(dx)
         if steps.ndim:
-            steps = structural.move_axis(steps, canonical_axis(axis, steps.ndim), steps.ndim - 1)
+            steps = structural.move_axis(
+                steps, canonical_axis(axis, steps.ndim), steps.ndim - 1
+            )
     else:
         check_arraylike("trapezoid", y, x)
         y, x = promote_dtypes_inexact(as_array(y), as_array(x))
         if x.ndim == 1:
             steps = diff(x)
         else:
-            steps = diff(structural.move_axis(x, canonical_axis(axis, x.ndim), x.ndim - 1))
+            steps = diff(
+                structural.move_axis(x, canonical_axis(axis, x.ndim), x.ndim - 1)
+            )
     y = structural.move_axis(y, canonical_axis(axis, y.ndim), y.ndim - 1)
     last = y.ndim - 1
     pairs = part(y, last, 1) + part(y, last, 0, -1)
@@ -367,5 +373,5 @@ def unwrap(
     change = wrapped - jumps
     small = ufuncs.absolute(jumps) < (half if discont is None else discont)
     change = selection.where(small, 0, change)
-    rest = part(p, axis, 1) + reductions.cumsum(change, axis)
+    rest = part(p, axis, 1) + running.cumsum(change, axis)
     return structural.concatenate([part(p, axis, 0, 1), convert(rest, p.dtype)], axis)

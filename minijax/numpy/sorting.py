@@ -9,9 +9,9 @@ from typing import Any
 
 from ..control.jit import composite
 from ..ops.convert import convert_element_type
+from ..ops.slicing import slice_in_dim
 from ..ops.sort import sort as sort_operands
 from ..ops.sort import sort_p
-from ..ops.slicing import slice_in_dim
 from ..ops.structural import (
     broadcasted_iota,
     concatenate,
@@ -84,7 +84,9 @@ def index_dtype(n: int) -> Any:
     return dtypes.canonical(dtypes.int64) if n > 2**31 - 1 else dtypes.int_default()
 
 
-def with_positions(a: Any, axis: int, stable: bool, descending: bool = False) -> tuple[Any, Any]:
+def with_positions(
+    a: Any, axis: int, stable: bool, descending: bool = False
+) -> tuple[Any, Any]:
     """The sorted array, and where each element was."""
     at = broadcasted_iota(index_dtype(a.shape[axis]), a.shape, axis)
     if descending:
@@ -122,7 +124,11 @@ def argsort(
     _check("argsort", a, kind, order)
     a, axis = along(a, axis)
     at = with_positions(a, axis, stable, descending)[1]
-    return at if dtype is None else convert_element_type(at, static_dtype(dtype, "argsort"))
+    return (
+        at
+        if dtype is None
+        else convert_element_type(at, static_dtype(dtype, "argsort"))
+    )
 
 
 @composite(static=("axis",))
@@ -141,7 +147,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
       >>> jnp.lexsort((jnp.array([1, 2, 0]), jnp.array([7, 5, 5])))
       Array([2, 1, 0], dtype=int32)
     """
-    arrays = list(keys) if isinstance(keys, (tuple, list)) else list(unstack(as_array(keys)))
+    arrays = (
+        list(keys) if isinstance(keys, (tuple, list)) else list(unstack(as_array(keys)))
+    )
     if not arrays:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     check_arraylike("lexsort", *arrays)
@@ -184,7 +192,9 @@ def _partition_args(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, i
 
 def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
     n = x.shape[axis]
-    return slice_in_dim(x, 0, kth + 1, axis=axis), slice_in_dim(x, kth + 1, n, axis=axis)
+    return slice_in_dim(x, 0, kth + 1, axis=axis), slice_in_dim(
+        x, kth + 1, n, axis=axis
+    )
 
 
 @composite(static=("kth", "axis"))
@@ -220,5 +230,3 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
     low, high = _split_after(with_positions(a, axis, True)[1], kth, axis)
     (high,) = sort_p.bind(high, dimension=axis, is_stable=True, num_keys=1)
     return concatenate([low, high], axis)
-
-

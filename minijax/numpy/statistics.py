@@ -17,7 +17,17 @@ from ..core import core
 from ..ops import structural
 from ..ops.dot import check_out_sharding
 from ..types import dtypes
-from . import elementwise, linear, reductions, searching, selection, signals, ufuncs
+from . import (
+    diagonals,
+    elementwise,
+    linear,
+    moments,
+    reductions,
+    searching,
+    selection,
+    signals,
+    ufuncs,
+)
 from ._common import (
     ArrayLike,
     as_array,
@@ -34,7 +44,10 @@ from .ranges import linspace
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: ArrayLike = 10, range: Any = None, weights: ArrayLike | None = None
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Any:
     """The edges of the bins that `histogram` counts in.
 
@@ -77,7 +90,9 @@ def histogram_bin_edges(
     else:
         ends = asarray(range)
         if ends.shape != (2,):
-            raise ValueError(f"`range` must be either None or a sequence of 2 scalars; got {range!r}")
+            raise ValueError(
+                f"`range` must be either None or a sequence of 2 scalars; got {range!r}"
+            )
         low, high = ends.astype(x.dtype)
     empty = ufuncs.equal(low, high)
     low = selection.where(empty, ufuncs.subtract(low, 0.5), low)
@@ -128,7 +143,11 @@ def histogram(
         x, w = promote_dtypes_inexact(as_array(a), as_array(weights))
     edges = histogram_bin_edges(x, bins, range)
     numbers = bin_numbers(structural.reshape(x, (x.size,)), edges)
-    counts = zeros(edges.shape[0], w.dtype).at[numbers].add(structural.reshape(w, (w.size,)))[1:]
+    counts = (
+        zeros(edges.shape[0], w.dtype)
+        .at[numbers]
+        .add(structural.reshape(w, (w.size,)))[1:]
+    )
     if density:
         widths = signals.diff(edges)
         counts = counts / widths / reductions.sum(counts)
@@ -203,10 +222,16 @@ def histogramdd(
     check_arraylike("histogramdd", sample)
     points = as_array(sample)
     n, d = points.shape
-    if range is not None and (len(range) != d or any(r is not None and len(r) != 2 for r in range)):
+    if range is not None and (
+        len(range) != d or any(r is not None and len(r) != 2 for r in range)
+    ):
         raise ValueError(f"For sample.shape={(n, d)}, range must be a sequence of {d} pairs"
                          f" or Nones; got range={range!r}.")  # fmt: skip
-    many = [bins] * d if np.ndim(bins) == 0 and not isinstance(bins, (list, tuple)) else bins
+    many = (
+        [bins] * d
+        if np.ndim(bins) == 0 and not isinstance(bins, (list, tuple))
+        else bins
+    )
     if len(many) != d:
         raise ValueError("should be a bin for each dimension.")
     edges, numbers = [], []
@@ -269,7 +294,9 @@ def bincount(
             f"x argument to bincount must have an integer type; got {x.dtype}"
         )
     if x.ndim != 1:
-        raise ValueError(f"only 1-dimensional input supported; got {errors.type_text(x)}.")
+        raise ValueError(
+            f"only 1-dimensional input supported; got {errors.type_text(x)}."
+        )
     least = core.concrete_or_error(operator.index, minlength, "minlength of bincount")
     if length is None:
         core.concrete_or_error(
@@ -334,10 +361,10 @@ def cov(
     if ddof is None:
         ddof = 0 if bias else 1
     if w is None:
-        mean = reductions.mean(x, 1)
+        mean = moments.mean(x, 1)
         divisor: Any = x.shape[1] - ddof
     else:
-        mean, total = reductions.average(x, 1, w, returned=True)
+        mean, total = moments.average(x, 1, w, returned=True)
         total = total[0]
         if not ddof:
             divisor = total
@@ -406,7 +433,7 @@ def corrcoef(
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.shape:
         return c / c
-    spread = ufuncs.sqrt(ufuncs.real(linear.diag(c)))
+    spread = ufuncs.sqrt(ufuncs.real(diagonals.diag(c)))
     c = c / spread[:, None] / spread[None, :]
     if dtypes.is_complex(c.dtype):
         from_real = elementwise.clip(ufuncs.real(c), -1, 1)

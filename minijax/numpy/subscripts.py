@@ -28,7 +28,9 @@ from ..types import dtypes
 
 # The kinds of entries of a plan, which are tuples that begin with their kind.
 NEW = 0  # (NEW,): an axis of size 1 in the result
-POINT = 1  # (POINT, i): one position, negative ones wrapped; i None: it is the next leaf
+POINT = (
+    1  # (POINT, i): one position, negative ones wrapped; i None: it is the next leaf
+)
 SCALAR = 2  # (SCALAR,): the next leaf, an integer scalar
 ARRAY = 3  # (ARRAY,): the next leaf, an integer array
 SPAN = 4  # (SPAN, start, size, step, reversed): step > 0; start None: the next leaf
@@ -141,7 +143,9 @@ def _checked_slice(s: slice, axis: int) -> slice:
 
 
 def too_many(taken: int, ndim: int) -> IndexError:
-    return IndexError(f"Too many indices: array is {ndim}-dimensional, but {taken} were indexed")
+    return IndexError(
+        f"Too many indices: array is {ndim}-dimensional, but {taken} were indexed"
+    )
 
 
 # ----------------------------------------------------------------- items of other kinds
@@ -233,7 +237,10 @@ def _item(item: Any) -> Any:
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
     if isinstance(item, (list, tuple)):
         item = np.asarray(item) if len(item) else np.zeros(0, np.int32)
-    elif not isinstance(item, (np.ndarray, np.generic, Tracer)) and type(item) is not Array:
+    elif (
+        not isinstance(item, (np.ndarray, np.generic, Tracer))
+        and type(item) is not Array
+    ):
         custom = getattr(item, "__jax_array__", None)
         if custom is None:
             raise _item_error(item)

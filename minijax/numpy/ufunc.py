@@ -26,7 +26,7 @@ from ..ops.define import const
 from ..ops.logic import bitwise_and, gt, is_finite, lt
 from ..ops.reductions import reduce_and_p, reduce_or_p, reduce_xor_p
 from ..types import dtypes
-from . import elementwise, reductions, ufuncs
+from . import elementwise, reductions, running, ufuncs
 from ._common import (
     as_array,
     aval_of,
@@ -40,7 +40,14 @@ from ._common import (
 )
 from .creation import asarray
 from .functional import vectorize
-from .manipulation import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, reshape
+from .manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ravel,
+    reshape,
+)
 from .ranges import arange
 
 
@@ -49,7 +56,7 @@ class _UfuncType(type):
         return type.__instancecheck__(cls, x) or getattr(x, "is_ufunc", False) is True
 
 
-class ufunc(metaclass=_UfuncType):  # noqa: N801
+class ufunc(metaclass=_UfuncType):
     """A function that works elementwise, with reductions along axes.
 
     Args:
@@ -161,9 +168,13 @@ class ufunc(metaclass=_UfuncType):  # noqa: N801
                 " the result."
             )
         special = self._given[3] or functools.partial(apply_at, self)
-        return special(asarray(a), indices) if b is None else special(asarray(a), indices, b)
+        return (
+            special(asarray(a), indices)
+            if b is None
+            else special(asarray(a), indices, b)
+        )
 
-    def outer(self, A: Any, B: Any, /) -> Any:  # noqa: N803
+    def outer(self, A: Any, B: Any, /) -> Any:
         """The function of every element of A with every element of B."""
         if self.nin != 2:
             raise ValueError("outer only supported for binary ufuncs")
@@ -323,7 +334,9 @@ def _fold_stretches(a: Any, indices: Any, f: ufunc, axis: int, dtype: Any) -> An
 
     def step(carry: Any, item: Any) -> Any:
         place, row = item
-        inside = bitwise_and(gt(_like(place, starts), starts), lt(_like(place, starts), stops))
+        inside = bitwise_and(
+            gt(_like(place, starts), starts), lt(_like(place, starts), stops)
+        )
         inside = expand_dims(inside, tuple(range(1, rank))) if rank > 1 else inside
         out = convert(f(carry, row), dtype)
         return choose(inside, out, carry), None
@@ -340,9 +353,16 @@ def _like(place: Any, others: Any) -> Any:
 # ------------------------------------------------------------------ NumPy's own ufuncs
 
 
-def _sum_of_rest(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _sum_of_rest(
+    a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
     """subtract.reduce: the first element less all others."""
-    if where is not None or initial is not None or axis is None or isinstance(axis, tuple):
+    if (
+        where is not None
+        or initial is not None
+        or axis is None
+        or isinstance(axis, tuple)
+    ):
         return fold(
             subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
             where=where,
@@ -399,13 +419,17 @@ def _log_of_sum(base: Any, a: Any, *, axis: Any, dtype: Any, keepdims: bool,
     high = reductions.max(a, axis=axis, keepdims=True, initial=-np.inf)
     high = choose(is_finite(high), high, const(high, 0))
     shifted = ufuncs.subtract(a, high)
-    grow, shrink = (ufuncs.exp, ufuncs.log) if base is None else (ufuncs.exp2, ufuncs.log2)
+    grow, shrink = (
+        (ufuncs.exp, ufuncs.log) if base is None else (ufuncs.exp2, ufuncs.log2)
+    )
     total = reductions.sum(grow(shifted), axis=axis, keepdims=True)
     out = ufuncs.add(shrink(total), high)
     if not keepdims:
         out = reductions.max(out, axis=axis)
     if initial is not None:
-        out = (elementwise.logaddexp if base is None else elementwise.logaddexp2)(out, initial)
+        out = (elementwise.logaddexp if base is None else elementwise.logaddexp2)(
+            out, initial
+        )
     return out
 
 
@@ -446,7 +470,9 @@ def _running_truth(name: str) -> Callable[..., Any]:
     """`accumulate` of a logical function: of truths."""
 
     def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
-        return running_fold(_logical[name], ufuncs.truth(as_array(a)), axis=axis, dtype=dtype)
+        return running_fold(
+            _logical[name], ufuncs.truth(as_array(a)), axis=axis, dtype=dtype
+        )
 
     return accumulate
 
@@ -486,8 +512,8 @@ def _bits(prim: Any, identity: Any, truth: bool = False) -> Callable[..., Any]:
     return functools.partial(_reduce_bits, prim, identity, truth)
 
 
-_running_sum = lambda a, *, axis, dtype: reductions.cumsum(a, axis, dtype)  # noqa: E731
-_running_product = lambda a, *, axis, dtype: reductions.cumprod(a, axis, dtype)  # noqa: E731
+_running_sum = lambda a, *, axis, dtype: running.cumsum(a, axis, dtype)
+_running_product = lambda a, *, axis, dtype: running.cumprod(a, axis, dtype)
 
 _methods(ufuncs.add, 2, 0, reductions.sum, _running_sum, _update("add"))
 subtract = _methods(ufuncs.subtract, 2, None, _sum_of_rest, None, _update("subtract"))

@@ -19,12 +19,12 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
+from ..ops import gather as gathers
+from ..ops import scatter as scatters
 from ..ops.arithmetic import add, mul, sub
 from ..ops.arithmetic import max as max_
 from ..ops.arithmetic import min as min_
 from ..ops.convert import convert_element_type
-from ..ops import gather as gathers
-from ..ops import scatter as scatters
 from ..ops.gather import GatherScatterMode, ScatterDimensionNumbers
 from ..ops.slicing import dynamic_slice_p, dynamic_update_slice_p
 from ..ops.structural import broadcast_in_dim, reshape, rev, squeeze
@@ -143,11 +143,15 @@ class Ref:
 
     def divide(self, values: Any, **options: Any) -> Any:
         """With the elements divided by `values`."""
-        return self.array / update(_ones(self.array), self.index, values, "mul", **options)
+        return self.array / update(
+            _ones(self.array), self.index, values, "mul", **options
+        )
 
     def power(self, values: Any, **options: Any) -> Any:
         """With the elements raised to the power `values`."""
-        return self.array ** update(_ones(self.array), self.index, values, "mul", **options)
+        return self.array ** update(
+            _ones(self.array), self.index, values, "mul", **options
+        )
 
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
         """With `func` applied to each element, as often as its position is named."""
@@ -188,9 +192,7 @@ def update(
             return _write_row(x, i, y, op)
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
     if not eager:
-        return write(
-            x, leaves, y, plan, op, mode, indices_are_sorted, unique_indices
-        )
+        return write(x, leaves, y, plan, op, mode, indices_are_sorted, unique_indices)
     if fits(plan, leaves):
         return _write_slice(x, leaves, y, plan, op)
     return _write(x, leaves, y, plan, op, mode, indices_are_sorted, unique_indices)
@@ -309,7 +311,11 @@ def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
                 tries=["values that broadcast to x[...].shape"],
             )
         )
-    return y if old == shape else broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
+    return (
+        y
+        if old == shape
+        else broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
+    )
 
 
 def write(

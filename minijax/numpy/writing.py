@@ -43,7 +43,8 @@ def repeated(values: Any, n: int) -> Any:
     times = -(-n // flat.size)
     if times > 1:
         flat = structural.reshape(
-            structural.broadcast_in_dim(flat, (times, flat.size), (1,)), (times * flat.size,)
+            structural.broadcast_in_dim(flat, (times, flat.size), (1,)),
+            (times * flat.size,),
         )
     return flat[:n]
 
@@ -89,7 +90,9 @@ def put(
     return structural.reshape(updates.update(flat, ind, values, "set"), a.shape)
 
 
-def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Any:
+def place(
+    arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True
+) -> Any:
     """A copy of an array with values, in turn, where a mask holds.
 
     Args:

@@ -1,0 +1,370 @@
+"""Means and spreads over axes: mean, var, std, average.
+
+All results are strongly typed floats (or complex numbers); float16 and bfloat16 are
+computed in float32 unless a dtype is asked for.
+
+Next: reductions.py, for the sums; quantiles.py, for order statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..control.jit import composite
+from ..core import core
+from ..core.core import EVAL, STATE
+from ..ops import collectives
+from ..ops.arithmetic import div, mul, sqrt, square, sub
+from ..ops.convert import conj, real
+from ..ops.logic import gt
+from ..ops.structural import broadcast_in_dim, broadcast_to, reshape, transpose
+from ..types import dtypes
+from ._common import (
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    as_array,
+    canonical_axes,
+    check_arraylike,
+    choose,
+    convert,
+    no_out,
+    promote_dtypes_inexact,
+    static_dtype,
+)
+from .reductions import (
+    HALVES,
+    hashable_axis,
+    keep,
+    masked,
+    reduce_axes,
+    reduction,
+    strong,
+    sum_axes,
+)
+
+# -------------------------------------------------------------------- means and spreads
+
+
+def size_along(shape: Sequence[int], axes: Sequence[int]) -> int:
+    """The number of elements that a reduction takes together."""
+    n = 1
+    for i in axes:
+        n *= shape[i]
+    return n
+
+
+def count_where(where: Any, shape: tuple[int, ...], axes: Any, dtype: Any) -> Any:
+    """How many elements a mask takes along axes."""
+    return sum_axes(
+        convert(broadcast_to(convert(where, dtypes.bool_), shape), dtype), axes
+    )
+
+
+@reduction("dtype", "keepdims")
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Any:
+    """Arithmetic mean along axes.
+
+    Args:
+      a: array or number; integers become floats.
+      axis: axes to average over; None for all of them.
+      dtype: dtype to convert to and compute in.
+      out: not supported.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.mean(jnp.array([[1, 2], [3, 4]]), axis=0)
+      Array([2., 3.], dtype=float32)
+    """
+    no_out("mean", out)
+    check_arraylike("mean", a)
+    aval = core.aval_of(a)
+    dtype = static_dtype(dtype, "mean")
+    result = dtype or dtypes.to_inexact(aval.dtype)
+    working = dtypes.float32 if dtype is None and result in HALVES else result
+    return convert(mean_in(a, axis, working, keepdims, where), result)
+
+
+def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    """The mean, computed in a dtype."""
+    a = strong(a, dtype)
+    total: Any
+    if where is not None:
+        a_masked = masked(a, where, dtype.type(0))
+        shape = core.aval_of(a_masked).shape
+        axes, names = reduce_axes(axis, len(shape))
+        count = count_where(where, shape, axes, dtype)
+        total = sum_axes(a_masked, axes)
+        if keepdims:
+            count = keep(count, axes, len(shape))
+    else:
+        shape = core.aval_of(a).shape
+        axes, names = reduce_axes(axis, len(shape))
+        count = dtype.type(size_along(shape, axes))
+        total = sum_axes(a, axes)
+    if names:
+        total = collectives.pmean(total, names)
+    if keepdims:
+        total = keep(total, axes, len(shape))
+    return div(total, count)
+
+
+def spread(
+    name: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    correction: Any,
+    keepdims: bool,
+    where: Any,
+    center: Any,
+) -> Any:
+    """The variance along axes."""
+    check_arraylike(name, a)
+    dtype = static_dtype(dtype, name)
+    found = core.aval_of(a).dtype
+    working, result = spread_dtypes(name, found, dtype)
+    a = strong(a, working)
+    if center is None:
+        center = mean_in(a, axis, working, True, where)
+    else:
+        check_arraylike(name, center)
+        center = convert(center, working)
+    centered = squared(difference(a, center))
+    working = dtypes.real_of(working)
+    shape = core.aval_of(centered).shape
+    axes = canonical_axes(axis, len(shape))
+    if where is not None:
+        count = count_where(where, shape, axes, working)
+        centered = masked(centered, where, working.type(0))
+    else:
+        count = size_along(shape, axes)
+    total = sum_axes(centered, axes)
+    x = over_count(total, count, correction, working, result)
+    return keep(x, axes, len(shape)) if keepdims else x
+
+
+def difference(x: Any, y: Any) -> Any:
+    """`x - y`, with size-1 axes and missing ones of `y` repeated."""
+    shape, other = core.aval_of(x).shape, core.aval_of(y).shape
+    if other and len(other) != len(shape):
+        y = broadcast_to(y, np.broadcast_shapes(shape, other))
+    return sub(x, y)
+
+
+def squared(x: Any) -> Any:
+    """The squared size of each element."""
+    if dtypes.is_complex(core.aval_of(x).dtype):
+        return real(mul(x, conj(x)))
+    return square(x)
+
+
+def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
+    """What a variance is computed in, and the dtype of the result."""
+    if asked is None:
+        wide = dtypes.to_inexact(found)
+        result = dtypes.real_of(wide)
+        return (dtypes.float32 if wide in HALVES else wide), result
+    if dtypes.is_complex(found) and not dtypes.is_complex(asked):
+        raise ValueError(
+            errors.message(
+                f"jnp.{name} does not support real dtype parameters when computing the"
+                " variance of an array of complex values.",
+                which=f"dtype={asked} of an array of dtype {found}",
+                why="the mean of complex values is complex.",
+                tries=["drop dtype", "convert the result with .astype(...)"],
+            )
+        )
+    asked_inexact = dtypes.to_inexact(asked)
+    working, _ = dtypes.promote(
+        ((dtypes.to_inexact(found), False), (asked_inexact, False))
+    )
+    return working, dtypes.real_of(asked)
+
+
+def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any) -> Any:
+    """`total / (count - correction)`; nan where that is not positive."""
+    if isinstance(count, int) and isinstance(correction, (int, float)):
+        n = count - correction
+        if n > 0:
+            return convert(div(total, dtype.type(n)), result)
+        nan = result.type(np.nan)
+        return broadcast_in_dim(nan, core.aval_of(total).shape, ())
+    if isinstance(count, int):
+        count = dtype.type(count)
+    n = sub(count, convert(correction, dtype))
+    x = convert(div(total, n), result)
+    return choose(gt(n, dtype.type(0)), x, result.type(np.nan))
+
+
+def _correction(ddof: Any, correction: Any) -> Any:
+    """The one of `ddof` and `correction` that was given."""
+    if correction is None:
+        return ddof
+    if not (isinstance(ddof, int) and ddof == 0):
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+_compiled_spread = composite(
+    spread, static=("name", "axis", "dtype", "correction", "keepdims")
+)
+
+
+def _spread(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
+    axis = hashable_axis(axis) if axis is not None else None
+    fixed = isinstance(rest[0], (int, float, np.number))
+    if STATE.trace is EVAL and fixed:
+        return _compiled_spread(name, a, axis, dtype, *rest)
+    return spread(name, a, axis, dtype, *rest)
+
+
+def var(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Any:
+    """Variance along axes: the mean squared distance from the mean.
+
+    Args:
+      a: array or number; of complex values the result is real.
+      axis: axes to reduce; None for all of them.
+      dtype: dtype of the result; computed in no less than the dtype of `a`.
+      out: not supported.
+      ddof: taken from the number of elements that the sum of squares is divided by.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+      mean: the mean, if it is known (with reduced axes of size 1).
+      correction: another name for `ddof`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.var(jnp.array([1., 2., 3., 4.]))
+      Array(1.25, dtype=float32)
+    """
+    no_out("var", out)
+    n = _correction(ddof, correction)
+    return _spread("var", a, axis, dtype, n, keepdims, where, mean)
+
+
+def std(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Any:
+    """Standard deviation along axes: the root of `var`; arguments as there.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.std(jnp.array([1., 2., 3., 4.]))
+      Array(1.118034, dtype=float32)
+    """
+    no_out("std", out)
+    n = _correction(ddof, correction)
+    if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
+    return sqrt(_spread("std", a, axis, dtype, n, keepdims, where, mean))
+
+
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """Weighted mean along axes.
+
+    Args:
+      a: array or number.
+      axis: axes to average over; None for all of them.
+      weights: of the shape of `a`, or of its axes `axis`; None for equal weights.
+      returned: return also the sum of the weights.
+      keepdims: keep reduced axes with size 1.
+
+    Returns:
+      The average, or (average, sum of weights), of one shape.
+
+    Raises:
+      TypeError, ValueError: weights of a shape that does not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.average(jnp.array([1., 2.]), weights=jnp.array([3., 1.]))
+      Array(1.25, dtype=float32)
+    """
+    if weights is None:
+        out = mean(a, axis, keepdims=keepdims)
+        if not returned:
+            return out
+        count = core.aval_of(a).size // out.size if out.size else 0
+        return out, broadcast_in_dim(out.dtype.type(count), out.shape, ())
+    check_arraylike("average", a, weights)
+    out, total = _average(
+        a, weights, None if axis is None else hashable_axis(axis), keepdims
+    )
+    return (out, broadcast_to(total, out.shape)) if returned else out
+
+
+@composite(static=("axis", "keepdims"))
+def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> Any:
+    a, weights = promote_dtypes_inexact(as_array(a), as_array(weights))
+    axes = canonical_axes(axis, a.ndim)
+    if a.shape != weights.shape:
+        weights = _aligned_weights(a.shape, weights, axis, axes)
+    total = sum_axes(strong(weights, weights.dtype), axes)
+    out = sum_axes(strong(mul(a, weights), a.dtype), axes)
+    if keepdims:
+        total, out = keep(total, axes, a.ndim), keep(out, axes, a.ndim)
+    return div(out, total), total
+
+
+def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
+    """Weights of some axes, with size 1 along the others."""
+    if axis is None:
+        raise ValueError(
+            "Axis must be specified when shapes of a and weights differ:"
+            f" {shape} and {weights.shape}."
+        )
+    wanted = tuple(shape[i] for i in axes)
+    if weights.shape != wanted:
+        raise ValueError(
+            errors.message(
+                "Shape of weights must be consistent with shape of a along specified"
+                f" axis: {weights.shape} and {shape}.",
+                why=f"along axis {axis} the array has shape {wanted}.",
+            )
+        )
+    order = np.argsort(axes)
+    if list(order) != list(range(len(axes))):
+        weights = transpose(weights, tuple(int(i) for i in order))
+    full = [n if i in axes else 1 for i, n in enumerate(shape)]
+    return reshape(weights, tuple(full))

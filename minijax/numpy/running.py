@@ -1,0 +1,163 @@
+"""Running sums and products along an axis.
+
+Next: reductions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..control.jit import composite
+from ..ops import cumulative
+from ..ops.structural import broadcast_in_dim, concatenate, reshape
+from ..types import dtypes
+from ._common import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    canonical_axis,
+    check_arraylike,
+    no_out,
+    static_dtype,
+)
+from .reductions import strong, wide_int
+
+# ------------------------------------------------------------------------- running sums
+
+
+def running(
+    name: str, op: Callable[..., Any], a: Any, axis: Any, dtype: Any, wide: bool = False
+) -> Any:
+    """A running sum or product."""
+    check_arraylike(name, a)
+    dtype = static_dtype(dtype, name)
+    a = as_array(a)
+    if axis is None or not a.shape:
+        if axis is not None:
+            canonical_axis(axis, 1)
+        a, axis = reshape(a, (a.size,)), 0
+    found = a.dtype
+    if dtype is None:
+        dtype = wide_int(found) if wide or dtypes.is_bool(found) else found
+    return op(strong(a, dtype), axis=canonical_axis(axis, a.ndim))
+
+
+@composite(static=("axis", "dtype"))
+def cumsum(
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Any:
+    """Running sum along an axis.
+
+    Args:
+      a: array or number; bools become integers.
+      axis: the axis; None for the flattened array.
+      dtype: dtype to convert to first.
+      out: not supported.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.cumsum(jnp.array([1, 2, 3]))
+      Array([1, 3, 6], dtype=int32)
+    """
+    no_out("cumsum", out)
+    return running("cumsum", cumulative.cumsum, a, axis, dtype)
+
+
+@composite(static=("axis", "dtype"))
+def cumprod(
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Any:
+    """Running product along an axis; arguments as for `cumsum`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.cumprod(jnp.array([1, 2, 3]))
+      Array([1, 2, 6], dtype=int32)
+    """
+    no_out("cumprod", out)
+    return running("cumprod", cumulative.cumprod, a, axis, dtype)
+
+
+def _cumulative(
+    name: str, op: Any, neutral: int, x: Any, axis: Any, dtype: Any, include: bool
+) -> Any:
+    check_arraylike(name, x)
+    x = as_array(x)
+    if not x.shape:
+        raise ValueError(
+            f"The input to jnp.{name} must be non-scalar to take a cumulative {op.__name__[3:]}:"
+            " it has no axis."
+        )
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(
+                f"The input to jnp.{name} has rank {x.ndim}, yet the axis was not set.\n"
+                "Try: axis=0, or jnp.ravel(x)."
+            )
+        axis = 0
+    axis = canonical_axis(axis, x.ndim)
+    out = running(name, op, x, axis, dtype, wide=True)
+    if not include:
+        return out
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    return concatenate(
+        [broadcast_in_dim(out.dtype.type(neutral), shape, ()), out], axis
+    )
+
+
+@composite(static=("axis", "dtype", "include_initial"))
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Any:
+    """Running sum along an axis, as the array API standard has it.
+
+    Args:
+      x: array of at least one axis; small integers widen.
+      axis: the axis; it may be left out for an array of one axis.
+      dtype: dtype to convert to first.
+      include_initial: begin with 0, so that the result is one longer.
+
+    Raises:
+      ValueError: a scalar, or no axis for an array of several.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+      Array([0, 1, 3, 6], dtype=int32)
+    """
+    return _cumulative(
+        "cumulative_sum", cumulative.cumsum, 0, x, axis, dtype, include_initial
+    )
+
+
+@composite(static=("axis", "dtype", "include_initial"))
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Any:
+    """Running product along an axis, as the array API standard has it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
+      Array([1, 1, 2, 6], dtype=int32)
+    """
+    return _cumulative(
+        "cumulative_prod", cumulative.cumprod, 1, x, axis, dtype, include_initial
+    )

@@ -1,0 +1,620 @@
+"""Linear systems, determinants, inverses, least squares, powers of matrices.
+
+Solves and determinants have derivative rules of their own, which reuse the factors
+instead of differentiating through them.
+
+Next: decompositions.py; norms.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import errors
+from ..control.cond import cond as lax_cond
+from ..control.custom_jvp import custom_jvp, stop_gradient
+from ..control.custom_solve import custom_linear_solve
+from ..control.jit import composite
+from ..core import core
+from ..ops import linalg as lax_linalg
+from ..ops import structural
+from ..types import dtypes
+from . import (
+    contraction,
+    diagonals,
+    indexing,
+    linear,
+    manipulation,
+    moments,
+    reductions,
+    selection,
+    ufuncs,
+)
+from ._common import ArrayLike, as_array, check_arraylike, convert
+from .creation import asarray
+from .decompositions import (
+    SlogdetResult,
+    adjoint,
+    eps_of,
+    identity,
+    operand,
+    precise,
+    square,
+    svd,
+    turn,
+)
+from .diagonals import diagonal_of
+
+# ------------------------------------------------------------------------ linear systems
+
+
+class Factors(NamedTuple):
+    """P A = L U: both triangles in one matrix, and the rows of A in P's order."""
+
+    packed: Any
+    rows: Any
+    pivots: Any
+
+
+def factorize(a: Any) -> Factors:
+    """LU factors, constants for differentiation."""
+    packed, pivots, rows = lax_linalg.lu(stop_gradient(a))
+    return Factors(packed, rows, pivots)
+
+
+def solve_factored(factors: Factors, b: Any, trans: int = 0) -> Any:
+    """Solve A x = b (trans 0), A^T x = b (1) or A^H x = b (2) with LU factors of A."""
+    packed, rows = factors.packed, factors.rows
+    lead = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])
+    packed = manipulation.broadcast_to(packed, (*lead, *packed.shape[-2:]))
+    rows = manipulation.broadcast_to(rows, (*lead, rows.shape[-1]))
+    b = manipulation.broadcast_to(b, (*lead, *b.shape[-2:]))
+    low = {"left_side": True, "lower": True, "unit_diagonal": True}
+    high = {"left_side": True, "lower": False}
+    flip = {"transpose_a": trans > 0, "conjugate_a": trans == 2}
+    triangular = lax_linalg.triangular_solve
+    if trans == 0:
+        return triangular(packed, triangular(packed, _rows(b, rows), **low), **high)
+    x = triangular(packed, triangular(packed, b, **high, **flip), **low, **flip)
+    return _rows(x, rows.argsort(-1))
+
+
+def _rows(x: Any, order: Any) -> Any:
+    """Rows of matrices in another order."""
+    if order.ndim == 1:
+        return indexing.take(x, order, 0, mode="promise_in_bounds")
+    return indexing.take_along_axis(x, order[..., None], -2, mode="promise_in_bounds")
+
+
+def solve_matrix(a: Any, b: Any) -> Any:
+    """Solve A X = B for stacks of matrices, differentiated implicitly."""
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    b = manipulation.broadcast_to(b, (*lead, *b.shape[-2:]))
+    factors = factorize(a)
+    return custom_linear_solve(
+        lambda x: precise(a, x),
+        b,
+        solve=lambda _, x: solve_factored(factors, x),
+        transpose_solve=lambda _, x: solve_factored(factors, x, 1),
+    )
+
+
+@composite
+def solve(a: ArrayLike, b: ArrayLike) -> Any:
+    """Solve the linear system :math:`A x = b`.
+
+    Args:
+      a: square matrices, shape (..., n, n).
+      b: right-hand side: a vector, shape (n,), or matrices, shape (..., n, k).
+
+    Returns:
+      x, of the shape of `b` (with the leading axes of both).
+
+    Raises:
+      ValueError: shapes that do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.solve(jnp.array([[2., 0.], [0., 4.]]), jnp.array([2., 2.]))
+      Array([1. , 0.5], dtype=float32)
+    """
+    a, b = operand("solve", a, b)
+    if a.ndim < 2:
+        raise ValueError(
+            f"left hand array must be at least two dimensional; got {a.shape=}"
+        )
+    n = a.shape[-1]
+    vector = b.ndim == 1
+    if not vector and b.ndim == a.ndim - 1 and a.ndim > 2:
+        raise ValueError(
+            errors.message(
+                f"Invalid shapes for solve: {a.shape}, {b.shape}.",
+                why="a stack of vectors looks like a matrix.",
+                tries=["solve(a, b[..., None])[..., 0] for a stack of vectors"],
+            )
+        )
+    if a.shape[-2] != n or b.ndim == 0 or b.shape[0 if vector else -2] != n:
+        raise ValueError(
+            errors.message(
+                f"solve: shapes {a.shape} and {b.shape} do not fit.",
+                why=f"a must be square, and b have as many rows: sizes {a.shape[-2:]} and"
+                f" {b.shape[0 if vector else -2 :]}.",
+                tries=["jnp.linalg.lstsq for a matrix that is not square"],
+            )
+        )
+    if vector:
+        return solve_matrix(a, b[:, None])[..., 0]
+    return solve_matrix(a, b)
+
+
+@composite
+def inv(a: ArrayLike) -> Any:
+    """Inverses of square matrices.
+
+    Args:
+      a: matrices, shape (..., n, n).  To solve a system, `solve` is faster and better.
+
+    Raises:
+      ValueError: not square.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
+    """
+    a = square("inv", a)
+    return solve_matrix(a, identity(a.shape[-1], a))
+
+
+# ------------------------------------------------------------------------- determinants
+
+
+def _swaps(factors: Factors) -> Any:
+    """-1 for each matrix whose rows were swapped an odd number of times, else 1."""
+    n = factors.pivots.shape[-1]
+    moved = factors.pivots != np.arange(n, dtype=np.int32)
+    count = reductions.sum(moved, -1)
+    return 1 - 2 * (count % 2)
+
+
+@custom_jvp
+def _slogdet_lu(a: Any) -> tuple[Any, Any]:
+    factors = factorize(a)
+    diagonal = diagonal_of(factors.packed)
+    sizes = ufuncs.absolute(diagonal)
+    zero = reductions.any(diagonal == 0, -1)
+    signs = ufuncs.sign(diagonal)
+    sign = reductions.prod(signs, -1) * convert(_swaps(factors), a.dtype)
+    log = reductions.sum(ufuncs.log(sizes), -1)
+    sign = selection.where(zero, convert(0, a.dtype), sign)
+    return sign, selection.where(zero, convert(-np.inf, log.dtype), log)
+
+
+@_slogdet_lu.defjvp
+def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+    (a,), (t,) = primals, tangents
+    sign, log = _slogdet_lu(a)
+    rate = diagonals.trace(solve_matrix(a, t), axis1=-2, axis2=-1)
+    if dtypes.is_complex(a.dtype):
+        turn_rate = 1j * ufuncs.imag(rate)
+        return (sign, log), (turn_rate * sign, ufuncs.real(rate))
+    still = structural.broadcast_in_dim(sign.dtype.type(0), sign.shape, ())
+    return (sign, log), (still, rate)
+
+
+def _slogdet_qr(a: Any) -> tuple[Any, Any]:
+    """By Householder's QR: each reflection flips the sign."""
+    packed, taus = lax_linalg.geqrf(a)
+    diagonal = diagonal_of(packed)
+    log = reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
+    signs = reductions.prod(ufuncs.sign(diagonal), -1)
+    flips = ufuncs.absolute(taus) > 0
+    if not dtypes.is_complex(a.dtype):
+        return signs * reductions.prod(selection.where(flips, -1, 1), -1), log
+    phases = selection.where(flips, -taus / ufuncs.conj(taus), 1)
+    return signs * reductions.prod(phases, -1), log
+
+
+@composite(static=("method",))
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
+    """Sign and logarithm of the size of determinants.
+
+    Args:
+      a: square matrices, shape (..., n, n).
+      method: 'lu' (the default) or 'qr'.
+
+    Returns:
+      (sign, logabsdet); of complex matrices the sign is a phase.
+
+    Raises:
+      ValueError: not square, an unknown method.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.slogdet(jnp.array([[0., 1.], [1., 0.]]))
+      SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0., dtype=float32))
+    """
+    a = square("slogdet()", a)
+    if method in (None, "lu"):
+        return SlogdetResult(*_slogdet_lu(a))
+    if method == "qr":
+        return SlogdetResult(*_slogdet_qr(a))
+    raise ValueError(
+        f"Unknown slogdet method {method!r}. Supported methods are 'lu' (`None`), and 'qr'."
+    )
+
+
+@custom_jvp
+def _det_lu(a: Any) -> Any:
+    factors = factorize(a)
+    product = reductions.prod(diagonal_of(factors.packed), -1)
+    return product * convert(_swaps(factors), a.dtype)
+
+
+@_det_lu.defjvp
+def _det_jvp(primals: Any, tangents: Any) -> Any:
+    """Jacobi: the derivative of det A along T is trace(adj(A) T)."""
+    (a,), (t,) = primals, tangents
+    det_a = _det_lu(a)
+
+    def regular(a: Any, t: Any) -> Any:
+        return det_a * diagonals.trace(solve_matrix(a, t), axis1=-2, axis2=-1)
+
+    def singular(a: Any, t: Any) -> Any:
+        return reductions.sum(turn(adjugate(a)) * t, (-2, -1))
+
+    zero = reductions.any(det_a == 0)
+    return det_a, lax_cond(zero, singular, regular, a, t)
+
+
+def adjugate(a: Any) -> Any:
+    """Adjugates, of singular matrices too: by the singular values without each one."""
+    u, s, vh = svd(a)
+    n = s.shape[-1]
+    others = selection.where(np.eye(n, dtype=bool), 1, s[..., None, :])
+    without = convert(reductions.prod(others, -1), a.dtype)
+    phase = _det_lu(u) * _det_lu(vh)
+    scaled = adjoint(vh) * without[..., None, :]
+    return phase[..., None, None] * precise(scaled, adjoint(u))
+
+
+@composite
+def det(a: ArrayLike) -> Any:
+    """Determinants of square matrices.
+
+    Args:
+      a: matrices, shape (..., n, n).
+
+    Raises:
+      ValueError: not square.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]]))
+      Array(-2., dtype=float32)
+    """
+    a = square("det()", a)
+    n = a.shape[-1]
+    if n == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    if n == 3:
+        terms = [
+            a[..., 0, i] * a[..., 1, (i + s) % 3] * a[..., 2, (i + 2 * s) % 3]
+            for s in (1, 2)
+            for i in range(3)
+        ]
+        return (terms[0] + terms[1] + terms[2]) - (terms[3] + terms[4] + terms[5])
+    return _det_lu(a)
+
+
+# --------------------------------------------------------------- least squares, inverses
+
+
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Any:
+    """Moore-Penrose inverses.
+
+    Args:
+      a: matrices, shape (..., m, n).
+      rtol: singular values up to this share of the largest count as 0 (default:
+        10 * max(m, n) * eps).
+      hermitian: `a` is Hermitian.
+      rcond: another name for `rtol`.
+
+    Raises:
+      ValueError: both `rtol` and `rcond`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]]))
+      Array([[0.5, 0. ],
+             [0. , 0. ]], dtype=float32)
+    """
+    if rtol is not None and rcond is not None:
+        raise ValueError("pinv: only one of rtol and rcond may be specified.")
+    return _pinv(a, rcond if rtol is None else rtol, hermitian)
+
+
+@composite(static=("hermitian",))
+def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
+    (a,) = operand("pinv", a)
+    if a.ndim < 2:
+        raise ValueError(f"pinv takes matrices, got {errors.type_text(a)}.")
+    m, n = a.shape[-2:]
+    if not m or not n:
+        return structural.broadcast_in_dim(a.dtype.type(0), (*a.shape[:-2], n, m), ())
+    if rtol is None:
+        rtol = 10.0 * max(m, n) * eps_of(a.dtype)
+    return (_pinv_hermitian if hermitian else _pinv_general)(a, as_array(rtol))
+
+
+def _pinv_svd(a: Any, rtol: Any, hermitian: bool) -> Any:
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    cutoff = convert(rtol, s.dtype)[..., None] * s[..., :1]
+    s = selection.where(s > cutoff, s, np.inf)
+    return precise(adjoint(vh), adjoint(u) / convert(s, a.dtype)[..., None])
+
+
+@custom_jvp
+def _pinv_general(a: Any, rtol: Any) -> Any:
+    return _pinv_svd(a, rtol, False)
+
+
+@custom_jvp
+def _pinv_hermitian(a: Any, rtol: Any) -> Any:
+    return _pinv_svd(a, rtol, True)
+
+
+def _pinv_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
+    """Golub and Pereyra (1973), theorem 4.3."""
+    a, rtol = primals
+    t = tangents[0]
+    p = fun(a, rtol)
+    m, n = a.shape[-2:]
+    th = adjoint(t)
+    out = -precise(precise(p, t), p)
+    left = identity(n, p) - precise(p, a)
+    right = identity(m, p) - precise(a, p)
+    out = out + precise(precise(p, adjoint(p)), precise(th, right))
+    return p, out + precise(precise(left, th), precise(adjoint(p), p))
+
+
+_pinv_general.defjvp(lambda p, t: _pinv_jvp(_pinv_general, p, t))
+_pinv_hermitian.defjvp(lambda p, t: _pinv_jvp(_pinv_hermitian, p, t))
+
+
+@composite(static=("rcond", "numpy_resid"))
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Any, Any, Any, Any]:
+    """The least-squares solution of :math:`A x = b`.
+
+    Args:
+      a: matrix, shape (m, n).
+      b: vector, shape (m,), or matrix, shape (m, k).
+      rcond: singular values below this share of the largest count as 0 (default:
+        max(m, n) * eps).
+      numpy_resid: return no residuals where NumPy returns none.
+
+    Returns:
+      The solution, the sums of squared residuals, the rank of `a`, its singular values.
+
+    Raises:
+      TypeError, ValueError: shapes that do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> a = jnp.array([[1., 0.], [1., 1.], [1., 2.]])
+      >>> jnp.linalg.lstsq(a, jnp.array([1., 3., 5.]))[0].round(3)
+      Array([1., 2.], dtype=float32)
+    """
+    a, b = operand("lstsq", a, b)
+    if a.ndim != 2:
+        raise TypeError(
+            f"{a.ndim}-dimensional array given. Array must be two-dimensional"
+        )
+    if b.ndim not in (1, 2):
+        raise TypeError(
+            f"{b.ndim}-dimensional array given. Array must be one or two-dimensional"
+        )
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(
+            f"Leading dimensions of input arrays must match: {a.shape} and {b.shape}."
+        )
+    vector = b.ndim == 1
+    columns = b[:, None] if vector else b
+    m, n = a.shape
+    real = dtypes.real_of(a.dtype)
+    if not a.size:
+        s = structural.broadcast_in_dim(real.type(0), (min(m, n),), ())
+        rank: Any = asarray(0)
+        x = structural.broadcast_in_dim(a.dtype.type(0), (n, columns.shape[1]), ())
+    else:
+        cutoff = max(m, n) * eps_of(a.dtype) if rcond is None or rcond < 0 else rcond
+        u, s, vh = svd(a, full_matrices=False)
+        kept = s >= s.dtype.type(cutoff) * s[0]
+        rank = reductions.sum(kept)
+        safe = selection.where(kept, s, 1)
+        parts = precise(adjoint(u), columns)
+        scaled = selection.where(kept, 1 / safe, 0)
+        x = precise(adjoint(vh), convert(scaled, a.dtype)[:, None] * parts)
+    # NumPy has no residuals for a deficient or a wide matrix.
+    if numpy_resid and (m <= n or _deficient(rank, n)):
+        residuals = structural.broadcast_in_dim(real.type(0), (0,), ())
+    else:
+        rest = columns - precise(a, x)
+        residuals = reductions.sum(moments.squared(rest), 0)
+    return (x[:, 0] if vector else x), residuals, rank, s
+
+
+def _deficient(rank: Any, n: int) -> bool:
+    """Whether a rank that can be read is below `n`."""
+    return core.is_concrete(rank) and int(rank) < n
+
+
+@composite(static=("n",))
+def matrix_power(a: ArrayLike, n: int) -> Any:
+    """Square matrices to an integer power.
+
+    Args:
+      a: matrices, shape (..., m, m).
+      n: the power; negative ones invert first.
+
+    Raises:
+      TypeError: not square, or `n` is no integer.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.matrix_power(jnp.array([[1., 1.], [0., 1.]]), 5)
+      Array([[1., 5.],
+             [0., 1.]], dtype=float32)
+    """
+    (a,) = operand("matrix_power", a)
+    if a.ndim < 2:
+        raise TypeError(
+            f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
+        )
+    if a.shape[-2] != a.shape[-1]:
+        raise TypeError(f"Last 2 dimensions of the array must be square, got {a.shape}")
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"exponent must be an integer, got {n}") from None
+    if n == 0:
+        return identity(a.shape[-1], a)
+    if n < 0:
+        a, n = inv(a), -n
+    out = None
+    while n:
+        if n & 1:
+            out = a if out is None else linear.matmul(out, a)
+        n >>= 1
+        if n:
+            a = linear.matmul(a, a)
+    return out
+
+
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Any:
+    """The product of several matrices, in the cheapest order.
+
+    Args:
+      arrays: two or more matrices; the first and the last may be vectors.
+      precision: of the multiplications on accelerators (see `lax.dot_general`).
+
+    Raises:
+      ValueError: shapes that do not chain.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)])
+      Array([12., 12.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.multi_dot", *arrays)
+    chain = [as_array(x) for x in arrays]
+    if len(chain) < 2:
+        raise ValueError(
+            f"multi_dot requires at least two arrays; got len(arrays)={len(chain)}"
+        )
+    if any(x.ndim != 2 for x in chain[1:-1]) or any(
+        x.ndim not in (1, 2) for x in (chain[0], chain[-1])
+    ):
+        raise ValueError(
+            "multi_dot: input arrays must all be two-dimensional, except for the first and"
+            " last array which may be 1 or 2 dimensional. Got array shapes"
+            f" {[x.shape for x in chain]}"
+        )
+    if any(x.shape[-1] != y.shape[0] for x, y in itertools.pairwise(chain)):
+        raise ValueError(
+            "multi_dot: last dimension of each array must match first dimension of"
+            f" following array. Got array shapes {[x.shape for x in chain]}"
+        )
+    labels = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    terms = [labels[i : i + 2] for i in range(len(chain))]
+    if chain[0].ndim == 1:
+        terms[0] = terms[0][1]
+    if chain[-1].ndim == 1:
+        terms[-1] = terms[-1][0]
+    out = (terms[0][0] if chain[0].ndim == 2 else "") + (
+        terms[-1][-1] if chain[-1].ndim == 2 else ""
+    )
+    return contraction.einsum(
+        ",".join(terms) + "->" + out, *chain, optimize="auto", precision=precision
+    )
+
+
+def tensorinv(a: ArrayLike, ind: int = 2) -> Any:
+    """The inverse of `tensordot(a, .., ind)`.
+
+    Args:
+      a: array whose first `ind` axes have as many elements as the others.
+      ind: how many axes index rows.
+
+    Raises:
+      ValueError: `ind` is not positive, or the sizes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.tensorinv(jnp.eye(4).reshape(2, 2, 4), ind=2).shape
+      (4, 2, 2)
+    """
+    check_arraylike("jnp.linalg.tensorinv", a)
+    a, ind = as_array(a), operator.index(ind)
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got {ind=}")
+    rows, columns = a.shape[:ind], a.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise ValueError(
+            "tensorinv is only possible when the product of the first `ind` dimensions"
+            f" equals that of the remaining dimensions. got {a.shape=} with {ind=}."
+        )
+    n = math.prod(rows)
+    return inv(a.reshape(n, n)).reshape(*columns, *rows)
+
+
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Any:
+    """Solve :math:`tensordot(a, x, x.ndim) = b`.
+
+    Args:
+      a: array of shape b.shape + x.shape (after moving `axes` to the end).
+      b: right-hand side.
+      axes: axes of `a` to move to the end.
+
+    Raises:
+      ValueError: shapes that do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> a = jnp.eye(4).reshape(2, 2, 4)
+      >>> jnp.linalg.tensorsolve(a, jnp.ones((2, 2)))
+      Array([1., 1., 1., 1.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.tensorsolve", a, b)
+    a, b = as_array(a), as_array(b)
+    if axes is not None:
+        last = tuple(range(a.ndim - len(axes), a.ndim))
+        a = manipulation.moveaxis(a, tuple(axes), last)
+    shape = a.shape[b.ndim :]
+    if a.shape[: b.ndim] != b.shape:
+        raise ValueError(
+            "After moving axes to end, leading shape of a must match shape of b. got"
+            f" {a.shape=}, {b.shape=}"
+        )
+    n = math.prod(shape)
+    if n != b.size:
+        raise ValueError(
+            "Input arrays must have prod(a.shape[:b.ndim]) == prod(a.shape[b.ndim:]);"
+            f" got {a.shape=}, {b.ndim=}."
+        )
+    return solve(a.reshape(n, n), b.ravel()).reshape(shape)
