@@ -15,7 +15,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
 from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
-from ..runtime.array import Array
+from ..runtime.array import ARRAYS, Array
 from .shapes import ShapeDtypeStruct, aval_like, struct_of
 
 jit = jitting.jit
@@ -90,7 +90,7 @@ class Lowered:
         self._stage = stage
         jitted = stage._jitted
         leaves = stage._call.leaves
-        concrete = [x for x in leaves if type(x) is Array]
+        concrete = [x for x in leaves if type(x) in ARRAYS]
         self._where, self._committed = dispatch.common_place(concrete, jitted.name)
         if jitted.device is not None:
             self._where, self._committed = arrays.placement(jitted.device), True

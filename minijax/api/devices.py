@@ -16,7 +16,7 @@ from ..runtime import array as arrays
 from ..runtime import client, dispatch, lower
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
-from ..runtime.array import Array
+from ..runtime.array import ARRAYS, Array
 from ..types import dtypes
 from ..types.avals import shaped
 
@@ -66,7 +66,7 @@ def device_put(
             out.append(leaf)
             continue
         moved = put_one(leaf, d)
-        if donate is True and type(leaf) is Array and moved._b is not leaf._b:
+        if donate is True and type(leaf) in ARRAYS and moved._b is not leaf._b:
             leaf.delete()
         out.append(moved)
     return tree.unflatten(treedef, out)
@@ -90,20 +90,20 @@ def put_one(x: Any, device: Any) -> Array:
     if isinstance(device, shardings.SingleDeviceSharding):
         device = next(iter(device.device_set))
     if device is None:
-        if type(x) is Array:
+        if type(x) in ARRAYS:
             return x
         return Array(arrays.to_buffer(x, arrays.default_placement()))
     where = arrays.placement(device)
-    if type(x) is not Array:
+    if type(x) not in ARRAYS:
         aval = core.aval_of(x)
         if aval.dtype == dtypes.float0:
             x, aval = np.zeros(aval.shape, bool), shaped(aval.shape, dtypes.bool_)
         return Array(arrays.put_numpy(np.asarray(x), aval, where, committed=True))
     x._check_alive()
     moved = dispatch.move_buffer(x._b, where)
-    return Array(compat.with_aval(moved, x.aval, where.committed)) if (
-        moved is not x._b or not x.committed
-    ) else x  # fmt: skip
+    if moved is x._b and x.committed:
+        return x
+    return arrays.wrap(compat.with_aval(moved, x._b.aval, where.committed), x.aval)
 
 
 def spread(x: Any, sharding: shardings.PmapSharding) -> Array:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import math
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -23,7 +24,7 @@ from ..base import errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.core import EVAL, STATE, Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, jaxprs_effects
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, jaxprs_effects, sub_jaxprs
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, lib
 from ..interpreters.dce import dce_jaxpr
@@ -240,7 +241,8 @@ def pmap_lower(
         raise NotImplementedError("minijax bug: a pmap reached a single-device program")
     avals = list(ctx.avals_in)
     saved = ctx.axes
-    ctx.axes = (*saved, (axis_name, axis_size))
+    *outer, (_, rest) = saved
+    ctx.axes = (*outer, (axis_name, axis_size), (_REST, rest // axis_size))
     try:
 
         def run(*xs: Any) -> list[Any]:
@@ -260,6 +262,8 @@ def pmap_lower(
         ctx.axes = saved
 
 
+# The last axis of a replica program: the replicas that are left for pmaps further inside.
+_REST = AxisName()
 xla_pmap_p.lower = pmap_lower
 lower.keys_aware.add(xla_pmap_p)
 
@@ -267,41 +271,38 @@ lower.keys_aware.add(xla_pmap_p)
 # ------------------------------------------------------------------------- running it
 
 
-def inner_axes(jaxpr: Jaxpr) -> list[int]:
-    """Sizes of the pmaps nested in a jaxpr, outermost first (the largest, if several)."""
-    best: list[int] = []
+def inner_replicas(jaxpr: Jaxpr) -> int:
+    """How many replicas the pmaps nested in a jaxpr need: each takes an equal part."""
+    need = 1
     for eqn in jaxpr.eqns:
-        for value in eqn.params.values():
-            for item in value if isinstance(value, (tuple, list)) else (value,):
-                if isinstance(item, ClosedJaxpr):
-                    below = inner_axes(item.jaxpr)
-                    if eqn.primitive is xla_pmap_p:
-                        below = [eqn.params["axis_size"], *below]
-                    if np.prod(below, dtype=int) > np.prod(best, dtype=int):
-                        best = below
-    return best
+        for sub in sub_jaxprs(eqn.params):
+            below = inner_replicas(sub)
+            if eqn.primitive is xla_pmap_p:
+                below *= eqn.params["axis_size"]
+            need = math.lcm(need, below)
+    return need
 
 
 class Replicas:
     """A compiled replica program: where it runs and how its operands are laid out."""
 
-    __slots__ = ("collective", "consts", "devices", "executable", "handlers", "inner",
+    __slots__ = ("closed", "collective", "consts", "devices", "executable", "handlers", "inner",
                  "out_axes", "per_slice", "program_keepalive", "size")  # fmt: skip
 
     def __init__(
         self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,
         size: int, out_axes: Sequence[Any], donated: Sequence[bool],
     ) -> None:  # fmt: skip
-        inner = inner_axes(closed.jaxpr)
-        self.per_slice = int(np.prod(inner, dtype=int))
+        self.closed = closed
+        self.per_slice = inner_replicas(closed.jaxpr)
         total = size * self.per_slice
         self.devices = tuple(devices[:total])
         self.size = size
         self.out_axes = tuple(out_axes)
-        self.collective = bool(axes_of(closed.jaxpr)) or bool(inner)
+        self.collective = bool(axes_of(closed.jaxpr)) or self.per_slice > 1
         lowered = lower.lower_jaxpr(
             closed, name, client.platform_of(self.devices[0].client), replicas=total,
-            donated=donated if any(donated) else (), axes=((axis_name, size),),
+            donated=donated if any(donated) else (), axes=((axis_name, size), (_REST, self.per_slice)),
             ordered=any(getattr(e, "ordered", False) for e in closed.effects),
         )  # fmt: skip
         self.executable = compiler.compile_module(
@@ -424,7 +425,7 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
            params["donated_invars"])  # fmt: skip
     program = _compiled.get(key)
     if program is None:
-        need = params["axis_size"] * int(np.prod(inner_axes(closed.jaxpr), dtype=int))
+        need = params["axis_size"] * inner_replicas(closed.jaxpr)
         if need > len(devices):
             raise ValueError(
                 errors.message(

@@ -15,6 +15,7 @@ from ..base import errors
 from ..core import core
 from ..core.core import Primitive
 from ..interpreters.algebra import Zero, instantiate, is_linear, lib
+from ..interpreters.batch import bring_front
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
@@ -33,6 +34,7 @@ from .define import (
     lower_elementwise,
     nary,
     same_dtype,
+    same_lanes,
 )
 
 ORDERED = ANY - COMPLEX
@@ -360,24 +362,19 @@ def select_transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
 
 
 def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
-    which, *cases = args
-    lane = next((d for d in dims[1:] if d is not None), 0)
-    whole = [
-        x if d == lane
-        else lib.broadcast_lane(x, axis.size, lane) if d is None
-        else lib.move_axis(x, d, lane)
-        for x, d in zip(cases, dims[1:], strict=True)
-    ]  # fmt: skip
-    shape = core.aval_of(whole[0]).shape
-    d, own = dims[0], core.aval_of(which).shape
-    if d is None:
-        if own:
-            which = lib.broadcast_lane(which, axis.size, lane)
-    elif len(own) < len(shape):  # one choice a lane
-        which = lib.broadcast_in_dim(which, shape, (lane,))
-    elif d != lane:
-        which = lib.move_axis(which, d, lane)
-    return select_n_p.bind(which, *whole), lane
+    shapes = [core.aval_of(x).shape for x in args]
+    lined, lane = same_lanes(args, shapes, dims)
+    if lined is not None and all(d is not None for d in dims[1:]):
+        return select_n_p.bind(*lined), lane
+    shared = dims[0] is None and not shapes[0]  # one choice for all
+    which = args[0] if shared else bring_front(args[0], axis.size, dims[0])
+    cases = [
+        bring_front(x, axis.size, d) for x, d in zip(args[1:], dims[1:], strict=True)
+    ]
+    shape = core.aval_of(cases[0]).shape
+    if not shared and len(shapes[0]) < len(shape) and dims[0] is not None:
+        which = lib.broadcast_in_dim(which, shape, (0,))  # one choice a lane
+    return select_n_p.bind(which, *cases), 0
 
 
 def lower_select(ctx: Any, which: Any, *cases: Any) -> Any:
@@ -499,33 +496,24 @@ def _spread(t: Any, ans: Any) -> Any:
 
 
 def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
-    low, x, high = args
-    shared = dims[0] is None and dims[2] is None
-    if shared and not core.aval_of(low).shape and not core.aval_of(high).shape:
-        return clamp_p.bind(low, x, high), dims[1]
-    lane = 0 if dims[1] is None else dims[1]
-    if dims[1] is None:
-        x = lib.broadcast_lane(x, axis.size, lane)
+    shapes = [core.aval_of(x).shape for x in args]
+    lined, lane = same_lanes(args, shapes, dims)
+    if lined is not None and dims[1] is not None:
+        return clamp_p.bind(*lined), lane
+    x = bring_front(args[1], axis.size, dims[1])
     shape = core.aval_of(x).shape
-    low, high = (
-        _whole_bound(b, d, lane, shape, axis.size)
-        for b, d in ((low, dims[0]), (high, dims[2]))
-    )
-    return clamp_p.bind(low, x, high), lane
-
-
-def _whole_bound(
-    bound: Any, dim: int | None, lane: int, shape: tuple[int, ...], size: int
-) -> Any:
-    """A bound in the shape of all lanes."""
-    own = core.aval_of(bound).shape
-    if dim is None:
-        if own:
-            return lib.broadcast_lane(bound, size, lane)
-        return lib.broadcast_in_dim(bound, shape, ())
-    if len(own) < len(shape):
-        return lib.broadcast_in_dim(bound, shape, (lane,))
-    return bound if dim == lane else lib.move_axis(bound, dim, lane)
+    bounds = []
+    for i in (0, 2):
+        scalar = dims[i] is None and not shapes[i]
+        bounds.append(
+            lib.broadcast_in_dim(args[i], shape, ())
+            if scalar
+            else bring_front(args[i], axis.size, dims[i])
+        )
+    for k, bound in enumerate(bounds):
+        if len(core.aval_of(bound).shape) < len(shape):  # one bound a lane
+            bounds[k] = lib.broadcast_in_dim(bound, shape, (0,))
+    return clamp_p.bind(bounds[0], x, bounds[1]), 0
 
 
 clamp_p.abstract = clamp_abstract

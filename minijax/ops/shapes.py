@@ -21,7 +21,7 @@ from ..base.util import canonical_axis
 from ..core import core
 from ..core.core import Primitive
 from ..interpreters.algebra import lib
-from ..runtime.array import Array
+from ..runtime.array import ARRAYS
 from ..runtime.lower import keys_aware
 from ..types import dtypes
 from ..types.avals import AbstractValue, shaped
@@ -59,7 +59,7 @@ def primitive(
 
 def is_array(x: Any) -> bool:
     """Whether `x` is an array or a tracer, which a shortcut may hand back as it is."""
-    return type(x) is Array or isinstance(x, core.Tracer)
+    return type(x) in ARRAYS or isinstance(x, core.Tracer)
 
 
 def problem(

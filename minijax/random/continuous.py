@@ -56,7 +56,7 @@ from .common import (
     spread,
     static_shape,
 )
-from .gamma import gamma_of
+from .gammas import gamma_of
 from .sampling import (
     Shape,
     above_minus_one,

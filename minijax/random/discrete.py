@@ -449,3 +449,82 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     """
     dtype = float_dtype("binomial", dtype)
     return _binomial(key, n, p, _or_none(shape, "binomial"), dtype)
+
+
+# --------------------------------------------------------------------------- multinomial
+
+
+@composite(static=("shape", "dtype", "unroll"))
+def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) -> Any:
+    typed, _ = opaque("multinomial", key)
+    n, p = promote_dtypes_inexact(n, p)
+    kind, categories = aval_of(p).dtype, aval_of(p).shape[-1:]
+    if not categories:
+        raise problem(
+            ValueError,
+            "multinomial requires p.ndim >= 1.",
+            p,
+            why="its last axis holds the categories' probabilities.",
+        )
+    batch = [aval_of(n).shape, aval_of(p).shape[:-1]]
+    whole = (*broadcast_shapes("multinomial", batch), *categories)
+    if shape is None:
+        shape = whole
+    elif broadcast_shapes("multinomial", [shape, whole]) != shape:
+        raise problem(
+            ValueError,
+            f"multinomial: shape {shape} does not fit parameters of shape {whole}.",
+            p,
+            why="it must end with the categories, and be what the parameters repeat to.",
+        )
+    p = move_axis(repeated(p, shape), len(shape) - 1, 0)
+    # Category by category: its share of what is left, until nothing is.
+    left = cumsum(p, 0, reverse=True)
+    none = eq(left, kind.type(0))
+    share = div(p, select_n(none, left, repeated(kind.type(1), aval_of(left).shape)))
+    keys = random_split_p.bind(typed, shape=categories)
+
+    def step(trials: Any, x: Any) -> tuple[Any, Any]:
+        share, key = x
+        share = min(kind.type(1), max(kind.type(0), share))
+        count = binomial_of(key, trials, share)
+        return sub(trials, count), count
+
+    _, counts = scan(step, repeated(n, shape[:-1]), (share, keys), unroll=unroll)
+    return convert_element_type(move_axis(counts, 0, len(shape) - 1), dtype)
+
+
+def multinomial(
+    key: Any,
+    n: Any,
+    p: Any,
+    *,
+    shape: Any = None,
+    dtype: Any = None,
+    unroll: int | bool = 1,
+) -> Any:
+    """Multinomial random numbers: how often each category comes up in `n` trials.
+
+    Args:
+      key: a random key.
+      n: the number of trials; a number or an array.
+      p: the categories' probabilities, along the last axis.
+      shape: the result's shape, with the categories (default: what `n` and `p` give).
+      dtype: a numeric dtype (default: that of Python floats).
+      unroll: how many categories a turn of the loop draws.
+
+    Raises:
+      ValueError: shapes that do not fit.
+
+    Example:
+      >>> import minijax as mj
+      >>> p = mj.numpy.array([.2, .3, .5])
+      >>> mj.random.multinomial(mj.random.key(0), 10, p).sum()
+      Array(10., dtype=float32)
+    """
+    if dtype is None:
+        dtype = dtypes.float_default()
+    else:
+        dtypes.check_user_dtype(dtype, "multinomial")
+        dtype = dtypes.canonical(dtype)
+    return _multinomial(key, n, p, _or_none(shape, "multinomial"), dtype, unroll)
