@@ -97,7 +97,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Any:
 
 
 def view(x: Any, dtype: Any) -> Any:
-    """The bits of `x` as elements of another dtype, in a longer or shorter last axis."""
+    """The bits of `x` as elements of another dtype; the last axis changes its size."""
     if dtype is None:
         return x
     dtype = static_dtype(dtype, "view")
@@ -117,8 +117,8 @@ def _view(x: Any, dtype: Any) -> Any:
     if x.shape and (x.shape[-1] * old) % new:
         raise ValueError(
             errors.message(
-                "When changing to a larger dtype, its size must be a divisor of the total"
-                " size in bytes of the last axis of the array.",
+                "When changing to a larger dtype, its size must be a divisor of the"
+                " total size in bytes of the last axis of the array.",
                 which=f"{errors.type_text(x)} viewed as {dtype}",
             )
         )

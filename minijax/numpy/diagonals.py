@@ -124,7 +124,7 @@ def diag(v: ArrayLike, k: int = 0) -> Any:
 
 
 def matrix_of(v: Any, k: int = 0) -> Any:
-    """The matrix whose diagonal number `k` is the vector `v`: `diagonal_of` backwards."""
+    """The matrix whose diagonal number `k` is `v`: `diagonal_of` backwards."""
     n = v.shape[0]
     size = n + abs(k)
     zero = v.dtype.type(0)

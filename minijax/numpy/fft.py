@@ -41,8 +41,11 @@ from .creation import on_device
 from .rearrange import roll
 
 _KINDS = {
-    "fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT, "irfft": FftType.IRFFT,
-}  # fmt: skip
+    "fft": FftType.FFT,
+    "ifft": FftType.IFFT,
+    "rfft": FftType.RFFT,
+    "irfft": FftType.IRFFT,
+}
 _NORMS = ("backward", "ortho", "forward")
 _DIMS = 3  # how many axes XLA transforms at once
 
@@ -80,7 +83,8 @@ def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> An
     places = tuple(canonical_axis(i, ndim) for i in axes)
     if len(set(places)) != len(places):
         raise ValueError(
-            f"jax.numpy.fft.{name} does not support repeated axes. Got axes {tuple(axes)}."
+            f"jax.numpy.fft.{name} does not support repeated axes. Got axes"
+            f" {tuple(axes)}."
         )
     if s is not None and len(s) != len(places):
         raise ValueError(
@@ -168,7 +172,7 @@ def _scaled(x: Any, kind: str, count: int, norm: str) -> Any:
     return mul(x, factor) if inverse else div(x, factor)
 
 
-# ------------------------------------------------------------------------------ one axis
+# ----------------------------------------------------------------------------- one axis
 
 
 def _one_axis(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -> Any:
@@ -276,7 +280,7 @@ def _turned(norm: Any) -> str:
     return {"backward": "forward", "forward": "backward"}.get(norm, norm)
 
 
-# -------------------------------------------------------------------------- several axes
+# ------------------------------------------------------------------------- several axes
 
 
 def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
@@ -400,7 +404,7 @@ def irfft2(
     return _two_axes("irfft2", "irfft", a, s, axes, norm)
 
 
-# --------------------------------------------------------------------------- frequencies
+# -------------------------------------------------------------------------- frequencies
 
 
 def _spaced(name: str, k: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:

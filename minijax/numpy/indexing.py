@@ -53,7 +53,7 @@ _CLIP = GatherScatterMode.CLIP
 
 
 def getitem(x: Any, subscript: Any) -> Any:
-    """`x[subscript]`, as NumPy reads it; ints out of bounds read the nearest element."""
+    """`x[subscript]` as NumPy reads it; out of bounds is the nearest element."""
     eager = STATE.trace is EVAL
     if eager and type(x) is Array:
         if type(subscript) is int:
@@ -471,7 +471,7 @@ def _take_along_axis(
 def _lanes_along(
     shape: tuple[int, ...], other: tuple[int, ...], axis: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Axes that array and indices share, axes that only the array has; the result's shape."""
+    """Axes of array and indices; axes of the array alone; the result's shape."""
     lanes, windows, out = [], [], []
     for d, (m, n) in enumerate(zip(shape, other, strict=True)):
         if d == axis:

@@ -1,7 +1,7 @@
 """Linear algebra: `minijax.numpy.linalg`, a face.
 
-Decompositions, systems and norms come from rooms of those names; here are only the array
-API's names for products, which differ a little from NumPy's.
+Decompositions, systems and norms come from rooms of those names; here are only the
+array API's names for products, which differ a little from NumPy's.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     m, n = core.aval_of(x1).ndim, core.aval_of(x2).ndim
     if m != 1 or n != 1:
         raise ValueError(
-            f"Input arrays must be one-dimensional, but they are x1.ndim={m} x2.ndim={n}"
+            "Input arrays must be one-dimensional, but they are"
+            f" x1.ndim={m} x2.ndim={n}"
         )
     return linear.outer(x1, x2)
 

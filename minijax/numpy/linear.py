@@ -1,7 +1,7 @@
 """Products of arrays: dot, matmul, tensordot, inner, outer, vecdot, kron, cross.
 
-Products become one `dot_general` where there is a sum, with operands unconverted and the
-common dtype as the accumulator.
+Products become one `dot_general` where there is a sum, with operands unconverted and
+the common dtype as the accumulator.
 
 `einsum` is in contraction.py, diagonals in diagonals.py, decompositions in linalg.py.
 """
@@ -66,6 +66,7 @@ def contract(
     out_sharding: Any = None,
 ) -> Any:
     """`dot_general` with the result's dtype and weakness."""
+    check_out_sharding("dot_general", out_sharding)
     out = dot_general_p.bind(
         a,
         b,
@@ -75,7 +76,7 @@ def contract(
         ),
         precision=canonical_precision(precision),
         preferred_element_type=dtype,
-        out_sharding=check_out_sharding("dot_general", out_sharding),
+        out_sharding=None,
     )
     return convert(out, dtype, weak)
 
@@ -92,7 +93,7 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Product of two arrays, summed over the last axis of `a` and the next to last of `b`.
+    """Product summed over the last axis of `a` and the next to last of `b`.
 
     Args:
       a: array of shape (..., n), or a number.
@@ -212,7 +213,7 @@ def _stacked_matmul(
     vector_a, vector_b = len(shape_a) == 1, len(shape_b) == 1
     summed = ((m - 1,), (n - 1 if vector_b else n - 2,))
     out = contract(a, b, summed, batch, precision, dtype, weak, out_sharding)
-    # The result's axes: batch, then leading and rows of a, then leading and columns of b.
+    # The result has the batch axes, then leading and rows of a, then those of b.
     sources = {"both": iter(range(len(batch[0])))}
     free_a = origin.count("a")
     start = len(batch[0])
@@ -433,7 +434,8 @@ def vecdot(
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = conj(x1)
     x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
-    row = broadcast_in_dim(x1, (*core.aval_of(x1).shape[:-1], 1, core.aval_of(x1).shape[-1]),
+    *lead, n = core.aval_of(x1).shape
+    row = broadcast_in_dim(x1, (*lead, 1, n),
                            (*range(len(shapes[0]) - 1), len(shapes[0])))  # fmt: skip
     column = broadcast_in_dim(
         x2, (*core.aval_of(x2).shape, 1), tuple(range(len(shapes[1])))

@@ -1,7 +1,7 @@
 """Operators, methods and properties of arrays, filled into `Array` and `Tracer`.
 
 `x + y` on arrays is a compiled call made by C++; on tracers it is the plain function
-behind it.  An operand of a type that is no array is declined, so that Python may ask it.
+behind it.  An operand that is no array is declined, so that Python may ask it.
 Methods are the functions of the same names.
 
 Next: ../core/surface.py, which names what is filled in here.
@@ -124,6 +124,14 @@ _COMPARE: dict[str, tuple[str, Any]] = {
 }
 
 
+_UNARY: dict[str, Any] = {
+    "neg": ufuncs.negative,
+    "pos": ufuncs.positive,
+    "abs": ufuncs.absolute,
+    "invert": ufuncs.bitwise_not,
+}
+
+
 def install_operators() -> None:
     for name, (symbol, public) in {**_BINARY, **_COMPARE}.items():
         fun = public.__wrapped__
@@ -172,7 +180,7 @@ def iterate(self: Any) -> Iterator[Any]:
 
 
 def may_be_keys(x: Any) -> bool:
-    """Whether an array looks like random keys, which come few and are soon taken apart."""
+    """Whether an array looks like random keys: few, and soon taken apart."""
     if type(x) is not Array:
         return True
     return x.dtype == dtypes.uint32 and x.ndim == 2 and x.shape[1] <= 4
@@ -328,7 +336,8 @@ _METHODS: dict[str, Any] = {
 
 def flat(self: Any) -> Any:
     raise NotImplementedError(
-        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead."
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten()"
+        " instead."
     )
 
 
@@ -347,15 +356,14 @@ _PROPERTIES: dict[str, Any] = {
 def install() -> None:
     """Fill operators, methods and properties into `Array` and `Tracer`."""
     install_operators()
-    for name, fun in (("neg", ufuncs.negative), ("pos", ufuncs.positive),
-                      ("abs", ufuncs.absolute), ("invert", ufuncs.bitwise_not)):  # fmt: skip
+    for name, fun in _UNARY.items():
         setattr(Array, f"__{name}__", fun)
         setattr(Tracer, f"__{name}__", fun.__wrapped__)
     surface.install(_METHODS)
     surface.install({name: property(get) for name, get in _PROPERTIES.items()})
     for cls in surface.classes:
         if "__delitem__" in vars(cls):
-            del cls.__delitem__
+            delattr(cls, "__delitem__")
 
 
 install()

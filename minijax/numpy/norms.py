@@ -26,7 +26,7 @@ from ._common import (
 from .decompositions import eigvalsh, eps_of, operand, svdvals
 from .systems import inv
 
-# --------------------------------------------------------------------------------- norms
+# -------------------------------------------------------------------------------- norms
 
 
 def norm(
@@ -69,10 +69,7 @@ def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     if len(axes) == 2:
         return _matrix_norm(x, axes, "fro" if ord is None else ord, keepdims)
     raise ValueError(
-        f"Improper number of axes for norm: {axis=}. Pass one axis to compute a"
-        " vector-norm, or two axes to compute a matrix-norm."
-        if axis is not None
-        else f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a"
+        f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a"
         " vector-norm, or two axes to compute a matrix-norm."
     )
 

@@ -242,7 +242,8 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
         roots_ = structural.reshape(roots_, (1,))
     if roots_.ndim != 1:
         raise ValueError(
-            f"input must be 1d or non-empty square 2d array; got {errors.type_text(roots_)}"
+            "input must be 1d or non-empty square 2d array; got"
+            f" {errors.type_text(roots_)}"
         )
     return _poly(roots_) if roots_.size else asarray(1, dtype=roots_.dtype)
 

@@ -234,8 +234,8 @@ def _quantile(
     (a,), q = promote_dtypes_inexact(as_array(a)), as_array(q)
     if dtypes.is_complex(a.dtype):
         raise ValueError(
-            "quantile does not support complex input, as the operation is poorly defined:"
-            f" {errors.type_text(a)}."
+            "quantile does not support complex input, as the operation is poorly"
+            f" defined: {errors.type_text(a)}."
         )
     if not dtypes.is_inexact(q.dtype):
         q = convert(q, dtypes.to_inexact(q.dtype))

@@ -92,14 +92,14 @@ def _cumulative(
     x = as_array(x)
     if not x.shape:
         raise ValueError(
-            f"The input to jnp.{name} must be non-scalar to take a cumulative {op.__name__[3:]}:"
-            " it has no axis."
+            f"The input to jnp.{name} must be non-scalar to take a cumulative"
+            f" {op.__name__[3:]}: it has no axis."
         )
     if axis is None:
         if x.ndim > 1:
             raise ValueError(
-                f"The input to jnp.{name} has rank {x.ndim}, yet the axis was not set.\n"
-                "Try: axis=0, or jnp.ravel(x)."
+                f"The input to jnp.{name} has rank {x.ndim}, yet the axis was not"
+                " set.\nTry: axis=0, or jnp.ravel(x)."
             )
         axis = 0
     axis = canonical_axis(axis, x.ndim)

@@ -1,7 +1,7 @@
 """Positions: of what is not zero, of values in sorted arrays, flat and by axis.
 
-How many elements are not zero decides a shape, so that `nonzero` of a traced array needs
-a `size`.  `searchsorted` is a binary search, or one of two methods without a loop.
+How many elements are not zero decides a shape, so that `nonzero` of a traced array
+needs a `size`.  `searchsorted` is a binary search, or a method without a loop.
 
 Next: selection.py, which chooses by masks.
 """
@@ -66,8 +66,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         )
     if size is None:
         core.concrete_or_error(
-            None, a, "The size argument of jnp.nonzero must be statically specified to use"
-            " jnp.nonzero within JAX transformations.",
+            None, a, "The size argument of jnp.nonzero must be statically specified to"
+            " use jnp.nonzero within JAX transformations.",
         )  # fmt: skip
         found = np.nonzero(np.asarray(a))
         return tuple([asarray(i.astype(dtypes.int_default())) for i in found])
@@ -314,7 +314,8 @@ def digitize(
     bins = as_array(bins)
     if bins.ndim != 1:
         raise ValueError(
-            f"digitize: bins must be a 1-dimensional array; got bins={errors.type_text(bins)}"
+            "digitize: bins must be a 1-dimensional array; got"
+            f" bins={errors.type_text(bins)}"
         )
     n = bins.shape[0]
     if n == 0:
@@ -411,8 +412,8 @@ def ravel_multi_index(
     if mode == "raise":
         for i, n in zip(parts, sizes, strict=True):
             core.concrete_or_error(
-                None, i, "jnp.ravel_multi_index with mode='raise' needs its indices; use"
-                " mode='wrap' or mode='clip'.",
+                None, i, "jnp.ravel_multi_index with mode='raise' needs its indices;"
+                " use mode='wrap' or mode='clip'.",
             )  # fmt: skip
             values = np.asarray(i)
             if ((values < 0) | (values >= n)).any():

@@ -64,8 +64,8 @@ def where(
       >>> jnp.where(jnp.array([True, False]), 1., jnp.array([7., 8.]))
       Array([1., 8.], dtype=float32)
 
-    Both branches are computed, and so are the derivatives of both: a nan in the one that
-    is not taken still spoils the gradient.
+    Both branches are computed, and so are the derivatives of both: a nan in the one
+    that is not taken still spoils the gradient.
     """
     if x is None and y is None:
         check_arraylike("where", condition)
@@ -168,7 +168,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         core.concrete_or_error(
             None,
             a,
-            "jnp.choose with mode='raise' needs its numbers; use mode='wrap' or 'clip'.",
+            "jnp.choose with mode='raise' needs its numbers; use 'wrap' or 'clip'.",
         )
         numbers = np.asarray(a)
         if ((numbers < 0) | (numbers >= n)).any():

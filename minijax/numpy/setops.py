@@ -1,7 +1,7 @@
 """Unique elements and sets: unique and its kin, union, intersection, difference, isin.
 
-How many elements a set has decides a shape: of traced arrays a `size` is needed.  With a
-`size`, what is missing is filled with `fill_value`, by default the first element.
+How many elements a set has decides a shape: of traced arrays a `size` is needed.  With
+a `size`, what is missing is filled with `fill_value`, by default the first element.
 
 Next: sorting.py, which all of this rests on.
 """
@@ -208,8 +208,8 @@ def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any
     dtype = dtypes.int_default()
     if size and fill_value is None:
         raise ValueError(
-            "jnp.unique: for zero-sized input with nonzero size argument, fill_value must"
-            " be specified"
+            "jnp.unique: for zero-sized input with nonzero size argument, fill_value"
+            " must be specified"
         )
     shape = (size or 0, *x.shape[1:])
     filler = x.dtype.type(0) if fill_value is None else convert(fill_value, x.dtype)
@@ -414,7 +414,7 @@ def setxor1d(
             if size is None
             else broadcast_to(convert(fill_value or 0, joint.dtype), (size,))
         )
-    # Sorted with what is invalid last; alone among its neighbours means in one array only.
+    # Sorted with what is invalid last; what differs from its neighbours is in one only.
     away = logic.bitwise_not(valid)
     away, joint = sort_operands((away, joint), num_keys=2)
     same = logic.bitwise_and(joint[1:] == joint[:-1], logic.bitwise_not(away[1:]))

@@ -72,7 +72,8 @@ def diff(
         raise ValueError(f"order must be non-negative but got {n}")
     if a.ndim == 0:
         raise ValueError(
-            f"diff requires input that is at least one dimensional; got {errors.type_text(a)}"
+            "diff requires input that is at least one dimensional; got"
+            f" {errors.type_text(a)}"
         )
     axis = canonical_axis(axis, a.ndim)
     pieces = [a]
@@ -279,7 +280,8 @@ def interp(
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
             raise ValueError(
-                f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}"
+                f"the only valid string value of `{name}` is 'extrapolate', but got:"
+                f" {value!r}"
             )
         sides.append(isinstance(value, str))
     given = [None if isinstance(v, str) else v for v in (left, right)]

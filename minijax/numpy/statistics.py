@@ -225,8 +225,10 @@ def histogramdd(
     if range is not None and (
         len(range) != d or any(r is not None and len(r) != 2 for r in range)
     ):
-        raise ValueError(f"For sample.shape={(n, d)}, range must be a sequence of {d} pairs"
-                         f" or Nones; got range={range!r}.")  # fmt: skip
+        raise ValueError(
+            f"For sample.shape={(n, d)}, range must be a sequence of {d} pairs or Nones;"
+            f" got range={range!r}."
+        )
     many = (
         [bins] * d
         if np.ndim(bins) == 0 and not isinstance(bins, (list, tuple))

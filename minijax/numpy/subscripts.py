@@ -1,9 +1,9 @@
 """What stands between the brackets of `x[...]`, worked out.
 
-`parse` turns a subscript into a `Plan`, plain hashable data with one entry for each item,
-and the leaves that the plan leaves open: index arrays and, in eager use, the positions
-themselves (so that a loop over `x[i]` compiles one program).  `locate` turns a plan that
-needs more than slices into the indices and dimension numbers of a gather or a scatter.
+`parse` turns a subscript into a `Plan`, plain hashable data with one entry an item, and
+the leaves that the plan leaves open: index arrays and, in eager use, the positions
+themselves (so that a loop over `x[i]` compiles one program).  `locate` turns a plan
+that needs more than slices into the indices and dimension numbers of gather or scatter.
 
 This room reads and writes no elements.  Next: indexing.py and updates.py.
 """
@@ -127,7 +127,8 @@ def _checked_slice(s: slice, axis: int) -> slice:
         if isinstance(part, Tracer) and part.concrete() is None:
             raise IndexError(
                 errors.message(
-                    f"Slice entries must be static integers. Got {s} at position {axis}.",
+                    f"Slice entries must be static integers. Got {s} at position"
+                    f" {axis}.",
                     which=part.origin(),
                     where=core.stack_text(),
                     why="the size of the result must be known while tracing.",
@@ -224,7 +225,7 @@ def _mask_shape_error(mask: Any, axis: int, wanted: tuple[int, ...]) -> IndexErr
 
 
 def _item(item: Any) -> Any:
-    """One item of a subscript: an int, a slice, None, `...`, a mask or an index array."""
+    """One item of a subscript: int, slice, None, `...`, a mask or an index array."""
     if item is None or item is Ellipsis or type(item) in (int, slice):
         return item
     if isinstance(item, (bool, np.bool_)):
@@ -317,7 +318,10 @@ def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
     place = block_place(plan) if plan.arrays else -1
     batch: list[int] = []  # sizes of the indices' axes, in the result's order
     shape: list[int] = []
-    windows, collapsed, indexed, new = [], [], [], []
+    windows: list[int] = []
+    collapsed: list[int] = []
+    indexed: list[int] = []
+    new: list[int] = []
     reversed_axes: list[int] = []
     sizes = list(plan.operand)
     columns: list[tuple[Any, int | None]] = []  # value, and its axis among `batch`
@@ -383,7 +387,7 @@ def _position(entry: Any, n: int, leaves: Iterator[Any]) -> Any:
 
 
 def wrap(index: Any, n: int) -> Any:
-    """An index array with negative positions counted from the end of an axis of size n."""
+    """Index arrays with negative positions counted from the end of `n` elements."""
     if n == 0:
         return index
     dtype = index.dtype
@@ -446,9 +450,11 @@ def _columns(
         return np.zeros((*batch, 0), dtype)
     shape = (*batch, 1)
     out = []
+    axes: tuple[int, ...]
     for value, lane in columns:
         if lane is not None:
-            value, axes = _strided(*value, dtype), (lane,)
+            start, size, step = value
+            value, axes = _strided(start, size, step, dtype), (lane,)
         else:
             rank = core.aval_of(value).ndim
             end = block_at + len(block)

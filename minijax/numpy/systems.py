@@ -51,7 +51,7 @@ from .decompositions import (
 )
 from .diagonals import diagonal_of
 
-# ------------------------------------------------------------------------ linear systems
+# ----------------------------------------------------------------------- linear systems
 
 
 class Factors(NamedTuple):
@@ -143,8 +143,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
         raise ValueError(
             errors.message(
                 f"solve: shapes {a.shape} and {b.shape} do not fit.",
-                why=f"a must be square, and b have as many rows: sizes {a.shape[-2:]} and"
-                f" {b.shape[0 if vector else -2 :]}.",
+                why="a must be square, and b have as many rows: sizes"
+                f" {a.shape[-2:]} and {b.shape[0 if vector else -2 :]}.",
                 tries=["jnp.linalg.lstsq for a matrix that is not square"],
             )
         )
@@ -247,7 +247,8 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     if method == "qr":
         return SlogdetResult(*_slogdet_qr(a))
     raise ValueError(
-        f"Unknown slogdet method {method!r}. Supported methods are 'lu' (`None`), and 'qr'."
+        f"Unknown slogdet method {method!r}. Supported methods are 'lu' (`None`), and"
+        " 'qr'."
     )
 
 
@@ -314,7 +315,7 @@ def det(a: ArrayLike) -> Any:
     return _det_lu(a)
 
 
-# --------------------------------------------------------------- least squares, inverses
+# -------------------------------------------------------------- least squares, inverses
 
 
 def pinv(
@@ -531,8 +532,8 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Any:
         x.ndim not in (1, 2) for x in (chain[0], chain[-1])
     ):
         raise ValueError(
-            "multi_dot: input arrays must all be two-dimensional, except for the first and"
-            " last array which may be 1 or 2 dimensional. Got array shapes"
+            "multi_dot: input arrays must all be two-dimensional, except for the first"
+            " and last array which may be 1 or 2 dimensional. Got array shapes"
             f" {[x.shape for x in chain]}"
         )
     if any(x.shape[-1] != y.shape[0] for x, y in itertools.pairwise(chain)):

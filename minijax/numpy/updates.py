@@ -79,8 +79,8 @@ class At:
 class Ref:
     """`x.at[subscript]`: some elements of an array, about to be read or replaced.
 
-    Every method returns a new array and leaves `x` as it is.  `mode` says what becomes of
-    positions out of bounds: 'drop' (the default), 'clip', 'fill' (for `get`) or
+    Every method returns a new array and leaves `x` as it is.  `mode` says what becomes
+    of positions out of bounds: 'drop' (the default), 'clip', 'fill' (for `get`) or
     'promise_in_bounds'.  `indices_are_sorted` and `unique_indices` promise as much to
     the compiler.
 
@@ -109,11 +109,17 @@ class Ref:
         wrap_negative_indices: bool = True,
         out_sharding: Any = None,
     ) -> Any:
-        """The elements; `mode='fill'` gives `fill_value` (nan) for those out of bounds."""
+        """The elements; `mode='fill'` gives `fill_value` (nan) where there is none."""
         return indexing.get(
-            self.array, self.index, indices_are_sorted, unique_indices, mode, fill_value,
-            wrap_negative_indices, out_sharding,
-        )  # fmt: skip
+            self.array,
+            self.index,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            fill_value,
+            wrap_negative_indices,
+            out_sharding,
+        )
 
     def set(self, values: Any, **options: Any) -> Any:
         """With the elements replaced by `values`."""
@@ -238,7 +244,10 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
     """Write a window, whose positions are operands, with slices only."""
     todo = iter(leaves)
     starts: list[Any] = []
-    sizes, shape, new, flips = [], [], [], []
+    sizes: list[int] = []
+    shape: list[int] = []
+    new: list[int] = []
+    flips: list[int] = []
     for e in plan.entries:
         if e[0] == NEW:
             new.append(len(shape) + len(new))
@@ -305,7 +314,8 @@ def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
     if lead < 0 or any(m not in (1, n) for m, n in zip(old, shape[lead:], strict=True)):
         raise ValueError(
             errors.message(
-                f"Incompatible shapes for broadcasting: {old} and requested shape {shape}",
+                f"Incompatible shapes for broadcasting: {old} and requested shape"
+                f" {shape}",
                 which=f"values of shape {old} for elements of shape {shape}",
                 where="x.at[...]",
                 tries=["values that broadcast to x[...].shape"],

@@ -1,4 +1,4 @@
-"""NumPy's functions that write into an array: put, place, put_along_axis, fill_diagonal.
+"""NumPy's functions that write: put, place, put_along_axis, fill_diagonal; and ix_.
 
 Arrays are immutable: with `inplace=True`, NumPy's meaning, these functions raise; with
 `inplace=False` they return the changed copy.  Next: updates.py, which does the work.
