@@ -15,6 +15,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
 from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
+from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array
 from .shapes import ShapeDtypeStruct, aval_like, struct_of
 
@@ -200,13 +201,13 @@ class Compiled:
     @property
     def input_shardings(self) -> Any:
         n = len(self._lowered._stage.jaxpr.in_avals)
-        mine = arrays.shardings.SingleDeviceSharding(self._program.place.device)
+        mine = shardings.SingleDeviceSharding(self._program.place.device)
         return tree.unflatten(self.in_tree, [mine] * n)
 
     @property
     def output_shardings(self) -> Any:
         n = len(self._program.out_avals)
-        mine = arrays.shardings.SingleDeviceSharding(self._program.place.device)
+        mine = shardings.SingleDeviceSharding(self._program.place.device)
         return tree.unflatten(self.out_tree, [mine] * n)
 
     def as_text(self) -> str:

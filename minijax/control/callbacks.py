@@ -24,6 +24,7 @@ from ..base.source import function_text
 from ..core import core
 from ..core.core import Primitive, unsupported
 from ..interpreters import batch as batching
+from ..interpreters.algebra import lib, unmapped_aval
 from ..ops import structural
 from ..runtime import array as arrays
 from ..runtime import dispatch
@@ -201,7 +202,7 @@ def pure_callback_batch(
     sharding: Any,
 ) -> Any:  # fmt: skip
     n = axis.size
-    lanes = tuple(batching.unmapped_aval(n, 0, a) for a in result_avals)
+    lanes = tuple(unmapped_aval(n, 0, a) for a in result_avals)
     params = {"callback": callback, "vmap_method": vmap_method, "sharding": sharding}
     if vmap_method in ("broadcast_all", "expand_dims", "legacy_vectorized"):
         ins = []
@@ -248,7 +249,7 @@ def over_lanes(
     lanes = []
     for i in range(axis.size):
         lanes.append(call([structural.squeeze(
-            batching.lib.slice_axis(x, 0, i, i + 1), (0,)) for x in moving]))  # fmt: skip
+            lib.slice_axis(x, 0, i, i + 1), (0,)) for x in moving]))  # fmt: skip
     out = [structural.stack(column) for column in zip(*lanes, strict=True)]
     return out, [0] * len(out)
 
@@ -403,7 +404,7 @@ def over_lanes_without_results(fun: Any, axis: Any, args: Any, dims: Any) -> Non
     for i in range(axis.size):
         fun(*(
             x if r is None
-            else structural.squeeze(batching.lib.slice_axis(r, 0, i, i + 1), (0,))
+            else structural.squeeze(lib.slice_axis(r, 0, i, i + 1), (0,))
             for x, r in zip(args, rows, strict=True)
         ))  # fmt: skip
 

@@ -13,9 +13,11 @@ from typing import Any
 from ..base import config, errors, tree
 from ..base.source import function_text
 from ..core import core
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from ..core.core import Primitive
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, sub_jaxprs
 from ..interpreters.algebra import Zero, instantiate
 from ..interpreters.stage import stage
+from ..runtime import dispatch
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
 
@@ -193,6 +195,19 @@ def promote_weak(
 
 def _joins(a: Any, b: Any) -> bool:
     return bool(dtypes.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
+
+
+def run_by_hand(prim: Primitive, by_hand: Callable[..., list[Any]]) -> None:
+    """Evaluate in Python, step by step, what cannot be part of a compiled program."""
+
+    def impl(*args: Any, **params: Any) -> Any:
+        if dispatch.host_driven and any(
+            map(dispatch.is_host_driven, sub_jaxprs(params))
+        ):
+            return by_hand(*args, **params)
+        return dispatch.run(prim, args, params)
+
+    prim.impl = impl
 
 
 def permute(

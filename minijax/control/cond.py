@@ -25,6 +25,7 @@ from ..interpreters.linearize import linearize_jaxpr
 from ..interpreters.stage import stage_closed
 from ..interpreters.transpose import transpose_jaxpr
 from ..ops import logic, reductions
+from ..runtime import array as arrays
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
@@ -209,8 +210,8 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     ops = [batching.bring_front(x, axis.size, None) if not b else x
            for x, b in zip(ops, batched, strict=True)]  # fmt: skip
     results = []
-    for i, b in enumerate(branches):
-        lanes, _ = batching.batch_jaxpr(b, axis, [True] * len(ops), True)
+    for i, branch in enumerate(branches):
+        lanes, _ = batching.batch_jaxpr(branch, axis, [True] * len(ops), True)
         taken = logic.eq(index, np.int32(i))
         masked = [_mask_untaken(taken, x) for x in ops]
         results.append(eval_jaxpr(lanes.jaxpr, lanes.consts, *masked))
@@ -321,13 +322,7 @@ def cond_lower(
     platforms: tuple[str | None, ...] = (), **_: Any,
 ) -> list[Any]:  # fmt: skip
     if platforms:  # chosen here, not when the program runs
-        which = ctx.platform if ctx.platform in platforms else None
-        if which not in platforms:
-            raise NotImplementedError(
-                f"platform_dependent: no function for platform {ctx.platform}, and no"
-                " default."
-            )
-        return ctx.jaxpr(branches[platforms.index(which)], *ops)  # type: ignore
+        return ctx.jaxpr(_for_platform(ctx.platform, platforms, branches), *ops)  # type: ignore
     types = [ctx.type(a) for a in ctx.avals_out]
     tokens = [ctx.token] if ctx.token is not None else []
     case = ctx.region_op(
@@ -346,6 +341,30 @@ def cond_lower(
 
 
 cond_p.lower = cond_lower
+
+
+def _for_platform(
+    platform: str, platforms: tuple[str | None, ...], branches: Branches
+) -> ClosedJaxpr:
+    which = platform if platform in platforms else None
+    if which not in platforms:
+        raise NotImplementedError(
+            f"platform_dependent: no function for platform {platform}, and no default."
+        )
+    return branches[platforms.index(which)]
+
+
+def cond_by_hand(
+    index: Any, *ops: Any, branches: Branches, platforms: tuple[str | None, ...] = (),
+    **_: Any,
+) -> list[Any]:  # fmt: skip
+    if platforms:
+        here = arrays.default_placement().platform
+        return _for_platform(here, platforms, branches)(*ops)
+    return branches[int(index)](*ops)
+
+
+common.run_by_hand(cond_p, cond_by_hand)
 
 
 # --------------------------------------------------------------------------- functions

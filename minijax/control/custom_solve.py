@@ -133,7 +133,7 @@ def solve_batch(
     *c_dims, b_dims = split_list(dims, list(lengths))
     b = [batching.bring_front(x, axis.size, None) if d is None else x
          for x, d in zip(b, b_dims, strict=True)]  # fmt: skip
-    lanes = []
+    lanes: list[Any] = []
     for closed, c_d in zip(jaxprs, c_dims, strict=True):
         if closed is None:
             lanes.append(None)
@@ -199,7 +199,8 @@ def custom_linear_solve(
         turned = _staged("transpose_solve", lambda v: transpose_solve(vecmat, v), b_tree,
                          avals, b_tree, avals, has_aux)  # fmt: skip
     bodies = [mv, vec, forward, turned]
-    jaxprs = Solvers(*(x.closed() if x is not None else None for x in bodies))
+    closed: list[Any] = [x.closed() if x is not None else None for x in bodies]
+    jaxprs = Solvers(*closed)
     groups = [x.consts if x is not None else [] for x in bodies]
     n_aux = len(forward.out_avals) - len(leaves)
     out = linear_solve_p.bind(

@@ -17,7 +17,7 @@ from ..core import core
 from ..core.core import Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, Var, jaxprs_effects
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Zero, instantiate, lib
+from ..interpreters.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
 from ..interpreters.stage import StageTrace, stage
 from ..runtime import lower
 from ..types import dtypes
@@ -200,7 +200,7 @@ def batched_bwd(bwd: Any, axis: Any, arg_dims: Sequence[Any]) -> Any:
         def one(*xs: Any) -> list[Any]:
             it = iter(xs[n:])
             full = [
-                next(it) if f else Zero(batching.mapped_aval(axis.size, 0, ct.aval))
+                next(it) if f else Zero(mapped_aval(axis.size, 0, ct.aval))
                 for f, ct in zip(flags, cts, strict=True)
             ]
             found = [None if type(c) is Zero else c for c in bwd(xs[:n], full)]
@@ -278,7 +278,7 @@ def custom_lin_batch(
         for x, d in zip(args[num_res:], dims[num_res:], strict=True)
     ]
     front = [None if d is None else 0 for d in dims[num_res:]]
-    lanes = tuple(batching.unmapped_aval(axis.size, 0, a) for a in out_avals)
+    lanes = tuple(unmapped_aval(axis.size, 0, a) for a in out_avals)
     out = custom_lin_p.bind(
         *ins, *ts, num_res=num_res, bwd=batched_bwd(bwd, axis, front), out_avals=lanes,
         **params,

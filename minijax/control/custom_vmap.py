@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import tree
+from ..base import errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.core import Primitive
@@ -34,7 +34,7 @@ custom_vmap_call_p.dce = call_dce
 def custom_vmap_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
     closed, hoisted = stage_call(trace, params["call"], args, "custom_vmap")
     if hoisted:
-        raise core.errors.UnexpectedTracerError(
+        raise errors.UnexpectedTracerError(
             "custom_vmap: the function closes over traced values; pass them as arguments."
         )
     atoms = [trace.atom(x) for x in args]

@@ -103,7 +103,7 @@ def while_linearize(
     cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int,
 ) -> Any:  # fmt: skip
     """Run the loop now; the tangent loop, if any, steps through the primals again."""
-    params = {
+    params: dict[str, Any] = {
         "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
         "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
     }  # fmt: skip
@@ -274,6 +274,24 @@ def while_lower(
 
 
 while_p.lower = while_lower
+
+
+def while_by_hand(
+    *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+) -> list[Any]:  # fmt: skip
+    cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
+    if cond_jaxpr.out_avals[0].shape:
+        cond_jaxpr, body_jaxpr = _masked(
+            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
+        )
+        body_consts = [*cond_consts, *body_consts]
+    while bool(cond_jaxpr(*cond_consts, *carry)[0]):
+        carry = body_jaxpr(*body_consts, *carry)
+    return carry
+
+
+common.run_by_hand(while_p, while_by_hand)
 
 
 def while_loop(

@@ -26,7 +26,7 @@ from ..core import core
 from ..core.core import EVAL, STATE, Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, jaxprs_effects, sub_jaxprs
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Linear, Zero, lib
+from ..interpreters.algebra import Linear, Zero, lib, mapped_aval, unmapped_aval
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
@@ -63,7 +63,7 @@ def pmap_abstract(
     *avals: Any, call_jaxpr: ClosedJaxpr, axis_size: int, out_axes: Any, **_: Any
 ) -> list[Any]:
     return [
-        batching.unmapped_aval(axis_size, d, a)
+        unmapped_aval(axis_size, d, a)
         for d, a in zip(out_axes, call_jaxpr.out_avals, strict=True)
     ]
 
@@ -313,7 +313,7 @@ class Replicas:
         self.handlers = [
             compat.result_handler(whole, self.layout(0).internal(len(whole.shape)), True)
             for whole in (
-                batching.unmapped_aval(total, 0, lower.physical(a))
+                unmapped_aval(total, 0, lower.physical(a))
                 for a in closed.out_avals
             )
         ]
@@ -362,7 +362,7 @@ class Replicas:
     def result(self, buffer: Any, axis: int | None, aval: Any) -> Any:
         """A result of type `aval`, assembled along `axis`; None: what all share."""
         if axis is not None and self.per_slice == 1:
-            whole = batching.unmapped_aval(self.size, axis, aval)
+            whole = unmapped_aval(self.size, axis, aval)
             stored = lower.physical(whole)
             sharding = self.layout(axis).internal(len(stored.shape))
             return arrays.wrap(compat.with_aval(buffer, stored, sharding), whole)
@@ -373,7 +373,7 @@ class Replicas:
             stored = lower.physical(aval)
             return arrays.wrap(compat.with_aval(first, stored, where.committed), aval)
         devices = self.devices[:: self.per_slice]
-        whole = batching.unmapped_aval(self.size, axis, aval)
+        whole = unmapped_aval(self.size, axis, aval)
         stored = lower.physical(whole)
         sharding = PmapSharding(devices, axis).internal(len(stored.shape))
         parts = shards[:: self.per_slice]
@@ -522,7 +522,7 @@ def pmap(
         dims = _normalise(fun, call, dims)
         size = _common_size(fun, call, dims, axis_size)
         avals = tuple(
-            batching.mapped_aval(size, d, core.aval_of(x))
+            mapped_aval(size, d, core.aval_of(x))
             for x, d in zip(call.leaves, dims, strict=True)
         )
         with core.mapped_axis(name, size):

@@ -161,7 +161,10 @@ def scan_linearize(
         (True, next(fixed)) if i in invariant_ids(parts) else (False, next(moving))
         for i in range(parts.num_new)
     ]
-    res_consts, res_xs, order_c, order_x = [], [], [], []
+    res_consts: list[Any] = []
+    res_xs: list[Any] = []
+    order_c: list[int] = []
+    order_x: list[int] = []
     for at, (where, i) in enumerate(parts.residuals):
         if where == "in":
             is_const, value = i < num_consts, primals[i]
@@ -178,12 +181,12 @@ def scan_linearize(
     ]
     n_res = len(parts.residuals)
     k = [len(x) for x in ins]
-    at = n_res + np.cumsum([0, *k])
+    first, second, third = n_res, n_res + k[0], n_res + k[0] + k[1]
     order = [
-        *order_c, *range(at[0], at[1]), *range(at[1], at[2]),
-        *order_x, *range(at[2], at[3]),
+        *order_c, *range(first, second), *range(second, third),
+        *order_x, *range(third, third + k[2]),
     ]  # fmt: skip
-    linear = common.permute(parts.linear, [int(i) for i in order])
+    linear = common.permute(parts.linear, order)
     args = (*res_consts, *ins[0], *ins[1], *res_xs, *ins[2])
     found = trace.process(
         scan_p,
@@ -227,9 +230,9 @@ def hoist_invariants(
         jaxpr.memo["invariant_ids"] = frozenset(
             i - first for i, f in enumerate(invariant) if f
         )
-        body, used = dce_jaxpr(jaxpr, [not f for f in invariant], keep_in=True)
-        outside, used = dce_jaxpr(jaxpr, invariant, keep_in=[i < num_consts for i in range(n)])
-        del used
+        body, _ = dce_jaxpr(jaxpr, [not f for f in invariant], keep_in=True)
+        quiet = jaxpr.replace(eqns=[e for e in jaxpr.eqns if not e.effects])
+        outside, _ = dce_jaxpr(quiet, invariant, keep_in=[i < num_consts for i in range(n)])
         known = jaxpr.memo["hoist"] = body, outside
     body, outside = known
     return ClosedJaxpr(body, primal.consts), ClosedJaxpr(outside, primal.consts)
@@ -562,6 +565,27 @@ def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
 
 
 scan_p.lower = scan_lower
+
+
+def scan_by_hand(
+    *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int,
+    reverse: bool, **_: Any,
+) -> list[Any]:  # fmt: skip
+    consts, carry, xs = split_list(args, [num_consts, num_carry])
+    rows: list[list[Any]] = []
+    for i in reversed(range(length)) if reverse else range(length):
+        row = [structural.squeeze(lib.slice_axis(x, 0, i, i + 1), (0,)) for x in xs]
+        carry, ys = split_list(jaxpr(*consts, *carry, *row), [num_carry])
+        rows.append(ys)
+    if not rows:
+        empty = [common.stacked(a, 0) for a in jaxpr.out_avals[num_carry:]]
+        return [*carry, *map(lib.zeros, empty)]
+    if reverse:
+        rows.reverse()
+    return [*carry, *map(structural.stack, zip(*rows, strict=True))]
+
+
+common.run_by_hand(scan_p, scan_by_hand)
 
 
 # ------------------------------------------------------------------------ the function

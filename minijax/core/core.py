@@ -203,7 +203,7 @@ def axis_size(name: Any) -> int:
         return total
     for known, size in reversed(STATE.axes):
         if known == name:
-            return size
+            return int(size)
     known = [str(n) for n, _ in STATE.axes]
     raise NameError(
         errors.message(

@@ -266,7 +266,7 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
             if dead:
                 known[i] = dead
         jaxpr.memo["last_uses"] = known
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def sub_jaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:

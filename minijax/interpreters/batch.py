@@ -73,7 +73,9 @@ class BatchTrace(Trace):
         self.axis = axis
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        vals, dims, some = [], [], False
+        vals: list[Any] = []
+        dims: list[int | None] = []
+        some = False
         for x in args:
             if type(x) is BatchTracer and x._trace is self:
                 vals.append(x.val)

@@ -28,7 +28,7 @@ def dce_jaxpr(
     known = jaxpr.memo.get(key)
     if known is None:
         known = jaxpr.memo[key] = _dce(jaxpr, used_out, flags)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _dce(

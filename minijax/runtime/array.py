@@ -232,7 +232,7 @@ class Array(metaclass=_ArrayMeta):
         return value.copy() if copy else value
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self._value)
+        return memoryview(self._value)  # type: ignore[arg-type]
 
     def tolist(self) -> Any:
         return self._value.tolist()
@@ -482,7 +482,7 @@ def copied(buffer: Any) -> Any:
     """A copy of a single-device ArrayImpl on the same device."""
     where = placement_of(buffer)
     if where is None:
-        whole = shardings.of_buffer(buffer)
+        whole: Any = shardings.of_buffer(buffer)
         parts = [copied(b) for b in shardings.shard_buffers(buffer)]
         return compat.assemble(
             buffer.aval, whole.internal(len(buffer.aval.shape)), parts
@@ -565,7 +565,8 @@ def to_buffer(x: Any, where: Placement) -> Any:
             return put_numpy(np.zeros(x.shape, bool), shaped(x.shape, dtypes.bool_), where)
         return put_numpy(x, numpy_aval(x), where)
     if isinstance(x, (bool, int, float, complex)):
-        return put_scalar(next(k for k in (bool, int, float, complex) if isinstance(x, k))(x), where)
+        kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
+        return put_scalar(next(k for k in kinds if isinstance(x, k))(x), where)
     if isinstance(x, compat.ArrayImpl):
         return put_numpy(np.asarray(x), None, where)
     custom = getattr(x, "__jax_array__", None)

@@ -218,7 +218,7 @@ def clear_backends() -> None:
     with _lock:
         _clients.clear()
         _default_name = None
-        default_device.cache_clear()
+        _first_device.cache_clear()
 
 
 def devices(platform: Any = None) -> list[Any]:
@@ -263,8 +263,6 @@ def default_device() -> Any:
         return _first_device(_platform(chosen))
     return chosen
 
-
-default_device.cache_clear = _first_device.cache_clear  # type: ignore[attr-defined]
 
 
 def platform_of(client: Any) -> str:

@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import utils as _utils
+from jaxlib import utils as _utils  # type: ignore[attr-defined]
 
 _utils.absl_set_min_log_level(1)  # before the first client: silences its INFO lines
 
-from jaxlib import _jax  # noqa: E402
-from jaxlib import xla_client as xc  # noqa: E402
+from jaxlib import _jax as _jax  # noqa: E402
+from jaxlib import xla_client as _xla_client  # noqa: E402
 
 from ..base import config  # noqa: E402
 
+xc: Any = _xla_client
 VERSION: int = xc._version
 _OLD = VERSION < 480
 

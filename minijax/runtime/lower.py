@@ -85,7 +85,7 @@ context = Context()
 
 def physical(aval: Any) -> Any:
     """The aval under which a value is stored: keys as trailing axes of numbers."""
-    dtype = getattr(aval, "dtype", None)
+    dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
         return shaped(aval.shape + dtype.base_shape, dtype.base_dtype)
     return aval
@@ -269,12 +269,9 @@ class Lowering:
         elif aval.dtype in (dtypes.uint4, dtypes.uint2):
             x = x.astype(np.uint8)
         if splat:
-            return ir.DenseElementsAttr.get(
-                np.ascontiguousarray(x).reshape(()), type=element, shape=aval.shape
-            )
-        return ir.DenseElementsAttr.get(
-            np.ascontiguousarray(x), type=element, shape=aval.shape
-        )
+            x = np.ascontiguousarray(x).reshape(())
+        get: Any = ir.DenseElementsAttr.get
+        return get(np.asarray(x, order="C"), type=element, shape=aval.shape)
 
     @contextmanager
     def block(self, region: Any, *types: Any) -> Iterator[Any]:
@@ -369,7 +366,7 @@ class Lowering:
             functions[key] = self._function(closed, name)
             self.token = token
             self.module.keepalive.append(closed)
-        return functions[key][0]
+        return str(functions[key][0])
 
     def _function(self, closed: ClosedJaxpr, name: str) -> tuple[str, list[Any]]:
         symbol = self.module.symbol(name)
