@@ -470,7 +470,7 @@ def _promote(
         return first, all(w for _, w in pairs) and first != bool_
     if any(is_extended(d) or d == float0 for d, _ in pairs):
         names = ", ".join(short_name(d) for d, _ in pairs)
-        raise TypePromotionError(f"dtypes {names} do not promote to a common one.")
+        raise TypeError(f"dtypes {names} do not promote to a common one.")
     node = _join(frozenset(_node(d, w) for d, w in pairs), strict)
     if isinstance(node, str):
         # All weak: the widest of the dtypes seen of that kind, else the default.
