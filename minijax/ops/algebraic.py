@@ -480,8 +480,9 @@ def sign(x: Any) -> Any:
 def _abs_tangent(t: Any, ans: Any, x: Any) -> Any:
     aval = core.aval_of(x)
     if dtypes.is_complex(aval.dtype):
+        turned = conj(x)
         size = cast(ans, aval.dtype, aval.weak_type)
-        return real(mul(t, div(conj(x), replace_zero(size))))
+        return real(mul(t, div(turned, replace_zero(size))))
     return select(ge_p.bind(x, const(x, 0)), t, neg(t))
 
 

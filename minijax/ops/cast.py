@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base import errors
 from ..core import core
-from ..core.core import Primitive, Tracer
+from ..core.core import Primitive
 from ..interpreters.algebra import Zero, lib
 from ..runtime.array import Array, put_numpy
 from ..types import dtypes
@@ -30,6 +30,7 @@ from .define import (
     nary,
     zero_jvp,
 )
+from .shapes import is_array
 
 # ---- conversion by value
 
@@ -84,40 +85,46 @@ convert_element_type_p.pretty = {"sharding": None}
 
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`x` with exactly this dtype and weak type; `x` itself if it has them."""
-    kind = type(x)
-    if kind in dtypes.PYTHON_SCALARS:
-        if not weak_type:
-            return scalar(x, dtype)
-        if dtypes.scalar_dtype(kind) == dtype:
-            return x
-    else:
-        aval = core.aval_of(x)
-        if aval.dtype == dtype and aval.weak_type == weak_type:
-            return x
-        if isinstance(x, (np.generic, np.ndarray)) and not x.shape and not weak_type:
-            return scalar(x, dtype)
+    aval = core.aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    if isinstance(x, HOST) and not aval.shape and not dtypes.is_extended(dtype):
+        return scalar(x, dtype, weak_type)
     return convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak_type, sharding=None
     )
 
 
-def scalar(x: Any, dtype: Any) -> Any:
-    """A number as a NumPy scalar of `dtype`, converted as on a device.
+HOST = (*dtypes.PYTHON_SCALARS, np.ndarray, np.generic)
+_PYTHON_KIND: dict[str, Any] = {"int": int, "float": float, "complex": complex}
 
-    Integers wrap; floats that become integers saturate, and nan becomes 0.
+
+def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A number on the host as a scalar of `dtype`, converted as on a device.
+
+    Integers wrap; floats that become integers saturate, and nan becomes 0.  A weakly
+    typed scalar is a Python number; of a dtype that those lack it is an array.
     """
     value = np.asarray(x)
+    if value.dtype.kind in "fc" and dtypes.is_integer(dtype):
+        value = _saturated(float(value.real), ml_dtypes.iinfo(dtype))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if value.dtype.kind in "fc" and dtypes.is_integer(dtype):
-            info = ml_dtypes.iinfo(dtype)
-            real = float(value.real)
-            low, high = int(info.min), int(info.max)
-            value = np.asarray(
-                0 if real != real else low if real < low else high if real > high
-                else int(real)
-            )  # fmt: skip
-        return value.astype(dtype)[()]
+        value = value.astype(dtype)
+    if not weak_type:
+        return value[()]
+    kind = _PYTHON_KIND.get(dtypes.kind(dtype))
+    if kind is not None and dtypes.scalar_dtype(kind) == dtype:
+        return kind(value)
+    return Array(put_numpy(value, shaped((), dtype, True)))
+
+
+def _saturated(x: float, info: Any) -> Any:
+    """The integer next to `x` towards zero that a dtype has."""
+    low, high = int(info.min), int(info.max)
+    if x != x:
+        return np.asarray(0)
+    return np.asarray(low if x < low else high if x > high else int(x))
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -136,24 +143,49 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     >>> convert_element_type(2.7, int)
     Array(2, dtype=int32)
     """
-    if new_dtype is None:
-        raise ValueError("convert_element_type: dtype must be specified, got None.")
-    dtypes.check_user_dtype(new_dtype, "convert_element_type")
-    dtype = dtypes.canonical(new_dtype)
+    dtype = user_dtype(new_dtype, "convert_element_type")
     if type(operand) in dtypes.PYTHON_SCALARS:
         if type(operand) is complex:
             warn_if_complex_to_real(dtypes.complex64, dtype)
         return Array(put_numpy(scalar(operand, dtype)))
     aval = core.aval_of(operand)
-    warn_if_complex_to_real(aval.dtype, dtype)
     if aval.dtype == dtype and not aval.weak_type:
-        if isinstance(operand, (np.ndarray, np.generic)):
+        if isinstance(operand, HOST):
             return Array(put_numpy(operand))
-        if isinstance(operand, (Array, Tracer)):
+        if is_array(operand):
             return operand
+    warn_if_complex_to_real(aval.dtype, dtype)
     return convert_element_type_p.bind(
         operand, new_dtype=dtype, weak_type=False, sharding=None
     )
+
+
+# What most users write for a dtype; 64-bit ones take the long way, for they may narrow.
+_PLAIN: dict[Any, Any] = {
+    name: dtype
+    for dtype in (
+        dtypes.bool_,
+        *dtypes.SIGNED[:-1],
+        *dtypes.UNSIGNED[:-1],
+        *dtypes.FLOATS[:-1],
+        dtypes.complex64,
+    )
+    for name in (dtype, dtype.type)
+}
+
+
+def user_dtype(dtype: Any, fun: str) -> Any:
+    """What a `dtype` argument means; warns where 64 bits are asked for and not had."""
+    try:
+        found = _PLAIN.get(dtype)
+    except TypeError:  # unhashable
+        found = None
+    if found is not None:
+        return found
+    if dtype is None:
+        raise ValueError(f"{fun}: dtype must be specified, got None.")
+    dtypes.check_user_dtype(dtype, fun)
+    return dtypes.canonical(dtype)
 
 
 def warn_if_complex_to_real(old: Any, new: Any) -> None:
@@ -181,9 +213,18 @@ def bits_of(dtype: Any) -> int:
 
 def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
     old = x.dtype
-    if old == new_dtype:
-        return shaped(x.shape, new_dtype)
-    for dtype in (old, new_dtype):
+    have, want = bits_of(old), bits_of(new_dtype)
+    if have < want and (not x.shape or x.shape[-1] * have != want):
+        raise ValueError(
+            errors.message(
+                f"bitcast_convert_type cannot make {dtypes.short_name(new_dtype)} of"
+                f" {x.str_short()}.",
+                why=f"the last axis must hold the {want} bits of one element, so its"
+                f" size must be {want // have}.",
+                tries=[f"reshape the operand to (..., n, {want // have})"],
+            )
+        )
+    for dtype in (old, new_dtype) if old != new_dtype else ():
         if dtypes.kind(dtype) not in ("int", "uint", "float"):
             raise TypeError(
                 errors.message(
@@ -195,22 +236,9 @@ def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
                     tries=["x.view(dtype)", "lax.real and lax.imag", "x.astype(dtype)"],
                 )
             )
-    have, want = bits_of(old), bits_of(new_dtype)
-    if have == want:
-        return shaped(x.shape, new_dtype)
     if have > want:
         return shaped((*x.shape, have // want), new_dtype)
-    if not x.shape or x.shape[-1] * have != want:
-        raise ValueError(
-            errors.message(
-                f"bitcast_convert_type cannot make {dtypes.short_name(new_dtype)} of"
-                f" {x.str_short()}.",
-                why=f"the last axis must hold the {want} bits of one element, so its"
-                f" size must be {want // have}.",
-                tries=["reshape the operand to (..., n, " + f"{want // have})"],
-            )
-        )
-    return shaped(x.shape[:-1], new_dtype)
+    return shaped(x.shape[:-1] if have < want else x.shape, new_dtype)
 
 
 def lower_bitcast(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
@@ -219,9 +247,9 @@ def lower_bitcast(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
 
 def bitcast_batch(axis: Any, args: Any, dims: Any, *, new_dtype: Any) -> Any:
     (x,), (d,) = args, dims
-    # The last axis may come or go, so the lane axis keeps away from it.
-    if d == len(core.aval_of(x).shape) - 1:
-        x, d = lib.move_axis(x, d, 0), 0
+    aval = core.aval_of(x)
+    if bits_of(new_dtype) > bits_of(aval.dtype) and d == aval.ndim - 1:
+        x, d = lib.move_axis(x, d, 0), 0  # the last axis will disappear
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), d
 
 
@@ -248,8 +276,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     >>> bitcast_convert_type(np.float32(1.0), 'int32')
     Array(1065353216, dtype=int32)
     """
-    dtypes.check_user_dtype(new_dtype, "bitcast_convert_type")
-    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonical(new_dtype))
+    dtype = user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
 
 
 # ---- fewer bits

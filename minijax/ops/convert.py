@@ -23,6 +23,7 @@ from .algebraic import imag as imag
 from .algebraic import imag_p as imag_p
 from .algebraic import real as real
 from .algebraic import real_p as real_p
+from .cast import HOST
 from .cast import bitcast_convert_type as bitcast_convert_type
 from .cast import bitcast_convert_type_p as bitcast_convert_type_p
 from .cast import cast as cast
@@ -31,6 +32,7 @@ from .cast import convert_element_type_p as convert_element_type_p
 from .cast import reduce_precision as reduce_precision
 from .cast import reduce_precision_p as reduce_precision_p
 from .cast import scalar as scalar
+from .cast import user_dtype as user_dtype
 from .shapes import broadcast, int_tuple, problem, zero_array
 
 
@@ -62,34 +64,29 @@ def full(
             tries=["lax.broadcast_in_dim", "minijax.numpy.full, which broadcasts"],
         )
     weak = dtype is None and aval.weak_type
-    if dtype is not None and dtypes.is_extended(dtype) and aval.dtype != dtype:
-        return _full_of_words(shape, fill_value, dtype)
     if dtype is None:
         dtype = aval.dtype
     else:
-        dtypes.check_user_dtype(dtype, "full")
-        dtype = dtypes.canonical(dtype)
-    value = _scalar_of(fill_value, dtype, weak)
-    if shape:
-        value = broadcast(value, shape)
-    if isinstance(value, _HOST):
-        value = Array(put_numpy(np.asarray(value, dtype), shaped((), dtype, weak)))
-    return value if sharding is None else lib.place(value, sharding)
+        dtype = user_dtype(dtype, "full")
+    return _filled(shape, fill_value, dtype, weak, sharding)
 
 
-_HOST = (*dtypes.PYTHON_SCALARS, np.ndarray, np.generic)
-
-
-def _scalar_of(value: Any, dtype: Any, weak: bool) -> Any:
-    """A scalar of this type, on the host if it can be."""
-    on_host = isinstance(value, _HOST)
-    return scalar(value, dtype) if on_host and not weak else cast(value, dtype, weak)
-
-
-def _full_of_words(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
-    """Keys of which every word is `value`."""
-    words = full((*shape, *dtype.base_shape), value, dtype.base_dtype)
-    return core.registry["random_wrap"].bind(words, impl=dtype.impl)
+def _filled(
+    shape: tuple[int, ...], value: Any, dtype: Any, weak: bool, sharding: Any
+) -> Any:
+    """`full`, with all of the type given."""
+    if dtypes.is_extended(dtype) and core.aval_of(value).dtype != dtype:
+        # A number stands for keys of which it is every word.
+        whole = (*shape, *dtype.base_shape)
+        words = _filled(whole, value, dtype.base_dtype, False, None)
+        out = core.registry["random_wrap"].bind(words, impl=dtype.impl)
+    else:
+        out = cast(value, dtype, weak)
+        if shape:
+            out = broadcast(out, shape)
+        elif isinstance(out, HOST):
+            out = Array(put_numpy(np.asarray(out, dtype), shaped((), dtype, weak)))
+    return out if sharding is None else lib.place(out, sharding)
 
 
 def full_like(
@@ -114,15 +111,13 @@ def full_like(
     """
     if shape is None:
         shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
-    if dtype is not None:
+    if dtype is not None or core.aval_of(fill_value).shape:
         return full(shape, fill_value, dtype, sharding=sharding)
     aval = (
         core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
     )
-    if dtypes.is_extended(aval.dtype):
-        return full(shape, fill_value, aval.dtype, sharding=sharding)
-    value = full(shape, _scalar_of(fill_value, aval.dtype, False), sharding=sharding)
-    return cast(value, aval.dtype, True) if aval.weak_type else value
+    shape = int_tuple(shape, "shape")
+    return _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
 
 
 def zeros_like(x: Any) -> Any:

@@ -22,7 +22,7 @@ from ..interpreters.jvp import jvp_flat
 from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add_p, div, max_p, min_p, mul, mul_p
-from .cast import cast
+from .cast import cast, user_dtype
 from .define import (
     ANY,
     BITS,
@@ -415,8 +415,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     >>> argmax(jnp.array([1, 5, 5]), 0, 'int32')
     Array(1, dtype=int32)
     """
-    dtypes.check_user_dtype(index_dtype, "argmax")
-    dtype = dtypes.canonical(index_dtype)
+    dtype = user_dtype(index_dtype, "argmax")
     return argmax_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
 
 
@@ -435,6 +434,5 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     >>> argmin(jnp.array([5, 1, 1]), 0, 'int32')
     Array(1, dtype=int32)
     """
-    dtypes.check_user_dtype(index_dtype, "argmin")
-    dtype = dtypes.canonical(index_dtype)
+    dtype = user_dtype(index_dtype, "argmin")
     return argmin_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
