@@ -317,12 +317,11 @@ class Array(metaclass=_ArrayMeta):
         value = self._value
         if value.size == 0:
             return f"Array([], shape={aval.shape}, {tail})"
-        text = np.array2string(
-            value, separator=", ", prefix="Array(", suffix=f", {tail})"
-        )
-        last = len(text) - text.rfind("\n") - 1
-        joint = " " if last + len(tail) + 3 <= 75 + 13 else "\n" + " " * 6
-        return f"Array({text},{joint}{tail})"
+        text = np.array2string(value, separator=", ", prefix="Array(", suffix=",")
+        last = len(text) - text.rfind("\n")  # with the comma
+        # A tail too long for the last line is set off, as JAX does it.
+        fits = last + 1 + len(tail) + 1 < np.get_printoptions()["linewidth"]
+        return f"Array({text},{' ' if fits else ' ' * 6}{tail})"
 
     def __str__(self) -> str:
         return str(self._value)
