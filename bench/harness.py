@@ -93,7 +93,8 @@ class Side:
                 found = json.loads(done.out.strip().splitlines()[-1])
                 sheet = dataclasses.replace(sheet, **found)
         except RuntimeError as error:
-            sheet.errors |= {row.name: str(error) for row in case.ROWS}
+            missing = {row.name for row in case.ROWS} - sheet.values.keys()
+            sheet.errors |= dict.fromkeys(missing, str(error))
         return sheet
 
 
