@@ -3,6 +3,7 @@
 #   make demo        train on handwritten digits, on one device and on eight
 #   make test        run the whole test suite
 #   make lint        ruff and mypy
+#   make smoke       a part of the suite on every jaxlib that is admitted
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
 #   make notebooks   execute the tutorials into build/notebooks/*.ipynb
 #   make clean       remove the environments and whatever was built
@@ -25,7 +26,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench notebooks clean python
+.PHONY: help demo test smoke lint format bench notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -36,6 +37,9 @@ demo: .venv/.demo
 
 test: .venv/.test
 	.venv/bin/python -m pytest $(TEST_ARGS)
+
+smoke:
+	.ci/smoke
 
 lint: .venv/.test
 	.venv/bin/ruff check .
@@ -55,7 +59,7 @@ notebooks: .venv/.docs
 	@echo "The notebooks are in build/notebooks"
 
 clean:
-	rm -rf .venv .venv-bench .venv-bench-jax build dist *.egg-info
+	rm -rf .venv .venv-bench .venv-bench-jax .venv-jaxlib-* build dist *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # --- environments -----------------------------------------------------------------------
