@@ -220,6 +220,7 @@ from ..ops.convert import bitcast_convert_type as bitcast_convert_type
 from ..ops.convert import bitcast_convert_type_p as bitcast_convert_type_p
 from ..ops.convert import convert_element_type as convert_element_type
 from ..ops.convert import convert_element_type_p as convert_element_type_p
+from ..ops.convert import dtype as dtype
 from ..ops.convert import full as full
 from ..ops.convert import full_like as full_like
 from ..ops.convert import reduce_precision as reduce_precision

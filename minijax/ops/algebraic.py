@@ -18,11 +18,12 @@ from typing import Any
 from ..base import errors
 from ..core import core
 from ..core.core import Primitive, unsupported
+from ..interpreters import algebra
 from ..interpreters.algebra import Zero, is_linear
 from ..types import dtypes
 from ..types.avals import shaped
 from .accuracy import HIDDEN, lower_accurate
-from .cast import cast
+from .cast import cast, emit_convert, user_dtype
 from .define import (
     ANY,
     COMPLEX,
@@ -144,26 +145,65 @@ def add_any(x: Any, y: Any) -> Any:
 # ---- products and quotients
 
 
-def _mul_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
-    if is_linear(x):
-        return [unbroadcast(mul_p.bind(ct, y), x.aval), None]
-    return [None, unbroadcast(mul_p.bind(x, ct), y.aval)]
+def _mul_abstract(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    for i, a in enumerate((x, y)):
+        check_kind("mul", a, NUMBER, i, 2)
+    dtype = same_dtype("mul", (x, y)) if out_dtype is None else out_dtype
+    shape = broadcast_shape("mul", (x, y))
+    return shaped(shape, dtype, x.weak_type and y.weak_type)
 
 
-mul_p = nary(
-    "mul", [NUMBER, NUMBER], lower="multiply",
-    jvp=[lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)],
-    transpose=_mul_transpose,
-)  # fmt: skip
+def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    (x, y), (t, u) = primals, tangents
+    ans = mul_p.bind(x, y, **params)
+    out: Any = Zero(core.aval_of(ans).to_tangent())
+    if dtypes.is_differentiable(out.aval.dtype):
+        if type(t) is not Zero:
+            out = mul_p.bind(t, y, **params)
+        if type(u) is not Zero:
+            out = algebra.add(out, mul_p.bind(x, u, **params))
+    return ans, out
 
 
-def mul(x: Any, y: Any) -> Any:
-    r"""Multiply elementwise, :math:`x y`, two arrays of numbers of one dtype.
+def _mul_transpose(ct: Any, x: Any, y: Any, *, out_dtype: Any = None) -> list[Any]:
+    linear = x if is_linear(x) else y
+    back = None if out_dtype is None else linear.aval.dtype
+    if linear is x:
+        return [unbroadcast(mul(ct, y, out_dtype=back), x.aval), None]
+    return [None, unbroadcast(mul(x, ct, out_dtype=back), y.aval)]
+
+
+def _lower_mul(ctx: Any, x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    out = ctx.avals_out[0]
+    operands: list[Any] = []
+    avals = []
+    for value, aval in zip((x, y), ctx.avals_in, strict=True):
+        operands.append(emit_convert(ctx, value, aval, out.dtype))
+        avals.append(shaped(aval.shape, out.dtype))
+    ctx.avals_in = avals
+    return ctx.op("multiply", out, *broadcast_operands(ctx, operands, out.shape))
+
+
+mul_p = nary("mul", [NUMBER, NUMBER], lower=_lower_mul, transpose=_mul_transpose)
+mul_p.abstract = _mul_abstract
+mul_p.jvp = _mul_jvp
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    r"""Multiply elementwise, :math:`x y`, two arrays of numbers.
+
+    Args:
+      x, y: arrays of one dtype, unless `out_dtype` is given.
+      out_dtype: the dtype to convert both to beforehand, or None.
+    Raises:
+      TypeError: dtypes or shapes do not fit.
 
     >>> mul(3.0, 2.0)
     Array(6., dtype=float32, weak_type=True)
     """
-    return mul_p.bind(x, y)
+    if out_dtype is None:
+        return mul_p.bind(x, y)
+    return mul_p.bind(x, y, out_dtype=user_dtype(out_dtype, "mul"))
 
 
 def _div_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
@@ -444,15 +484,15 @@ nextafter_p = nary("nextafter", [FLOAT, FLOAT], lower="chlo.next_after")
 nextafter_p.jvp = unsupported("nextafter has no derivative: its values are steps.")
 
 
-def nextafter(x: Any, y: Any) -> Any:
-    """The float that follows `x` in the direction of `y`, elementwise.
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The float that follows `x1` in the direction of `x2`, elementwise.
 
     Both arrays are of one float dtype.  It cannot be differentiated.
 
     >>> nextafter(1.0, 2.0) > 1.0
     Array(True, dtype=bool)
     """
-    return nextafter_p.bind(x, y)
+    return nextafter_p.bind(x1, x2)
 
 
 # ---- sign and magnitude

@@ -64,15 +64,19 @@ def convert_transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
     return [cast(ct, x.aval.dtype, x.aval.weak_type)]
 
 
-def lower_convert(ctx: Any, x: Any, *, new_dtype: Any, **_: Any) -> Any:
-    aval, out = ctx.avals_in[0], ctx.avals_out[0]
-    if aval.dtype == new_dtype:
+def emit_convert(ctx: Any, x: Any, aval: Any, dtype: Any) -> Any:
+    """Emit the conversion of a value of type `aval` to another dtype."""
+    if aval.dtype == dtype:
         return x
-    if dtypes.is_bool(new_dtype):
+    if dtypes.is_bool(dtype):
         return emit_compare(ctx, "NE", x, ctx.constant(0, aval), aval)
-    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(new_dtype):
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
         x = ctx.op("real", shaped(aval.shape, dtypes.real_of(aval.dtype)), x)
-    return ctx.op("convert", out, x)
+    return ctx.op("convert", shaped(aval.shape, dtype), x)
+
+
+def lower_convert(ctx: Any, x: Any, *, new_dtype: Any, **_: Any) -> Any:
+    return emit_convert(ctx, x, ctx.avals_in[0], new_dtype)
 
 
 convert_element_type_p.abstract = convert_abstract

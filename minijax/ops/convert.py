@@ -120,6 +120,23 @@ def full_like(
     return _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
 
 
+def dtype(x: Any) -> Any:
+    """The dtype of a value; of a type, that of arrays made of it.
+
+    Raises:
+      TypeError: neither an array nor a type of numbers.
+      ValueError: None.
+
+    >>> dtype(1.0), dtype(int)
+    (dtype('float32'), dtype('int32'))
+    """
+    if x is None:
+        raise ValueError("Invalid argument to dtype: None.")
+    if isinstance(x, (type, np.dtype, dtypes.ExtendedDType)):
+        return dtypes.canonical(x)
+    return core.aval_of(x).dtype
+
+
 def zeros_like(x: Any) -> Any:
     """Zeros of the shape, dtype and weak type of `x`."""
     return zero_array(core.aval_of(x))

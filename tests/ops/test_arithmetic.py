@@ -177,6 +177,24 @@ def test_binary_complex(name):
             np.testing.assert_allclose(slope, found, rtol=1e-6, atol=1e-9)
 
 
+def test_products_in_another_dtype():
+    b = np.array([1.5, 2.0]).astype(ml_dtypes.bfloat16)
+    i = np.array([100, 3], np.int8)
+    same(lax.mul(b, b, out_dtype=np.float32), np.float32([2.25, 4]))
+    same(lax.mul(i, i, out_dtype=np.int32), np.int32([10000, 9]))
+    same(lax.mul(b, np.float32(2), out_dtype=np.float32), np.float32([3, 4]))
+    same(lax.mul(i, np.int8(2), out_dtype=np.float32), np.float32([200, 6]))
+    slope = mj.grad(
+        lambda b: lax.reduce_sum(lax.mul(b, b, out_dtype=np.float32), (0,))
+    )(b)
+    same(slope, (b + b).astype(ml_dtypes.bfloat16))
+    x = draw((3,))
+    obeys(lambda x, y: lax.mul(x, y, out_dtype=np.float64), x, draw((3,), seed=1))
+    obeys(lambda x: lax.mul(x, np.int8(3), out_dtype=np.float64), x)
+    with pytest.raises(TypeError, match="mul does not accept dtype bool at position 1"):
+        lax.mul(1.0, True, out_dtype=np.float32)
+
+
 INTEGERS = ["int8", "uint8", "int16", "int32", "uint32", "int4", "uint4"]
 
 

@@ -249,3 +249,13 @@ def test_full_on_a_device():
         lax.full_like(1.0, 2, sharding=where),
     ):
         assert x.devices() == {mj.devices()[1]} and x.committed
+
+
+def test_dtype():
+    assert lax.dtype(1) == np.int32 and lax.dtype(float) == np.float32
+    assert lax.dtype(np.ones(2)) == np.float32 and lax.dtype(np.int64) == np.int32
+    assert lax.dtype(lax.full((2,), 1, ml_dtypes.bfloat16)) == ml_dtypes.bfloat16
+    with pytest.raises(ValueError, match="Invalid argument to dtype: None"):
+        lax.dtype(None)
+    with pytest.raises(TypeError):
+        lax.dtype([1])
