@@ -272,6 +272,8 @@ def to_inexact(dtype: Any) -> Any:
     """The inexact dtype that an integer or bool one widens to in float functions."""
     if is_inexact(dtype):
         return dtype
+    if is_extended(dtype):
+        raise TypeError(f"Cannot interpret {dtype.name} as a number.")
     if dtype in (int64, uint64):
         return float_default() if config.X64.value else float32
     return float_default()

@@ -29,7 +29,6 @@ ALIASED = (
     "lax",
     "lax.linalg",
     "random",
-    "nn",
     "ops",
     "errors",
     "tree_util",

@@ -37,6 +37,18 @@ def texts():
 
 
 @programs
+def long_texts():
+    texts = []
+    for kind in ("float32", "int8", "bool", "complex64", "bfloat16"):
+        wave = jnp.arange(50) * 37 % 101 - 40
+        for n in (9, 11, 12, 13, 17, 30):
+            texts.append(repr(wave[:n].astype(kind)))
+        texts.append(repr(jnp.zeros((3, 30), kind)))
+        texts.append(repr(jnp.zeros((1001,), kind)))
+    return [repr(text) for text in texts]
+
+
+@programs
 def key_texts():
     key = jax.random.key(0)
     return [
