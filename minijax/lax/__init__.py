@@ -355,3 +355,10 @@ from ..ops.window import reduce_window_sum_p as reduce_window_sum_p
 from ..ops.window import select_and_gather_add_p as select_and_gather_add_p
 from ..ops.window import select_and_scatter_add_p as select_and_scatter_add_p
 from ..ops.window import select_and_scatter_p as select_and_scatter_p
+
+# ---- random bits
+from ..ops.generators import RandomAlgorithm as RandomAlgorithm
+from ..ops.generators import rng_bit_generator as rng_bit_generator
+from ..ops.generators import rng_bit_generator_p as rng_bit_generator_p
+from ..ops.generators import rng_uniform as rng_uniform
+from ..ops.generators import rng_uniform_p as rng_uniform_p
