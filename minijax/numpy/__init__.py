@@ -30,6 +30,10 @@ from .creation import ones as ones
 from .creation import ones_like as ones_like
 from .creation import zeros as zeros
 from .creation import zeros_like as zeros_like
+from .diagonals import diag as diag
+from .diagonals import diagflat as diagflat
+from .diagonals import diagonal as diagonal
+from .diagonals import trace as trace
 from .dtype_info import bfloat16 as bfloat16
 from .dtype_info import bool_ as bool
 from .dtype_info import bool_ as bool_
@@ -93,6 +97,7 @@ from .dtype_info import uint32 as uint32
 from .dtype_info import uint64 as uint64
 from .dtype_info import unsignedinteger as unsignedinteger
 from .edits import delete as delete
+from .edits import fill_diagonal as fill_diagonal
 from .edits import insert as insert
 from .elementwise import around as around
 from .elementwise import clip as clip
@@ -102,6 +107,8 @@ from .elementwise import floor_divide as floor_divide
 from .elementwise import fmax as fmax
 from .elementwise import fmin as fmin
 from .elementwise import fmod as fmod
+from .elementwise import gcd as gcd
+from .elementwise import lcm as lcm
 from .elementwise import logaddexp as logaddexp
 from .elementwise import logaddexp2 as logaddexp2
 from .elementwise import mod as mod
@@ -121,7 +128,6 @@ from .floats import bitwise_count as bitwise_count
 from .floats import copysign as copysign
 from .floats import fabs as fabs
 from .floats import frexp as frexp
-from .floats import gcd as gcd
 from .floats import heaviside as heaviside
 from .floats import hypot as hypot
 from .floats import i0 as i0
@@ -132,7 +138,6 @@ from .floats import isnan as isnan
 from .floats import isneginf as isneginf
 from .floats import isposinf as isposinf
 from .floats import isreal as isreal
-from .floats import lcm as lcm
 from .floats import ldexp as ldexp
 from .floats import nan_to_num as nan_to_num
 from .floats import signbit as signbit
@@ -145,7 +150,6 @@ from .grids import c_ as c_
 from .grids import diag_indices as diag_indices
 from .grids import diag_indices_from as diag_indices_from
 from .grids import eye as eye
-from .grids import fill_diagonal as fill_diagonal
 from .grids import fromfunction as fromfunction
 from .grids import identity as identity
 from .grids import index_exp as index_exp
@@ -196,9 +200,6 @@ from .joining import unstack as unstack
 from .joining import vsplit as vsplit
 from .joining import vstack as vstack
 from .linear import cross as cross
-from .diagonals import diag as diag
-from .diagonals import diagflat as diagflat
-from .diagonals import diagonal as diagonal
 from .linear import dot as dot
 from .linear import inner as inner
 from .linear import kron as kron
@@ -206,7 +207,6 @@ from .linear import matmul as matmul
 from .linear import matvec as matvec
 from .linear import outer as outer
 from .linear import tensordot as tensordot
-from .diagonals import trace as trace
 from .linear import vdot as vdot
 from .linear import vecdot as vecdot
 from .linear import vecmat as vecmat
@@ -229,6 +229,10 @@ from .manipulation import size as size
 from .manipulation import squeeze as squeeze
 from .manipulation import swapaxes as swapaxes
 from .manipulation import transpose as transpose
+from .moments import average as average
+from .moments import mean as mean
+from .moments import std as std
+from .moments import var as var
 from .nanreductions import nanargmax as nanargmax
 from .nanreductions import nanargmin as nanargmin
 from .nanreductions import nancumprod as nancumprod
@@ -278,20 +282,16 @@ from .reductions import amin as amin
 from .reductions import any as any
 from .reductions import argmax as argmax
 from .reductions import argmin as argmin
-from .moments import average as average
 from .reductions import count_nonzero as count_nonzero
+from .reductions import max as max
+from .reductions import min as min
+from .reductions import prod as prod
+from .reductions import ptp as ptp
+from .reductions import sum as sum
 from .running import cumprod as cumprod
 from .running import cumsum as cumsum
 from .running import cumulative_prod as cumulative_prod
 from .running import cumulative_sum as cumulative_sum
-from .reductions import max as max
-from .moments import mean as mean
-from .reductions import min as min
-from .reductions import prod as prod
-from .reductions import ptp as ptp
-from .moments import std as std
-from .reductions import sum as sum
-from .moments import var as var
 from .searching import argwhere as argwhere
 from .searching import digitize as digitize
 from .searching import flatnonzero as flatnonzero

@@ -94,7 +94,7 @@ def as_array(x: Any) -> Any:
 
 
 def from_host(x: Any, aval: Any) -> Any:
-    """A host value of this type as an array; a scalar is a literal of a staged program."""
+    """A host value as an array of this type; in a staged program, a scalar literal."""
     if not aval.shape and STATE.trace is not core.EVAL:
         for trace in core.trace_stack():
             if isinstance(trace, StageTrace):
@@ -201,7 +201,7 @@ def lead_with_ones(x: Any, shape: tuple[int, ...], rank: int) -> Any:
 
 
 def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
-    """Warn or raise about operands of different ranks, as jax_numpy_rank_promotion says."""
+    """What jax_numpy_rank_promotion says of operands of different ranks."""
     mode = config.RANK_PROMOTION.value
     if mode == "allow":
         return
@@ -236,7 +236,7 @@ def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
 
 
 def scalar_beside(x: Any, aval: Any) -> Any:
-    """A Python number as a literal of the array's type beside it; None if not so easy."""
+    """A Python number as a literal of the type beside it; None if not so easy."""
     kind = type(x)
     if kind is float:
         if aval.dtype not in _FLOATING:
@@ -347,9 +347,10 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     """A shape argument as a tuple of ints (an int stands for one axis)."""
     if type(shape) is tuple and all(type(n) is int for n in shape):
         return shape
-    if (not isinstance(shape, (tuple, list, np.ndarray, Array)) and not hasattr(
-        shape, "__iter__"
-    )) or not getattr(shape, "shape", (1,)):
+    if (
+        not isinstance(shape, (tuple, list, np.ndarray, Array))
+        and not hasattr(shape, "__iter__")
+    ) or not getattr(shape, "shape", (1,)):
         shape = (shape,)
     return int_tuple(shape, name)
 

@@ -44,7 +44,7 @@ SMALL = 1 << 14  # elements; arrays up to this size are made on the host
 
 
 def array(
-    object: Any,  # noqa: A002
+    object: Any,
     dtype: Any = None,
     copy: bool = True,
     order: str | None = "K",
@@ -97,7 +97,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Make an array of anything that `array` takes; an array itself is returned as it is.
+    """Make an array of anything that `array` takes; arrays are returned as they are.
 
     Args:
       a: an array, number, nested sequence or buffer.
@@ -111,12 +111,10 @@ def asarray(
       >>> jnp.asarray([1., 2.])
       Array([1., 2.], dtype=float32)
     """
-    if dtype is None and order is None and not copy and device is None:
-        if (type(a) in ARRAYS or isinstance(a, Tracer)) and out_sharding is None:
-            return a
-    return array(
-        a, dtype, bool(copy), order, device=device, out_sharding=out_sharding
-    )
+    plain = dtype is None and order is None and device is None and out_sharding is None
+    if plain and not copy and (type(a) is Array or isinstance(a, Tracer)):
+        return a
+    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
 
 
 def to_array(x: Any, dtype: Any, copy: bool) -> Any:
@@ -142,8 +140,10 @@ def to_array(x: Any, dtype: Any, copy: bool) -> Any:
         return number(base(x), dtype)
     if isinstance(x, (bytearray, memoryview, range)) or hasattr(x, "__array__"):
         return from_numpy(np.asarray(x), dtype)
-    if hasattr(x, "__len__") and hasattr(x, "__getitem__") and not isinstance(
-        x, (str, bytes, dict)
+    if (
+        hasattr(x, "__len__")
+        and hasattr(x, "__getitem__")
+        and not isinstance(x, (str, bytes, dict))
     ):
         return from_sequence([x[i] for i in range(len(x))], dtype)
     return from_numpy(np.asarray(x), dtype, x)
@@ -198,7 +198,10 @@ def check_numeric(x: Any, given: Any) -> None:
         errors.message(
             f"Value {shown} with dtype {x.dtype} is not a valid array type. Only arrays"
             " of numeric types are supported.",
-            tries=["a nested list of numbers", "encode strings and objects as integers"],
+            tries=[
+                "a nested list of numbers",
+                "encode strings and objects as integers",
+            ],
         )
     )
 
@@ -410,7 +413,7 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
     return _repeat(scalar, shape)
 
 
-# Host copies of the small arrays of zeros and ones made lately: (type, number) -> array.
+# Host copies of the small constant arrays made lately: (type, number) -> array.
 _templates: dict[Any, Any] = {}
 
 
@@ -455,9 +458,11 @@ def fill(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
     aval = aval_of(value)
     weak = aval.weak_type and dtype is None
     dtype = aval.dtype if dtype is None else dtype
-    if not aval.shape and not isinstance(value, (Array, Tracer)):
-        if not hasattr(value, "__jax_array__") and not dtypes.is_extended(dtype):
-            return filled(name, shape, value, shaped(shape, dtype, weak))
+    host = not isinstance(value, (Array, Tracer)) and not hasattr(
+        value, "__jax_array__"
+    )
+    if host and not aval.shape and not dtypes.is_extended(dtype):
+        return filled(name, shape, value, shaped(shape, dtype, weak))
     return repeat_to(convert(value, dtype, weak), shape, name)
 
 
@@ -587,7 +592,13 @@ def full_like(
 
 
 def like(
-    name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any
+    name: str,
+    a: Any,
+    value: Any,
+    dtype: Any,
+    shape: Any,
+    device: Any,
+    out_sharding: Any,
 ) -> Any:
     """The functions whose names end in `_like`."""
     if is_arraylike(a):

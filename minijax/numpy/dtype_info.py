@@ -81,7 +81,11 @@ float6_e2m3fn = scalar_type(np.dtype(ml_dtypes.float6_e2m3fn))
 float6_e3m2fn = scalar_type(np.dtype(ml_dtypes.float6_e3m2fn))
 
 generic, number, inexact = np.generic, np.number, np.inexact
-integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
+integer, signedinteger, unsignedinteger = (
+    np.integer,
+    np.signedinteger,
+    np.unsignedinteger,
+)
 floating, complexfloating = np.floating, np.complexfloating
 flexible, character, object_ = np.flexible, np.character, np.object_
 dtype = np.dtype
@@ -231,7 +235,9 @@ def iscomplexobj(x: Any) -> bool:
     if is_arraylike(x):
         return dtypes.is_complex(aval_of(x).dtype)
     found = getattr(x, "dtype", None)
-    return np.iscomplexobj(x) if found is None else dtypes.is_complex(dtypes.as_dtype(x))
+    return (
+        np.iscomplexobj(x) if found is None else dtypes.is_complex(dtypes.as_dtype(x))
+    )
 
 
 def isrealobj(x: Any) -> bool:

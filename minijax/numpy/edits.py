@@ -1,11 +1,12 @@
-"""Elements taken out of arrays and put in: delete and insert.
+"""Elements taken out of arrays and put in: delete, insert, fill_diagonal.
 
-Both are one gather along an axis.  Where indices are known now, the places to read are
-worked out on the host; traced ones are sorted and counted in the program.
+The first two are one gather along an axis.  Where indices are known now, the places to
+read are worked out on the host; traced ones are sorted and counted in the program.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any
@@ -26,7 +27,7 @@ from ..ops.gather import (
     ScatterDimensionNumbers,
     scatter,
 )
-from ..ops.logic import le, lt
+from ..ops.logic import bitwise_and, eq, le, lt
 from ..ops.reductions import reduce_sum
 from ..ops.slicing import slice_in_dim
 from ..ops.sort import sort, sort_key_val
@@ -61,8 +62,8 @@ def delete(
       obj: which: an integer, an array of integers or bools, or a slice.  It must be
         concrete, unless `assume_unique_indices`.
       axis: along which; None flattens `arr` first.
-      assume_unique_indices: promise that integers in `obj` are distinct, so that the size
-        of the result is known and `obj` may be traced.
+      assume_unique_indices: promise that integers in `obj` are distinct, so that the
+        size of the result is known and `obj` may be traced.
 
     Raises:
       IndexError: an index is out of bounds. ConcretizationTypeError: `obj` is traced.
@@ -78,9 +79,9 @@ def delete(
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     check_arraylike("delete", obj)
-    if isinstance(obj, Tracer) and assume_unique_indices:
-        if dtypes.is_integer(aval_of(obj).dtype):
-            return _delete_distinct(arr, obj, axis)
+    distinct = assume_unique_indices and dtypes.is_integer(aval_of(obj).dtype)
+    if isinstance(obj, Tracer) and distinct:
+        return _delete_distinct(arr, obj, axis)
     value = core.concrete_or_error(None, obj, "'obj' array argument of jnp.delete()")
     keep = _kept(np.asarray(value), size)
     gone = np.flatnonzero(~keep)
@@ -103,24 +104,28 @@ def _kept(obj: Any, size: int) -> Any:
     keep = np.ones(size, bool)
     if obj.dtype.kind == "b" and obj.shape != (size,):
         raise ValueError(
-            f"boolean array argument obj to delete must be one-dimensional and of length"
-            f" {size}, got shape {obj.shape}"
+            f"boolean array argument obj to delete must be one-dimensional and of"
+            f" length {size}, got shape {obj.shape}"
         )
     if obj.dtype.kind not in "biu":
         raise TypeError(f"delete: obj must be integers or bools, got {obj.dtype}.")
     if not obj.shape and not -size <= int(obj) < size:
-        raise ValueError(f"axis {int(obj)} is out of bounds for array of dimension {size}")
+        raise ValueError(
+            f"axis {int(obj)} is out of bounds for array of dimension {size}"
+        )
     keep[obj] = False
     return keep
 
 
 @composite(static="axis")
 def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
-    """Delete k distinct traced indices: row i of the rest skips those at or before it."""
+    """Delete k distinct traced indices: row i skips those at or before it."""
     size = shape_of(arr)[axis]
     k = math.prod(shape_of(obj))
     index = convert(structural.reshape(obj, (k,)), dtypes.int32)
-    index = choose(lt(index, const(index, 0)), lax.add(index, const(index, size)), index)
+    index = choose(
+        lt(index, const(index, 0)), lax.add(index, const(index, size)), index
+    )
     gaps = lax.sub(sort(index), structural.iota(dtypes.int32, k))
     row = structural.iota(dtypes.int32, max(size - k, 0))
     passed = le(
@@ -162,7 +167,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
             )
         )
     if len(shape_of(obj)) > 1:
-        raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar")
+        raise ValueError(
+            "jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar"
+        )
     if isinstance(obj, Tracer):
         return _insert_traced(arr, obj, values, axis)
     value = np.asarray(obj)
@@ -171,7 +178,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> Any:
-    """`values` as rows along the axis: k of them, or as many as a scalar place is given."""
+    """`values` as rows along the axis: k of them, or all those for a scalar place."""
     rank = len(shape_of(arr))
     values = convert(values, aval_of(arr).dtype)
     lead = rank - len(shape_of(values))
@@ -217,7 +224,9 @@ def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     at = choose(lt(at, low), lax.add(at, high), at)
     at = lax.min(lax.max(at, low), high)
     at, order = sort_key_val(at, structural.iota(dtypes.int32, count))
-    new = structural.expand_dims(lax.add(at, structural.iota(dtypes.int32, count)), (1,))
+    new = structural.expand_dims(
+        lax.add(at, structural.iota(dtypes.int32, count)), (1,)
+    )
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     total = size + count
     old = full((total,), 1, dtypes.int32)
@@ -229,3 +238,62 @@ def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     source = scatter(source, new, moved, numbers, unique_indices=True, mode=mode)
     both = structural.concatenate(promote_dtypes(arr, rows), axis)
     return take_rows(both, source, axis)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """An array with its main diagonal replaced.
+
+    Args:
+      a: array of rank 2 or more (above 2: with axes of one size).
+      val: number or array; its elements are repeated along the diagonal.
+      wrap: must be False.
+      inplace: must be False: arrays are immutable, the result is returned.
+
+    Raises:
+      NotImplementedError: `inplace` or `wrap`.
+      ValueError: the rank is below 2, or sizes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5, inplace=False)
+      Array([[5., 0.],
+             [0., 5.]], dtype=float32)
+    """
+    if inplace:
+        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+    if wrap:
+        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
+    check_arraylike("fill_diagonal", a, val)
+    found = shape_of(a)
+    if len(found) < 2:
+        raise ValueError("array must be at least 2-d")
+    if len(found) > 2 and len(set(found)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return _fill_diagonal(a, val)
+
+
+@composite
+def _fill_diagonal(a: Any, val: Any) -> Any:
+    shape = shape_of(a)
+    n = min(shape)
+    val = convert(val, aval_of(a).dtype)
+    if shape_of(val):
+        size = aval_of(val).size
+        flat = structural.reshape(val, (size,))
+        if size < n:
+            flat = structural.tile(flat, (-(-n // size),))
+        values = structural.split(flat, (n, aval_of(flat).size - n), 0)[0]
+        values = _along(values, shape)
+    else:
+        values = val
+    places = [
+        structural.broadcasted_iota(dtypes.int32, shape, i) for i in range(len(shape))
+    ]
+    on = functools.reduce(bitwise_and, (eq(places[0], p) for p in places[1:]))
+    return choose(on, values, a)
+
+
+def _along(values: Any, shape: tuple[int, ...]) -> Any:
+    """A vector repeated over an array, running along its shortest axis."""
+    axis = shape.index(min(shape))
+    return structural.broadcast_in_dim(values, shape, (axis,))

@@ -1,8 +1,8 @@
 """Elementwise functions made of several primitives.
 
-Division with remainder, powers, logarithms of sums, clipping, rounding.  Each is a `composite`: one compiled call when evaluated,
-inlined when traced.  Formulas are the textbook ones; where floats need care (overflow,
-signed zeros, derivatives at special points) a comment says how.
+Division with remainder, divisors, powers, logarithms of sums, clipping, rounding.
+Each is a `composite`: one compiled call when evaluated, inlined when traced.  Formulas
+are the textbook ones; where floats need care a comment says how.
 
 Next: floats.py, for what depends on how floats are made.
 """
@@ -17,6 +17,7 @@ import numpy as np
 from ..base import errors
 from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
+from ..control.loops import while_loop
 from ..ops import arithmetic as lax
 from ..ops.define import const
 from ..ops.logic import (
@@ -29,6 +30,7 @@ from ..ops.logic import (
     ne,
     shift_right_logical,
 )
+from ..ops.reductions import reduce_or
 from ..runtime.array import Array
 from ..types import dtypes
 from ._common import (
@@ -158,7 +160,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 
 
 @composite
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """Floored quotient and remainder, elementwise.
 
     Args:
@@ -176,6 +178,83 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001
     if dtypes.is_integer(_dtype(x)):
         return floor_divide(x, y), remainder(x, y)
     return _divide_floats(x, y)
+
+
+# ---------------------------------------------------------------------- common divisors
+
+
+@composite
+def _gcd(x: Any, y: Any) -> Any:
+    """Euclid's algorithm on all elements at once, until every remainder is zero."""
+
+    def unfinished(pair: Any) -> Any:
+        rest = pair[1]
+        axes = tuple(range(len(shape_of(rest))))
+        return reduce_or(ne(rest, const(rest, 0)), axes)
+
+    def step(pair: Any) -> Any:
+        a, b = pair
+        done = eq(b, const(b, 0))
+        rest = lax.rem(a, choose(done, const(b, 1), b))
+        return choose(done, a, b), choose(done, const(b, 0), rest)
+
+    if dtypes.is_signed(_dtype(x)):
+        x, y = lax.abs(x), lax.abs(y)
+    return while_loop(unfinished, step, (x, y))[0]
+
+
+def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+    check_arraylike(name, x1, x2)
+    x, y = promote_args(name, x1, x2)
+    if not dtypes.is_integer(_dtype(x)):
+        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+    dtype = _dtype(x)
+    shape = np.broadcast_shapes(shape_of(x), shape_of(y))
+    return broadcast_to(convert(x, dtype), shape), broadcast_to(
+        convert(y, dtype), shape
+    )
+
+
+@composite
+def gcd(x1: Any, x2: Any) -> Any:
+    """Greatest common divisor, elementwise.
+
+    Args:
+      x1, x2: arrays or numbers of integers that broadcast.
+
+    Raises:
+      ValueError: operands are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.gcd(jnp.array([12, 7]), 18)
+      Array([6, 1], dtype=int32)
+    """
+    return _gcd(*_integer_pair("gcd", x1, x2))
+
+
+@composite
+def lcm(x1: Any, x2: Any) -> Any:
+    """Least common multiple, elementwise; 0 if either is 0.
+
+    Args:
+      x1, x2: arrays or numbers of integers that broadcast.
+
+    Raises:
+      ValueError: operands are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.lcm(jnp.array([4, 0]), 6)
+      Array([12,  0], dtype=int32)
+    """
+    x, y = _integer_pair("lcm", x1, x2)
+    divisor = _gcd(x, y)
+    none = eq(divisor, const(divisor, 0))
+    product = lax.mul(x, lax.div(y, choose(none, const(y, 1), divisor)))
+    if dtypes.is_signed(_dtype(x)):
+        product = lax.abs(product)
+    return choose(none, const(product, 0), product)
 
 
 # ------------------------------------------------------------------------------ powers
@@ -203,7 +282,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     return _power(x1, x2)
 
 
-def pow(x1: Any, x2: Any, /) -> Any:  # noqa: A001
+def pow(x1: Any, x2: Any, /) -> Any:
     """x1 to the power x2, elementwise: `power` under the array API's name.
 
     Args:
@@ -360,7 +439,7 @@ def _log2_sum_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _same_shapes(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Inexact operands broadcast to one shape, for functions with rules of their own."""
+    """Inexact operands of one shape, for functions with rules of their own."""
     x, y = promote_args_inexact(name, x1, x2)
     shape = np.broadcast_shapes(shape_of(x), shape_of(y))
     return broadcast_to(x, shape), broadcast_to(y, shape)
@@ -442,8 +521,8 @@ def _greater(x: Any, y: Any) -> Any:
 def clip(
     arr: Any = None,
     /,
-    min: Any = None,  # noqa: A002
-    max: Any = None,  # noqa: A002
+    min: Any = None,
+    max: Any = None,
 ) -> Any:
     """Values brought into an interval, elementwise.
 
@@ -485,7 +564,7 @@ def clip(
 
 
 @composite(static="decimals")
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """Values rounded to a number of decimals, halves to the even neighbour.
 
     Args:

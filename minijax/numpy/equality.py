@@ -26,7 +26,6 @@ from .creation import asarray
 from .floats import isfinite
 
 
-
 @composite(static="equal_nan")
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False

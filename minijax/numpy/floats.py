@@ -1,7 +1,7 @@
 """Elementwise functions that know how floats are made, and special functions.
 
 Tests for nan and infinity, sign bits, exponents and mantissas, distances between
-floats; hypot, sinc, i0 and the divisors of integers.  Each is a
+floats; hypot, sinc and i0.  Each is a
 `composite`: one compiled call when evaluated, inlined when traced.
 
 Next: equality.py, comparisons of whole arrays.
@@ -17,7 +17,6 @@ import numpy as np
 
 from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
-from ..control.loops import while_loop
 from ..ops import arithmetic as lax
 from ..ops.convert import bitcast_convert_type, full_like
 from ..ops.define import const
@@ -33,7 +32,6 @@ from ..ops.logic import (
     shift_left,
     shift_right_arithmetic,
 )
-from ..ops.reductions import reduce_or
 from ..ops.special import bessel_i0e, bessel_i1e
 from ..types import dtypes
 from ._common import (
@@ -43,7 +41,6 @@ from ._common import (
     choose,
     convert,
     no_out,
-    promote_args,
     promote_args_inexact,
     promote_dtypes_inexact,
     shape_of,
@@ -59,7 +56,7 @@ def _is_complex(x: Any) -> bool:
     return dtypes.is_complex(aval_of(x).dtype)
 
 
-# ------------------------------------------------------------------------ what a float is
+# ------------------------------------------------------------------- what a float is
 
 
 def _all_false(x: Any) -> Any:
@@ -612,78 +609,6 @@ def angle(z: Any, deg: bool = False) -> Any:
     """
     check_arraylike("angle", z)
     return _angle(z, bool(deg))
-
-
-@composite
-def _gcd(x: Any, y: Any) -> Any:
-    """Euclid's algorithm on all elements at once, until every remainder is zero."""
-
-    def unfinished(pair: Any) -> Any:
-        rest = pair[1]
-        axes = tuple(range(len(shape_of(rest))))
-        return reduce_or(ne(rest, const(rest, 0)), axes)
-
-    def step(pair: Any) -> Any:
-        a, b = pair
-        done = eq(b, const(b, 0))
-        rest = lax.rem(a, choose(done, const(b, 1), b))
-        return choose(done, a, b), choose(done, const(b, 0), rest)
-
-    if dtypes.is_signed(_dtype(x)):
-        x, y = lax.abs(x), lax.abs(y)
-    return while_loop(unfinished, step, (x, y))[0]
-
-
-def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
-    check_arraylike(name, x1, x2)
-    x, y = promote_args(name, x1, x2)
-    if not dtypes.is_integer(_dtype(x)):
-        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
-    dtype = _dtype(x)
-    shape = np.broadcast_shapes(shape_of(x), shape_of(y))
-    return broadcast_to(convert(x, dtype), shape), broadcast_to(convert(y, dtype), shape)
-
-
-@composite
-def gcd(x1: Any, x2: Any) -> Any:
-    """Greatest common divisor, elementwise.
-
-    Args:
-      x1, x2: arrays or numbers of integers that broadcast.
-
-    Raises:
-      ValueError: operands are not integers.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.gcd(jnp.array([12, 7]), 18)
-      Array([6, 1], dtype=int32)
-    """
-    return _gcd(*_integer_pair("gcd", x1, x2))
-
-
-@composite
-def lcm(x1: Any, x2: Any) -> Any:
-    """Least common multiple, elementwise; 0 if either is 0.
-
-    Args:
-      x1, x2: arrays or numbers of integers that broadcast.
-
-    Raises:
-      ValueError: operands are not integers.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.lcm(jnp.array([4, 0]), 6)
-      Array([12,  0], dtype=int32)
-    """
-    x, y = _integer_pair("lcm", x1, x2)
-    divisor = _gcd(x, y)
-    none = eq(divisor, const(divisor, 0))
-    product = lax.mul(x, lax.div(y, choose(none, const(y, 1), divisor)))
-    if dtypes.is_signed(_dtype(x)):
-        product = lax.abs(product)
-    return choose(none, const(product, 0), product)
 
 
 @composite

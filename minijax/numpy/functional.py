@@ -1,6 +1,6 @@
 """Functions that take functions: vectorize, apply_along_axis, apply_over_axes.
 
-They are `vmap` in NumPy's clothes: a function of small arrays becomes one of large ones.
+They are `vmap` in NumPy's clothes: functions of small arrays become ones of large.
 """
 
 from __future__ import annotations
@@ -134,9 +134,7 @@ def vectorize(
     @functools.wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         where = f"on vectorized function with {excluded=} and {signature=}"
-        dynamic = [
-            i for i, x in enumerate(args) if i not in excluded and x is not None
-        ]
+        dynamic = [i for i, x in enumerate(args) if i not in excluded and x is not None]
         names = [k for k in kwargs if k not in excluded]
         if names:
             # Named arguments broadcast too: bind them behind the positional ones.
@@ -156,7 +154,9 @@ def vectorize(
                 full[i] = x
             return pyfunc(*full, **kwargs)
 
-        return broadcast_call(on_dynamic, [as_array(x) for x in arrays], ins, outs, where)
+        return broadcast_call(
+            on_dynamic, [as_array(x) for x in arrays], ins, outs, where
+        )
 
     return wrapped
 
@@ -209,7 +209,9 @@ def broadcast_call(
     return out
 
 
-def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], where: str) -> dict[str, int]:
+def core_sizes(
+    arrays: Sequence[Any], ins: Sequence[Dims], where: str
+) -> dict[str, int]:
     """The size of every named core axis; ValueError if arguments disagree."""
     sizes: dict[str, int] = {}
     for x, dims in zip(arrays, ins, strict=True):
@@ -229,7 +231,10 @@ def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], where: str) -> dict[s
 
 
 def check_results(
-    fun: Callable[..., Any], outs: Sequence[Dims] | None, sizes: dict[str, int], where: str
+    fun: Callable[..., Any],
+    outs: Sequence[Dims] | None,
+    sizes: dict[str, int],
+    where: str,
 ) -> Callable[..., Any]:
     """`fun` with its results checked against the signature."""
     if outs is None:
@@ -239,18 +244,21 @@ def check_results(
         out = fun(*xs)
         many = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(outs) > 1 and not isinstance(out, (tuple, list)):
-            raise TypeError(f"output must be a tuple when multiple outputs are expected {where}")
+            raise TypeError(
+                f"output must be a tuple when multiple outputs are expected {where}"
+            )
         if len(many) != len(outs):
             raise TypeError(
-                f"wrong number of output arguments: expected {len(outs)}, got {len(many)}"
-                f" {where}"
+                f"wrong number of output arguments: expected {len(outs)}, got"
+                f" {len(many)} {where}"
             )
         known = dict(sizes)
         for x, dims in zip(many, outs, strict=True):
             shape = shape_of(x)
             if len(shape) != len(dims):
                 raise ValueError(
-                    f"output shape {shape} does not match core dimensions {dims} {where}"
+                    f"output shape {shape} does not match core dimensions {dims}"
+                    f" {where}"
                 )
             for name, n in zip(dims, shape, strict=True):
                 if known.setdefault(name, n) != n:
@@ -258,6 +266,10 @@ def check_results(
                         f"inconsistent size for core dimension {name!r}: {n} vs"
                         f" {known[name]} {where}"
                     )
-        return tuple(map(as_array, many)) if isinstance(out, (tuple, list)) else as_array(out)
+        return (
+            tuple(map(as_array, many))
+            if isinstance(out, (tuple, list))
+            else as_array(out)
+        )
 
     return checked

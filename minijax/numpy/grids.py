@@ -1,8 +1,7 @@
 """Matrices and grids made of indices: identity, triangles, mesh grids, index helpers.
 
 Everything here compares or combines `iota`s.  Sizes are static; the diagonal `k` of
-`eye` may be traced.  `mgrid`, `ogrid`, `r_` and `c_` are objects that are indexed, as in
-NumPy.
+`eye` may be traced.  `mgrid`, `ogrid`, `r_` and `c_` are objects to index, as in NumPy.
 
 Next: manipulation.py, which reshapes arrays.
 """
@@ -24,7 +23,7 @@ from ..core.core import Tracer
 from ..ops import arithmetic as lax
 from ..ops import structural
 from ..ops.define import const
-from ..ops.logic import bitwise_and, eq, ge
+from ..ops.logic import eq, ge
 from ..types import dtypes
 from ._common import (
     as_array,
@@ -48,8 +47,8 @@ from .searching import nonzero
 
 
 def eye(
-    N: Any,  # noqa: N803
-    M: Any = None,  # noqa: N803
+    N: Any,
+    M: Any = None,
     k: Any = 0,
     dtype: Any = None,
     *,
@@ -128,8 +127,8 @@ def identity(n: Any, dtype: Any = None) -> Any:
 
 
 def tri(
-    N: int,  # noqa: N803
-    M: int | None = None,  # noqa: N803
+    N: int,
+    M: int | None = None,
     k: int = 0,
     dtype: Any = None,
 ) -> Any:
@@ -213,7 +212,7 @@ def triu(m: Any, k: int = 0) -> Any:
     return _triangle("triu", m, k, False)
 
 
-# --------------------------------------------------------------------- places of a matrix
+# ---------------------------------------------------------------- places of a matrix
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
@@ -376,7 +375,7 @@ def meshgrid(
       xi: arrays of rank 1.
       copy: must be True.
       sparse: leave axes of size 1 where the coordinate does not change.
-      indexing: "xy": the first vector runs along the second axis; "ij": along the first.
+      indexing: "xy": the first vector runs along the second axis; "ij": the first.
 
     Raises:
       ValueError: an array is not of rank 1, or `indexing` is unknown.
@@ -394,7 +393,9 @@ def meshgrid(
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     shapes = [shape_of(x) for x in xi]
     if any(len(s) != 1 for s in shapes):
-        raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}")
+        raise ValueError(
+            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}"
+        )
     return list(_meshgrid(xi, bool(sparse), indexing == "xy"))
 
 
@@ -480,7 +481,7 @@ def fromfunction(
 
 def vander(
     x: Any,
-    N: int | None = None,  # noqa: N803
+    N: int | None = None,
     increasing: bool = False,
 ) -> Any:
     """The Vandermonde matrix: powers of the elements, one row an element.
@@ -619,7 +620,9 @@ class _Joiner:
         if start == -1:
             return expand_dims(x, tuple(range(missing)))
         after = missing - min(start, missing)
-        return expand_dims(x, tuple(range(min(start, missing))) + tuple(range(rank - after, rank)))
+        return expand_dims(
+            x, tuple(range(min(start, missing))) + tuple(range(rank - after, rank))
+        )
 
     def __repr__(self) -> str:
         return f"<minijax.numpy.{self._name}>"
@@ -638,60 +641,3 @@ c_ = _Joiner(
     "  >>> jnp.c_[1:3, 3:5]\n  Array([[1, 3],\n         [2, 4]], dtype=int32)\n",
 )  # fmt: skip
 s_, index_exp = np.s_, np.index_exp
-
-
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
-    """An array with its main diagonal replaced.
-
-    Args:
-      a: array of rank 2 or more (above 2: with axes of one size).
-      val: number or array; its elements are repeated along the diagonal.
-      wrap: must be False.
-      inplace: must be False: arrays are immutable, the result is returned.
-
-    Raises:
-      NotImplementedError: `inplace` or `wrap`.
-      ValueError: the rank is below 2, or sizes differ.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5, inplace=False)
-      Array([[5., 0.],
-             [0., 5.]], dtype=float32)
-    """
-    if inplace:
-        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
-    if wrap:
-        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
-    check_arraylike("fill_diagonal", a, val)
-    found = shape_of(a)
-    if len(found) < 2:
-        raise ValueError("array must be at least 2-d")
-    if len(found) > 2 and len(set(found)) > 1:
-        raise ValueError("All dimensions of input must be of equal length")
-    return _fill_diagonal(a, val)
-
-
-@composite
-def _fill_diagonal(a: Any, val: Any) -> Any:
-    shape = shape_of(a)
-    n = min(shape)
-    val = convert(val, aval_of(a).dtype)
-    if shape_of(val):
-        size = aval_of(val).size
-        flat = structural.reshape(val, (size,))
-        if size < n:
-            flat = structural.tile(flat, (-(-n // size),))
-        values = structural.split(flat, (n, aval_of(flat).size - n), 0)[0]
-        values = _along(values, shape)
-    else:
-        values = val
-    places = [structural.broadcasted_iota(dtypes.int32, shape, i) for i in range(len(shape))]
-    on = functools.reduce(bitwise_and, (eq(places[0], p) for p in places[1:]))
-    return choose(on, values, a)
-
-
-def _along(values: Any, shape: tuple[int, ...]) -> Any:
-    """A vector repeated over an array, running along its shortest axis."""
-    axis = shape.index(min(shape))
-    return structural.broadcast_in_dim(values, shape, (axis,))

@@ -1,7 +1,7 @@
 """Arrays from and to files, buffers and other libraries; how arrays print.
 
 NumPy does the work: arrays come and go through host memory.  What reads a stream as it
-goes (`fromfile`, `fromiter`) is not offered, since programs are traced once and run often.
+goes (`fromfile`, `fromiter`) is not offered: programs are traced once and run often.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library, through the DLPack protocol, without a copy if possible.
+    """An array of another library, through the DLPack protocol.
 
     Args:
       x: an object with `__dlpack__` and `__dlpack_device__`.
@@ -226,7 +226,10 @@ def _from_device(x: Any, number: int) -> Any:
 
 
 def array_repr(
-    arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None
+    arr: Any,
+    max_line_width: Any = None,
+    precision: Any = None,
+    suppress_small: Any = None,
 ) -> str:
     """The text of an array, as `repr` gives it.
 
@@ -240,15 +243,20 @@ def array_repr(
       'Array([1., 1.], dtype=float32)'
     """
     if max_line_width is None and precision is None and suppress_small is None:
-        return repr(arr) if isinstance(arr, Array) or type(arr) is Array else np.array_repr(arr)
-    text = np.array_repr(
-        np.asarray(arr), max_line_width, precision, suppress_small
-    )
+        return (
+            repr(arr)
+            if isinstance(arr, Array) or type(arr) is Array
+            else np.array_repr(arr)
+        )
+    text = np.array_repr(np.asarray(arr), max_line_width, precision, suppress_small)
     return "Array" + text[len("array") :]
 
 
 def array_str(
-    a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None
+    a: Any,
+    max_line_width: Any = None,
+    precision: Any = None,
+    suppress_small: Any = None,
 ) -> str:
     """The text of an array's values, as `str` gives it.
 

@@ -8,6 +8,7 @@ Next: rearrange.py, for pad, roll, repeat and tile.
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -209,7 +210,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 _unstack = once(structural.unstack, "axis")
 
 
-def _joined(name: str, tup: Any, rank: int, axis_of: Callable[[int], int], dtype: Any) -> Any:
+def _joined(
+    name: str, tup: Any, rank: int, axis_of: Callable[[int], int], dtype: Any
+) -> Any:
     """hstack, vstack and dstack: lift to `rank`, then concatenate."""
     xs = [atleast(rank, x) for x in operands(name, tup)]
     if not xs:
@@ -338,7 +341,9 @@ def _block(arrays: Any, depth: int) -> Any:
             lead = rank - len(shape)
             dims = tuple(range(lead, rank))
             x = as_array(x)
-            return structural.broadcast_in_dim(x, (1,) * lead + shape, dims) if lead else x
+            return (
+                structural.broadcast_in_dim(x, (1,) * lead + shape, dims) if lead else x
+            )
         rows = [join(item, level - 1) for item in x]
         return structural.concatenate(promote_dtypes(*rows), rank - level)
 
@@ -407,7 +412,9 @@ def cut(name: str, x: Any, where: Any, axis: Any) -> list[Any]:
     """`split` and `array_split`."""
     check_arraylike(name, x)
     axis = canonical_axis(
-        core.concrete_or_error(operator.index, axis, f"in jax.numpy.{name} argument `axis`"),
+        core.concrete_or_error(
+            operator.index, axis, f"in jax.numpy.{name} argument `axis`"
+        ),
         len(shape_of(x)),
     )
     sizes = part_sizes(name, where, shape_of(x)[axis])
@@ -423,8 +430,12 @@ def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:
         context = f"in jax.numpy.{name} argument `indices_or_sections`"
         where = core.concrete_or_error(None, where, context)
     if isinstance(where, (list, tuple)) or np.ndim(where):
-        cuts = [0, *(int(core.concrete_or_error(operator.index, i)) for i in where), size]
-        sizes = tuple([b - a for a, b in zip(cuts, cuts[1:], strict=False)])
+        cuts = [
+            0,
+            *(int(core.concrete_or_error(operator.index, i)) for i in where),
+            size,
+        ]
+        sizes = tuple([b - a for a, b in itertools.pairwise(cuts)])
         if any(n < 0 for n in sizes):
             raise ValueError(
                 errors.message(

@@ -50,7 +50,7 @@ def reshape(
 
     Args:
       a: array or number.
-      shape: int or sequence of ints; one of them may be -1, which stands for what is left.
+      shape: int or sequence of ints; one of them may be -1, for what is left.
       order: "C" reads and fills row by row, "F" column by column.
       copy: kept for NumPy's sake: arrays are immutable.
       out_sharding: how to lay the result out.
@@ -96,8 +96,9 @@ def complete_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
         if known and size % known == 0:
             return tuple([size // known if n == -1 else n for n in new])
         what = (
-            f"cannot reshape array of shape {old} (size {size}) into shape {new} because"
-            f" the product of specified axis sizes ({known}) does not evenly divide {size}"
+            f"cannot reshape array of shape {old} (size {size}) into shape {new}"
+            f" because the product of specified axis sizes ({known}) does not evenly"
+            f" divide {size}"
         )
         if not known:
             raise ZeroDivisionError(what)
@@ -202,7 +203,9 @@ def atleast(rank: int, x: Any) -> Any:
     if rank == 3 and ndim:
         new = (1, *shape, 1) if ndim == 1 else (*shape, 1)
         return _insert_axes(x, new, tuple(range(1, 2)) if ndim == 1 else (0, 1))
-    return _insert_axes(x, (1,) * (rank - ndim) + shape, tuple(range(rank - ndim, rank)))
+    return _insert_axes(
+        x, (1,) * (rank - ndim) + shape, tuple(range(rank - ndim, rank))
+    )
 
 
 _insert_axes = once(structural.broadcast_in_dim, "shape", "broadcast_dimensions")
@@ -441,7 +444,9 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         )
     if out_sharding is not None:
         dims = tuple(range(len(shape) - len(old), len(shape)))
-        return structural.broadcast_in_dim(array, shape, dims, out_sharding=out_sharding)
+        return structural.broadcast_in_dim(
+            array, shape, dims, out_sharding=out_sharding
+        )
     return _broadcast_to(array, shape)
 
 

@@ -1,7 +1,7 @@
 """`pad`: an array made larger at its edges, in every mode of NumPy.
 
-Each axis is padded in turn.  Constants are one `pad` primitive; modes that copy elements
-are slices, reversals and one concatenation an axis; `mean` and its kin reduce first.
+Each axis is padded in turn.  Constants are one `pad` primitive; modes that copy are
+slices, reversals and one concatenation an axis; `mean` and its kin reduce first.
 
 Next: edits.py, for delete and insert.
 """
@@ -51,15 +51,15 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
       array: array or number.
       pad_width: how many elements to add: an int, (before, after), or one such pair for
         each axis.
-      mode: "constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp", "maximum",
-        "mean", "median", "minimum", "empty", or a function
+      mode: "constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp",
+        "maximum", "mean", "median", "minimum", "empty", or a function
         (vector, pad pair, axis, kwargs) -> vector of a padded vector.
-      kwargs: `constant_values`, `end_values`, `stat_length` (each: one, a pair, or a pair
-        an axis), `reflect_type` ("even" or "odd").
+      kwargs: `constant_values`, `end_values`, `stat_length` (each: one, a pair, or a
+        pair an axis), `reflect_type` ("even" or "odd").
 
     Raises:
-      TypeError: widths are no integers. ValueError: they are negative or too many, or an
-      argument does not belong to the mode. NotImplementedError: an unknown mode.
+      TypeError: widths are no integers. ValueError: they are negative or too many, or
+      an argument does not belong to the mode. NotImplementedError: an unknown mode.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -121,8 +121,8 @@ def pad_widths(given: Any, rank: int, name: str = "pad_width") -> Widths:
         raise TypeError(f"`{name}` must be of integral type.")
     if widths.shape not in ((), (1,), (2,), (1, 2), (rank, 2)):
         raise ValueError(
-            f"jnp.pad: {name} with nd={rank} has unsupported shape {widths.shape}. Valid"
-            f" shapes are ({rank}, 2), (1, 2), (2,), (1,), or ()."
+            f"jnp.pad: {name} with nd={rank} has unsupported shape {widths.shape}."
+            f" Valid shapes are ({rank}, 2), (1, 2), (2,), (1,), or ()."
         )
     if (widths < 0).any():
         raise ValueError("index can't contain negative values")
@@ -143,7 +143,7 @@ def pair_up(given: Any, rank: int) -> Any:
     return tuple(items)
 
 
-# ------------------------------------------------------------------------------ constants
+# -------------------------------------------------------------------------- constants
 
 
 @composite(static="widths")

@@ -86,7 +86,9 @@ def arange(
 def known_number(x: Any, name: str) -> Any:
     """A concrete real scalar."""
     if isinstance(x, Tracer):
-        x = core.concrete_or_error(None, x, f"It arose in the jnp.arange argument {name!r}.")
+        x = core.concrete_or_error(
+            None, x, f"It arose in the jnp.arange argument {name!r}."
+        )
     if type(x) is Array:
         x = x._value
     if np.ndim(x):
@@ -94,7 +96,9 @@ def known_number(x: Any, name: str) -> Any:
             f"jax.numpy.arange: arguments must be scalars; got {name}={x!r}"[:200]
         )
     if isinstance(x, (complex, np.complexfloating)):
-        raise ValueError(f"arange: {name} is complex: {x!r}; complex ranges have no order.")
+        raise ValueError(
+            f"arange: {name} is complex: {x!r}; complex ranges have no order."
+        )
     return x[()] if isinstance(x, np.ndarray) else x
 
 
@@ -171,9 +175,13 @@ def linspace(
 def _counts(name: str, num: Any, axis: Any) -> tuple[int, int]:
     """The number of samples and the axis as ints."""
     if type(num) is not int:
-        num = core.concrete_or_error(operator.index, num, f"It is the `num` of jnp.{name}.")
+        num = core.concrete_or_error(
+            operator.index, num, f"It is the `num` of jnp.{name}."
+        )
     if type(axis) is not int:
-        axis = core.concrete_or_error(operator.index, axis, f"It is the `axis` of jnp.{name}.")
+        axis = core.concrete_or_error(
+            operator.index, axis, f"It is the `axis` of jnp.{name}."
+        )
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     return num, axis
@@ -214,7 +222,7 @@ def _linspace(
 def _blend(
     low: Any, high: Any, num: int, div: int, endpoint: bool, dtype: Any, rank: int
 ) -> Any:
-    """low * (1 - t) + high * t, for t = 0, 1/div, ...; the last one is `high` itself."""
+    """low * (1 - t) + high * t for t = 0, 1/div, ...; the last one is `high`."""
     real = dtypes.real_of(dtype)
     shape = aval_of(low).shape
     count = div if endpoint else num
@@ -248,7 +256,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """`num` numbers whose logarithms to `base` are evenly spaced from `start` to `stop`.
+    """`num` powers of `base`, with exponents evenly spaced from `start` to `stop`.
 
     Args:
       start, stop: numbers or arrays that broadcast.
@@ -323,11 +331,15 @@ def _geomspace(
     start, stop, sign = (broadcast_to(x, shape) for x in (start, stop, sign))
     powers, _ = _linspace(log(start), log(stop), num, endpoint, None, 0)
     out = arithmetic.pow_p.bind(ten, powers)
-    sign = structural.broadcast_in_dim(sign, aval_of(out).shape, tuple(range(1, 1 + len(shape))))
+    sign = structural.broadcast_in_dim(
+        sign, aval_of(out).shape, tuple(range(1, 1 + len(shape)))
+    )
     out = arithmetic.mul_p.bind(sign, out)
     out = exact_ends(out, start, stop, num, endpoint)
     if axis % (len(shape) + 1):
-        out = structural.transpose(out, to_axis(len(shape) + 1, axis % (len(shape) + 1)))
+        out = structural.transpose(
+            out, to_axis(len(shape) + 1, axis % (len(shape) + 1))
+        )
     return out if dtype is None else convert(out, dtype)
 
 

@@ -33,7 +33,6 @@ from ..ops.gather import (
 from ..ops.logic import bitwise_and, ne, shift_left, shift_right_logical
 from ..ops.reductions import reduce_or
 from ..ops.slicing import dynamic_slice_in_dim, slice_in_dim
-from ..runtime.array import Array
 from ..types import dtypes
 from ._common import (
     as_array,
@@ -69,7 +68,7 @@ def take_rows(x: Any, index: Any, axis: int) -> Any:
 # ------------------------------------------------------------------------------ repeat
 
 
-def tile(A: Any, reps: Any) -> Any:  # noqa: N803
+def tile(A: Any, reps: Any) -> Any:
     """Copies of an array laid side by side.
 
     Args:
@@ -110,7 +109,7 @@ def repeat(
       repeats: how often: an integer, or one for each element along the axis.
       axis: along which; None flattens `a` first.
       total_repeat_length: the size of the result along the axis (static), needed where
-        `repeats` is traced; what is too much is cut off, what is missing repeats the last.
+        `repeats` is traced; what is too much is cut off, the last fills up.
       out_sharding: how to lay the result out.
 
     Raises:
@@ -133,7 +132,11 @@ def repeat(
         out = _repeat_to_length(a, repeats, axis, total)
     else:
         out = _repeat_known(a, repeats, axis)
-    return out if out_sharding is None else reshape(out, shape_of(out), out_sharding=out_sharding)
+    return (
+        out
+        if out_sharding is None
+        else reshape(out, shape_of(out), out_sharding=out_sharding)
+    )
 
 
 def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
@@ -225,14 +228,18 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         check_arraylike("roll", shift)
     shape = shape_of(a)
     if axis is None:
-        return reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
+        return (
+            reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
+        )
     axes = tuple(canonical_axis(i, len(shape)) for i in np.atleast_1d(axis).tolist())
     shifts = _shifts(shift, len(axes))
     if len(axes) < len(shifts):
         axes = axes * len(shifts)
     if aval_of(a).size == 0:
         return as_array(a)
-    if STATE.trace is not EVAL and all(isinstance(s, (int, np.integer)) for s in shifts):
+    if STATE.trace is not EVAL and all(
+        isinstance(s, (int, np.integer)) for s in shifts
+    ):
         return _roll_fixed(a, tuple(map(int, shifts)), axes)
     return _roll(a, shifts, axes)
 
@@ -256,7 +263,7 @@ def _shifts(shift: Any, n: int) -> list[Any]:
         return items * n
     if n not in (1, len(items)):
         raise ValueError(
-            f"jnp.roll: {len(items)} shifts and {n} axes do not broadcast to one number."
+            f"jnp.roll: {len(items)} shifts and {n} axes do not broadcast together."
         )
     return items
 
@@ -266,7 +273,10 @@ def _roll_fixed(a: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
         size = shape_of(a)[axis]
         cut = (-s) % size
         if cut:
-            parts = [slice_in_dim(a, cut, size, axis=axis), slice_in_dim(a, 0, cut, axis=axis)]
+            parts = [
+                slice_in_dim(a, cut, size, axis=axis),
+                slice_in_dim(a, 0, cut, axis=axis),
+            ]
             a = structural.concatenate(parts, axis)
     return as_array(a)
 
@@ -538,7 +548,9 @@ def _unpackbits(a: Any, axis: int, count: int | None, bitorder: str) -> Any:
     a = moveaxis(a, axis, -1)
     shape = shape_of(a)
     wide = structural.broadcast_in_dim(a, (*shape, 8), tuple(range(len(shape))))
-    places = structural.broadcast_in_dim(_bit_places(bitorder), (*shape, 8), (len(shape),))
+    places = structural.broadcast_in_dim(
+        _bit_places(bitorder), (*shape, 8), (len(shape),)
+    )
     bits = bitwise_and(shift_right_logical(wide, places), const(wide, 1))
     size = shape[-1] * 8
     bits = structural.reshape(bits, (*shape[:-1], size))

@@ -30,11 +30,11 @@ from . import elementwise, reductions, running, ufuncs
 from ._common import (
     as_array,
     aval_of,
+    canonical_axes,
     canonical_axis,
     check_arraylike,
     choose,
     convert,
-    promote_dtypes,
     shape_of,
     static_dtype,
 )
@@ -135,14 +135,14 @@ class ufunc(metaclass=_UfuncType):
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        """The function applied along an axis to all elements, from the first to the last."""
+        """The function applied along an axis to all elements, first to last."""
         self._check("reduce", out)
         special = self._given[1] or functools.partial(fold, self)
         check_arraylike(f"{self.__name__}.reduce", a)
         if where is not None and self.identity is None and initial is None:
             raise ValueError(
-                f"reduction operation {self.__name__!r} does not have an identity, so to"
-                " use a where mask one has to specify 'initial'."
+                f"reduction operation {self.__name__!r} does not have an identity, so"
+                " to use a where mask one has to specify 'initial'."
             )
         return special(
             a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
@@ -160,12 +160,12 @@ class ufunc(metaclass=_UfuncType):
     def at(
         self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True
     ) -> Any:
-        """`a` with the function applied at some places, to each as often as it is named."""
+        """`a` with the function applied at some places, as often as they are named."""
         if inplace:
             raise NotImplementedError(
-                "Because JAX arrays are immutable, jnp.ufunc.at() cannot operate inplace"
-                " like np.ufunc.at(). Instead, you can pass inplace=False and capture"
-                " the result."
+                "Because JAX arrays are immutable, jnp.ufunc.at() cannot operate"
+                " inplace like np.ufunc.at(). Instead, you can pass inplace=False and"
+                " capture the result."
             )
         special = self._given[3] or functools.partial(apply_at, self)
         return (
@@ -381,22 +381,28 @@ def _sum_of_rest(
     return out if keepdims else structural.squeeze(out, (axis,))
 
 
-def _reduce_bits(prim: Any, identity: Any, truth: bool, a: Any, *, axis: Any, dtype: Any,
-                 keepdims: bool, initial: Any, where: Any) -> Any:  # fmt: skip
+def _reduce_bits(
+    prim: Any,
+    identity: Any,
+    truth: bool,
+    a: Any,
+    *,
+    axis: Any,
+    dtype: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
     """bitwise_and.reduce and its kin, by one primitive."""
     a = as_array(a)
     a = ufuncs.truth(a) if truth else a
     a = a if dtype is None else convert(a, static_dtype(dtype, prim.name))
     if where is not None:
         a = choose(where, a, const(a, identity))
-    rank = len(shape_of(a))
-    axes = tuple(range(rank)) if axis is None else tuple(
-        canonical_axis(i, rank) for i in (axis if isinstance(axis, (tuple, list)) else (axis,))
-    )  # fmt: skip
+    axes = canonical_axes(axis, len(shape_of(a)))
     out = prim.bind(a, axes=axes)
     if initial is not None:
-        x, y = promote_dtypes(out, initial)
-        out = _COMBINE[prim](x, y)
+        out = _COMBINE[prim](out, initial)
     return expand_dims(out, tuple(sorted(axes))) if keepdims else out
 
 
@@ -466,6 +472,16 @@ def _running(op: Callable[..., Any]) -> Callable[..., Any]:
     return accumulate
 
 
+def _truth_of_stretches(name: str) -> Callable[..., Any]:
+    """`reduceat` of a logical function: of truths."""
+
+    def reduceat(a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
+        truths = ufuncs.truth(as_array(a))
+        return fold_stretches(_logical[name], truths, indices, axis=axis, dtype=dtype)
+
+    return reduceat
+
+
 def _running_truth(name: str) -> Callable[..., Any]:
     """`accumulate` of a logical function: of truths."""
 
@@ -493,12 +509,13 @@ def _methods(
     reduce: Callable[..., Any] | None = None,
     accumulate: Callable[..., Any] | None = None,
     at: Callable[..., Any] | None = None,
+    reduceat: Callable[..., Any] | None = None,
 ) -> ufunc:
-    """Give a compiled function the attributes of a ufunc; return the ufunc behind them."""
+    """Give a compiled function the attributes of a ufunc; return that ufunc."""
     name = fun.__name__
     base = ufunc(
         fun.__wrapped__, nin, 1, name=name, identity=identity, call=fun, reduce=reduce,
-        accumulate=accumulate, at=at,
+        accumulate=accumulate, at=at, reduceat=reduceat,
     )  # fmt: skip
     fun.is_ufunc = True
     for attribute in ("nin", "nout", "nargs", "identity"):
@@ -537,6 +554,9 @@ for _fun, _identity, _reduce in (
     (ufuncs.logical_xor, False, _bits(reduce_xor_p, False, truth=True)),
 ):
     _name = _fun.__name__
-    _logical[_name] = _methods(_fun, 2, _identity, _reduce, _running_truth(_name))
+    _logical[_name] = _methods(
+        _fun, 2, _identity, _reduce, _running_truth(_name),
+        reduceat=_truth_of_stretches(_name),
+    )  # fmt: skip
 _methods(elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None))
 _methods(elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))

@@ -19,7 +19,8 @@ import numpy as np
 
 from ..control.jit import composite
 from ..core.core import Tracer
-from ..ops import arithmetic, convert as lax_convert, logic
+from ..ops import arithmetic, logic
+from ..ops import convert as lax_convert
 from ..types import dtypes
 from ._common import (
     aval_of,
@@ -115,7 +116,9 @@ def binary(
             return op(*rule(name, x1, x2))
 
     doc = describe(
-        sentence, [f"x1, x2: arrays or numbers that broadcast; {_PAIRS[promote]}."], example
+        sentence,
+        [f"x1, x2: arrays or numbers that broadcast; {_PAIRS[promote]}."],
+        example,
     )
     return publish(fun, name, doc)
 
@@ -337,7 +340,8 @@ arccos = unary(
     "Array([0.       , 3.1415927], dtype=float32)",
 )  # fmt: skip
 arctan = unary(
-    "arctan", arithmetic.atan, "Angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
+    "arctan", arithmetic.atan,
+    "Angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
     ">>> jnp.arctan(jnp.array([0., 1.]))",
     "Array([0.       , 0.7853982], dtype=float32)",
 )  # fmt: skip
@@ -508,7 +512,8 @@ logical_and = binary(
     "Array([False,  True], dtype=bool)",
 )  # fmt: skip
 logical_or = binary(
-    "logical_or", _logical(logic.or_p), "Whether either differs from zero, elementwise.",
+    "logical_or", _logical(logic.or_p),
+    "Whether either differs from zero, elementwise.",
     ">>> jnp.logical_or(jnp.array([0, 1]), False)",
     "Array([False,  True], dtype=bool)",
 )  # fmt: skip
@@ -542,7 +547,8 @@ bitwise_xor = binary(
     "Array([7, 4], dtype=int32)",
 )  # fmt: skip
 bitwise_not = unary(
-    "bitwise_not", logic.not_p.bind, "Every bit inverted, elementwise (integers, bools).",
+    "bitwise_not", logic.not_p.bind,
+    "Every bit inverted, elementwise (integers, bools).",
     ">>> jnp.bitwise_not(jnp.array([0, 5]))",
     "Array([-1, -6], dtype=int32)",
     promote="same",

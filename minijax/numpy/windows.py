@@ -21,16 +21,16 @@ from .floats import _i0
 from .ranges import arange
 
 
-def _length(M: Any) -> int:  # noqa: N803
+def _length(M: Any) -> int:
     """The number of points as an int."""
     return int(M) if isinstance(M, float) and M.is_integer() else operator.index(M)
 
 
-def _ramp(M: int) -> Any:  # noqa: N803
+def _ramp(M: int) -> Any:
     return arange(M, dtype=dtypes.float_default())
 
 
-def _cosines(M: int, weights: tuple[float, ...]) -> Any:  # noqa: N803
+def _cosines(M: int, weights: tuple[float, ...]) -> Any:
     """sum of weights[j] * cos(2 pi j n / (M - 1))."""
     if M <= 1:
         return ones(M)
@@ -38,7 +38,7 @@ def _cosines(M: int, weights: tuple[float, ...]) -> Any:  # noqa: N803
 
 
 @composite(static=("M", "weights"))
-def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:  # noqa: N803
+def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:
     out: Any = const(n, weights[0])
     for j, w in enumerate(weights[1:], 1):
         phase = lax.mul(n, const(n, 2 * np.pi * j / (M - 1)))
@@ -46,7 +46,7 @@ def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:  # noqa:
     return out
 
 
-def blackman(M: int) -> Any:  # noqa: N803
+def blackman(M: int) -> Any:
     """The Blackman window of M points.
 
     Args:
@@ -60,7 +60,7 @@ def blackman(M: int) -> Any:  # noqa: N803
     return _cosines(_length(M), (0.42, -0.5, 0.08))
 
 
-def hamming(M: int) -> Any:  # noqa: N803
+def hamming(M: int) -> Any:
     """The Hamming window of M points.
 
     Args:
@@ -74,7 +74,7 @@ def hamming(M: int) -> Any:  # noqa: N803
     return _cosines(_length(M), (0.54, -0.46))
 
 
-def hanning(M: int) -> Any:  # noqa: N803
+def hanning(M: int) -> Any:
     """The von Hann window of M points.
 
     Args:
@@ -88,7 +88,7 @@ def hanning(M: int) -> Any:  # noqa: N803
     return _cosines(_length(M), (0.5, -0.5))
 
 
-def bartlett(M: int) -> Any:  # noqa: N803
+def bartlett(M: int) -> Any:
     """The triangular window of M points, zero at both ends.
 
     Args:
@@ -104,13 +104,13 @@ def bartlett(M: int) -> Any:  # noqa: N803
 
 
 @composite(static="M")
-def _triangle(n: Any, M: int) -> Any:  # noqa: N803
+def _triangle(n: Any, M: int) -> Any:
     one = const(n, 1)
     from_middle = lax.sub(lax.mul(n, const(n, 2 / (M - 1))), one)
     return lax.sub(one, lax.abs(from_middle))
 
 
-def kaiser(M: int, beta: Any) -> Any:  # noqa: N803
+def kaiser(M: int, beta: Any) -> Any:
     """The Kaiser window of M points.
 
     Args:
@@ -128,7 +128,7 @@ def kaiser(M: int, beta: Any) -> Any:  # noqa: N803
 
 
 @composite(static="M")
-def _kaiser(n: Any, beta: Any, M: int) -> Any:  # noqa: N803
+def _kaiser(n: Any, beta: Any, M: int) -> Any:
     beta = convert(beta, dtypes.float_default())
     half = const(n, (M - 1) / 2)
     place = lax.div(lax.sub(n, half), half)
