@@ -167,7 +167,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """
     (a,) = operand("qr", a)
     if mode == "raw":
-        packed, taus = lax_linalg.geqrf(a)
+        packed, taus = lax_linalg.geqrf_p.bind(a)
         return QRResult(turn(packed), taus)
     if mode not in ("reduced", "r", "full", "complete"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}")

@@ -8,6 +8,7 @@ Next: decompositions.py; norms.py.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -197,10 +198,10 @@ def _slogdet_lu(a: Any) -> tuple[Any, Any]:
     return sign, selection.where(zero, convert(-np.inf, log.dtype), log)
 
 
-@_slogdet_lu.defjvp
-def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
+    """The derivative of log det A along T is trace(A^-1 T)."""
     (a,), (t,) = primals, tangents
-    sign, log = _slogdet_lu(a)
+    sign, log = fun(a)
     rate = diagonals.trace(solve_matrix(a, t), axis1=-2, axis2=-1)
     if dtypes.is_complex(a.dtype):
         turn_rate = 1j * ufuncs.imag(rate)
@@ -209,9 +210,10 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     return (sign, log), (still, rate)
 
 
+@custom_jvp
 def _slogdet_qr(a: Any) -> tuple[Any, Any]:
     """By Householder's QR: each reflection flips the sign."""
-    packed, taus = lax_linalg.geqrf(a)
+    packed, taus = lax_linalg.geqrf_p.bind(a)
     diagonal = diagonal_of(packed)
     log = reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
     signs = reductions.prod(ufuncs.sign(diagonal), -1)
@@ -220,6 +222,10 @@ def _slogdet_qr(a: Any) -> tuple[Any, Any]:
         return signs * reductions.prod(selection.where(flips, -1, 1), -1), log
     phases = selection.where(flips, -taus / ufuncs.conj(taus), 1)
     return signs * reductions.prod(phases, -1), log
+
+
+_slogdet_lu.defjvp(functools.partial(_slogdet_jvp, _slogdet_lu))
+_slogdet_qr.defjvp(functools.partial(_slogdet_jvp, _slogdet_qr))
 
 
 @composite(static=("method",))
@@ -392,8 +398,8 @@ def _pinv_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
     return p, out + precise(precise(left, th), precise(adjoint(p), p))
 
 
-_pinv_general.defjvp(lambda p, t: _pinv_jvp(_pinv_general, p, t))
-_pinv_hermitian.defjvp(lambda p, t: _pinv_jvp(_pinv_hermitian, p, t))
+_pinv_general.defjvp(functools.partial(_pinv_jvp, _pinv_general))
+_pinv_hermitian.defjvp(functools.partial(_pinv_jvp, _pinv_hermitian))
 
 
 @composite(static=("rcond", "numpy_resid"))
@@ -482,7 +488,8 @@ def matrix_power(a: ArrayLike, n: int) -> Any:
       Array([[1., 5.],
              [0., 1.]], dtype=float32)
     """
-    (a,) = operand("matrix_power", a)
+    check_arraylike("jnp.linalg.matrix_power", a)
+    a = as_array(a)
     if a.ndim < 2:
         raise TypeError(
             f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
