@@ -188,6 +188,7 @@ def promote_shapes(name: str, *xs: Any) -> Sequence[Any]:
     if len(ranks) < 2:
         return xs
     check_rank_promotion(name, shapes)
+    broadcast_shapes_of(name, *xs)
     rank = max(ranks)
     return [lead_with_ones(x, s, rank) for x, s in zip(xs, shapes, strict=True)]
 
