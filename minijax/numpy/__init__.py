@@ -25,7 +25,6 @@ from .creation import empty as empty
 from .creation import empty_like as empty_like
 from .creation import full as full
 from .creation import full_like as full_like
-from .creation import number as number
 from .creation import ones as ones
 from .creation import ones_like as ones_like
 from .creation import zeros as zeros
@@ -82,6 +81,7 @@ from .dtype_info import isdtype as isdtype
 from .dtype_info import isrealobj as isrealobj
 from .dtype_info import isscalar as isscalar
 from .dtype_info import issubdtype as issubdtype
+from .dtype_info import number as number
 from .dtype_info import object_ as object_
 from .dtype_info import promote_types as promote_types
 from .dtype_info import result_type as result_type
@@ -97,7 +97,6 @@ from .dtype_info import uint32 as uint32
 from .dtype_info import uint64 as uint64
 from .dtype_info import unsignedinteger as unsignedinteger
 from .edits import delete as delete
-from .edits import fill_diagonal as fill_diagonal
 from .edits import insert as insert
 from .elementwise import around as around
 from .elementwise import clip as clip
@@ -167,7 +166,6 @@ from .grids import tril_indices_from as tril_indices_from
 from .grids import triu as triu
 from .grids import triu_indices as triu_indices
 from .grids import triu_indices_from as triu_indices_from
-from .grids import vander as vander
 from .indexing import take as take
 from .indexing import take_along_axis as take_along_axis
 from .io import array_repr as array_repr
@@ -255,6 +253,7 @@ from .polynomial import polymul as polymul
 from .polynomial import polysub as polysub
 from .polynomial import polyval as polyval
 from .polynomial import roots as roots
+from .polynomial import vander as vander
 from .quantiles import median as median
 from .quantiles import nanmedian as nanmedian
 from .quantiles import nanpercentile as nanpercentile
@@ -415,6 +414,7 @@ from .windows import blackman as blackman
 from .windows import hamming as hamming
 from .windows import hanning as hanning
 from .windows import kaiser as kaiser
+from .writing import fill_diagonal as fill_diagonal
 from .writing import ix_ as ix_
 from .writing import place as place
 from .writing import put as put

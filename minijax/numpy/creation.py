@@ -125,7 +125,7 @@ def to_array(x: Any, dtype: Any, copy: bool) -> Any:
             return cast(x, dtype)
         return structural.copy_p.bind(x) if copy else x
     if kind in (bool, int, float, complex):
-        return number(x, dtype)
+        return from_number(x, dtype)
     if isinstance(x, (np.ndarray, np.generic)):
         return from_numpy(x, dtype)
     custom = getattr(x, "__jax_array__", None)
@@ -137,7 +137,7 @@ def to_array(x: Any, dtype: Any, copy: bool) -> Any:
         return from_sequence(x, dtype)
     if isinstance(x, (bool, int, float, complex)):  # a subclass, e.g. an IntEnum
         base = next(k for k in (bool, int, float, complex) if isinstance(x, k))
-        return number(base(x), dtype)
+        return from_number(base(x), dtype)
     if isinstance(x, (bytearray, memoryview, range)) or hasattr(x, "__array__"):
         return from_numpy(np.asarray(x), dtype)
     if (
@@ -162,7 +162,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return convert(x, dtype)
 
 
-def number(x: Any, dtype: Any) -> Any:
+def from_number(x: Any, dtype: Any) -> Any:
     """A Python number as an array."""
     if dtype is None:
         return from_host(x, core.aval_of(x))

@@ -51,7 +51,7 @@ def scalar_type(dtype: Any, name: str | None = None) -> Any:
         f"Scalar type and dtype {dtype.name}: called, it makes an array.\n\n"
         "Args:\n  x: a number, nested sequence or array.\n\n"
         "Example:\n  >>> import minijax.numpy as jnp\n"
-        f"  >>> jnp.{name}(1).dtype.name\n  {dtype.name!r}\n"
+        f"  >>> jnp.dtype(jnp.{name}).name\n  {dtype.name!r}\n"
     )
     space = {"dtype": dtype, "__doc__": doc, "__module__": "minijax.numpy"}
     return ScalarType(name, (object,), space)

@@ -1,12 +1,11 @@
-"""Elements taken out of arrays and put in: delete, insert, fill_diagonal.
+"""Elements taken out of arrays and put in: delete and insert.
 
-The first two are one gather along an axis.  Where indices are known now, the places to
+Both are one gather along an axis.  Where indices are known now, the places to
 read are worked out on the host; traced ones are sorted and counted in the program.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from typing import Any
@@ -27,7 +26,7 @@ from ..ops.gather import (
     ScatterDimensionNumbers,
     scatter,
 )
-from ..ops.logic import bitwise_and, eq, le, lt
+from ..ops.logic import le, lt
 from ..ops.reductions import reduce_sum
 from ..ops.slicing import slice_in_dim
 from ..ops.sort import sort, sort_key_val
@@ -238,62 +237,3 @@ def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     source = scatter(source, new, moved, numbers, unique_indices=True, mode=mode)
     both = structural.concatenate(promote_dtypes(arr, rows), axis)
     return take_rows(both, source, axis)
-
-
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
-    """An array with its main diagonal replaced.
-
-    Args:
-      a: array of rank 2 or more (above 2: with axes of one size).
-      val: number or array; its elements are repeated along the diagonal.
-      wrap: must be False.
-      inplace: must be False: arrays are immutable, the result is returned.
-
-    Raises:
-      NotImplementedError: `inplace` or `wrap`.
-      ValueError: the rank is below 2, or sizes differ.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5, inplace=False)
-      Array([[5., 0.],
-             [0., 5.]], dtype=float32)
-    """
-    if inplace:
-        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
-    if wrap:
-        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
-    check_arraylike("fill_diagonal", a, val)
-    found = shape_of(a)
-    if len(found) < 2:
-        raise ValueError("array must be at least 2-d")
-    if len(found) > 2 and len(set(found)) > 1:
-        raise ValueError("All dimensions of input must be of equal length")
-    return _fill_diagonal(a, val)
-
-
-@composite
-def _fill_diagonal(a: Any, val: Any) -> Any:
-    shape = shape_of(a)
-    n = min(shape)
-    val = convert(val, aval_of(a).dtype)
-    if shape_of(val):
-        size = aval_of(val).size
-        flat = structural.reshape(val, (size,))
-        if size < n:
-            flat = structural.tile(flat, (-(-n // size),))
-        values = structural.split(flat, (n, aval_of(flat).size - n), 0)[0]
-        values = _along(values, shape)
-    else:
-        values = val
-    places = [
-        structural.broadcasted_iota(dtypes.int32, shape, i) for i in range(len(shape))
-    ]
-    on = functools.reduce(bitwise_and, (eq(places[0], p) for p in places[1:]))
-    return choose(on, values, a)
-
-
-def _along(values: Any, shape: tuple[int, ...]) -> Any:
-    """A vector repeated over an array, running along its shortest axis."""
-    axis = shape.index(min(shape))
-    return structural.broadcast_in_dim(values, shape, (axis,))

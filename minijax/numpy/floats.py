@@ -525,8 +525,8 @@ def sinc(x: Any, /) -> Any:
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> jnp.sinc(jnp.array([0., 0.5]))
-      Array([1.       , 0.6366197], dtype=float32)
+      >>> jnp.sinc(jnp.array([0., 0.5])).round(3)
+      Array([1.   , 0.637], dtype=float32)
     """
     check_arraylike("sinc", x)
     (x,) = promote_dtypes_inexact(x)
@@ -561,8 +561,8 @@ def i0(x: Any) -> Any:
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> jnp.i0(jnp.array([0., 1.]))
-      Array([1.0000001, 1.266066 ], dtype=float32)
+      >>> jnp.i0(jnp.array([0., 1.])).round(3)
+      Array([1.   , 1.266], dtype=float32)
     """
     check_arraylike("i0", x)
     if _is_complex(x):

@@ -479,45 +479,6 @@ def fromfunction(
     return fun(*(arange(n, dtype=dtype) for n in sizes))
 
 
-def vander(
-    x: Any,
-    N: int | None = None,
-    increasing: bool = False,
-) -> Any:
-    """The Vandermonde matrix: powers of the elements, one row an element.
-
-    Args:
-      x: array of rank 1.
-      N: number of columns (default: as many as rows).
-      increasing: whether powers rise from left to right.
-
-    Raises:
-      ValueError: x is not of rank 1, or N is negative.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.vander(jnp.array([2, 3]), 3)
-      Array([[4, 2, 1],
-             [9, 3, 1]], dtype=int32)
-    """
-    check_arraylike("vander", x)
-    if len(shape_of(x)) != 1:
-        raise ValueError("x must be a one-dimensional array")
-    columns = shape_of(x)[0] if N is None else operator.index(N)
-    if columns < 0:
-        raise ValueError("N must be nonnegative")
-    return _vander(x, columns, bool(increasing))
-
-
-@composite(static=("columns", "increasing"))
-def _vander(x: Any, columns: int, increasing: bool) -> Any:
-    powers = range(columns) if increasing else range(columns)[::-1]
-    if not columns:
-        return structural.broadcast_in_dim(const(x, 0), (shape_of(x)[0], 0), ())
-    (x,) = promote_dtypes(x)
-    return structural.stack([lax.integer_pow(x, n) for n in powers], 1)
-
-
 # ------------------------------------------------------------------- objects to index
 
 

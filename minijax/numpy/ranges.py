@@ -303,7 +303,7 @@ def geomspace(
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> jnp.geomspace(1, 8, 4)
+      >>> jnp.geomspace(1, 8, 4).round(3)
       Array([1., 2., 4., 8.], dtype=float32)
     """
     num, axis = _counts("geomspace", num, axis)

@@ -247,8 +247,8 @@ minimum = binary(
 
 exp = unary(
     "exp", arithmetic.exp, "Exponential, elementwise.",
-    ">>> jnp.exp(jnp.array([0., 1.]))",
-    "Array([1.       , 2.7182817], dtype=float32)",
+    ">>> jnp.exp(jnp.array([0., -jnp.inf]))",
+    "Array([1., 0.], dtype=float32)",
 )  # fmt: skip
 exp2 = unary(
     "exp2", arithmetic.exp2, "2 to the power x, elementwise.",
@@ -257,8 +257,8 @@ exp2 = unary(
 )  # fmt: skip
 expm1 = unary(
     "expm1", arithmetic.expm1, "exp(x) - 1, exact for small x, elementwise.",
-    ">>> jnp.expm1(jnp.array([0., 1e-6]))",
-    "Array([0.0000000e+00, 1.0000005e-06], dtype=float32)",
+    ">>> bool(jnp.expm1(1e-6) > 1e-6)",
+    "True",
 )  # fmt: skip
 log = unary(
     "log", arithmetic.log, "Natural logarithm, elementwise.",
@@ -267,8 +267,8 @@ log = unary(
 )  # fmt: skip
 log1p = unary(
     "log1p", arithmetic.log1p, "log(1 + x), exact for small x, elementwise.",
-    ">>> jnp.log1p(jnp.array([0., 1e-6]))",
-    "Array([0.000000e+00, 9.999995e-07], dtype=float32)",
+    ">>> bool(jnp.log1p(1e-6) < 1e-6)",
+    "True",
 )  # fmt: skip
 
 
@@ -326,62 +326,62 @@ cos = unary(
 )  # fmt: skip
 tan = unary(
     "tan", arithmetic.tan, "Tangent of an angle in radians, elementwise.",
-    ">>> jnp.tan(jnp.array([0., 1.]))",
-    "Array([0.       , 1.5574077], dtype=float32)",
+    ">>> jnp.tan(0.)",
+    "Array(0., dtype=float32, weak_type=True)",
 )  # fmt: skip
 arcsin = unary(
     "arcsin", arithmetic.asin, "Angle in [-pi/2, pi/2] whose sine is x, elementwise.",
-    ">>> jnp.arcsin(jnp.array([0., 1.]))",
-    "Array([0.       , 1.5707964], dtype=float32)",
+    ">>> bool(jnp.isclose(jnp.arcsin(1.), jnp.pi / 2))",
+    "True",
 )  # fmt: skip
 arccos = unary(
     "arccos", arithmetic.acos, "Angle in [0, pi] whose cosine is x, elementwise.",
-    ">>> jnp.arccos(jnp.array([1., -1.]))",
-    "Array([0.       , 3.1415927], dtype=float32)",
+    ">>> bool(jnp.isclose(jnp.arccos(-1.), jnp.pi))",
+    "True",
 )  # fmt: skip
 arctan = unary(
     "arctan", arithmetic.atan,
     "Angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
-    ">>> jnp.arctan(jnp.array([0., 1.]))",
-    "Array([0.       , 0.7853982], dtype=float32)",
+    ">>> bool(jnp.isclose(jnp.arctan(1.), jnp.pi / 4))",
+    "True",
 )  # fmt: skip
 arctan2 = binary(
     "arctan2", arithmetic.atan2_p.bind,
     "Angle of the point (x2, x1) in [-pi, pi], elementwise.",
-    ">>> jnp.arctan2(jnp.array([1., -1.]), 0.)",
-    "Array([ 1.5707964, -1.5707964], dtype=float32)",
+    ">>> bool(jnp.isclose(jnp.arctan2(1., 0.), jnp.pi / 2))",
+    "True",
     promote="float",
 )  # fmt: skip
 sinh = unary(
     "sinh", arithmetic.sinh, "Hyperbolic sine, elementwise.",
-    ">>> jnp.sinh(jnp.array([0., 1.]))",
-    "Array([0.       , 1.1752012], dtype=float32)",
+    ">>> jnp.sinh(jnp.array([0., -jnp.inf]))",
+    "Array([  0., -inf], dtype=float32)",
 )  # fmt: skip
 cosh = unary(
     "cosh", arithmetic.cosh, "Hyperbolic cosine, elementwise.",
-    ">>> jnp.cosh(jnp.array([0., 1.]))",
-    "Array([1.       , 1.5430807], dtype=float32)",
+    ">>> jnp.cosh(jnp.array([0., -jnp.inf]))",
+    "Array([ 1., inf], dtype=float32)",
 )  # fmt: skip
 tanh = unary(
     "tanh", arithmetic.tanh, "Hyperbolic tangent, elementwise.",
-    ">>> jnp.tanh(jnp.array([0., 1.]))",
-    "Array([0.       , 0.7615942], dtype=float32)",
+    ">>> jnp.tanh(jnp.array([0., -jnp.inf]))",
+    "Array([ 0., -1.], dtype=float32)",
 )  # fmt: skip
 arcsinh = unary(
     "arcsinh", arithmetic.asinh, "Inverse hyperbolic sine, elementwise.",
-    ">>> jnp.arcsinh(jnp.array([0., 1.]))",
-    "Array([0.       , 0.8813736], dtype=float32)",
+    ">>> jnp.arcsinh(jnp.array([0., -jnp.inf]))",
+    "Array([  0., -inf], dtype=float32)",
 )  # fmt: skip
 arccosh = unary(
     "arccosh", arithmetic.acosh, "Inverse hyperbolic cosine, elementwise; nan below 1.",
-    ">>> jnp.arccosh(jnp.array([1., 2.]))",
-    "Array([0.       , 1.3169578], dtype=float32)",
+    ">>> jnp.arccosh(jnp.array([1., jnp.inf]))",
+    "Array([ 0., inf], dtype=float32)",
 )  # fmt: skip
 arctanh = unary(
     "arctanh", arithmetic.atanh,
     "Inverse hyperbolic tangent, elementwise; nan outside [-1, 1].",
-    ">>> jnp.arctanh(jnp.array([0., 0.5]))",
-    "Array([0.       , 0.5493061], dtype=float32)",
+    ">>> jnp.arctanh(jnp.array([0., 1.]))",
+    "Array([ 0., inf], dtype=float32)",
 )  # fmt: skip
 acos, acosh, asin, asinh, atan, atanh, atan2 = (
     arccos, arccosh, arcsin, arcsinh, arctan, arctanh, arctan2,
@@ -402,8 +402,8 @@ def scaled(ratio: float) -> Callable[[Any], Any]:
 
 deg2rad = unary(
     "deg2rad", scaled(np.pi / 180), "Degrees to radians, elementwise.",
-    ">>> jnp.deg2rad(jnp.array([0., 180.]))",
-    "Array([0.       , 3.1415927], dtype=float32)",
+    ">>> bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi))",
+    "True",
 )  # fmt: skip
 rad2deg = unary(
     "rad2deg", scaled(180 / np.pi), "Radians to degrees, elementwise.",
