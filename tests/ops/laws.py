@@ -91,8 +91,9 @@ def like(x, seed):
 
 
 def inner(xs, ys):
+    """The pairing of cotangents and tangents; its real part is what conj keeps."""
     return sum(
-        np.sum(np.asarray(x) * np.asarray(y)) for x, y in zip(xs, ys, strict=True)
+        np.sum(np.asarray(x) * np.asarray(y)).real for x, y in zip(xs, ys, strict=True)
     )
 
 
