@@ -54,6 +54,20 @@ class Source:
         return f"{os.path.basename(self.file)}:{self.position()[0]} ({self.function})"
 
 
+_known: dict[tuple[int, int], Source] = {}
+
+
+def at(frame: FrameType) -> Source:
+    """The current place of a frame: one object for equal places."""
+    code, lasti = frame.f_code, frame.f_lasti
+    found = _known.get((id(code), lasti))
+    if found is None or found.code is not code:
+        if len(_known) > 50_000:
+            _known.clear()
+        found = _known[id(code), lasti] = Source(code, lasti)
+    return found
+
+
 def exclude(path: str) -> None:
     """Treat files under `path` as internal when looking for the user's line."""
     _excluded.append(path)
@@ -85,7 +99,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 def here() -> Source | None:
     """The user's current place, or None when there is no user frame."""
     frame = user_frame(2)
-    return None if frame is None else Source(frame.f_code, frame.f_lasti)
+    return None if frame is None else at(frame)
 
 
 # Stands for a place that nobody will ask for: eager differentiation records its linear

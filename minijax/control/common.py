@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base import config, errors, tree
 from ..base.source import function_text
@@ -20,6 +20,7 @@ from ..interpreters.stage import stage
 from ..runtime import dispatch
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
+from .jit import signature_of
 
 
 class Body:
@@ -94,6 +95,27 @@ def _stage_body(
     return Body(jaxpr, consts, trees[0])
 
 
+def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
+    """`make(fun, *options)`: one function each, so that what was traced is found again."""
+    try:
+        made = _made.setdefault(fun, {})
+    except TypeError:
+        return make(fun, *options)
+    key = (make, *options)
+    found = made.get(key)
+    if found is None:
+        ref = weakref.ref(fun)  # no cycle that would keep `fun` alive
+
+        def call(*args: Any) -> Any:
+            return ref()(*args)
+
+        found = made[key] = make(call, *options)
+    return found
+
+
+_made: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
 def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:
     """A loop's body that takes what no step changes as leading constants.
 
@@ -127,64 +149,119 @@ def same_type(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+class Loop(NamedTuple):
+    """What messages say about a loop: its kind, the user's function, the carry's name.
+
+    `inside` keys of a path lead to what the user calls the carry.
+    """
+
+    what: str
+    fun: Callable[..., Any]
+    name: str
+    inside: int = 0
+
+    @classmethod
+    def of(cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0) -> Loop:
+        """The loop over `fun`, whose parameter number `position` is the carry."""
+        sig = signature_of(fun)
+        names = list(sig.parameters) if sig is not None else []
+        return cls(what, fun, names[position] if position < len(names) else "carry", inside)
+
+    def component(self, path: Sequence[Any]) -> str:
+        """A component of the carry, as a path from the user's name for it."""
+        return self.name + tree.keystr(tuple(path[self.inside :]))
+
+    def error(self, differs: str, lines: Sequence[str], tries: Sequence[str]) -> TypeError:
+        """The carry that a step takes is unlike the one that it gives back."""
+        return TypeError(
+            errors.message(
+                f"{self.what} function carry input and carry output must have {differs},"
+                " but they differ.",
+                which="\n  ".join(lines[:2]),
+                where=function_text(self.fun),
+                why="the output of one step is the input of the next.",
+                tries=list(tries),
+            )
+        )
+
+
 def check_carry(
-    what: str, fun: Any, in_tree: Any, in_avals: Sequence[Any], out_tree: Any,
-    out_avals: Sequence[Any],
-) -> None:  # fmt: skip
+    loop: Loop, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
+) -> None:
     """TypeError unless a body gives back a carry of the type that it took."""
     if in_tree != out_tree:
-        structure = _tree_difference(in_tree, out_tree)
-        raise TypeError(
-            errors.message(
-                f"{what} function carry input and carry output must have the same"
-                f" pytree structure, but they differ:\n  {structure}",
-                where=function_text(fun),
-                why="the output of one step is the input of the next.",
-            )
+        path, was, now, why = tree_difference(in_tree, out_tree)
+        line = f"{loop.component(path)}: input {was}, output {now}: {why}"
+        raise loop.error(
+            "the same pytree structure", [line], ["return the carry as it was taken apart"]
         )
     lines = []
     labels = [p for p, _ in tree.leaves_with_path(tree.unflatten(in_tree, in_avals))]
     for path, a, b in zip(labels, in_avals, out_avals, strict=True):
         if not same_type(a, b):
             lines.append(
-                f"the input carry component carry{tree.keystr(path)} has type"
-                f" {a.str_short(False)} but the corresponding output carry component has"
-                f" type {b.str_short(False)}"
+                f"the input carry component {loop.component(path)} has type"
+                f" {a.str_short(False)} but the corresponding output has type"
+                f" {b.str_short(False)}, so {type_difference(a, b)}"
             )
     if lines:
-        raise TypeError(
-            errors.message(
-                f"{what} function carry input and carry output must have equal types,"
-                " but they differ:\n  * " + "\n  * ".join(lines[:6]),
-                where=function_text(fun),
-                why="the output of one step is the input of the next.",
-                tries=["convert the result with .astype(...)", "start with that dtype"],
-            )
-        )
+        raise loop.error(
+            "equal types", lines,
+            ["convert the result with .astype(...)", "start with that type"],
+        )  # fmt: skip
 
 
-def _tree_difference(in_tree: Any, out_tree: Any) -> str:
+def type_difference(a: Any, b: Any) -> str:
+    """What differs between two types, in words."""
+    found = []
+    if a.dtype != b.dtype:
+        found.append("the dtypes do not match")
+    if a.shape != b.shape:
+        found.append("the shapes do not match")
+    return " and ".join(found)
+
+
+def tree_difference(in_tree: Any, out_tree: Any) -> tuple[tuple[Any, ...], str, str, str]:
+    """Where two trees first differ: the path, the one, the other, and in what."""
     a = tree.unflatten(in_tree, [0] * in_tree.num_leaves)
     b = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
-    found = list(tree.equality_errors(a, b))
-    if not found:
-        return f"input {in_tree}, output {out_tree}"
-    path, was, now, why = found[0]
-    return f"at carry{tree.keystr(path)}: input {was}, output {now}: {why}"
+    for path, was, now, why in tree.equality_errors(a, b):
+        return path, _leaf_text(was), _leaf_text(now), why
+    return (), str(in_tree), str(out_tree), "their registered data differ"
+
+
+def _leaf_text(said: str) -> str:
+    return "an array" if said.startswith("a leaf") else said
+
+
+def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
+    """The types of the leaves of an argument called `what`; TypeError names the path."""
+    try:
+        return [core.aval_of(x) for x in leaves]
+    except TypeError:
+        for path, x in tree.leaves_with_path(tree.unflatten(treedef, leaves)):
+            if not core.is_value(x):
+                raise TypeError(
+                    errors.message(
+                        f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
+                        which=what + tree.keystr(path),
+                        tries=["close over values that are not arrays"],
+                    )
+                ) from None
+        raise
 
 
 def promote_weak(
     values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> list[Any] | None:
-    """Initial values of the type that the body's results have; None: no need.
+    """Initial values of the dtypes that the body's results have; None: no need.
 
-    Only weakly typed values give way, to a strong type or to a wider kind of number.
+    Only weakly typed values give way, to a wider kind of number.
     """
     out = []
     changed = False
     for x, a, b in zip(values, in_avals, out_avals, strict=True):
-        weak = getattr(a, "weak_type", False)
-        if weak and not (b.weak_type and (a.dtype == b.dtype or not _joins(a, b))):
+        if getattr(a, "weak_type", False) and a.dtype != b.dtype:
             convert = core.registry["convert_element_type"]
             dtype = b.dtype if _joins(a, b) else a.dtype
             x = convert.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
@@ -208,6 +285,18 @@ def run_by_hand(prim: Primitive, by_hand: Callable[..., list[Any]]) -> None:
         return dispatch.run(prim, args, params)
 
     prim.impl = impl
+
+
+def remembered(
+    closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], ClosedJaxpr]
+) -> ClosedJaxpr:
+    """What `make` derives from a jaxpr without constants, made once."""
+    if closed.consts:
+        return make()
+    memo = closed.jaxpr.memo
+    if key not in memo:
+        memo[key] = make()
+    return memo[key]  # type: ignore[no-any-return]
 
 
 def permute(

@@ -124,6 +124,10 @@ def _slots(wanted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]
 def _with_slots(
     primal: ClosedJaxpr, n: int, slots: Sequence[Any], place: Sequence[int]
 ) -> ClosedJaxpr:
+    """A branch whose residuals stand in their slots."""
+    if list(place) == list(range(len(slots))):
+        return primal
+
     def fun(*args: Any) -> list[Any]:
         out = eval_jaxpr(primal.jaxpr, primal.consts, *args)
         found = dict(zip(place, out[n:], strict=True))
@@ -131,7 +135,10 @@ def _with_slots(
             found[i] if i in found else instantiate(Zero(a)) for i, a in enumerate(slots)
         )]  # fmt: skip
 
-    return stage_closed(fun, primal.in_avals, name=primal.jaxpr.name)
+    return common.remembered(
+        primal, ("slots", n, tuple(slots), tuple(place)),
+        lambda: stage_closed(fun, primal.in_avals, name=primal.jaxpr.name),
+    )  # fmt: skip
 
 
 def _with_residuals(
@@ -143,10 +150,13 @@ def _with_residuals(
     own = {}
     for v, (where, i) in zip(j.invars[:n_res], parts.residuals, strict=True):
         own[where, place[i] if where == "new" else i] = v
-    ins = [own.get(key) or Var(a) for key, a in zip(read, res_avals, strict=True)]
-    return ClosedJaxpr(
-        Jaxpr([], [*ins, *j.invars[n_res:]], j.outvars, j.eqns, j.name)
-    )
+    key = ("residuals", tuple(place), tuple(read), tuple(res_avals))
+    ins = [own.get(k) or Var(a) for k, a in zip(read, res_avals, strict=True)]
+    return common.remembered(
+        parts.linear, key,
+        lambda: ClosedJaxpr(Jaxpr([], [*ins, *j.invars[n_res:]], j.outvars, j.eqns, j.name)),
+    )  # fmt: skip
+
 
 
 cond_p.linearize = cond_linearize
@@ -376,7 +386,7 @@ def _bind_branches(
 ) -> Any:  # fmt: skip
     """Stage each function once, and bind; of `cond` the true function comes first."""
     ops, ops_tree = tree.flatten(operands)
-    avals = [core.aval_of(x) for x in ops]
+    avals = common.types_of("operands", ops, ops_tree)
     once = {id(f): f for f in funs}
     bodies = [common.stage_body(f, ops_tree, avals, name) for f in once.values()]
     _check_branches(name, list(once.values()), bodies)
@@ -400,8 +410,14 @@ def _close(body: common.Body, consts: Sequence[Any]) -> ClosedJaxpr:
     """A branch that takes the constants of all branches first."""
     j = body.jaxpr
     own = {id(c): v for c, v in zip(body.consts, j.constvars, strict=True)}
-    ins = [own.get(id(c)) or Var(core.aval_of(c)) for c in consts]
-    return ClosedJaxpr(Jaxpr([], [*ins, *j.invars], j.outvars, j.eqns, j.name))
+    ins = [own.get(id(c)) or core.aval_of(c) for c in consts]
+    return common.remembered(
+        ClosedJaxpr(j), ("closed", tuple(ins)),
+        lambda: ClosedJaxpr(
+            Jaxpr([], [*(v if type(v) is Var else Var(v) for v in ins), *j.invars],
+                  j.outvars, j.eqns, j.name)
+        ),
+    )  # fmt: skip
 
 
 def _settle_weak(branches: Sequence[ClosedJaxpr]) -> Branches:
@@ -427,38 +443,41 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
             for x, t, a in zip(out, todo, closed.out_avals, strict=True)
         ]
 
-    return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name)
+    return common.remembered(
+        closed, ("strong", *todo),
+        lambda: stage_closed(fun, closed.in_avals, name=closed.jaxpr.name),
+    )  # fmt: skip
 
 
 def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None:
+    """TypeError unless all branches return the same tree of the same types."""
     first = bodies[0]
     for i, b in enumerate(bodies[1:], 1):
-        labels = (
-            ("true_fun", "false_fun")
-            if name == "cond"
-            else ("branch 0", f"branch {i}")
+        two = ("true_fun", "false_fun") if name == "cond" else ("branch 0", f"branch {i}")
+        where = " and ".join(
+            f"{label}: {function_text(f)}" for label, f in zip(two, (funs[0], funs[i]), strict=True)
         )
         if b.out_tree != first.out_tree:
+            path, one, other, why = common.tree_difference(first.out_tree, b.out_tree)
             raise TypeError(
                 errors.message(
-                    f"{name} branch outputs must have the same pytree structure, but"
-                    f" they differ: {labels[0]} output has structure"
-                    f" {first.out_tree}, {labels[1]} output has structure {b.out_tree}.",
-                    where=f"{function_text(funs[0])} and {function_text(funs[i])}",
+                    f"{name} branch outputs must have the same pytree structure, but they"
+                    " differ.",
+                    which=f"result{tree.keystr(path)}: {two[0]} gives {one}, {two[1]} gives"
+                    f" {other}: {why}",
+                    where=where,
                 )
             )
-        for j, (x, y) in enumerate(zip(first.out_avals, b.out_avals, strict=True)):
+        rows = tree.leaves_with_path(tree.unflatten(first.out_tree, first.out_avals))
+        for (path, x), y in zip(rows, b.out_avals, strict=True):
             if not common.same_type(x, y):
-                path = tree.leaves_with_path(
-                    tree.unflatten(first.out_tree, first.out_avals)
-                )[j][0]
                 raise TypeError(
                     errors.message(
-                        f"{name} branch outputs must have equal types, but they differ:"
-                        f" the output of {labels[0]} at path result{tree.keystr(path)} has"
-                        f" type {x.str_short(False)} but the output of {labels[1]} has"
-                        f" type {y.str_short(False)}.",
-                        where=f"{function_text(funs[0])} and {function_text(funs[i])}",
+                        f"{name} branches must have equal output types but they differ.",
+                        which=f"result{tree.keystr(path)}: {two[0]} gives"
+                        f" {x.str_short(False)}, {two[1]} gives {y.str_short(False)}, so"
+                        f" {common.type_difference(x, y)}",
+                        where=where,
                         tries=["convert one result with .astype(...)"],
                     )
                 )

@@ -44,7 +44,7 @@ from .cond import cond
 from .jit import as_value
 from .named import jaxprs_axes
 from .remat import checkpoint
-from .scan import carry_fixpoint, scan, strengthen
+from .scan import carry_fixpoint, scan
 
 while_p = Primitive("while", multiple_results=True)
 lower.keys_aware.add(while_p)
@@ -296,8 +296,8 @@ common.run_by_hand(while_p, while_by_hand)
 
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
-    max_steps: int | None = None,
-) -> Any:
+    max_steps: int | None = None, loop: common.Loop | None = None,
+) -> Any:  # fmt: skip
     """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, in one compiled loop.
 
     Args:
@@ -306,6 +306,7 @@ def while_loop(
       init_val: the initial carry, a pytree.
       max_steps: stop after so many steps at the latest; with it the loop has reverse
         mode, storing about 2 sqrt(max_steps) carries and running each step twice.
+      loop: how messages speak of the loop, where another function is built on this one.
 
     Raises:
       TypeError: the carry changes its type, or the condition is no bool scalar.
@@ -331,7 +332,9 @@ def while_loop(
             pass  # a traced condition: stage the loop after all
     if max_steps is not None:
         return _bounded(cond_fun, body_fun, init_val, max_steps)
+    loop = loop or common.Loop.of("while_loop body", body_fun)
     init, init_tree = tree.flatten(init_val)
+    common.types_of("init_val", init, init_tree)
     in_tree = tree.structure((init_val,))
     while True:
         avals = [core.aval_of(x) for x in init]
@@ -344,10 +347,7 @@ def while_loop(
                 continue
         break
     _check_condition(cond_fun, cond)
-    common.check_carry(
-        "while_loop body", body_fun, init_tree, avals, body.out_tree, body.out_avals
-    )
-    body = strengthen(body, avals, len(avals))
+    common.check_carry(loop, init_tree, avals, body.out_tree, body.out_avals)
     # What no step changes, and the condition does not ask for, is no carry.
     asked = read_vars(cond.jaxpr)
     fixed = [
@@ -473,27 +473,37 @@ def fori_loop(
         for i in range(int(lower), int(upper)):
             val = body_fun(i, val)
         return val
-    static = not isinstance(lower, core.Tracer) and not isinstance(upper, core.Tracer)
-    if static:
-        n = max(int(upper) - int(lower), 0)
-
-        def step(carry: Any, _: Any) -> Any:
-            i, val = carry
-            return (i + 1, body_fun(i, val)), None
-
-        (_, out), _ = scan(
-            step, (lower, init_val), None, length=n, unroll=1 if unroll is None else unroll
-        )
-        return out
+    if not isinstance(lower, core.Tracer) and not isinstance(upper, core.Tracer):
+        return scan(
+            common.same_for(body_fun, _scan_step), (lower, init_val), None,
+            length=max(int(upper) - int(lower), 0), unroll=1 if unroll is None else unroll,
+            loop=common.Loop.of("fori_loop body", body_fun, 1, inside=1),
+        )[0][1]  # fmt: skip
     if unroll is not None:
-        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are"
-                         " statically known.")  # fmt: skip
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
+        )
+    return while_loop(
+        _is_before, common.same_for(body_fun, _while_step), (lower, upper, init_val),
+        loop=common.Loop.of("fori_loop body", body_fun, 1, inside=1),
+    )[2]  # fmt: skip
 
-    def go_on(carry: Any) -> Any:
-        return logic.lt(carry[0], carry[1])
 
-    def body(carry: Any) -> Any:
+def _scan_step(body: Callable[..., Any]) -> Callable[..., Any]:
+    def step(carry: Any, _: None) -> Any:
+        i, val = carry
+        return (i + 1, body(i, val)), None
+
+    return step
+
+
+def _is_before(carry: Any) -> Any:
+    return logic.lt(carry[0], carry[1])
+
+
+def _while_step(body: Callable[..., Any]) -> Callable[..., Any]:
+    def step(carry: Any) -> Any:
         i, end, val = carry
-        return i + 1, end, body_fun(i, val)
+        return i + 1, end, body(i, val)
 
-    return while_loop(go_on, body, (lower, upper, init_val))[2]
+    return step

@@ -10,6 +10,7 @@ from ..core import core
 from ..interpreters import batch as batching
 from ..interpreters.algebra import lib
 from ..ops import structural
+from .common import Loop, same_for
 from .scan import scan, scan_length
 
 
@@ -21,38 +22,22 @@ def map(  # noqa: A001
     Args:
       f: a function of one row.
       xs: a pytree of arrays with equal leading sizes.
-      batch_size: how many rows to take at a time, by `vmap`.
+      batch_size: how many rows to take at a time, by `vmap`; None or 0: one.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
       >>> mj.lax.map(lambda x: x * x, jnp.arange(4))
       Array([0, 1, 4, 9], dtype=int32)
     """
-    if batch_size is None:
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if not callable(f):
+        raise TypeError(f"lax.map: f argument should be a callable, got {f!r}.")
+    loop = Loop("map", f, "carry")
+    if not batch_size:
+        return scan(same_for(f, _one_row), (), xs, loop=loop)[1]
     leaves, xs_tree = tree.flatten(xs)
-    n = scan_length(f, leaves, None)
+    n = scan_length(f, leaves, xs_tree, None)
     full, rest = divmod(n, batch_size)
-
-    def rows(*row: Any) -> list[Any]:
-        outs, out_tree = tree.flatten(f(tree.unflatten(xs_tree, row)))
-        trees.append(out_tree)
-        return outs
-
-    trees: list[Any] = []
-
-    def block(size: int) -> Callable[..., list[Any]]:
-        axis = batching.Axis(batching.no_name, size)
-
-        def run(*vals: Any) -> list[Any]:
-            outs, dims = batching.batch_flat(rows, axis, vals, [0] * len(vals))
-            return [
-                batching.bring_front(x, size, d) for x, d in zip(outs, dims, strict=True)
-            ]
-
-        return run
-
-    parts: list[list[Any]] = []
+    parts = []
     if full:
         head = [
             lib.reshape(
@@ -61,17 +46,38 @@ def map(  # noqa: A001
             )
             for x in leaves
         ]
-        many = scan(lambda _, x: ((), block(batch_size)(*x)), (), head)[1]
-        parts.append([
-            lib.reshape(y, (full * batch_size, *core.aval_of(y).shape[2:])) for y in many
-        ])  # fmt: skip
+        step = same_for(f, _some_rows, batch_size)
+        many = scan(step, (), tree.unflatten(xs_tree, head), loop=loop)[1]
+        parts.append(
+            tree.map(lambda y: lib.reshape(y, (full * batch_size, *y.shape[2:])), many)
+        )
     if rest or not full:
         tail = [lib.slice_axis(x, 0, full * batch_size, n) for x in leaves]
-        parts.append(block(rest)(*tail))
+        parts.append(_lanes(f, rest, tree.unflatten(xs_tree, tail)))
     if len(parts) == 1:
-        outs = parts[0]
-    else:
-        outs = [structural.concatenate(pair, 0) for pair in zip(*parts, strict=True)]
-    return tree.unflatten(trees[0], outs)
+        return parts[0]
+    return tree.map(lambda *pair: structural.concatenate(pair, 0), *parts)
 
 
+def _one_row(f: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda _, x: ((), f(x))
+
+
+def _some_rows(f: Callable[[Any], Any], size: int) -> Callable[..., Any]:
+    return lambda _, xs: ((), _lanes(f, size, xs))
+
+
+def _lanes(f: Callable[[Any], Any], size: int, xs: Any) -> Any:
+    """`f` on `size` rows at once."""
+    leaves, xs_tree = tree.flatten(xs)
+    trees: list[Any] = []
+
+    def flat(*row: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(f(tree.unflatten(xs_tree, row)))
+        trees.append(out_tree)
+        return outs
+
+    axis = batching.Axis(batching.no_name, size)
+    outs, dims = batching.batch_flat(flat, axis, leaves, [0] * len(leaves))
+    rows = [batching.bring_front(x, size, d) for x, d in zip(outs, dims, strict=True)]
+    return tree.unflatten(trees[0], rows)

@@ -79,7 +79,7 @@ def scan(
     if progress is None:
         return scans.scan(f, init, xs, length, reverse, unroll, _split_transpose)
     _check(progress)
-    n = scans.scan_length(f, tree.leaves(xs), length)
+    n = scans.scan_length(f, *tree.flatten(xs), length)
     bar = Bar(n)
 
     def step(carry: Any, row: Any) -> Any:

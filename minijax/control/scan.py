@@ -599,6 +599,8 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
+    *,
+    loop: common.Loop | None = None,
 ) -> tuple[Any, Any]:
     r"""Carry a state through a function over the rows of `xs`, in one compiled loop.
 
@@ -610,7 +612,8 @@ def scan(
       xs: a pytree of arrays with equal leading sizes, or None.
       length: the number of steps, needed when `xs` is None.
       reverse: go from the last row to the first (ys keep their rows).
-      unroll: how many steps one turn of the loop takes; True unrolls wholly.
+      unroll: how many steps one turn of the loop takes; True or 0 unrolls wholly.
+      loop: how messages speak of the loop, where another function is built on this one.
 
     Returns:
       The final carry, and the ys stacked along a new first axis.
@@ -626,21 +629,23 @@ def scan(
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
     xs_leaves, xs_tree = tree.flatten(xs)
-    n = scan_length(f, xs_leaves, length)
-    if isinstance(unroll, bool):
-        unroll = max(n, 1) if unroll else 1
-    if not isinstance(unroll, int) or unroll < 1:
-        raise ValueError(f"lax.scan: `unroll` must be a positive int or a bool, got {unroll}.")
+    loop = loop or common.Loop.of("scan body", f)
+    n = scan_length(loop.fun, xs_leaves, xs_tree, length)
+    if not isinstance(unroll, (int, np.integer)) or unroll < 0:
+        raise ValueError(
+            f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`, got {unroll!r}."
+        )
+    if unroll is True or unroll == 0 and unroll is not False:
+        unroll = n
+    unroll = max(int(unroll), 1)
     if config.DISABLE_JIT.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, n, reverse)
     init_leaves, init_tree = tree.flatten(init)
+    common.types_of("init", init_leaves, init_tree)
     x_avals = [common.row(core.aval_of(x)) for x in xs_leaves]
     in_tree = tree.structure((init, xs))
-    body, init_leaves = stage_carry(
-        f, "scan body", in_tree, init_tree, init_leaves, x_avals
-    )
-    out_carry_tree, y_tree = _split_out(f, body.out_tree, init_tree)
-    del out_carry_tree
+    body, init_leaves = stage_carry(f, loop, in_tree, init_tree, init_leaves, x_avals)
+    _, y_tree = _split_out(loop, body)
     # What no step changes is no carry, and rows handed on are xs again.
     j, n_carry = body.jaxpr, len(init_leaves)
     fixed = [a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)]
@@ -662,99 +667,83 @@ def scan(
     return tree.unflatten(init_tree, carry), tree.unflatten(y_tree, ys)
 
 
-def _split_out(f: Any, out_tree: Any, init_tree: Any) -> tuple[Any, Any]:
-    children = out_tree.children()
-    if len(children) != 2 or out_tree.node_data() is None:
+def _split_out(loop: common.Loop, body: common.Body) -> tuple[Any, Any]:
+    """The trees of the carry and the ys that a body returns."""
+    children = body.out_tree.children()
+    if len(children) != 2 or body.out_tree.node_data() is None:
+        got = tree.unflatten(body.out_tree, [a.str_short(False) for a in body.out_avals])
         raise TypeError(
-            "scan body output must be a pair, got"
-            f" {tree.unflatten(out_tree, ['*'] * out_tree.num_leaves)!r}."
+            errors.message(
+                f"{loop.what} output must be a pair, got {got}.",
+                where=function_text(loop.fun),
+                tries=["return (carry, y); y may be None"],
+            )
         )
     return children[0], children[1]
 
 
 def stage_carry(
-    f: Any, what: str, in_tree: Any, init_tree: Any, init: list[Any], x_avals: list[Any]
-) -> tuple[common.Body, list[Any]]:
+    f: Any, loop: common.Loop, in_tree: Any, init_tree: Any, init: list[Any],
+    x_avals: list[Any],
+) -> tuple[common.Body, list[Any]]:  # fmt: skip
     """Trace a body until the carry's weak types are settled; check the carry."""
     n = len(init)
     while True:
         carry_avals = [core.aval_of(x) for x in init]
         body = common.stage_body(f, in_tree, [*carry_avals, *x_avals], "scan")
-        out_carry_tree, _ = _split_out(f, body.out_tree, init_tree)
-        if out_carry_tree == init_tree:
+        out_tree, _ = _split_out(loop, body)
+        if out_tree == init_tree:
             promoted = common.promote_weak(init, carry_avals, body.out_avals[:n])
             if promoted is not None:
                 init = promoted
                 continue
-        common.check_carry(
-            what, f, init_tree, carry_avals, out_carry_tree, body.out_avals
-            [: out_carry_tree.num_leaves],
-        )  # fmt: skip
-        return strengthen(body, carry_avals, n), init
+        carry_out = body.out_avals[: out_tree.num_leaves]
+        common.check_carry(loop, init_tree, carry_avals, out_tree, carry_out)
+        return body, init
 
 
-def strengthen(body: common.Body, carry_avals: list[Any], n: int) -> common.Body:
-    """Make carry outputs as weakly typed as the inputs that they feed."""
-    outs = list(body.jaxpr.outvars)
-    weak = [
-        i for i in range(n)
-        if getattr(outs[i].aval, "weak_type", False) != getattr(carry_avals[i], "weak_type", False)
-    ]  # fmt: skip
-    if not weak:
-        return body
-    convert = core.registry["convert_element_type"]
-
-    def flat(*xs: Any) -> list[Any]:
-        found = eval_jaxpr(body.jaxpr, body.consts, *xs)
-        for i in weak:
-            a = carry_avals[i]
-            found[i] = convert.bind(
-                found[i], new_dtype=a.dtype, weak_type=a.weak_type, sharding=None
-            )
-        return found
-
-    avals = body.jaxpr.in_avals
-    closed = stage_closed(flat, avals, name=body.jaxpr.name)
-    return common.Body(closed.jaxpr, closed.consts, body.out_tree)
-
-
-def scan_length(f: Any, xs: list[Any], length: Any) -> int:
+def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
     """The number of steps on which all of `xs` agree."""
     sizes = []
-    for x in xs:
-        shape = getattr(core.aval_of(x), "shape", ())
-        if not shape:
+    for x, aval in zip(xs, common.types_of("xs", xs, xs_tree), strict=True):
+        if not getattr(aval, "shape", ()):
             raise ValueError(
                 errors.message(
-                    "scan got value with no leading axis to scan over:"
-                    f" {core.aval_of(x).str_short()}.",
+                    f"scan got value with no leading axis to scan over: {x}.",
                     where=function_text(f),
                     tries=["close over values that every step shares"],
                 )
             )
-        sizes.append(shape[0])
+        sizes.append(aval.shape[0])
     if length is not None:
-        try:
-            length = int(core.concrete_or_error(int, length, "scan's length"))
-        except errors.ConcretizationTypeError:
-            raise
+        length = core.concrete_or_error(
+            int, length,
+            "The `length` argument to `scan` decides the program; for a number of steps"
+            " that is only known when it runs, use `while_loop` or `fori_loop`.",
+        )  # fmt: skip
         if any(s != length for s in sizes):
             raise ValueError(
                 f"scan got `length` argument of {length} which disagrees with leading"
                 f" axis sizes {sizes}."
             )
-        return length
+        return int(length)
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     if len(set(sizes)) > 1:
-        shapes = ", ".join(core.aval_of(x).str_short() for x in xs)
+        rows = tree.leaves_with_path(tree.unflatten(xs_tree, xs))
+        first = next(i for i, n in enumerate(sizes) if n != sizes[0])
         raise ValueError(
             errors.message(
-                f"scan got values with different leading axis sizes: {shapes}.",
+                "scan got values with different leading axis sizes:"
+                f" {', '.join(map(str, sizes))}.",
+                which=" and ".join(
+                    f"xs{tree.keystr(rows[i][0])}: {core.aval_of(xs[i]).str_short()}"
+                    for i in (0, first)
+                ),
                 where=function_text(f),
             )
         )
-    return int(sizes[0])
+    return sizes[0]
 
 
 def _scan_in_python(

@@ -165,13 +165,26 @@ class Jaxpr:
 
 
 class ClosedJaxpr:
-    """A jaxpr with the values of its constvars; callable on flat arguments."""
+    """A jaxpr with the values of its constvars; callable on flat arguments.
+
+    Equal are those of the same jaxpr with the same values: programs are found by them.
+    """
 
     __slots__ = ("__weakref__", "consts", "jaxpr")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
         self.jaxpr = jaxpr
         self.consts = list(consts)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ClosedJaxpr)
+            and self.jaxpr is other.jaxpr
+            and list(map(id, self.consts)) == list(map(id, other.consts))
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.jaxpr)
 
     @property
     def in_avals(self) -> list[Any]:

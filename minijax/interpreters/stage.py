@@ -17,7 +17,7 @@ import numpy as np
 from ..base import source
 from ..core import core
 from ..core.core import STATE, Primitive, Trace, Tracer
-from ..core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..types.avals import ShapedArray, shaped
 from ..types.dtypes import is_extended
 
@@ -40,6 +40,7 @@ class JitTracer(Tracer):
 
 
 _types: dict[Any, Any] = {}
+_NO_PARAMS: dict[str, Any] = {}  # one for all equations without params
 
 
 def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -138,15 +139,15 @@ class StageTrace(Trace):
         if place is None:
             frame = source.user_frame(3)
             if frame is not None:
-                place = source.Source(frame.f_code, frame.f_lasti)
+                place = source.at(frame)
+        params = params or _NO_PARAMS
+        ins = tuple(atoms)
         if prim.multiple_results:
-            outvars = [Var(aval) for aval in out]
-            self.eqns.append(
-                Equation(prim, atoms, outvars, params, place, STATE.names)
-            )
+            outvars = tuple([Var(aval) for aval in out])
+            self.eqns.append(Equation(prim, ins, outvars, params, place, STATE.names))
             return [JitTracer(self, v.aval, v) for v in outvars]
         var = Var(out)
-        self.eqns.append(Equation(prim, atoms, (var,), params, place, STATE.names))
+        self.eqns.append(Equation(prim, ins, (var,), params, place, STATE.names))
         return JitTracer(self, out, var)
 
     def finish(self, outs: Sequence[Any], name: str = "") -> tuple[Jaxpr, list[Any]]:
@@ -158,7 +159,7 @@ class StageTrace(Trace):
             self.arg_names,
         )  # fmt: skip
         self.alive = False
-        return mark_dropped(jaxpr), self.consts
+        return jaxpr, self.consts
 
     def describe(self) -> str:
         return f"while tracing {self.fun} for {self.transform}" if self.fun else ""
@@ -187,19 +188,6 @@ class StageTrace(Trace):
                 return line
             return f"a value that depends on {', '.join(names[:5])}\n     {line}"
         return f"the argument {', '.join(names)}" if names else "a constant"
-
-
-def mark_dropped(jaxpr: Jaxpr) -> Jaxpr:
-    """Turn outputs that nobody reads into `DropVar`s, in place."""
-    used: set[Any] = {a for a in jaxpr.outvars if type(a) is not Literal}
-    for eqn in jaxpr.eqns:
-        used.update(a for a in eqn.invars if type(a) is not Literal)
-    for eqn in jaxpr.eqns:
-        for v in eqn.outvars:
-            if v not in used:
-                eqn.outvars = [u if u in used else DropVar(u.aval) for u in eqn.outvars]
-                break
-    return jaxpr
 
 
 def stage(

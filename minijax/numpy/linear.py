@@ -41,6 +41,7 @@ from ._common import (
     convert,
     no_out,
     promote_args,
+    promote_dtypes,
 )
 
 _PRODUCT = ("precision", "preferred_element_type", "out_sharding")
@@ -530,15 +531,16 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
       Array([ 1,  2, 10, 20], dtype=int32)
     """
     check_arraylike("kron", a, b)
-    a, b = promote_args("kron", a, b)
+    a, b = promote_dtypes(a, b)
     s, t = core.aval_of(a).shape, core.aval_of(b).shape
     if not s or not t:
         return mul(a, b)
-    rank = len(s)
-    wide_a = tuple(n for m in s for n in (m, 1))
-    wide_b = tuple(n for m in t for n in (1, m))
-    x = broadcast_in_dim(a, wide_a, tuple(range(0, 2 * rank, 2)))
-    y = broadcast_in_dim(b, wide_b, tuple(range(1, 2 * rank, 2)))
+    rank = max(len(s), len(t))
+    s, t = (1,) * (rank - len(s)) + s, (1,) * (rank - len(t)) + t
+    # Each axis of the result is a pair of axes first: of a, and within it of b.
+    wide_a = tuple([n for m in s for n in (m, 1)])
+    wide_b = tuple([n for m in t for n in (1, m)])
+    x, y = reshape(a, wide_a), reshape(b, wide_b)
     return reshape(mul(x, y), tuple(m * n for m, n in zip(s, t, strict=True)))
 
 
