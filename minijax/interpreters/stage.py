@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base import source
+from ..base import config, source
 from ..core import core
+from ..core.check import check_jaxpr
 from ..core.core import STATE, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..types.avals import ShapedArray, shaped
@@ -159,6 +160,8 @@ class StageTrace(Trace):
             self.arg_names,
         )  # fmt: skip
         self.alive = False
+        if config.ENABLE_CHECKS.value:
+            check_jaxpr(jaxpr)
         return jaxpr, self.consts
 
     def describe(self) -> str:

@@ -1,0 +1,67 @@
+"""The verifier: is a jaxpr well formed and well typed?
+
+Every variable is bound once and before it is read; every equation's results have the
+types that its primitive's rule gives.  With `jax_enable_checks` each staged program is
+checked; the tests run so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..types.avals import ShapedArray
+from .jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is malformed: a bug in a rule, or in a hand-made jaxpr."""
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """Raise JaxprTypeError unless `jaxpr` is well formed and well typed."""
+    known: set[Any] = set()
+    for v in (*jaxpr.constvars, *jaxpr.invars):
+        if v in known:
+            raise JaxprTypeError(f"variable {v} is bound twice as an input")
+        known.add(v)
+    for i, eqn in enumerate(jaxpr.eqns):
+        for a in eqn.invars:
+            if type(a) is not Literal and a not in known:
+                raise JaxprTypeError(_at(i, eqn, f"reads {a}, which is not bound yet"))
+        _check_types(i, eqn)
+        for v in eqn.outvars:
+            if v in known:
+                raise JaxprTypeError(_at(i, eqn, f"binds {v} again"))
+            known.add(v)
+    for a in jaxpr.outvars:
+        if type(a) is not Literal and a not in known:
+            raise JaxprTypeError(f"output {a} is not bound")
+
+
+def _check_types(i: int, eqn: Equation) -> None:
+    out = eqn.primitive.abstract(*(a.aval for a in eqn.invars), **eqn.params)
+    found = list(out) if eqn.primitive.multiple_results else [out]
+    if len(found) != len(eqn.outvars):
+        raise JaxprTypeError(
+            _at(i, eqn, f"has {len(eqn.outvars)} results, its rule gives {len(found)}")
+        )
+    for v, aval in zip(eqn.outvars, found, strict=True):
+        if not _agree(v.aval, aval):
+            raise JaxprTypeError(
+                _at(i, eqn, f"is typed {v.aval.str_short()}, its rule {aval.str_short()}")
+            )
+    for sub in sub_jaxprs(eqn.params):
+        if not sub.memo.get("checked"):
+            check_jaxpr(sub)
+            sub.memo["checked"] = True
+
+
+def _agree(a: Any, b: Any) -> bool:
+    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
+        return a.shape == b.shape and bool(a.dtype == b.dtype)
+    return bool(a == b)
+
+
+def _at(i: int, eqn: Equation, what: str) -> str:
+    place = f" ({eqn.source})" if eqn.source is not None else ""
+    return f"equation {i}, {eqn.primitive}{place}, {what}"
