@@ -136,7 +136,7 @@ def to_array(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(x, (list, tuple)):
         return from_sequence(x, dtype)
     if isinstance(x, (bool, int, float, complex)):  # a subclass, e.g. an IntEnum
-        base = next(k for k in (bool, int, float, complex) if isinstance(x, k))
+        base: Any = next(k for k in (bool, int, float, complex) if isinstance(x, k))
         return from_number(base(x), dtype)
     if isinstance(x, (bytearray, memoryview, range)) or hasattr(x, "__array__"):
         return from_numpy(np.asarray(x), dtype)

@@ -417,8 +417,9 @@ def _log_sum(x: Any, y: Any) -> Any:
 
 @_log_sum.defjvp
 def _log_sum_jvp(primals: Any, tangents: Any) -> Any:
-    ans = _log_sum(*primals)
-    p, q = _shares(False, *primals, ans)
+    x, y = primals
+    ans = _log_sum(x, y)
+    p, q = _shares(False, x, y, ans)
     return ans, lax.add(lax.mul(tangents[0], p), lax.mul(tangents[1], q))
 
 
@@ -433,8 +434,9 @@ def _log2_sum(x: Any, y: Any) -> Any:
 
 @_log2_sum.defjvp
 def _log2_sum_jvp(primals: Any, tangents: Any) -> Any:
-    ans = _log2_sum(*primals)
-    p, q = _shares(True, *primals, ans)
+    x, y = primals
+    ans = _log2_sum(x, y)
+    p, q = _shares(True, x, y, ans)
     return ans, lax.add(lax.mul(tangents[0], p), lax.mul(tangents[1], q))
 
 

@@ -33,19 +33,37 @@ class Wrapped:
 # ------------------------------------------------------------------------------- array
 
 VALUES = [
-    (1, "~int32[]"), (1.0, "~float32[]"), (1j, "~complex64[]"), (True, "bool[]"),
-    ([1, 2], "int32[2]"), ([1, 2.5], "float32[2]"), ([True, 2], "int32[2]"),
-    ([1j, 2], "complex64[2]"), ([], "float32[0]"), ([[]], "float32[1, 0]"),
-    ([[1, 2], [3, 4]], "int32[2, 2]"), ((1, (2)), "int32[2]"), (range(3), "int32[3]"),
-    (np.int64(3), "int32[]"), (np.float64(3), "float32[]"), (np.float16(3), "float16[]"),
-    (np.arange(3), "int32[3]"), (np.ones(2), "float32[2]"), (np.ones(2, "f2"), "float16[2]"),
-    ([np.float16(1), 2.5], "float16[2]"), ([np.float64(1), np.float16(2)], "float32[2]"),
-    ([np.int8(1), 2], "int8[2]"), ([np.int8(1), np.uint8(2)], "int16[2]"),
-    ([np.ones(2, "f2"), [1, 2]], "float16[2, 2]"), (bytearray(b"ab"), "uint8[2]"),
-    (memoryview(b"ab"), "uint8[2]"), (Colour.RED, "~int32[]"),
-    (Wrapped(np.ones(2, "f4")), "float32[2]"), (np.ones(2, ml_dtypes.bfloat16), "bfloat16[2]"),
+    (1, "~int32[]"),
+    (1.0, "~float32[]"),
+    (1j, "~complex64[]"),
+    (True, "bool[]"),
+    ([1, 2], "int32[2]"),
+    ([1, 2.5], "float32[2]"),
+    ([True, 2], "int32[2]"),
+    ([1j, 2], "complex64[2]"),
+    ([], "float32[0]"),
+    ([[]], "float32[1, 0]"),
+    ([[1, 2], [3, 4]], "int32[2, 2]"),
+    ((1, (2)), "int32[2]"),
+    (range(3), "int32[3]"),
+    (np.int64(3), "int32[]"),
+    (np.float64(3), "float32[]"),
+    (np.float16(3), "float16[]"),
+    (np.arange(3), "int32[3]"),
+    (np.ones(2), "float32[2]"),
+    (np.ones(2, "f2"), "float16[2]"),
+    ([np.float16(1), 2.5], "float16[2]"),
+    ([np.float64(1), np.float16(2)], "float32[2]"),
+    ([np.int8(1), 2], "int8[2]"),
+    ([np.int8(1), np.uint8(2)], "int16[2]"),
+    ([np.ones(2, "f2"), [1, 2]], "float16[2, 2]"),
+    (bytearray(b"ab"), "uint8[2]"),
+    (memoryview(b"ab"), "uint8[2]"),
+    (Colour.RED, "~int32[]"),
+    (Wrapped(np.ones(2, "f4")), "float32[2]"),
+    (np.ones(2, ml_dtypes.bfloat16), "bfloat16[2]"),
     (np.ones(2, ">f4"), "float32[2]"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("value, expected", VALUES)
@@ -104,17 +122,34 @@ def test_copies():
 
 def test_where_arrays_are_put():
     last = mj.devices()[-1]
-    for x in (jnp.zeros(2, device=last), jnp.array([1], device=last),
-              jnp.arange(3, device=last), jnp.eye(2, device=last),
-              jnp.full(2, 1.0, device=last), jnp.linspace(0, 1, 3, device=last)):  # fmt: skip
+    for x in (
+        jnp.zeros(2, device=last),
+        jnp.array([1], device=last),
+        jnp.arange(3, device=last),
+        jnp.eye(2, device=last),
+        jnp.full(2, 1.0, device=last),
+        jnp.linspace(0, 1, 3, device=last),
+    ):
         assert x.devices() == {last}
 
 
 MISTAKES = [
     (lambda: jnp.array(None), ValueError, "None is not a valid value for jnp.array"),
-    (lambda: jnp.array([1, None]), ValueError, "None is not a valid value for jnp.array"),
-    (lambda: jnp.array("a"), TypeError, "Value 'a' with dtype <U1 is not a valid array"),
-    (lambda: jnp.array({1: 2}), TypeError, "with dtype object is not a valid array type"),
+    (
+        lambda: jnp.array([1, None]),
+        ValueError,
+        "None is not a valid value for jnp.array",
+    ),
+    (
+        lambda: jnp.array("a"),
+        TypeError,
+        "Value 'a' with dtype <U1 is not a valid array",
+    ),
+    (
+        lambda: jnp.array({1: 2}),
+        TypeError,
+        "with dtype object is not a valid array type",
+    ),
     (lambda: jnp.array(object()), TypeError, "with dtype object is not a valid array"),
     (lambda: jnp.array([[1], [1, 2]]), ValueError, "inhomogeneous"),
     (lambda: jnp.array([jnp.ones(2), jnp.ones(3)]), TypeError, "different shapes"),
@@ -124,8 +159,11 @@ MISTAKES = [
     (lambda: jnp.array([1j], float), TypeError, "complex"),
     (lambda: jnp.array([1], order="F"), NotImplementedError, "order='K'"),
     (lambda: jnp.zeros(2, object), TypeError, "is not a valid array type"),
-    (lambda: jnp.zeros(2.0), TypeError,
-     "Shapes must be 1D sequences of concrete values of integer type, got (2.0,)"),
+    (
+        lambda: jnp.zeros(2.0),
+        TypeError,
+        "Shapes must be 1D sequences of concrete values of integer type, got (2.0,)",
+    ),
     (lambda: jnp.zeros(-1), TypeError, "Only non-negative dimensions are allowed"),
     (lambda: mj.jit(jnp.zeros)(2), TypeError, "the argument shape"),
     (lambda: jnp.full(2, [1]), TypeError, "full requires ndarray or scalar arguments"),
@@ -138,7 +176,11 @@ MISTAKES = [
     (lambda: jnp.arange(2, dtype=bool), TypeError, "does not make bools"),
     (lambda: jnp.arange(0, 1, 0), ZeroDivisionError, "division by zero"),
     (lambda: jnp.linspace(0, 1, -1), ValueError, "must be non-negative"),
-    (lambda: mj.jit(lambda n: jnp.linspace(0, 1, n))(3), TypeError, "`num` of jnp.linsp"),
+    (
+        lambda: mj.jit(lambda n: jnp.linspace(0, 1, n))(3),
+        TypeError,
+        "`num` of jnp.linsp",
+    ),
     (lambda: jnp.eye(-1), ValueError, "negative dimensions are not allowed"),
     (lambda: jnp.eye(2, k=1.5), ValueError, "k must be a scalar integer; got 1.5"),
     (lambda: jnp.tril(jnp.ones(3)), ValueError, "must be at least 2D"),
@@ -152,7 +194,7 @@ MISTAKES = [
     (lambda: jnp.fromiter([1], int), NotImplementedError, "np.fromiter"),
     (lambda: jnp.fromfile("x"), NotImplementedError, "np.fromfile"),
     (lambda: jnp.from_dlpack(3), TypeError, "has no __dlpack__ method"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("fun, error, text", MISTAKES)
@@ -176,18 +218,37 @@ def test_constants(shape, jit):
             x, getattr(np, name.replace("empty", "zeros"))(shape)
         )
         assert x.dtype == np.float32 and not x.weak_type
-    for value, expected in ((2, "~int32"), (2.5, "~float32"), (True, "bool"),
-                            (np.float16(1), "float16")):  # fmt: skip
+    for value, expected in (
+        (2, "~int32"),
+        (2.5, "~float32"),
+        (True, "bool"),
+        (np.float16(1), "float16"),
+    ):
         x = run(lambda value=value: jnp.full(shape, value))()
         np.testing.assert_array_equal(x, np.full(shape, value))
         assert typed(x).startswith(expected)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int4", "uint8", "int32", "bfloat16", "float16",
-                                   "float8_e5m2", "complex64"])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "bool",
+        "int4",
+        "uint8",
+        "int32",
+        "bfloat16",
+        "float16",
+        "float8_e5m2",
+        "complex64",
+    ],
+)
 def test_constants_of_every_dtype(dtype):
-    for x in (jnp.ones(3, dtype), jnp.full(3, 1, dtype), jnp.full_like(jnp.zeros(3), 1, dtype),
-              mj.jit(lambda: jnp.ones(3, dtype))()):  # fmt: skip
+    for x in (
+        jnp.ones(3, dtype),
+        jnp.full(3, 1, dtype),
+        jnp.full_like(jnp.zeros(3), 1, dtype),
+        mj.jit(lambda: jnp.ones(3, dtype))(),
+    ):
         assert x.dtype == dtype and not x.weak_type
         assert np.real(np.asarray(x)).astype(np.float32).tolist() == [1, 1, 1]
 
@@ -214,8 +275,19 @@ def test_negative_zero_is_kept():
 
 # ------------------------------------------------------------------------------ ranges
 
-RANGES = [(5,), (2, 5), (2, 10, 3), (5, 0, -2), (0,), (3.0,), (1, 2, 0.1), (0.5, 4),
-          (np.int8(4),), (2**25, 2**25 + 3), (-3.0, 3.0, 0.37)]  # fmt: skip
+RANGES = [
+    (5,),
+    (2, 5),
+    (2, 10, 3),
+    (5, 0, -2),
+    (0,),
+    (3.0,),
+    (1, 2, 0.1),
+    (0.5, 4),
+    (np.int8(4),),
+    (2**25, 2**25 + 3),
+    (-3.0, 3.0, 0.37),
+]
 
 
 @pytest.mark.parametrize("args", RANGES)
@@ -259,8 +331,9 @@ def test_linspace_along_an_axis_and_of_integers():
     for axis in (0, 1, -1):
         np.testing.assert_allclose(
             jnp.linspace(start, stop, 4, axis=axis),
-            np.linspace(start, stop, 4, axis=axis), rtol=1e-6,
-        )  # fmt: skip
+            np.linspace(start, stop, 4, axis=axis),
+            rtol=1e-6,
+        )
     assert jnp.linspace(0, 10, 4, dtype=int).tolist() == [0, 3, 6, 10]
     assert jnp.linspace(0, -10, 4, dtype=int).tolist() == [0, -4, -7, -10]
     obeys(lambda a, b: jnp.linspace(a, b, 4), 1.0, np.array([2.0, 3.0]))
@@ -270,8 +343,9 @@ def test_logarithmic_spaces():
     np.testing.assert_allclose(jnp.logspace(0, 2, 5), np.logspace(0, 2, 5), rtol=1e-5)
     np.testing.assert_allclose(
         jnp.logspace(0, 3, 4, base=2, endpoint=False),
-        np.logspace(0, 3, 4, base=2, endpoint=False), rtol=1e-5,
-    )  # fmt: skip
+        np.logspace(0, 3, 4, base=2, endpoint=False),
+        rtol=1e-5,
+    )
     np.testing.assert_allclose(
         jnp.geomspace(1, 256, 9), np.geomspace(1, 256, 9), rtol=1e-5
     )
@@ -282,7 +356,7 @@ def test_logarithmic_spaces():
     np.testing.assert_allclose(x, [[1, 2, 4, 8], [2, 4, 8, 16]], rtol=1e-5)
 
 
-# --------------------------------------------------------------- matrices of ones, grids
+# -------------------------------------------------------------- matrices of ones, grids
 
 
 @pytest.mark.parametrize("k", [-3, -1, 0, 1, 2])
@@ -348,9 +422,17 @@ def test_grids_by_indexing():
 def test_joining_by_indexing():
     x = np.arange(3)
     m = np.arange(6).reshape(2, 3)
-    keys = [np.s_[1:4, 0, 4], np.s_[x, 0, x], np.s_["0,2", [1, 2], [3, 4]], np.s_["-1", m, m],
-            np.s_["r", [1, 2]], np.s_["c", [1, 2]], np.s_["1,2,0", [1, 2], [3, 4]],
-            np.s_["0,2,1", [1, 2], [3, 4]], np.s_[-1:1:5j, [0] * 3, 5, 6]]  # fmt: skip
+    keys = [
+        np.s_[1:4, 0, 4],
+        np.s_[x, 0, x],
+        np.s_["0,2", [1, 2], [3, 4]],
+        np.s_["-1", m, m],
+        np.s_["r", [1, 2]],
+        np.s_["c", [1, 2]],
+        np.s_["1,2,0", [1, 2], [3, 4]],
+        np.s_["0,2,1", [1, 2], [3, 4]],
+        np.s_[-1:1:5j, [0] * 3, 5, 6],
+    ]
     for key in keys:
         np.testing.assert_allclose(jnp.r_[key], np.asarray(np.r_[key]))
     for key in (np.s_[1:4, 4:7], np.s_[x, x], np.s_[m, m], np.s_[1:4]):
@@ -438,8 +520,17 @@ def test_texts_of_arrays():
 
 
 def test_scalar_types():
-    for name in ("bool_", "int8", "uint32", "float16", "bfloat16", "float32", "complex64",
-                 "float8_e4m3fn", "int4"):  # fmt: skip
+    for name in (
+        "bool_",
+        "int8",
+        "uint32",
+        "float16",
+        "bfloat16",
+        "float32",
+        "complex64",
+        "float8_e4m3fn",
+        "int4",
+    ):
         kind = getattr(jnp, name)
         dtype = kind.dtype
         assert kind == dtype.type and dtype == kind and jnp.dtype(kind) == dtype
@@ -468,10 +559,17 @@ def test_limits():
 
 
 def test_result_types():
-    cases = [((1, 2.0), "float32"), ((int, jnp.int8), "int8"), ((jnp.int8, 1.0), "float32"),
-             ((jnp.bfloat16, np.float16), "float32"), (("i4", True), "int32"),
-             ((None,), "float32"), ((np.ones(2),), "float32"), ((float, "bfloat16"), "bfloat16"),
-             ((mj.ShapeDtypeStruct((2,), jnp.int8), 1), "int8")]  # fmt: skip
+    cases = [
+        ((1, 2.0), "float32"),
+        ((int, jnp.int8), "int8"),
+        ((jnp.int8, 1.0), "float32"),
+        ((jnp.bfloat16, np.float16), "float32"),
+        (("i4", True), "int32"),
+        ((None,), "float32"),
+        ((np.ones(2),), "float32"),
+        ((float, "bfloat16"), "bfloat16"),
+        ((mj.ShapeDtypeStruct((2,), jnp.int8), 1), "int8"),
+    ]
     for args, expected in cases:
         assert jnp.result_type(*args) == expected
     assert jnp.promote_types(int, "int8") == np.int8
