@@ -27,3 +27,10 @@ from .activations import sparse_sigmoid as sparse_sigmoid
 from .activations import squareplus as squareplus
 from .activations import swish as swish
 from .activations import tanh as tanh
+from .attention import dot_product_attention as dot_product_attention
+from .normalization import log_softmax as log_softmax
+from .normalization import logmeanexp as logmeanexp
+from .normalization import logsumexp as logsumexp
+from .normalization import one_hot as one_hot
+from .normalization import softmax as softmax
+from .normalization import standardize as standardize

@@ -188,14 +188,18 @@ def sigmoid(x: ArrayLike) -> Any:
     """1 / (1 + exp(-x)).
 
     Args:
-      x: array or number; integers become floats.
+      x: float or complex array or number.
+
+    Raises:
+      TypeError: `x` is an integer or a bool.
 
     Example:
       >>> import minijax as mj
       >>> mj.nn.sigmoid(0.)
       Array(0.5, dtype=float32, weak_type=True)
     """
-    return logistic(*promote_args_inexact("sigmoid", x))
+    check_arraylike("sigmoid", x)
+    return logistic(x)
 
 
 @composite
@@ -232,7 +236,7 @@ def softplus(x: ArrayLike) -> Any:
       Array([   0.6931472, 1000.       ], dtype=float32)
     """
     check_arraylike("softplus", x)
-    return jnp.logaddexp(x, 0.0)
+    return jnp.logaddexp(x, 0)
 
 
 @composite
@@ -434,7 +438,7 @@ def sparse_plus(x: ArrayLike) -> Any:
     """
     check_arraylike("sparse_plus", x)
     x = as_array(x)
-    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, (x + 1.0) ** 2 / 4))
+    return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
 @composite
