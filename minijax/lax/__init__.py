@@ -362,3 +362,8 @@ from ..ops.generators import rng_bit_generator as rng_bit_generator
 from ..ops.generators import rng_bit_generator_p as rng_bit_generator_p
 from ..ops.generators import rng_uniform as rng_uniform
 from ..ops.generators import rng_uniform_p as rng_uniform_p
+
+# ---- Fourier transforms
+from ..ops.fft import FftType as FftType
+from ..ops.fft import fft as fft
+from ..ops.fft import fft_p as fft_p

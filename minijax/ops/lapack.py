@@ -25,7 +25,7 @@ _PREFIX = {
 
 
 def routine(name: str, dtype: Any) -> str:
-    """The target of LAPACK's `name` on matrices of `dtype`, such as lapack_sgeqrf_ffi."""
+    """The target of LAPACK's `name` on matrices of `dtype`: lapack_sgeqrf_ffi."""
     prefix = _PREFIX.get(dtype)
     if prefix is None:
         raise NotImplementedError(

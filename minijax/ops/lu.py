@@ -50,8 +50,8 @@ def _pivots_abstract(pivots: Any, *, permutation_size: int) -> Any:
     name = "lu_pivots_to_permutation"
     if pivots.dtype != dtypes.int32:
         raise TypeError(
-            f"{name} does not accept dtype {pivots.dtype} at position 0. Accepted dtypes"
-            " at position 0 are subtypes of int32."
+            f"{name} does not accept dtype {pivots.dtype} at position 0. Accepted"
+            " dtypes at position 0 are subtypes of int32."
         )
     if pivots.ndim < 1:
         raise TypeError(
@@ -124,7 +124,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     )
 
 
-# ------------------------------------------------------------------------------------ lu
+# ----------------------------------------------------------------------------------- lu
 
 lu_p = Primitive("lu", multiple_results=True)
 
@@ -225,8 +225,8 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
     Returns:
       L (unit lower triangular, its diagonal not stored) and U (upper triangular) in one
-      array [..., m, n]; the exchanges (pivots) [..., min(m, n)]; the permutation of rows
-      that they make [..., m].
+      array [..., m, n]; the exchanges (pivots) [..., min(m, n)]; the permutation of
+      rows that they make [..., m].
 
     >>> import minijax.numpy as jnp
     >>> lu(jnp.array([[1.0, 2.0], [2.0, 2.0]]))[0]

@@ -90,7 +90,7 @@ def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None
     prim.lower = missing
 
 
-# ------------------------------------------------------------------------------ products
+# ----------------------------------------------------------------------------- products
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -145,7 +145,7 @@ def rows(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
     return product(x, broadcast_in_dim(v, shape, tuple(range(len(shape) - 1))))
 
 
-# --------------------------------------------------------------------------------- masks
+# -------------------------------------------------------------------------------- masks
 
 
 def filled(value: Any, like: Any) -> Any:

@@ -47,7 +47,7 @@ from .slicing import dynamic_index_in_dim, slice_in_dim
 from .solve import triangular_solve
 from .structural import concatenate, pad
 
-# ------------------------------------------------------ Householder's reflections, packed
+# ---------------------------------------------------- Householder's reflections, packed
 
 geqrf_p = Primitive("geqrf", multiple_results=True)
 geqp3_p = Primitive("geqp3", multiple_results=True)
@@ -114,8 +114,8 @@ def _product_abstract(a: Any, taus: Any) -> Any:
     same_dtype(name, (a, taus))
     if a.ndim - 2 != taus.ndim - 1:
         raise TypeError(
-            f"All inputs to {name} must have the same number of batch dimensions, but got"
-            f" {[a.ndim - 2, taus.ndim - 1]} batch dimensions for the inputs."
+            f"All inputs to {name} must have the same number of batch dimensions, but"
+            f" got {[a.ndim - 2, taus.ndim - 1]} batch dimensions for the inputs."
         )
     m, n = a.shape[-2:]
     if m < n:
@@ -263,7 +263,7 @@ def ormqr(
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
 
 
-# ------------------------------------------------------------------------------------ qr
+# ----------------------------------------------------------------------------------- qr
 
 qr_p = Primitive("qr", multiple_results=True)
 
@@ -336,9 +336,10 @@ def _qr_tangents(q: Any, r: Any, da: Any) -> tuple[Any, Any]:
 def _further_columns(q1: Any, dq1: Any) -> Any:
     """The tangent of the columns that complete Q.
 
-    A product of reflections is I - V T V^H, V unit lower trapezoidal.  Its first columns
-    are Q1, so that M = E - Q1 = V (T V1^H) has all that V and T can tell, and the others
-    are Q2 = E2 - M K with M1^H K = M2^H; 1 and 2 being the first rows and the rest.
+    A product of reflections is I - V T V^H, V unit lower trapezoidal.  Its first
+    columns are Q1, so that M = E - Q1 = V (T V1^H) has all that V and T can tell; the
+    others are Q2 = E2 - M K with M1^H K = M2^H, 1 and 2 being the first rows and the
+    rest.
     """
     (m, n), lead = shape_of(q1)[-2:], len(shape_of(q1)) - 2
     eye = identity((m, n), core.aval_of(q1).dtype)
@@ -425,7 +426,8 @@ def qr(
       use_magma: on GPUs, whether pivoting uses MAGMA (None: if it is there).
 
     Returns:
-      Q with orthonormal columns, R upper triangular; with pivoting also p, int32 [..., n].
+      Q with orthonormal columns, R upper triangular; with pivoting also p, int32
+      [..., n].
 
     >>> import minijax.numpy as jnp
     >>> [v.shape for v in qr(jnp.ones((5, 3)), full_matrices=False)]

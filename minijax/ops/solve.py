@@ -111,7 +111,7 @@ def _tri_batch(
     if i is not None:
         a, b = (move_lane(x, axis.size, d, 0) for x, d in ((a, i), (b, j)))
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
-    # All lanes share the matrix: their right-hand sides become columns (or rows) of one.
+    # All lanes share the matrix: their right-hand sides become columns (rows) of one.
     shape = [n for k, n in enumerate(shape_of(b)) if k != j]
     many = len(shape) - 1 if left_side else len(shape) - 2
     b = move_axis(b, j, many)
@@ -374,7 +374,7 @@ def _tridiagonal_abstract(
             errors.message(
                 f"{name} requires that all diagonal arguments have the same shape.",
                 which=", ".join(x.str_short() for x in (dl, d, du)),
-                why="the first element of dl and the last of du are there but not read.",
+                why="dl[0] and the last element of du are there, but not read.",
             )
         )
     if d.shape != b.shape[:-1]:

@@ -48,7 +48,7 @@ from .slicing import slice_in_dim
 from .solve import symmetric
 from .structural import concatenate
 
-# -------------------------------------------------------------------------------- shared
+# ------------------------------------------------------------------------------- shared
 
 
 def gaps(left: Any, right: Any, dtype: Any) -> Any:
@@ -77,7 +77,7 @@ def check_subset(subset: Any, n: int) -> tuple[int, int] | None:
     return None if (start, end) == (0, n) else (start, end)
 
 
-# ---------------------------------------------------------------------------------- eigh
+# --------------------------------------------------------------------------------- eigh
 
 
 class EighImplementation(enum.Enum):
@@ -220,7 +220,7 @@ def eigh(
     return v, w
 
 
-# ----------------------------------------------------------------------------------- eig
+# ---------------------------------------------------------------------------------- eig
 
 
 class EigImplementation(enum.Enum):
@@ -444,7 +444,7 @@ def eig(
     return out
 
 
-# --------------------------------------------------------------------------------- schur
+# -------------------------------------------------------------------------------- schur
 
 schur_p = Primitive("schur", multiple_results=True)
 

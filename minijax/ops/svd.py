@@ -1,9 +1,9 @@
 """Singular values: svd, and the polar decomposition qdwh that it rests on on TPUs.
 
-Derivatives: with P = U^H dA V singular values move by the real diagonal of P; U and V by
-their own skew-Hermitian matrices, and in directions outside of their range by dA (J.
-Townsend, "Differentiating the singular value decomposition", 2016; Z.-Q. Wan and S.-X.
-Zhang, "Automatic differentiation for complex valued SVD", arXiv:1909.02659).
+Derivatives: with P = U^H dA V singular values move by the real diagonal of P; U and V
+by their own skew-Hermitian matrices, and in directions outside of their range by dA
+(J. Townsend, "Differentiating the singular value decomposition", 2016; Z.-Q. Wan and
+S.-X. Zhang, "Automatic differentiation for complex valued SVD", arXiv:1909.02659).
 
 The polar factor is found by dynamically weighted Halley iterations (Y. Nakatsukasa, Z.
 Bai and F. Gygi, "Optimizing Halley's iteration for computing the matrix polar
@@ -63,7 +63,7 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-# ----------------------------------------------------------------------------------- svd
+# ---------------------------------------------------------------------------------- svd
 
 svd_p = Primitive("svd", multiple_results=True)
 
@@ -172,7 +172,7 @@ def _diagonal_part(x: Any) -> Any:
     return upper_triangle(lower_triangle(x))
 
 
-# ------------------------------------------------------------------------------ lowering
+# ----------------------------------------------------------------------------- lowering
 
 
 def _svd_lower(
@@ -313,8 +313,8 @@ def _emit_polar(
     kinds = SvdAlgorithm
     if algorithm not in (None, kinds.DEFAULT, kinds.POLAR):
         raise NotImplementedError(
-            "Only the POLAR (which is also DEFAULT on TPU) SVD algorithm is supported on"
-            " TPU."
+            "Only the POLAR (which is also DEFAULT on TPU) SVD algorithm is supported"
+            " on TPU."
         )
     return ctx.fun(lambda a: polar_svd(a, full, compute_uv), x, avals=[aval])
 
@@ -395,12 +395,12 @@ def svd(
     return u, s, vt
 
 
-# ---------------------------------------------------------------- the polar decomposition
+# -------------------------------------------------------------- the polar decomposition
 
 
 def _weights(eps: float) -> list[tuple[float, float, float]]:
-    """The weights (a, b, c) of each iteration, from singular values in [eps, 1] on until
-    all are 1."""
+    """The weights (a, b, c) of each iteration, from singular values in [eps, 1] on
+    until all are 1."""
     bound, out = eps, []
     while not 1 - 10 * eps < bound < 1 + 10 * eps and len(out) < 10:
         l2 = bound * bound

@@ -318,7 +318,7 @@ def traced(c):
     return mul(copy(c), np.float32(1))
 
 
-# ----------------------------------------------------------------- other lanes, mixtures
+# ---------------------------------------------------------------- other lanes, mixtures
 
 
 @pytest.mark.parametrize("lane", [0, 1, 2])
@@ -400,7 +400,7 @@ def test_jvp_is_the_function_itself(run, name):
     np.testing.assert_array_equal(run(tangent, x, ONE), 2 * run(fun, x, ONE))
 
 
-# --------------------------------------------------------------------- constants, errors
+# -------------------------------------------------------------------- constants, errors
 
 
 def in_scope(fun):

@@ -281,12 +281,12 @@ def test_batch_matmul():
 @pytest.mark.parametrize(
     "left, right, numbers, text",
     [
-        ((3, 4), (5, 4, 3), (((1,), (2,)), ((0,), (1,))), "rhs batch dimensions to have"),
+        ((3, 4), (5, 4, 3), (((1,), (2,)), ((0,), (1,))), "batch dimensions to have"),
         ((3, 4), (5, 4, 4), (((1,), (2,)), ((0,), (2,))), "disjoint from contracting"),
         ((3, 4), (5, 4, 4), (((1,), (1,)), ((0,), ())), "equal numbers of lhs_batch"),
         ((3, 4), (5, 4, 4), (((-1,), (-1,)), ((), ())), "nonnegative"),
         ((3, 4), (5, 4, 4), (((1, 1), (1, 2)), ((), ())), "contracting dimensions to"),
-        ((3, 4), (5, 4, 4), (((1,), (1,)), ((0, 0), (0, 0))), "batch dimensions to be dist"),
+        ((3, 4), (5, 4, 4), (((1,), (1,)), ((0, 0), (0, 0))), "to be distinct"),
         ((3, 4), (5, 4, 4), (((1,), (7,)), ((), ())), "less than the number of axes"),
         ((3, 4), (3, 5), (((1,), (0,)), ((), ())), "contracting dimensions to have"),
         ((3, 4), (4, 5), (((1,), (0, 1)), ((), ())), "numbers of lhs_contracting"),

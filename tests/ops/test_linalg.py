@@ -5,7 +5,6 @@ import pytest
 from laws import inner, like, obeys, same
 
 import minijax as mj
-from minijax import lax
 from minijax.lax import linalg as la
 
 RANDOM = np.random.default_rng(0)
@@ -291,7 +290,7 @@ def test_hessenberg_and_tridiagonal():
         close(q @ np.triu(h, -1) @ dagger(q), x)
         s = hermitian(2, 4, 4, dtype=dtype)
         for lower in (True, False):
-            a, d, e, taus = arrays(la.tridiagonal(s, lower=lower))
+            _, d, e, taus = arrays(la.tridiagonal(s, lower=lower))
             assert d.dtype == e.dtype == np.zeros((), dtype).real.dtype
             t = np.zeros_like(s)
             t[:, range(4), range(4)] = d
@@ -310,7 +309,7 @@ def test_symmetric_product():
         la.symmetric_product(a, random(2, 3, 3))
 
 
-# ---------------------------------------------------------------------- eigh, eig, schur
+# --------------------------------------------------------------------- eigh, eig, schur
 
 
 @pytest.mark.parametrize("dtype, shape", kinds_and(SQUARE))
@@ -329,8 +328,7 @@ def test_eigh(dtype, shape):
 def spectral_projections(x):
     """What of eigenvectors is unique: v v^H for each."""
     v, _ = la.eigh(x)
-    many = mj.numpy.einsum("...ij,...kj->...jik", v, mj.numpy.conj(v))
-    return many
+    return mj.numpy.einsum("...ij,...kj->...jik", v, mj.numpy.conj(v))
 
 
 def test_eigh_options():
@@ -513,37 +511,57 @@ def test_qdwh_of_a_leading_block():
 
 # ------------------------------------------------------------------- what is lowered
 
+
+def thin(dl, d, du):
+    return lambda x: la.tridiagonal_solve(x[dl], x[d], x[du], x)
+
+
 CALLS = {
-    "cholesky": (lambda x: la.cholesky(x), (3, 3), "cusolver_potrf_ffi", "stablehlo.cholesky"),
+    # name: function, shape of its argument, what CUDA calls, what TPUs call
+    "cholesky": (la.cholesky, (3, 3), "cusolver_potrf_ffi", "stablehlo.cholesky"),
     "lu": (la.lu, (3, 3), "cusolver_getrf_ffi", "LuDecomposition"),
-    "qr": (la.qr, (4, 3), "cusolver_geqrf_ffi", "ProductOfElementaryHouseholderReflectors"),
+    "qr": (la.qr, (4, 3), "cusolver_geqrf_ffi", "HouseholderReflectors"),
     "pivoted qr": (lambda x: la.qr(x, pivoting=True), (4, 3), "cuhybrid_geqp3", None),
     "eigh": (la.eigh, (3, 3), "cusolver_syevd_ffi", '"1,1,100,1e-6"'),
     "eig": (la.eig, (3, 3), "cuhybrid_eig_real", None),
-    "eig right": (lambda x: la.eig(x, compute_left_eigenvectors=False), (3, 3),
-                  "cusolver_geev_ffi", None),
+    "eig right": (
+        lambda x: la.eig(x, compute_left_eigenvectors=False), (3, 3),
+        "cusolver_geev_ffi", None,
+    ),
     "svd": (la.svd, (4, 3), "cusolver_gesvdj_ffi", "Eigh"),
     "svd large": (la.svd, (1030, 3), "cusolver_gesvd_ffi", "Eigh"),
-    "svd polar": (lambda x: la.svd(x, algorithm=la.SvdAlgorithm.POLAR), (4, 3),
-                  "cusolver_gesvdp_ffi", "Eigh"),
+    "svd polar": (
+        lambda x: la.svd(x, algorithm=la.SvdAlgorithm.POLAR), (4, 3),
+        "cusolver_gesvdp_ffi", "Eigh",
+    ),
     "schur": (la.schur, (3, 3), None, None),
     "hessenberg": (la.hessenberg, (3, 3), None, None),
     "tridiagonal": (la.tridiagonal, (3, 3), "cusolver_sytrd_ffi", None),
-    "symmetric_product": (lambda x: la.symmetric_product(x, x), (3, 3), "cusolver_syrk_ffi",
-                          "stablehlo.dot_general"),
-    "tridiagonal_solve": (lambda x: la.tridiagonal_solve(x[0], x[1], x[2], x), (3, 3),
-                          "cusparse_gtsv2_ffi", "stablehlo.while"),
-    "small tridiagonal_solve": (lambda x: la.tridiagonal_solve(x[0], x[1], x[0], x), (2, 2),
-                                "stablehlo.while", "stablehlo.while"),
-    "perturbed": (
-        lambda x: la.tridiagonal_solve(x[0], x[1], x[2], x, perturb_singular=True), (3, 3),
-        "cu_tridiagonal_solve_perturbed", None,
+    "symmetric_product": (
+        lambda x: la.symmetric_product(x, x), (3, 3), "cusolver_syrk_ffi",
+        "stablehlo.dot_general",
     ),
-    "pivots": (lambda x: la.lu_pivots_to_permutation(lax.convert_element_type(x[0], "int32"), 5),
-               (3, 3), "cu_lu_pivots_to_permutation", "stablehlo.while"),
-    "cholesky_update": (lambda x: la.cholesky_update(x, x[0]), (3, 3),
-                        "cu_cholesky_update_ffi", "stablehlo.while"),
-    "ormqr": (lambda x: la.ormqr(x, x[0], x), (3, 3), "cusolver_ormqr_ffi", "stablehlo.while"),
+    "tridiagonal_solve": (
+        thin(0, 1, 2), (3, 3), "cusparse_gtsv2_ffi", "stablehlo.while"
+    ),
+    "small tridiagonal_solve": (
+        thin(0, 1, 0), (2, 2), "stablehlo.while", "stablehlo.while"
+    ),
+    "perturbed": (
+        lambda x: la.tridiagonal_solve(x[0], x[1], x[2], x, perturb_singular=True),
+        (3, 3), "cu_tridiagonal_solve_perturbed", None,
+    ),
+    "pivots": (
+        lambda x: la.lu_pivots_to_permutation(x[0].astype("int32"), 5), (3, 3),
+        "cu_lu_pivots_to_permutation", "stablehlo.while",
+    ),
+    "cholesky_update": (
+        lambda x: la.cholesky_update(x, x[0]), (3, 3), "cu_cholesky_update_ffi",
+        "stablehlo.while",
+    ),
+    "ormqr": (
+        lambda x: la.ormqr(x, x[0], x), (3, 3), "cusolver_ormqr_ffi", "stablehlo.while"
+    ),
 }  # fmt: skip
 
 
