@@ -23,7 +23,6 @@ from ..control.jit import composite
 from ..core import core
 from ..ops import structural
 from ..ops.arithmetic import div, mul
-from ..ops.convert import conj
 from ..ops.fft import FftType
 from ..ops.fft import fft as lax_fft
 from ..ops.slicing import slice_in_dim
@@ -39,6 +38,7 @@ from ._common import (
 )
 from .creation import on_device
 from .rearrange import roll
+from .ufuncs import conjugate
 
 _KINDS = {
     "fft": FftType.FFT,
@@ -257,7 +257,7 @@ def hfft(
       Array([4., 0., 0., 0.], dtype=float32)
     """
     check_arraylike("hfft", a)
-    return _one_axis("hfft", conj(as_array(a)), n, axis, _turned(norm), "irfft")
+    return _one_axis("hfft", conjugate(a), n, axis, _turned(norm), "irfft")
 
 
 def ihfft(
@@ -271,7 +271,7 @@ def ihfft(
       Array([1., 1., 1.], dtype=float32)
     """
     out = _one_axis("ihfft", a, n, axis, _turned(norm), "rfft")
-    return conj(out)
+    return conjugate(out)
 
 
 def _turned(norm: Any) -> str:

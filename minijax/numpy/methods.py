@@ -79,10 +79,8 @@ def on_tracers(fun: Any, check: Any) -> Any:
     """A binary operator of tracers."""
 
     def method(self: Any, other: Any) -> Any:
-        if type(other) not in _QUICK and not isinstance(other, Tracer):
-            if not check(self, other):
-                return NotImplemented
-        return fun(self, other)
+        known = type(other) in _QUICK or isinstance(other, Tracer)
+        return fun(self, other) if known or check(self, other) else NotImplemented
 
     return method
 

@@ -18,7 +18,16 @@ from ..control.scan import scan
 from ..core import core
 from ..ops import structural
 from ..types import dtypes
-from . import convolution, diagonals, linear, reductions, ufuncs
+from . import (
+    convolution,
+    diagonals,
+    linear,
+    rearrange,
+    reductions,
+    selection,
+    sorting,
+    ufuncs,
+)
 from ._common import (
     ArrayLike,
     as_array,
@@ -340,8 +349,9 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
 
     Args:
       p: coefficients.
-      strip_zeros: drop leading and trailing zeros first; concrete arrays only.  False
-        needs a leading coefficient that is not zero.
+      strip_zeros: drop leading and trailing zeros first; concrete arrays only.  With
+        False there are as many results as in the general case: nan for each leading
+        zero.
 
     Returns:
       Complex array.
@@ -363,7 +373,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
     if p.size < 2:
         return asarray([], dtype=dtypes.complex_of(p.dtype))
     if not strip_zeros:
-        return _roots(p, 0)
+        return _roots_with_zeros(p)
     values = np.asarray(
         core.concrete_or_error(None, p, "jnp.roots with strip_zeros=True")
     )
@@ -389,6 +399,26 @@ def _roots(p: Any, zeros: int) -> Any:
     companion = companion.at[0, :].set(-p[1:] / p[0])
     found = linalg.eigvals(companion)
     return structural.concatenate([convert(found, dtype), none], 0) if zeros else found
+
+
+@composite
+def _roots_with_zeros(p: Any) -> Any:
+    """Roots of a polynomial, with a nan at the end for each leading zero."""
+    zeros = reductions.sum(reductions.all(_leading(p == 0), 1))
+    found = _roots(rearrange.roll(p, -zeros), 0)
+    # Moving the zeros to the end has multiplied by a power of x: roots at 0.
+    order = sorting.argsort(-ufuncs.absolute(found))
+    place = structural.iota(dtypes.int32, found.size)
+    found = found[order]
+    nan = found.dtype.type(np.nan * (1 + 1j))
+    return selection.where(place < found.size - zeros, found, nan)
+
+
+def _leading(mask: Any) -> Any:
+    """Row i: the mask up to element i, True after it."""
+    n = mask.size
+    rows = structural.broadcast_in_dim(mask, (n, n), (1,))
+    return ufuncs.logical_or(rows, np.triu(np.ones((n, n), bool), 1))
 
 
 @composite(static=("N", "increasing"))

@@ -354,17 +354,11 @@ def setdiff1d(
         if not assume_unique:
             x = unique(x)
         return x[isin(x, ar2, invert=True)]
-    if not assume_unique:
-        fill_value = 0 if fill_value is None else fill_value
-        first = unique(x, size=size, fill_value=x[:1] if x.size else fill_value)
-        count = unique(x, return_counts=True, size=x.size)[1] if x.size else x
-        keep = logic.bitwise_and(
-            isin(first, ar2, invert=True),
-            structural.iota(dtypes.int_default(), size) < (count > 0).sum(),
-        )
-        x = first
-    else:
-        keep = isin(x, ar2, invert=True)
+    keep = isin(x, ar2, invert=True)
+    if not assume_unique and x.size:
+        runs = _runs(x, False)
+        x = runs.rows
+        keep = logic.bitwise_and(runs.first, isin(x, ar2, invert=True))
     return kept_first(x, keep, size, 0 if fill_value is None else fill_value)
 
 

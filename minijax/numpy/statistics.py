@@ -226,7 +226,7 @@ def histogramdd(
         len(range) != d or any(r is not None and len(r) != 2 for r in range)
     ):
         raise ValueError(
-            f"For sample.shape={(n, d)}, range must be a sequence of {d} pairs or Nones;"
+            f"For sample.shape={(n, d)}, range must be {d} pairs or Nones;"
             f" got range={range!r}."
         )
     many = (

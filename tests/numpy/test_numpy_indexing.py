@@ -14,22 +14,60 @@ import minijax as mj
 import minijax.numpy as jnp
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-I = np.array([1, 0, 1])
+IX = np.array([1, 0, 1])
 J = np.array([[0, 2], [1, -1]])
 MASK = X[0] % 3 == 0
 
 SUBSCRIPTS = [
-    0, -1, np.int64(1), slice(None), Ellipsis, None, (), slice(1, None), slice(None, None, -1),
-    (0, 1, 2), (0, -1), (slice(None), 1), (..., -1), (0, ..., 1), (None, 0, None),
-    (slice(None), slice(0, 2), slice(3, 0, -1)), (slice(None), slice(3, 0, -2), 1),
-    (slice(None), slice(None, None, 2), slice(None, None, 3)), slice(5, 2), slice(0, 0),
-    I, (I,), (slice(None), J), (I, I), (I, slice(None), I), (I, None, I), (0, I),
-    (I, 0), (0, slice(None), I), (slice(None), I, I), (slice(None), 0, J), (..., J),
-    (I[:, None], I), (I, slice(1, None)), (I, slice(None), slice(None, None, -2)),
-    (slice(None), J, slice(None, None, 2)), (1, MASK), (X > 5,), X > 5, (slice(None), X[0, :, 0] > 3), True, False, (None, True), np.array(1),
-    (np.zeros(0, int),), (0, [1, 2]), (slice(None), np.array([True, False, True]), 1),
+    0,
+    -1,
+    np.int64(1),
+    slice(None),
+    Ellipsis,
+    None,
+    (),
+    slice(1, None),
+    slice(None, None, -1),
+    (0, 1, 2),
+    (0, -1),
+    (slice(None), 1),
+    (..., -1),
+    (0, ..., 1),
+    (None, 0, None),
+    (slice(None), slice(0, 2), slice(3, 0, -1)),
+    (slice(None), slice(3, 0, -2), 1),
+    (slice(None), slice(None, None, 2), slice(None, None, 3)),
+    slice(5, 2),
+    slice(0, 0),
+    IX,
+    (IX,),
+    (slice(None), J),
+    (IX, IX),
+    (IX, slice(None), IX),
+    (IX, None, IX),
+    (0, IX),
+    (IX, 0),
+    (0, slice(None), IX),
+    (slice(None), IX, IX),
+    (slice(None), 0, J),
+    (..., J),
+    (IX[:, None], IX),
+    (IX, slice(1, None)),
+    (IX, slice(None), slice(None, None, -2)),
+    (slice(None), J, slice(None, None, 2)),
+    (1, MASK),
+    (X > 5,),
+    X > 5,
+    (slice(None), X[0, :, 0] > 3),
+    True,
+    False,
+    (None, True),
+    np.array(1),
+    (np.zeros(0, int),),
+    (0, [1, 2]),
+    (slice(None), np.array([True, False, True]), 1),
     ([0, 1], [1, 0], slice(1, 3)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("index", SUBSCRIPTS, ids=str)
@@ -95,10 +133,17 @@ def test_traced_positions(index):
     close(mj.jit(write)(x, i, j % 2, -1.0), full)
 
 
-@pytest.mark.parametrize("index", [
-    (1, slice(None), 2), (slice(None), I), (I, slice(1, None), J[:1, :1]),
-    (slice(None), slice(None, None, -2), None), (I[:, None], I),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "index",
+    [
+        (1, slice(None), 2),
+        (slice(None), IX),
+        (IX, slice(1, None), J[:1, :1]),
+        (slice(None), slice(None, None, -2), None),
+        (IX[:, None], IX),
+    ],
+    ids=str,
+)
 def test_laws(index):
     obeys(lambda x: jnp.asarray(x)[index], X)
     y = np.cos(X[index])
@@ -119,11 +164,17 @@ def test_random_subscripts(data):
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     items = []
     for n in shape:
-        items.append(data.draw(st.one_of(
-            st.integers(-n, n - 1),
-            st.slices(n),
-            st.lists(st.integers(-n, n - 1), min_size=2, max_size=2).map(np.array),
-        )))  # fmt: skip
+        items.append(
+            data.draw(
+                st.one_of(
+                    st.integers(-n, n - 1),
+                    st.slices(n),
+                    st.lists(st.integers(-n, n - 1), min_size=2, max_size=2).map(
+                        np.array
+                    ),
+                )
+            )
+        )
         if data.draw(st.booleans()):
             items.insert(data.draw(st.integers(0, len(items))), None)
     index = tuple(items[: data.draw(st.integers(0, len(items)))])
@@ -208,8 +259,8 @@ def test_jaxprs_of_basic_indexing():
     assert primitives(lambda x: x[::-1], x) == ["rev"]
     assert primitives(lambda x: x[None], x) == ["broadcast_in_dim"]
     assert primitives(lambda x, i: x[i], x, 1)[-2:] == ["dynamic_slice", "squeeze"]
-    assert primitives(lambda x, i: x[i], x, I)[-1] == "gather"
-    assert "scatter-add" in primitives(lambda x, i: x.at[i].add(1.0), x, I)
+    assert primitives(lambda x, i: x[i], x, IX)[-1] == "gather"
+    assert "scatter-add" in primitives(lambda x, i: x.at[i].add(1.0), x, IX)
 
 
 ERRORS = [
@@ -250,7 +301,7 @@ def test_errors_while_tracing():
 def test_iteration():
     x = jnp.asarray(X)
     assert [r.shape for r in x] == [(3, 4)] * 2
-    a, b = mj.jit(lambda x: tuple(x))(x)
+    _, b = mj.jit(lambda x: tuple(x))(x)
     close(b, X[1])
     with pytest.raises(TypeError, match="0-d"):
         iter(jnp.float32(1))
@@ -264,8 +315,8 @@ def test_iteration():
 def test_take(axis):
     check("take", X, np.array([[0, 1], [1, -1]]), axis=axis)
     check("take", X, 1, axis=axis)
-    check("take", X, I, axis=axis, mode="wrap")
-    obeys(lambda x: jnp.take(x, I, axis=axis), X)
+    check("take", X, IX, axis=axis, mode="wrap")
+    obeys(lambda x: jnp.take(x, IX, axis=axis), X)
 
 
 def test_take_modes():
@@ -308,9 +359,11 @@ def test_where_and_select():
     assert jnp.where(True, 1, 2.0).weak_type
     obeys(lambda x, y: jnp.where(X > 5, x, y), X, y)
     check("select", [X > 20, X > 3], [X, y], 7.0)
-    close(jnp.choose(np.array([0, 2, 1]), [I, I + 5, I * 3]), [1, 0, 6])
-    close(jnp.choose(np.array([0, 4, -1]), [I, I + 5, I * 3], mode="clip"), [1, 0, 1])
-    close(mj.jit(lambda n: jnp.choose(n, [I, I + 5], mode="wrap"))(I), [6, 0, 6])
+    close(jnp.choose(np.array([0, 2, 1]), [IX, IX + 5, IX * 3]), [1, 0, 6])
+    close(
+        jnp.choose(np.array([0, 4, -1]), [IX, IX + 5, IX * 3], mode="clip"), [1, 0, 1]
+    )
+    close(mj.jit(lambda n: jnp.choose(n, [IX, IX + 5], mode="wrap"))(IX), [6, 0, 6])
     check("piecewise", X, [X < 3, X > 9], [0.0, lambda v: v * 2, 5.0])
     check("compress", np.array([True, False, True]), X, axis=1, jit=False)
     check("extract", X > 3, X, jit=False)
@@ -346,8 +399,10 @@ def test_searchsorted(method, side):
         3 if side == "right" else 2,
     )
     ints = np.array([3, 1, 2])
-    close(jnp.searchsorted(ints, 2, side, sorter=np.argsort(ints), method=method),
-          np.searchsorted(ints, 2, side, sorter=np.argsort(ints)))  # fmt: skip
+    close(
+        jnp.searchsorted(ints, 2, side, sorter=np.argsort(ints), method=method),
+        np.searchsorted(ints, 2, side, sorter=np.argsort(ints)),
+    )
 
 
 def test_digitize():
@@ -374,8 +429,10 @@ def test_flat_positions():
 
 def test_writers():
     x = jnp.arange(6.0).reshape(2, 3)
-    close(jnp.put(x, jnp.array([0, 5]), jnp.array([7.0, 8.0]), inplace=False),
-          [[7, 1, 2], [3, 4, 8]])  # fmt: skip
+    close(
+        jnp.put(x, jnp.array([0, 5]), jnp.array([7.0, 8.0]), inplace=False),
+        [[7, 1, 2], [3, 4, 8]],
+    )
     close(
         jnp.place(x, x > 2, jnp.array([7.0, 8.0]), inplace=False),
         [[0, 1, 2], [7, 8, 7]],

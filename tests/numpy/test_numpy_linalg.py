@@ -50,10 +50,16 @@ def test_functions_of_square_matrices(name, a):
 def test_solve(a):
     n = a.shape[-1]
     same("solve", a, matrix(*a.shape[:-2], n, 2, seed=5).astype(a.dtype))
-    close(linalg.solve(a, matrix(n, seed=6)), np.linalg.solve(a, matrix(n, 1, seed=6))[..., 0],
-          2e-4)  # fmt: skip
-    close(linalg.solve(matrix(n, n), matrix(5, n, 1)), np.linalg.solve(matrix(n, n), matrix(5, n, 1)),
-          1e-3)  # fmt: skip
+    close(
+        linalg.solve(a, matrix(n, seed=6)),
+        np.linalg.solve(a, matrix(n, 1, seed=6))[..., 0],
+        2e-4,
+    )
+    close(
+        linalg.solve(matrix(n, n), matrix(5, n, 1)),
+        np.linalg.solve(matrix(n, n), matrix(5, n, 1)),
+        1e-3,
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
@@ -68,8 +74,12 @@ def test_decompositions_recompose(shape, dtype):
     q, r = linalg.qr(a)
     close(q @ r, a, 1e-4)
     close(np.triu(r), r)
-    close(linalg.qr(a, mode="complete").Q.shape, (*shape[:-2], shape[-2], shape[-2])[-2:]
-          if len(shape) == 2 else (*shape[:-1], shape[-2]))  # fmt: skip
+    close(
+        linalg.qr(a, mode="complete").Q.shape,
+        (*shape[:-2], shape[-2], shape[-2])[-2:]
+        if len(shape) == 2
+        else (*shape[:-1], shape[-2]),
+    )
     close(abs(np.asarray(linalg.qr(a, mode="r"))), abs(np.asarray(r)), 1e-4)
 
 
@@ -116,8 +126,11 @@ def test_matrix_norms(ord):
     same("norm", matrix(3, 4), ord=ord)
     same("norm", matrix(2, 3, 4), ord=ord, axis=(2, 0), keepdims=True)
     if ord is not None:
-        close(linalg.matrix_norm(matrix(2, 3, 4), ord=ord),
-              np.linalg.norm(matrix(2, 3, 4), ord, (-2, -1)), 1e-4)  # fmt: skip
+        close(
+            linalg.matrix_norm(matrix(2, 3, 4), ord=ord),
+            np.linalg.norm(matrix(2, 3, 4), ord, (-2, -1)),
+            1e-4,
+        )
         if ord != "nuc":
             same("cond", matrix(3, 3), p=ord)
     same("norm", matrix(2, 3, 4))
@@ -144,8 +157,10 @@ def test_products_and_powers():
     close(linalg.matmul(a, u), a @ u)
     close(linalg.tensordot(a, a, axes=1), a @ a)
     close(linalg.trace(matrix(2, 3, 3)), np.trace(matrix(2, 3, 3), axis1=1, axis2=2))
-    close(linalg.diagonal(matrix(2, 3, 3), offset=1),
-          np.diagonal(matrix(2, 3, 3), 1, 1, 2))  # fmt: skip
+    close(
+        linalg.diagonal(matrix(2, 3, 3), offset=1),
+        np.diagonal(matrix(2, 3, 3), 1, 1, 2),
+    )
     close(linalg.matrix_transpose(a), a.T)
 
 
