@@ -22,7 +22,7 @@ from ..ops.arithmetic import add
 from ..ops.convert import convert_element_type
 from ..ops.dot import check_out_sharding
 from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from ..ops.logic import lt, select_n
+from ..ops.logic import clamp, lt, select_n
 from ..ops.slicing import dynamic_slice_p, slice_p
 from ..ops.structural import (
     broadcast_in_dim,
@@ -102,7 +102,7 @@ def read(
     if plan.arrays or (mode is _FILL and may_miss(plan)):
         flags = (mode, fill_value, indices_are_sorted, unique_indices)
         return _read_by_gather(x, leaves, plan, *flags)
-    return _read_by_slice(x, leaves, plan)
+    return _read_by_slice(x, leaves, plan, mode is _CLIP)
 
 
 _read = composite(
@@ -125,8 +125,11 @@ def may_miss(plan: Plan) -> bool:
     return False
 
 
-def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan) -> Any:
-    """Read a plan without index arrays: slice, reverse, drop and add axes."""
+def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any:
+    """Read a plan without index arrays: slice, reverse, drop and add axes.
+
+    Positions out of bounds become the nearest ones; with `clip` that is no mistake.
+    """
     todo = iter(leaves)
     starts: list[Any] = []
     stops, strides, sizes = [], [], []
@@ -148,13 +151,19 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan) -> Any:
         else:
             start, size, step = e[1] if kind == POINT else None, 1, 1
             gone.append(axis)
-            if start is not None:
+            if start is not None and clip:
                 start = min(max(start, 0), n - 1)
+            elif start is not None and not 0 <= start < n:
+                moving = True  # the program moves it inside, where checks can see it
+                start = np.int32(min(max(start, -(2**31)), 2**31 - 1))
         if start is None:
             moving = True
             start = next(todo)
             if kind == SCALAR:
                 start = subscripts.wrap(start, n if plan.wrap else 0)
+                if clip:
+                    start = clamp(np.int32(0), convert_element_type(start, dtypes.int32),
+                                  np.int32(n - 1))  # fmt: skip
             stops.append(n)
         else:
             stops.append(min(start + (size - 1) * step + 1, n) if size else start)

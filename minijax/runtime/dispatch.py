@@ -237,7 +237,8 @@ def finish_program(
         executable, consts, kept, n_in, closed.out_avals, where, committed
     )
     program.ordered = ordered
-    program.stable = not closed.effects
+    # Some effects leave nothing behind in the program.
+    program.stable = not any(getattr(e, "runs", True) for e in closed.effects)
     for item in lowered.keepalive:
         executable.keep_alive(item) if hasattr(executable, "keep_alive") else None
     return program
