@@ -126,7 +126,10 @@ def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Arr
         for i in range(n)
     ]
     return Array(
-        compat.put_shards(aval, sharding.internal(value.ndim), parts, sharding.devices)
+        compat.put_shards(
+            aval, shaped(parts[0].shape, aval.dtype), sharding.internal(value.ndim), parts,
+            sharding.devices,
+        )  # fmt: skip
     )
 
 
@@ -154,7 +157,8 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
         whole = shaped((len(xs), *aval.shape), aval.dtype)
         parts = [np.asarray(x, aval.dtype) for x in xs]
         inner = sharding.internal(len(whole.shape))
-        return Array(compat.put_shards(whole, inner, parts, sharding.devices))
+        part = shaped(aval.shape, aval.dtype)
+        return Array(compat.put_shards(whole, part, inner, parts, sharding.devices))
 
     return tree.map(stack, *shards)
 

@@ -45,7 +45,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
 
     >>> import minijax as mj
     >>> mj.named_call(lambda x: x + 1, name='inc')(1)
-    Array(2, dtype=int32, weak_type=True)
+    2
     """
     return named_scope(name or fun.__name__)(fun)
 

@@ -344,10 +344,8 @@ class Replicas:
             ]
             whole = shaped((len(parts), *rows.shape[1:]), aval.dtype)
         layout = self.layout(0).internal(len(whole.shape))
-        # C++ wants a shard of the whole array: rows with their leading axis.
-        return compat.put_shards(
-            whole, layout, [part[None] for part in parts], self.devices
-        )
+        part = shaped(whole.shape[1:], aval.dtype)
+        return compat.put_shards(whole, part, layout, parts, self.devices)
 
     def run(self, buffers: Sequence[Any]) -> list[Any]:
         if self.collective and self.devices[0].platform == "cpu":

@@ -624,7 +624,7 @@ def scan(
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
       >>> mj.lax.scan(lambda c, x: (c + x, c), 0, jnp.arange(4))
-      (Array(6, dtype=int32), Array([0, 0, 1, 3], dtype=int32))
+      (Array(6, dtype=int32), Array([0, 0, 1, 3], dtype=int32, weak_type=True))
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")

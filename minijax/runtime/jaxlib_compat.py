@@ -90,25 +90,18 @@ def put_owned(
     )
 
 
-def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Any) -> Any:
-    """One array from one host or device array per device."""
-    return _batched_put(
-        aval, sharding, _apart(shards), list(devices), True, False, _COPY, True
-    )
+def put_shards(
+    aval: Any, part: Any, sharding: Any, shards: Sequence[Any], devices: Any
+) -> Any:
+    """One array of type `aval` from one NumPy array of type `part` per device.
 
-
-def _apart(shards: Sequence[Any]) -> list[Any]:
-    """Shards of which no two lie in the same host memory, which C++ cannot put."""
-    seen: set[int] = set()
-    out = []
-    for shard in shards:
-        if isinstance(shard, np.ndarray):
-            start = shard.__array_interface__["data"][0]
-            if start in seen:
-                shard = shard.copy()
-            seen.add(start)
-        out.append(shard)
-    return out
+    Put one by one and assembled: a shard may lack the axis along which it was cut.
+    """
+    arrays = [
+        put(x, part, SingleDeviceSharding(d), d, True)
+        for x, d in zip(shards, devices, strict=True)
+    ]
+    return assemble(aval, sharding, arrays)
 
 
 def copy_to(arr: Any, device: Any, sharding: Any) -> Any:

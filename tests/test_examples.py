@@ -1,0 +1,47 @@
+"""Every example in a docstring runs and prints what it says."""
+
+import builtins
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import minijax
+
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def modules():
+    for found in pkgutil.walk_packages(minijax.__path__, "minijax."):
+        if not found.name.endswith("__main__"):
+            yield found.name
+
+
+def documented(module):
+    """(name, docstring) of what a module defines, jitted functions included."""
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__):
+        yield test.name.rsplit(".", 1)[-1], test.docstring
+    for name, value in vars(module).items():
+        if type(value).__name__ == "PjitFunction":
+            if getattr(value, "__module__", None) == module.__name__ and value.__doc__:
+                yield name, value.__doc__
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_examples(name):
+    module = importlib.import_module(name)
+    failures = []
+    for label, text in documented(module):
+        # A module's `sum` must not hide Python's, but in its own example.
+        scope = {
+            k: v
+            for k, v in vars(module).items()
+            if k == label or not hasattr(builtins, k)
+        }
+        test = doctest.DocTestParser().get_doctest(text, scope, label, None, 0)
+        if test.examples:
+            doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(
+                test, out=failures.append
+            )
+    assert not failures, "".join(failures)
