@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..numpy import tanh as tanh
+from . import initializers as initializers
 from .activations import celu as celu
 from .activations import elu as elu
 from .activations import gelu as gelu
@@ -26,7 +28,6 @@ from .activations import sparse_plus as sparse_plus
 from .activations import sparse_sigmoid as sparse_sigmoid
 from .activations import squareplus as squareplus
 from .activations import swish as swish
-from .activations import tanh as tanh
 from .attention import dot_product_attention as dot_product_attention
 from .normalization import log_softmax as log_softmax
 from .normalization import logmeanexp as logmeanexp

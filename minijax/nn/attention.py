@@ -9,6 +9,8 @@ Next: scaled.py, for products of numbers with common scales.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -190,9 +192,11 @@ def visible(
     key_lengths: Any,
 ) -> Any:
     """Which keys each query sees, as bools that broadcast to (B, N, T, S), or None."""
-    t = broadcasted_iota(dtypes.int32, (1, 1, sizes[0], 1), 2)
-    s = broadcasted_iota(dtypes.int32, (1, 1, 1, sizes[1]), 3)
     found = [] if mask is None else [mask]
+    if causal or window is not None or query_lengths is not None:
+        t = broadcasted_iota(dtypes.int32, (1, 1, sizes[0], 1), 2)
+    if causal or window is not None or key_lengths is not None:
+        s = broadcasted_iota(dtypes.int32, (1, 1, 1, sizes[1]), 3)
     if causal:
         found.append(t >= s)
     if window is not None:
@@ -201,10 +205,7 @@ def visible(
         found.append(t < query_lengths)
     if key_lengths is not None:
         found.append(s < key_lengths)
-    out = None
-    for part in found:
-        out = part if out is None else out & part
-    return out
+    return functools.reduce(operator.and_, found) if found else None
 
 
 # ---------------------------------------------------------------------------- scores
@@ -240,7 +241,8 @@ def _attention(
     query_lengths: Any, key_lengths: Any, causal: bool, window: Any,
     return_residual: bool,
 ) -> Any:  # fmt: skip
-    shape = jnp.shape(query)
+    query = jnp.asarray(query)
+    shape = query.shape
     query, key, value = (with_four_axes(jnp.asarray(x)) for x in (query, key, value))
     check_operands(query, key, value)
     b, t, n, h = query.shape
