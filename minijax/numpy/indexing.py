@@ -29,7 +29,7 @@ from ..ops.structural import (
     expand_dims,
     reshape,
     rev,
-    squeeze,
+    squeeze_p,
 )
 from ..runtime.array import Array
 from ..types import dtypes
@@ -78,7 +78,7 @@ def row(x: Any, i: Any) -> Any:
     index = select_n(lt(index, np.int32(0)), index, add(index, np.int32(shape[0])))
     starts = (index, *(np.int32(0) for _ in shape[1:]))
     cut = dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
-    return squeeze(cut, (0,))
+    return squeeze_p.bind(cut, dimensions=(0,))
 
 
 def is_whole(plan: Plan) -> bool:
@@ -162,8 +162,8 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
             if kind == SCALAR:
                 start = subscripts.wrap(start, n if plan.wrap else 0)
                 if clip:
-                    start = clamp(np.int32(0), convert_element_type(start, dtypes.int32),
-                                  np.int32(n - 1))  # fmt: skip
+                    start = convert_element_type(start, dtypes.int32)
+                    start = clamp(np.int32(0), start, np.int32(n - 1))
             stops.append(n)
         else:
             stops.append(min(start + (size - 1) * step + 1, n) if size else start)
@@ -177,7 +177,7 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
     if flips:
         x = rev(x, tuple(flips))
     if gone:
-        x = squeeze(x, tuple(gone))
+        x = squeeze_p.bind(x, dimensions=tuple(gone))
     return expand_dims(x, tuple(new)) if new else x
 
 

@@ -15,9 +15,11 @@ import numpy as np
 
 from ..control.jit import composite
 from ..core import core
+from ..core.core import EVAL, STATE, aval_of
 from ..ops import structural
-from ..ops.logic import ne, select_n
+from ..ops.logic import ne, select_n, select_n_p
 from ..ops.reductions import argmax
+from ..ops.structural import broadcast_in_dim_p
 from ..types import dtypes
 from . import indexing, searching
 from ._common import (
@@ -76,14 +78,36 @@ def where(
         )
     if x is None or y is None:
         check_arraylike("where", condition, x, y)
-    return _where(condition, x, y)
+    if STATE.trace is EVAL:
+        return _where(condition, x, y)
+    return three_way(condition, x, y)
 
 
-@composite
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def three_way(condition: Any, x: Any, y: Any) -> Any:
+    """`where` with three arguments."""
     check_arraylike("where", condition, x, y)
-    x, y = promote_dtypes(x, y)
-    return pick(as_mask(condition), x, y)
+    mask, first, second = aval_of(condition), aval_of(x), aval_of(y)
+    if mask.dtype is not dtypes.bool_:
+        condition = as_mask(condition)
+    if first is second and mask.shape == first.shape:
+        return select_n_p.bind(condition, y, x)
+    shape = mask.shape or first.shape or second.shape
+    if first.shape not in ((), shape) or second.shape not in ((), shape):
+        return pick(condition, x, y)
+    x, y = promote_dtypes(x, y)  # scalars beside arrays of one shape
+    if first.shape != shape:
+        x = broadcast_in_dim_p.bind(x, **repeat(shape))
+    if second.shape != shape:
+        y = broadcast_in_dim_p.bind(y, **repeat(shape))
+    return select_n_p.bind(condition, y, x)
+
+
+def repeat(shape: tuple[int, ...]) -> dict[str, Any]:
+    """The params that repeat a scalar to a shape."""
+    return {"shape": shape, "broadcast_dimensions": (), "sharding": None}
+
+
+_where = composite(three_way)
 
 
 def as_mask(condition: Any) -> Any:

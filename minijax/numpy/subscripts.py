@@ -19,9 +19,9 @@ import numpy as np
 from ..base import errors
 from ..core import core
 from ..core.core import Tracer
-from ..ops.arithmetic import add, mul
+from ..ops.arithmetic import add, add_p, mul
 from ..ops.convert import convert_element_type
-from ..ops.logic import lt, select_n
+from ..ops.logic import lt_p, select_n_p
 from ..ops.structural import broadcast_in_dim, concatenate, iota
 from ..runtime.array import Array
 from ..types import dtypes
@@ -402,7 +402,8 @@ def wrap(index: Any, n: int) -> Any:
         if unsigned:
             return index
     zero, size = dtype.type(0), dtype.type(n)
-    return select_n(lt(index, zero), index, add(index, size))
+    below = lt_p.bind(index, zero)
+    return select_n_p.bind(below, index, add_p.bind(index, size))
 
 
 def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
