@@ -7,9 +7,11 @@ checked; the tests run so.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from ..types.avals import ShapedArray
+from .core import mapped_axis
 from .jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
 
 
@@ -50,10 +52,18 @@ def _check_types(i: int, eqn: Equation) -> None:
             raise JaxprTypeError(
                 _at(i, eqn, f"is typed {v.aval.str_short()}, its rule {aval.str_short()}")
             )
-    for sub in sub_jaxprs(eqn.params):
-        if not sub.memo.get("checked"):
-            check_jaxpr(sub)
-            sub.memo["checked"] = True
+    with _scope(eqn.params):
+        for sub in sub_jaxprs(eqn.params):
+            if not sub.memo.get("checked"):
+                check_jaxpr(sub)
+                sub.memo["checked"] = True
+
+
+def _scope(params: dict[str, Any]) -> Any:
+    """The mapped axis that an equation brings into scope for its jaxprs, if any."""
+    if "axis_name" in params and "axis_size" in params:
+        return mapped_axis(params["axis_name"], params["axis_size"])
+    return nullcontext()
 
 
 def _agree(a: Any, b: Any) -> bool:
