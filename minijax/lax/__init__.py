@@ -122,6 +122,9 @@ from ..ops.collectives import psum as psum
 from ..ops.collectives import psum_p as psum_p
 from ..ops.collectives import psum_scatter as psum_scatter
 from ..ops.collectives import pswapaxes as pswapaxes
+from ..ops.collectives import ragged_all_to_all as ragged_all_to_all
+from ..ops.collectives import ragged_all_to_all_p as ragged_all_to_all_p
+from ..ops.collectives import reduce_scatter_p as reduce_scatter_p
 
 # ---- arithmetic, conversions, logic, reductions, special functions
 from ..ops.arithmetic import AccuracyMode as AccuracyMode
@@ -367,3 +370,14 @@ from ..ops.generators import rng_uniform_p as rng_uniform_p
 from ..ops.fft import FftType as FftType
 from ..ops.fft import fft as fft
 from ..ops.fft import fft_p as fft_p
+
+# ---- ragged and scaled dot products
+from ..ops.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from ..ops.ragged import ragged_dot as ragged_dot
+from ..ops.ragged import ragged_dot_general as ragged_dot_general
+from ..ops.ragged import ragged_dot_general_p as ragged_dot_general_p
+from ..ops.ragged import scaled_dot as scaled_dot
+from ..ops.ragged import scaled_dot_p as scaled_dot_p
+from ..control.custom_jvp import stop_gradient_p as stop_gradient_p
+from ..control.custom_solve import linear_solve_p as linear_solve_p
+from . import linalg as linalg
