@@ -17,6 +17,8 @@ from .permute import pbroadcast_p as pbroadcast_p
 from .permute import ppermute as ppermute
 from .permute import ppermute_p as ppermute_p
 from .permute import pshuffle as pshuffle
+from .permute import ragged_all_to_all as ragged_all_to_all
+from .permute import ragged_all_to_all_p as ragged_all_to_all_p
 from .psum import axis_index as axis_index
 from .psum import axis_index_p as axis_index_p
 from .psum import axis_size as axis_size

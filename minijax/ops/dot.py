@@ -90,7 +90,8 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
     return preferred
 
 
-def _dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
+def dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
+    """The shape of a dot; TypeError for dimension numbers that do not fit."""
     (l_sum, r_sum), (l_batch, r_batch) = dims
     for side, aval, summed, batch in (
         ("lhs", lhs, l_sum, l_batch), ("rhs", rhs, r_sum, r_batch)
@@ -173,7 +174,7 @@ def _dot_abstract(
                 f" {position}."
             )
     dtype = product_dtype("dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
-    shape = _dot_shape(lhs, rhs, dimension_numbers)
+    shape = dot_shape(lhs, rhs, dimension_numbers)
     return shaped(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 

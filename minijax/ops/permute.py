@@ -17,13 +17,27 @@ import numpy as np
 from ..base import tree
 from ..core import core
 from ..core.core import Primitive
+from ..interpreters.algebra import Zero, instantiate, is_linear
+from ..interpreters.batch import batch_flat
+from ..types import dtypes
+from ..types.avals import shaped
 from . import named
+from .arithmetic import add, sub
+from .cast import cast
 from .define import linear_jvp
-from .exchange import all_gather, all_gather_p
-from .logic import eq, ge, select
-from .named import all_lanes, axis_tuple
+from .exchange import all_gather, all_gather_p, all_to_all
+from .logic import bitwise_and, clamp, eq, ge, lt, select
+from .named import Groups, all_lanes, axis_tuple
 from .psum import axis_index, psum_p
-from .shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
+from .reductions import reduce_or
+from .shapes import (
+    broadcast_in_dim,
+    broadcast_to,
+    broadcasted_iota,
+    move_axis,
+    reshape,
+    zero_array,
+)
 from .slicing import dynamic_index_in_dim, index_in_dim
 
 
@@ -256,3 +270,197 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     return tree.map(
         lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x
     )
+
+
+# -------------------------------------------------------------------- ragged_all_to_all
+
+ragged_all_to_all_p = Primitive("ragged_all_to_all")
+
+
+def _ragged_abstract(
+    operand: Any, output: Any, *offsets: Any, axis_name: Any, axis_index_groups: Groups
+) -> Any:
+    name = "ragged_all_to_all"
+    n = named.group_size(axis_name, axis_index_groups)
+    if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
+        raise ValueError(
+            f"{name} operand and output must be of one dtype, and of equal sizes but"
+            f" for the first axis, got {operand.str_short()} and {output.str_short()}."
+        )
+    for what, x in zip(_SIZES, offsets, strict=True):
+        if not dtypes.is_integer(x.dtype):
+            raise ValueError(f"{name} {what} must be integer type, got {x.dtype}.")
+        if x.shape != (n,):
+            raise ValueError(
+                f"{name} {what} must have one element for each of the {n} participants,"
+                f" got shape {x.shape}."
+            )
+    return shaped(output.shape, output.dtype)
+
+
+_SIZES = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+def _ragged_written_out(
+    operand: Any, output: Any, starts: Any, sizes: Any, targets: Any, _: Any, *,
+    axis_name: Any, axis_index_groups: Groups,
+) -> Any:  # fmt: skip
+    """Gather everybody's rows; of each take those that are meant for me."""
+    everybody = [
+        all_gather(x, axis_name, axis_index_groups=axis_index_groups)
+        for x in (operand, starts, sizes, targets)
+    ]
+    me = _my_place(axis_name, axis_index_groups)
+    rows = broadcasted_iota(np.int32, _shape(output)[:1], 0)
+    limit = np.int32(max(_shape(operand)[0] - 1, 0))
+    for i in range(named.group_size(axis_name, axis_index_groups)):
+        values, first, size, target = (
+            index_in_dim(x, i, 0, keepdims=False) for x in everybody
+        )
+        first, size, target = (
+            cast(dynamic_index_in_dim(x, me, 0, keepdims=False), dtypes.int32)
+            for x in (first, size, target)
+        )
+        place = sub(rows, _spread_over(target, rows))
+        source = clamp(np.int32(0), add(place, _spread_over(first, rows)), limit)
+        mine = bitwise_and(ge(place, np.int32(0)), lt(place, _spread_over(size, rows)))
+        wide = broadcast_in_dim(mine, _shape(output), (0,))
+        output = select(wide, named.take_rows(values, source), output)
+    return output
+
+
+def _spread_over(x: Any, rows: Any) -> Any:
+    return broadcast_in_dim(x, _shape(rows), ())
+
+
+def _my_place(axis_name: Any, groups: Groups) -> Any:
+    """My index within my group."""
+    index = axis_index(axis_name)
+    if groups is None:
+        return index
+    place = {i: k for g in groups for k, i in enumerate(g)}
+    table = np.asarray([place[i] for i in range(len(place))], np.int32)
+    return dynamic_index_in_dim(table, index, 0, keepdims=False)
+
+
+def _ragged_transpose(
+    ct: Any, operand: Any, output: Any, starts: Any, sizes: Any, targets: Any,
+    received: Any, **params: Any,
+) -> list[Any]:  # fmt: skip
+    """Send each slice back to where it came from."""
+    groups = params["axis_index_groups"]
+
+    def swapped(x: Any) -> Any:
+        return all_to_all(
+            x, params["axis_name"], 0, 0, axis_index_groups=groups, tiled=True
+        )
+
+    # Of each sender: where its slice lies with me, and where it lay with the sender.
+    here, there = swapped(targets), swapped(starts)
+    back = kept = None
+    if is_linear(operand):
+        blank = zero_array(operand.aval)
+        back = ragged_all_to_all_p.bind(
+            ct, blank, here, received, there, sizes, **params
+        )
+    if is_linear(output):
+        rows = broadcasted_iota(np.int32, (_shape(ct)[0], _shape(here)[0]), 0)
+        first, count = (
+            broadcast_in_dim(cast(x, dtypes.int32), _shape(rows), (1,))
+            for x in (here, received)
+        )
+        place = sub(rows, first)
+        inside = bitwise_and(ge(place, np.int32(0)), lt(place, count))
+        overwritten = reduce_or(inside, (1,))
+        wide = broadcast_in_dim(overwritten, _shape(ct), (0,))
+        kept = select(wide, broadcast_to(_zero_like(ct), _shape(ct)), ct)
+    return [back, kept, None, None, None, None]
+
+
+def _ragged_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    out = ragged_all_to_all_p.bind(*primals, **params)
+    if all(type(t) is Zero for t in tangents[:2]):
+        return out, Zero(core.aval_of(out).to_tangent())
+    moving = map(instantiate, tangents[:2])
+    return out, ragged_all_to_all_p.bind(*moving, *primals[2:], **params)
+
+
+def _ragged_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    (out,), (d,) = batch_flat(
+        lambda *xs: [_ragged_written_out(*xs, **params)], axis, args, dims
+    )
+    return out, d
+
+
+def _ragged_lower(ctx: Any, *args: Any, **params: Any) -> Any:
+    return ctx.fun(lambda *xs: _ragged_written_out(*xs, **params), *args)[0]
+
+
+def _ragged_lower_call(
+    ctx: Any, *args: Any, axis_name: Any, axis_index_groups: Groups
+) -> Any:
+    rows = named.replica_rows(ctx, axis_name, axis_index_groups)
+    text = ", ".join(str(list(map(int, row))) for row in rows)
+    kind = f"tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
+    config = f"replica_groups = dense<[{text}]> : {kind}"
+    if ctx.module.partitions > 1:
+        config += ", channel_id = 1 : i64"
+    op = ctx.create(
+        "stablehlo.custom_call", [ctx.type(ctx.avals_out[0])], list(args),
+        call_target_name=ctx.string("ragged_all_to_all"), api_version=ctx.i32(4),
+        backend_config=ctx.parse("{" + config + "}"),
+    )  # fmt: skip
+    return op.result
+
+
+ragged_all_to_all_p.abstract = _ragged_abstract
+ragged_all_to_all_p.jvp = _ragged_jvp
+ragged_all_to_all_p.transpose = _ragged_transpose
+ragged_all_to_all_p.batch = ragged_all_to_all_p.batch_named = _ragged_batch
+ragged_all_to_all_p.named_axes = named.uses("axis_name")
+ragged_all_to_all_p.lower = _ragged_lower_call
+ragged_all_to_all_p.lower_on["cpu"] = _ragged_lower
+
+
+def ragged_all_to_all(
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Any,
+    axis_index_groups: Any = None,
+) -> Any:
+    """Exchange slices of rows of different sizes along a mapped axis.
+
+    Args:
+      operand: the rows to send, [m, ..].
+      output: where rows are put, [n, ..]; what nobody writes stays.
+      input_offsets: integers [participants]: where in operand the slice for each one
+        begins.
+      send_sizes: how many rows it has.
+      output_offsets: where in the receiver's output it goes.
+      recv_sizes: how many rows each one sends here.
+      axis_name: the name of a mapped axis, or several.
+      axis_index_groups: lists of indices of equal length that exchange.
+
+    Returns:
+      The output with the rows that were received, [n, ..].
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> x, zero = jnp.arange(4).reshape(2, 2), jnp.zeros((2, 2), int)
+    >>> one = jnp.ones(2, int)
+    >>> f = lambda x, o: ragged_all_to_all(
+    ...     x, o, jnp.arange(2), one, axis_index('i') * one, one, axis_name='i')
+    >>> mj.vmap(f, axis_name='i')(x, zero)
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    axes = axis_tuple(axis_name)
+    groups = named.canonical_groups(axis_index_groups, axes, equal=True)
+    return ragged_all_to_all_p.bind(
+        operand, output, input_offsets, send_sizes, output_offsets, recv_sizes,
+        axis_name=axes, axis_index_groups=groups,
+    )  # fmt: skip

@@ -24,12 +24,13 @@ from minijax.ops.collectives import (
     psum,
     psum_scatter,
     pswapaxes,
+    ragged_all_to_all,
 )  # fmt: skip
 from minijax.ops.shapes import copy, move_axis, reshape
+from minijax.runtime.lower import lower_jaxpr
 from minijax.types.avals import shaped
 
 GROUPS = [[0, 2], [3, 1]]
-GROUPS_OF_3 = [[0, 2, 5], [4, 3, 1]]
 
 
 # ------------------------------------------------------------------ two ways to run
@@ -316,6 +317,67 @@ def test_what_all_lanes_share(run):
 def traced(c):
     """`c` as a value that does not vary (a plain constant would be folded)."""
     return mul(copy(c), np.float32(1))
+
+
+# ------------------------------------------------------------------- ragged_all_to_all
+
+
+def plan(groups):
+    """How many rows i sends j; slices lie one after the other at both ends."""
+    sizes = np.random.RandomState(0).randint(0, 4, (4, 4))
+    for i, j in np.ndindex(4, 4):
+        if not any(i in g and j in g for g in groups):
+            sizes[i, j] = 0
+    return sizes, np.cumsum(sizes, 1) - sizes, np.cumsum(sizes, 0) - sizes
+
+
+@pytest.mark.parametrize("transform", [mj.vmap, mj.pmap])
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_ragged_all_to_all(transform, groups):
+    sizes, starts, targets = plan(groups or [range(4)])
+    peers = [next(list(g) for g in groups or [range(4)] if i in g) for i in range(4)]
+    x, out, ct = (data((4, 16, 2), seed=k) for k in range(3))
+    tables = [
+        np.stack([table[i, peers[i]] for i in range(4)]).astype(np.int32)
+        for table in (starts, sizes, targets, sizes.T)
+    ]
+
+    def exchange(*args):
+        return ragged_all_to_all(*args, axis_name="i", axis_index_groups=groups)
+
+    def with_cotangents(ct, x, out, *tables):
+        y, back = mj.vjp(lambda x, out: exchange(x, out, *tables), x, out)
+        return y, *back(ct)
+
+    want = out.copy()
+    for i, j in np.ndindex(4, 4):
+        k, s, t = sizes[i, j], starts[i, j], targets[i, j]
+        want[j, t : t + k] = x[i, s : s + k]
+    y, x_ct, out_ct = transform(with_cotangents, axis_name="i")(ct, x, out, *tables)
+    np.testing.assert_array_equal(y, want)
+    got = np.vdot(x_ct, x) + np.vdot(out_ct, out)
+    np.testing.assert_allclose(got, np.vdot(ct, want), rtol=1e-5)
+    # A lane axis that has nothing to do with it.
+    lanes = mj.vmap(exchange, (1, None, None, None, None, None))
+    y = transform(lanes, axis_name="i")(np.stack([x, 2 * x], 2), out, *tables)
+    np.testing.assert_array_equal(np.asarray(y)[:, 0], want)
+
+
+def test_ragged_all_to_all_is_an_operation_elsewhere():
+    x, k = shaped((6, 2), np.dtype("f4")), shaped((4,), np.dtype("i4"))
+    with core.axis_env(ONE):
+        closed = stage_closed(
+            lambda *a: [ragged_all_to_all(*a, axis_name="i")], [x, x, k, k, k, k]
+        )
+        module = lower_jaxpr(closed, "f", "cuda", replicas=4, axes=ONE).module
+        for bad, text in (
+            ((x, x, k, k, k, x), "integer"),
+            ((x, k, k, k, k, k), "equal"),
+        ):
+            with pytest.raises(ValueError, match=text):
+                stage_closed(lambda *a: [ragged_all_to_all(*a, axis_name="i")], bad)
+    assert module.operation.verify()
+    assert "replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>" in str(module)
 
 
 # ---------------------------------------------------------------- other lanes, mixtures
