@@ -378,10 +378,10 @@ def element_type(dtype: Any, name: str) -> Any:
     return dtypes.canonical(dtype)
 
 
-def check_out_sharding(name: str, out_sharding: Any) -> None:
+def check_out_sharding(name: str, out_sharding: Any) -> Any:
     """Refuse what only meshes with explicit axes can use; None is passed on."""
     if out_sharding is None:
-        return
+        return out_sharding
     kind = type(out_sharding).__name__
     if kind not in ("NamedSharding", "PartitionSpec"):
         raise TypeError(
