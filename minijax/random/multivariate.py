@@ -18,7 +18,7 @@ from ..core.core import aval_of
 from ..numpy import linalg
 from ..numpy._common import promote_dtypes_inexact
 from ..numpy.contraction import einsum
-from ..numpy.linear import diagonal
+from ..numpy.diagonals import diagonal
 from ..ops.arithmetic import mul, sign, sqrt
 from ..ops.structural import expand_dims, transpose
 from ..types import dtypes
