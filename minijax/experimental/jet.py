@@ -1,0 +1,5 @@
+"""The face `minijax.experimental.jet`."""
+
+from ..api.jet import jet as jet
+
+__all__ = ["jet"]
