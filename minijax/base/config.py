@@ -164,7 +164,7 @@ DEBUG_INFS = _option("jax_debug_infs", False, _as_bool, **_traced)
 CHECK_LEAKS = _option("jax_check_tracer_leaks", False, _as_bool, **_traced)
 ENABLE_CHECKS = _option("jax_enable_checks", False, _as_bool, **_traced)
 DEFAULT_DEVICE = _option("jax_default_device", None, _as_is, **_traced)
-SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", True, _as_bool, **_traced)
+SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", False, _as_bool, **_traced)
 DISABLE_MOST_OPTIMIZATIONS = _option(
     "jax_disable_most_optimizations", False, _as_bool, **_traced
 )
