@@ -401,7 +401,8 @@ def svd(
 def _weights(eps: float) -> list[tuple[float, float, float]]:
     """The weights (a, b, c) of each iteration, from singular values in [eps, 1] on
     until all are 1."""
-    bound, out = eps, []
+    bound = eps
+    out: list[tuple[float, float, float]] = []
     while not 1 - 10 * eps < bound < 1 + 10 * eps and len(out) < 10:
         l2 = bound * bound
         d = (4 * (1 / l2 - 1) / l2) ** (1 / 3)

@@ -51,7 +51,7 @@ def _halves(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def _windows_abstract(
-    *avals: Any, jaxpr: Jaxpr, consts: Any, **params: Any
+    *avals: Any, jaxpr: Any, consts: Any, **params: Any
 ) -> list[Any]:
     operands, inits = _halves(avals)
     if any(x.shape != operands[0].shape for x in operands):
