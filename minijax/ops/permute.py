@@ -403,8 +403,7 @@ def _ragged_lower_call(
     text = ", ".join(str(list(map(int, row))) for row in rows)
     kind = f"tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
     config = f"replica_groups = dense<[{text}]> : {kind}"
-    if ctx.module.partitions > 1:
-        config += ", channel_id = 1 : i64"
+    config += f", channel_id = {int(ctx.module.partitions > 1)} : i64"
     op = ctx.create(
         "stablehlo.custom_call", [ctx.type(ctx.avals_out[0])], list(args),
         call_target_name=ctx.string("ragged_all_to_all"), api_version=ctx.i32(4),
