@@ -300,7 +300,7 @@ def _emit_gesvd(
         ctx, "cusolver_gesvd_ffi", [x], [aval], [aval, whole[0], *vectors, info],
         f"compute_uv = {flag(compute_uv)}, full_matrices = {flag(full)},"
         f" transposed = {flag(turned)}",
-        batch=aval.ndim - 2 if compute_uv else 0, aliases=[(0, 0)], row_major=turned,
+        batch=aval.ndim - 2, aliases=[(0, 0)], row_major=turned,
     )  # fmt: skip
     found = [second, first] if turned else [first, second]
     return _checked(ctx, status, info, [s, *found][: len(whole)], whole)
