@@ -48,6 +48,7 @@ _HOMES = {
                     "clear_backends", "print_environment_info", "Device"),
     "api.scopes": ("named_scope", "named_call", "ensure_compile_time_eval"),
     "control.callbacks": ("effects_barrier", "pure_callback"),
+    "control.refs": ("Ref", "freeze", "new_ref"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

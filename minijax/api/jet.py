@@ -299,7 +299,8 @@ def bilinear_rule(prim: Primitive, many: list[Series], order: int, params: Any) 
 
 @rule("div")
 def div_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    return quotient(*many, order)
+    a, b = many
+    return quotient(a, b, order)
 
 
 @rule("square")

@@ -29,7 +29,17 @@ from ..interpreters.algebra import Zero
 from ..interpreters.stage import stage, stage_closed
 from ..ops import arithmetic, gather, logic, reductions, shapes, slicing, structural
 from ..types import dtypes
-from . import checks, cond, custom_jvp, custom_vjp, custom_vmap, loops, pmap, remat, scan
+from . import (
+    checks,
+    cond,
+    custom_jvp,
+    custom_vjp,
+    custom_vmap,
+    loops,
+    pmap,
+    remat,
+    scan,
+)
 from .checks import (
     DivisionByZeroError,
     Error,

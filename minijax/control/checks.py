@@ -250,7 +250,8 @@ def of_lanes(error: Error) -> Error:
             return lib.zeros(shaped(shape, core.aval_of(x).dtype))
         return slicing.dynamic_index_in_dim(rows, at, 0, keepdims=False)
 
-    return Error(reductions.reduce_or(failed, (0,)), lane(error.code), map(lane, error.slots))
+    slots = [lane(x) for x in error.slots]
+    return Error(reductions.reduce_or(failed, (0,)), lane(error.code), slots)
 
 
 def error_at(

@@ -29,7 +29,7 @@ from ..runtime import array as arrays
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
-from . import common
+from . import checks, common, refs
 from .custom_jvp import stop_gradient_p
 from .named import jaxprs_axes
 
@@ -208,6 +208,11 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     how = params.get("batched", "select")
     if how != "select":
         return BATCHED[how](axis, index, ops, batched, branches, params)
+    effects = jaxprs_effects({"branches": branches})
+    if checks.fails(effects):  # lanes that do not take a branch check nothing in it
+        front = [0, *(0 if b else None for b in batched)]
+        params = {"branches": branches, **params}
+        return checks.batch_outside[0](cond_p, axis, [index, *ops], front, params, effects)
     if any(b.effects for b in branches):
         raise NotImplementedError(
             errors.message(
@@ -483,6 +488,7 @@ def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None
                 )
 
 
+@refs.through_cond
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
     batched: str = "select", **extra: Any,
@@ -554,6 +560,7 @@ def _index_of(pred: Any) -> Any:
     return convert.bind(pred, new_dtype=dtypes.int32, weak_type=False, sharding=None)
 
 
+@refs.through_cond
 def switch(
     index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, batched: str = "select"
 ) -> Any:

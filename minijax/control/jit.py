@@ -35,6 +35,7 @@ from ..runtime import array as arrays
 from ..runtime import client, dispatch, lower
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import ARRAYS, Array
+from . import refs
 from .named import jaxprs_axes
 
 # --------------------------------------------------------------------- the primitive
@@ -415,6 +416,7 @@ class Jitted:
     __slots__ = (
         "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
         "inline_traced", "keep_unused", "max_traces", "name", "options", "statics", "traces",
+        "passing", "with_refs",
     )  # fmt: skip
 
     def __init__(
@@ -441,6 +443,8 @@ class Jitted:
         self.options = options
         self.inline_traced = inline_traced
         self.max_traces = max_traces
+        self.with_refs: tuple[tuple[refs.Ref, ...], Jitted] | None = None
+        self.passing: tuple[Any, Jitted] | None = None
         self.name = getattr(fun, "__name__", None) or _name_of(fun)
         self.traces = _traces_of(fun)
         key = (statics, donate, keep_unused, device, inline, options, inline_traced)
@@ -508,6 +512,8 @@ class Jitted:
         try:
             return x._b.aval if type(x) is Array else core.aval_of(x)
         except TypeError as e:
+            if isinstance(x, refs.Ref):
+                raise refs.Passed from None
             if isinstance(x, (bool, int, float, complex)):
                 raise
             which = ArgNames(self.fun, call.in_tree, call.positions)[i]
@@ -575,6 +581,64 @@ class Jitted:
             return NotImplemented, None, False
         if config.DISABLE_JIT.value or (self.inline_traced and STATE.trace is not EVAL):
             return self.fun(*args, **kwargs), None, False
+        if self.with_refs is None:
+            try:
+                return self._miss(args, kwargs)
+            except refs.Passed:
+                return self._call_passing(args, kwargs), None, False
+            except refs.Touched as e:
+                touched: tuple[refs.Ref, ...] = (e.ref,)
+        else:
+            touched = tuple(r for r in self.with_refs[0] if r.alive)
+        out = refs.discharge(lambda found: self._call_with(found, args, kwargs), touched)
+        return out, None, False
+
+    def _call_passing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call with references among the arguments: the program closes over them."""
+        call = self.split(args, kwargs)
+        given = {i: x for i, x in enumerate(call.leaves) if isinstance(x, refs.Ref)}
+        rest = [x for i, x in enumerate(call.leaves) if i not in given]
+        key = call.in_tree, call.static, tuple(given.items())
+        if self.passing is None or self.passing[0] != key:
+
+            def closing(leaves: Any) -> Any:
+                it = iter(leaves)
+                full = [given[i] if i in given else next(it) for i in range(n)]
+                args, kwargs = self.rebuild(call, full)
+                return self.fun(*args, **kwargs)
+
+            n = len(call.leaves)
+            kept = [None if i in call.positions else x for i, x in enumerate(args)]
+            call = call._replace(leaves=[], args=tuple(kept), kwargs={})
+            closing.__name__ = self.name
+            inner = Jitted(closing, Statics((), ()), device=self.device, options=self.options)
+            self.passing = key, inner
+        return self.passing[1].cpp(rest)
+
+    def _call_with(
+        self, found: tuple[refs.Ref, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call with the values of references as an argument and a result more."""
+        if self.with_refs is None or self.with_refs[0] != found:
+            fun = self.fun
+
+            def returning(values: Any, *args: Any, **kwargs: Any) -> Any:
+                with refs.bound(found, values) as final:
+                    out = fun(*args, **kwargs)
+                return out, final.values
+
+            returning.__name__ = self.name
+            inner = Jitted(
+                returning, _shifted(self.statics), _shifted(self.donate),
+                keep_unused=self.keep_unused, device=self.device, inline=self.inline,
+                options=self.options,
+            )  # fmt: skip
+            self.with_refs = found, inner
+        out, values = self.with_refs[1].cpp(refs.values_of(found), *args, **kwargs)
+        refs.write_all(found, values)
+        return out
+
+    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
         if STATE.trace is EVAL:
             for x in call.leaves:
@@ -657,6 +721,11 @@ class Jitted:
             [None] * (m + len(kept)),
             program.consts,
         )
+
+
+def _shifted(statics: Statics) -> Statics:
+    """The same arguments of a function that takes another one first."""
+    return Statics(tuple(n + 1 if n >= 0 else n for n in statics.nums), statics.names)
 
 
 def _name_of(fun: Any) -> str:

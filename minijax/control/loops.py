@@ -39,7 +39,7 @@ from ..interpreters.stage import stage_closed
 from ..ops import arithmetic, logic, reductions, shapes
 from ..runtime import lower
 from ..types import dtypes
-from . import common
+from . import checks, common, refs
 from .cond import cond
 from .jit import as_value
 from .named import jaxprs_axes
@@ -142,6 +142,13 @@ def while_batch(
     axis: Any, args: Any, dims: Any, *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
     body_jaxpr: ClosedJaxpr, body_nconsts: int,
 ) -> Any:  # fmt: skip
+    effects = cond_jaxpr.effects | body_jaxpr.effects
+    if checks.fails(effects):  # lanes that are done check nothing
+        params = {
+            "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
+            "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
+        }  # fmt: skip
+        return checks.batch_outside[0](while_p, axis, args, dims, params, effects)
     sizes = [cond_nconsts, body_nconsts]
     b_cc, b_bc, b_init = split_list([d is not None for d in dims], sizes)
 
@@ -294,6 +301,7 @@ def while_by_hand(
 common.run_by_hand(while_p, while_by_hand)
 
 
+@refs.through_while
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
     max_steps: int | None = None, loop: common.Loop | None = None,
@@ -405,7 +413,11 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
     def next_segment(val: Any, start: Any) -> tuple[Any, None]:
         return cond(cond_fun(val), segment, keep, val, start), None
 
-    return scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
+    out = scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
+    if core.STATE.trace is not core.EVAL:  # seen by checkify alone
+        done = logic.bitwise_not(cond_fun(out))
+        checks.debug_check(done, f"while_loop: more than max_steps={max_steps} steps")
+    return out
 
 
 def _check_condition(cond_fun: Any, cond: common.Body) -> None:

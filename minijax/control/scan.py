@@ -34,7 +34,7 @@ from ..ops import structural
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
-from . import common
+from . import common, refs
 from .jit import as_value
 from .named import jaxprs_axes
 
@@ -591,6 +591,7 @@ common.run_by_hand(scan_p, scan_by_hand)
 # ------------------------------------------------------------------------ the function
 
 
+@refs.through_scan
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
