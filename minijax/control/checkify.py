@@ -555,10 +555,11 @@ def checkify(
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax.experimental import checkify as ck
       >>> def f(x):
-      ...     check(x > 0, "{x} is not positive", x=x)
+      ...     ck.check(x > 0, "{x} is not positive", x=x)
       ...     return jnp.log(x)
-      >>> error, _ = mj.jit(checkify(f))(-1.)
+      >>> error, _ = mj.jit(ck.checkify(f))(-1.)
       >>> error.get()
       '-1.0 is not positive (`check` failed)'
     """
