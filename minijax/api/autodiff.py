@@ -253,7 +253,7 @@ def value_and_grad(
             )
         _check_output(aval, "grad", holomorphic)
         grads = pull_back(part, leaves, [one(aval)])
-        result = tree.unflatten(in_tree, grads)
+        result = tree.unflatten(in_tree, map(as_array, grads))
         if isinstance(argnums, int):
             result = result[0]
         if not isinstance(value, core.Tracer):

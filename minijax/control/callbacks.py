@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors, tree
+from ..base import config, errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.core import Primitive, unsupported
@@ -35,22 +35,27 @@ from .mapping import map as map_rows
 
 
 class Effect:
-    """Something that a program does besides computing."""
+    """Something that a program does besides computing.
 
-    __slots__ = ("name", "ordered")
+    once: it is to happen just as often as the program says; others, such as printing, may
+    also happen where a transformation computes something that is not needed.
+    """
 
-    def __init__(self, name: str, ordered: bool) -> None:
+    __slots__ = ("name", "once", "ordered")
+
+    def __init__(self, name: str, *, ordered: bool, once: bool) -> None:
         self.name = name
         self.ordered = ordered
+        self.once = once
 
     def __repr__(self) -> str:
         return self.name
 
 
-debug_effect = Effect("Debug", False)
-ordered_debug_effect = Effect("OrderedDebug", True)
-io_effect = Effect("IO", False)
-ordered_io_effect = Effect("OrderedIO", True)
+debug_effect = Effect("Debug", ordered=False, once=False)
+ordered_debug_effect = Effect("OrderedDebug", ordered=True, once=False)
+io_effect = Effect("IO", ordered=False, once=True)
+ordered_io_effect = Effect("OrderedIO", ordered=True, once=True)
 
 
 # -------------------------------------------------------------------------- emission
@@ -61,8 +66,10 @@ def _host_argument(x: Any) -> Any:
     return Array(arrays.put_numpy(x))
 
 
-def _checked(name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any]) -> Any:
-    """Results as arrays of exactly the promised types."""
+def _checked(
+    name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any], x64: bool
+) -> Any:
+    """Results as arrays of exactly the promised types; without x64, 64 bits count as 32."""
     if len(out) != len(avals):
         raise RuntimeError(
             f"{name} of {function_text(fun)} returned {len(out)} values, but result_shape"
@@ -80,7 +87,8 @@ def _checked(name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any]) -> A
                 )
             )
         python = isinstance(x, (bool, int, float, complex))
-        if value.dtype != aval.dtype and not python:
+        got = value.dtype if x64 else dtypes.narrow(value.dtype)
+        if got != aval.dtype and not python:
             raise RuntimeError(
                 errors.message(
                     f"Incorrect output dtype for return value #{i} of {name}: expected"
@@ -100,13 +108,13 @@ def emit_callback(
     """Emit the custom call of a Python function on flat values."""
     avals_out = list(ctx.avals_out)
     token = ctx.token if ordered else None
-    fun = getattr(callback, "fun", callback)
+    fun, x64 = getattr(callback, "fun", callback), bool(config.X64.value)
 
     def run(*values: Any) -> Any:
         if token is not None:
             values = values[1:]
         out = callback(*map(_host_argument, values))
-        found = _checked(name, fun, out, avals_out)
+        found = _checked(name, fun, out, avals_out, x64)
         return (None, *found) if token is not None else found
 
     module = ctx.module
@@ -178,7 +186,8 @@ def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> l
         for x in args
     ]
     out = callback(*values)
-    found = _checked(name, getattr(callback, "fun", callback), out, avals)
+    fun = getattr(callback, "fun", callback)
+    found = _checked(name, fun, out, avals, bool(config.X64.value))
     return [Array(arrays.put_numpy(v, a)) for v, a in zip(found, avals, strict=True)]
 
 
@@ -223,10 +232,18 @@ def pure_callback_batch(
 
         return over_lanes(one, axis, args, dims, unrolled=vmap_method.endswith("unrolled"))
     raise NotImplementedError(
-        "vmap is only supported for the pure_callback primitive when vmap_method is one of"
-        " 'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or"
-        f" 'legacy_vectorized'. Got vmap_method={vmap_method!r}."
+        errors.message(
+            "vmap is only supported for the pure_callback primitive when vmap_method is"
+            f" one of {', '.join(map(repr, _VMAP_METHODS))}. Got vmap_method=None.",
+            where=function_text(callback.fun),
+            tries=["vmap_method='sequential'", "'broadcast_all' if it takes many at once"],
+        )
     )
+
+
+_VMAP_METHODS = (
+    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
+)  # fmt: skip
 
 
 def over_lanes(
@@ -246,12 +263,13 @@ def over_lanes(
     if not unrolled:
         out = map_rows(call, moving)
         return out, [0] * len(out)
-    lanes = []
-    for i in range(axis.size):
-        lanes.append(call([structural.squeeze(
-            lib.slice_axis(x, 0, i, i + 1), (0,)) for x in moving]))  # fmt: skip
+    lanes = [call([_lane(x, i) for x in moving]) for i in range(axis.size)]
     out = [structural.stack(column) for column in zip(*lanes, strict=True)]
     return out, [0] * len(out)
+
+
+def _lane(x: Any, i: int) -> Any:
+    return structural.squeeze(lib.slice_axis(x, 0, i, i + 1), (0,))
 
 
 pure_callback_p.batch = pure_callback_batch
@@ -274,7 +292,8 @@ def pure_callback(
         'expand_dims', 'broadcast_all', 'legacy_vectorized'; None refuses.
 
     Raises:
-      RuntimeError: a result has another shape or dtype than promised.
+      RuntimeError: a result has another shape or dtype than promised; ValueError: no such
+      `vmap_method`.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -285,6 +304,11 @@ def pure_callback(
         raise TypeError("pure_callback: vectorized was removed; use vmap_method.")
     if not callable(callback):
         raise TypeError(f"Expected a callable value, got {callback!r}.")
+    if vmap_method is not None and vmap_method not in _VMAP_METHODS:
+        raise ValueError(
+            f"vmap_method must be one of {', '.join(map(repr, _VMAP_METHODS))} or None, got"
+            f" {vmap_method!r}."
+        )
     leaves, in_tree = tree.flatten((args, kwargs))
     avals, out_tree = result_avals(result_shape_dtypes)
     out = pure_callback_p.bind(
@@ -383,30 +407,18 @@ debug_callback_p.linearize = lambda trace, primals, tangents, **params: debug_jv
 debug_callback_p.transpose = lambda cts, *args, **params: [None] * len(args)
 
 
-def debug_batch(axis: Any, args: Any, dims: Any, *, ordered: bool, **params: Any) -> Any:
-    if ordered:
-        raise ValueError("Cannot `vmap` ordered callbacks.")
-
-    def one(*xs: Any) -> list[Any]:
-        return debug_callback_p.bind(*xs, ordered=False, **params)  # type: ignore[no-any-return]
-
-    if all(d is None for d in dims):
-        return one(*args), []
-    over_lanes_without_results(one, axis, args, dims)
-    return [], []
-
-
-def over_lanes_without_results(fun: Any, axis: Any, args: Any, dims: Any) -> None:
+def debug_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    """One call a lane, in their order."""
     rows = [
         None if d is None else batching.bring_front(x, axis.size, d)
         for x, d in zip(args, dims, strict=True)
     ]
     for i in range(axis.size):
-        fun(*(
-            x if r is None
-            else structural.squeeze(lib.slice_axis(r, 0, i, i + 1), (0,))
-            for x, r in zip(args, rows, strict=True)
-        ))  # fmt: skip
+        debug_callback_p.bind(
+            *(x if r is None else _lane(r, i) for x, r in zip(args, rows, strict=True)),
+            **params,
+        )
+    return [], []
 
 
 debug_callback_p.batch = debug_batch
@@ -539,7 +551,7 @@ def debug_print(
             holes = [_Placeholder() for _ in args]
             _formatter.vformat(fmt, holes, {k: _Placeholder() for k in kwargs})
         except IndexError:
-            raise ValueError(
+            raise IndexError(
                 f"debug.print: {fmt!r} has more places than the {len(args)} values given."
             ) from None
     options = {

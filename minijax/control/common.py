@@ -334,6 +334,17 @@ def spread(found: Sequence[Any], flags: Sequence[bool], avals: Sequence[Any]) ->
     ]
 
 
+def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
+    """NotImplementedError for effects that lanes which take no part would have, too."""
+    if any(getattr(e, "once", False) for e in effects):
+        raise NotImplementedError(
+            errors.message(
+                f"IO effect not supported in {what}.", why=why,
+                tries=["lax.map instead of vmap", "pure_callback, if it has no effect"],
+            )  # fmt: skip
+        )
+
+
 def depends_on(jaxpr: Jaxpr, start: Sequence[bool]) -> set[Any]:
     """The variables that depend on the flagged inputs."""
     moving: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}

@@ -213,15 +213,11 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
         return checks.batch_outside[0](cond_p, axis, [index, *ops], front, params, effects)
-    if any(b.effects for b in branches):
-        raise NotImplementedError(
-            errors.message(
-                "Effects are not supported in a cond under vmap whose predicate differs"
-                " from lane to lane.",
-                why="every lane runs all branches, so effects of untaken ones would show.",
-                tries=["lax.map instead of vmap"],
-            )
-        )
+    common.refuse_lanes(
+        effects,
+        "vmap of cond whose predicate differs from lane to lane",
+        "every lane runs all branches, and untaken ones would act.",
+    )
     ops = [batching.bring_front(x, axis.size, None) if not b else x
            for x, b in zip(ops, batched, strict=True)]  # fmt: skip
     results = []

@@ -20,6 +20,7 @@ from ..interpreters import algebra
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate
 from ..interpreters.stage import StageTrace, hoist_tracers, stage
+from ..interpreters.transpose import backward_pass
 from ..runtime import lower
 from ..types import dtypes
 from .jit import as_tuple, signature_of
@@ -124,6 +125,14 @@ def custom_jvp_jvp(primals: Any, tangents: Any, *, jvp: Any, **_: Any) -> Any:
 
 
 custom_jvp_call_p.jvp = custom_jvp_jvp
+
+
+def call_transpose(cts: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:
+    """The function itself is linear: its rule has no part in its transpose."""
+    return backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, args, cts)
+
+
+custom_jvp_call_p.transpose = call_transpose
 
 
 def custom_jvp_batch(

@@ -19,6 +19,7 @@ from ..core.jaxpr import ClosedJaxpr, Var, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
 from ..interpreters.stage import StageTrace, stage
+from ..ops.cast import convert_element_type
 from ..runtime import lower
 from ..types import dtypes
 from .custom_jvp import (
@@ -27,6 +28,7 @@ from .custom_jvp import (
     call_dce,
     call_lower,
     call_pretty,
+    call_transpose,
     from_symbolic,
     lanes_first,
     nondiff_positions,
@@ -45,6 +47,7 @@ custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **params: call_jaxpr.out
 custom_vjp_call_p.effects = jaxprs_effects
 custom_vjp_call_p.named_axes = jaxprs_axes
 custom_vjp_call_p.lower = call_lower
+custom_vjp_call_p.transpose = call_transpose
 custom_vjp_call_p.dce = call_dce
 custom_vjp_call_p.pretty = call_pretty
 
@@ -480,6 +483,11 @@ class Rules:
         want, got = aval.to_tangent(), core.aval_of(ct)
         if want.dtype == dtypes.float0:
             return None
+        if got.shape == want.shape and got.dtype != want.dtype and not (
+            dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype)
+        ):
+            # As wide as the rule happens to compute: the argument's dtype counts.
+            return convert_element_type(ct, want.dtype)
         if got.shape != want.shape or got.dtype != want.dtype:
             raise ValueError(
                 errors.message(

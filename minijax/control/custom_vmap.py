@@ -12,10 +12,17 @@ from ..core import core
 from ..core.core import Primitive
 from ..core.jaxpr import jaxprs_effects
 from ..interpreters import batch as batching
+from ..interpreters.algebra import instantiate
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import StageTrace, stage
 from ..runtime import lower
-from .custom_jvp import bind_arguments, call_dce, call_lower, stage_call
+from .custom_jvp import (
+    bind_arguments,
+    call_dce,
+    call_lower,
+    call_transpose,
+    stage_call,
+)
 from .mapping import map as map_rows
 from .named import jaxprs_axes
 
@@ -32,52 +39,95 @@ custom_vmap_call_p.dce = call_dce
 
 
 def custom_vmap_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
-    closed, hoisted = stage_call(trace, params["call"], args, "custom_vmap")
+    closed, hoisted = stage_call(trace, params["call"], args, params["name"])
+    rule = params["rule"]
     if hoisted:
-        raise errors.UnexpectedTracerError(
-            "custom_vmap: the function closes over traced values; pass them as arguments."
-        )
-    atoms = [trace.atom(x) for x in args]
-    return trace.record(custom_vmap_call_p, atoms, {**params, "call": closed}, closed.out_avals)
+        rule = _skip_leading(rule, len(hoisted), params["name"])
+    atoms = [trace.atom(x) for x in (*hoisted, *args)]
+    new = {**params, "call": closed, "rule": rule}
+    return trace.record(custom_vmap_call_p, atoms, new, closed.out_avals)
+
+
+def _skip_leading(rule: Any, n: int, name: str) -> Any:
+    """The rule of a call whose first `n` operands are values it closed over."""
+
+    def later(size: int, flags: Sequence[bool], *xs: Any) -> Any:
+        if any(flags[:n]):
+            raise errors.UnexpectedTracerError(
+                errors.message(
+                    f"custom_vmap function {name} closes over a value that is being"
+                    " mapped.",
+                    why="its rule says nothing about that value.",
+                    tries=["pass the value as an argument"],
+                )
+            )
+        return rule(size, flags[n:], *xs[n:])
+
+    return later
 
 
 custom_vmap_call_p.stage = custom_vmap_stage
 
 
-def custom_vmap_jvp(primals: Any, tangents: Any, *, call: Any, **params: Any) -> Any:
-    """Differentiate the function itself: the batching rule applies to its jvp's parts."""
-    del params
-    return jvp_flat(lambda *xs: call(*xs), primals, tangents)
+def custom_vmap_jvp(
+    primals: Any, tangents: Any, *, call: Any, rule: Any, name: str
+) -> Any:
+    """The derivative of the function, batched by the derivative of the rule."""
+    n = len(primals)
+
+    def pushed(*xs: Any) -> list[Any]:
+        outs, ts = jvp_flat(call, xs[:n], xs[n:])
+        return [*outs, *map(instantiate, ts)]
+
+    def pushed_rule(size: int, flags: Sequence[bool], *xs: Any) -> Any:
+        both = [p or t for p, t in zip(flags[:n], flags[n:], strict=True)]
+        full = [
+            batching.bring_front(x, size, None) if b and not f else x
+            for x, f, b in zip(xs, flags, [*both, *both], strict=True)
+        ]
+        out_flags: list[bool] = []
+
+        def run(*vals: Any) -> list[Any]:
+            outs, out_flags[:] = rule(size, both, *vals)
+            return outs  # type: ignore[no-any-return]
+
+        outs, ts = jvp_flat(run, full[:n], full[n:])
+        return [*outs, *map(instantiate, ts)], [*out_flags, *out_flags]
+
+    out = custom_vmap_call_p.bind(
+        *primals, *map(instantiate, tangents), call=pushed, rule=pushed_rule, name=name
+    )
+    half = len(out) // 2
+    return out[:half], out[half:]
 
 
 custom_vmap_call_p.jvp = custom_vmap_jvp
 
 
+def custom_vmap_linearize(
+    trace: Any, primals: Any, tangents: Any, *, call: Any, rule: Any, name: str
+) -> Any:
+    """The function itself is cut in two: the rule, which mixes its parts, is left out."""
+    del rule, name
+    with core.current(trace):
+        return jvp_flat(call, primals, tangents)
+
+
+custom_vmap_call_p.linearize = custom_vmap_linearize
+custom_vmap_call_p.transpose = lambda cts, *args, call, **params: call_transpose(
+    cts, *args, call_jaxpr=call
+)
+
+
 def custom_vmap_batch(
-    axis: Any, args: Any, dims: Any, *, call: Any, rule: Any, in_tree: Any, out_tree: Any
+    axis: Any, args: Any, dims: Any, *, call: Any, rule: Any, name: str
 ) -> Any:
     ins = [
         x if d is None else batching.bring_front(x, axis.size, d)
         for x, d in zip(args, dims, strict=True)
     ]
-    flags = [d is not None for d in dims]
-    out, out_batched = rule(
-        axis.size, list(tree.unflatten(in_tree, flags)), *tree.unflatten(in_tree, ins)
-    )
-    leaves, got_tree = tree.flatten(out)
-    flag_leaves, flag_tree = tree.flatten(out_batched)
-    if got_tree != flag_tree:
-        raise ValueError(
-            "structure of output value and output batching mask returned by custom vmap"
-            f" rule do not match: {got_tree} and {flag_tree}."
-        )
-    want = out_tree()
-    if want is not None and got_tree != want:
-        raise ValueError(
-            "structure of output returned by custom vmap rule does not match that of"
-            f" original custom-vmapped function: {got_tree} instead of {want}."
-        )
-    return leaves, [0 if f else None for f in flag_leaves]
+    out, flags = rule(axis.size, [d is not None for d in dims], *ins)
+    return out, [0 if f else None for f in flags]
 
 
 custom_vmap_call_p.batch = custom_vmap_batch
@@ -122,15 +172,39 @@ class custom_vmap:  # noqa: N801
             trees[:] = [out_tree]
             return outs
 
-        def out_tree() -> Any:
-            return trees[0] if trees else None
+        def rule(size: int, flags: Sequence[bool], *xs: Any) -> tuple[list[Any], list[bool]]:
+            return _run_rule(self, size, flags, tree.unflatten(in_tree, xs), trees[0])
 
         # The rule may run before the function does: learn its output's tree.
         stage(call, [core.aval_of(x) for x in leaves], text=function_text(self.fun))
         out = custom_vmap_call_p.bind(
-            *leaves, call=call, rule=self.vmap_rule, in_tree=in_tree, out_tree=out_tree
-        )
+            *leaves, call=call, rule=rule,
+            name=getattr(self.fun, "__name__", "custom_vmap"),
+        )  # fmt: skip
         return tree.unflatten(trees[0], out)
+
+
+def _run_rule(
+    custom: custom_vmap, size: int, flags: Sequence[bool], args: Any, want: Any
+) -> tuple[list[Any], list[bool]]:
+    """Call the user's rule and check what it gives back."""
+    assert custom.vmap_rule is not None
+    in_batched = list(tree.unflatten(tree.structure(args), flags))
+    out, out_batched = custom.vmap_rule(size, in_batched, *args)
+    leaves, got = tree.flatten(out)
+    out_flags, flag_tree = tree.flatten(out_batched)
+    said = f"custom vmap rule {function_text(custom.vmap_rule)}"
+    if got != flag_tree:
+        raise ValueError(
+            f"structure of output value and output batching specification returned by {said}"
+            f" do not match: {got} and {flag_tree}."
+        )
+    if got != want:
+        raise ValueError(
+            f"structure of output returned by {said} does not match that of original"
+            f" custom-vmapped function: {got} instead of {want}."
+        )
+    return leaves, out_flags
 
 
 def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:

@@ -159,6 +159,11 @@ def while_batch(
     cond, (pred_batched,) = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry])
     if pred_batched or cond_jaxpr.out_avals[0].shape:
         # One condition a lane: lanes that are done keep what they have (`_masked`).
+        common.refuse_lanes(
+            cond_jaxpr.effects | body_jaxpr.effects,
+            "vmap of while_loop whose condition differs from lane to lane",
+            "lanes that are done would go on acting.",
+        )
         b_carry = [True] * len(b_carry)
         cond, _ = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry], True)
     body, _ = batching.batch_jaxpr(body_jaxpr, axis, [*b_bc, *b_carry], b_carry)

@@ -103,25 +103,39 @@ def remat_linearize(
     **params: Any,
 ) -> Any:  # fmt: skip
     nonzero = common.nonzero_flags(tangents)
-    parts = linearize_jaxpr(ClosedJaxpr(inline_calls(jaxpr)), nonzero, forward_out=False)
+    parts, forward, backward, used = _split(jaxpr, tuple(nonzero), policy)
     n = len(jaxpr.outvars)
-    forward, recompute, n_saved = split_by_policy(parts.primal.jaxpr, n, policy)
     consts = parts.primal.consts
     out = eval_jaxpr(forward, (), *consts, *primals)
     outs, saved = out[:n], out[n:]
-    assert len(saved) == n_saved
     if not any(parts.nonzero_out):
         return outs, common.spread([], parts.nonzero_out, jaxpr.out_avals)
-    body = _backward_body(parts, recompute)
-    ts = common.pick_nonzero(tangents, nonzero)
-    args = [*consts, *primals, *saved, *ts]
-    pruned, used = dce_jaxpr(body, [True] * len(body.outvars))
+    args = [*consts, *primals, *saved, *common.pick_nonzero(tangents, nonzero)]
     args = [x for x, u in zip(args, used, strict=True) if u]
     found = trace.process(
         remat_p, tuple(args),
-        {"jaxpr": pruned, "policy": policy, **params, "differentiated": True},
+        {"jaxpr": backward, "policy": policy, **params, "differentiated": True},
     )  # fmt: skip
     return outs, common.spread(found, parts.nonzero_out, jaxpr.out_avals)
+
+
+def _split(
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy | None
+) -> tuple[Any, Jaxpr, Jaxpr, list[bool]]:
+    """The parts of a linearized jaxpr, its forward and backward jaxprs, and which inputs
+    the latter reads; remembered, so that equal layers are cut and lowered once."""
+    key = ("remat", nonzero, policy, STATE.axes)
+    known = jaxpr.memo.get(key)
+    if known is None:
+        closed = ClosedJaxpr(inline_calls(jaxpr))
+        parts = linearize_jaxpr(closed, nonzero, forward_out=False)
+        forward, recompute, _ = split_by_policy(
+            parts.primal.jaxpr, len(jaxpr.outvars), policy
+        )
+        body = _backward_body(parts, recompute)
+        backward, used = dce_jaxpr(body, [True] * len(body.outvars))
+        known = jaxpr.memo[key] = parts, forward, backward, used
+    return known  # type: ignore[no-any-return]
 
 
 def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
@@ -167,7 +181,8 @@ def split_by_policy(
     inputs = [*primal.constvars, *primal.invars]
     may: dict[Any, None] = {}
     for eqn in primal.eqns:
-        if policy is not None and policy(
+        acts = any(getattr(e, "once", False) for e in eqn.effects)
+        if acts or policy is not None and policy(
             eqn.primitive, *(a.aval for a in eqn.invars), **eqn.params
         ):
             may.update(dict.fromkeys(eqn.outvars))
@@ -254,7 +269,7 @@ def remat_lower(
             "stablehlo.optimization_barrier", [x.type for x in args], list(args)
         )
         args = tuple(barrier.results)
-    return ctx.jaxpr(ClosedJaxpr(jaxpr), *args)
+    return ctx.call(ClosedJaxpr(jaxpr), "checkpoint", args)
 
 
 remat_p.lower = remat_lower

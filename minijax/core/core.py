@@ -414,8 +414,33 @@ def conversion_message(x: Tracer, what: str, why: str, tries: list[str]) -> str:
     )
 
 
+def check_reach(x: Tracer, trace: Trace) -> None:
+    """Raise unless the value `x` of an outer trace may be used in `trace`."""
+    maker = x._trace
+    t = trace
+    while t is not maker:
+        if t is EVAL:
+            raise leak_error(x)
+        t = t.parent
+    if not maker.alive:
+        raise leak_error(x)
+
+
 def leak_error(x: Tracer) -> errors.UnexpectedTracerError:
-    """The error for a tracer that outlived its trace."""
+    """The error for a tracer that outlived its trace, or is used outside of it."""
+    if x._trace.alive:
+        return errors.UnexpectedTracerError(
+            errors.message(
+                "Encountered an unexpected tracer: a value of type"
+                f" {x.aval.str_short(False)} was used outside of the transformation"
+                f" ({x._trace.transform}) that it belongs to.",
+                which=x.origin(),
+                where=f"{x._trace.describe()}; transformations: {stack_text()}",
+                why="a custom derivative rule closes over a value that is being"
+                " differentiated itself: the rule says nothing about it.",
+                tries=["pass the value as an argument of the function with the rule"],
+            )
+        )
     return errors.UnexpectedTracerError(
         errors.message(
             f"Encountered an unexpected tracer: a leaked value of type"

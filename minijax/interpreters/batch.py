@@ -50,7 +50,9 @@ class BatchTracer(Tracer):
 
     __slots__ = ("dim", "val")
 
-    def __init__(self, trace: Trace, val: Any, dim: int) -> None:
+    _trace: BatchTrace
+
+    def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
         self._trace = trace
         aval = core.aval_of(val)
         self.aval = mapped_aval(aval.shape[dim], dim, aval)
@@ -62,7 +64,11 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies operations to all lanes."""
+    """Applies operations to all lanes.
+
+    A rule of a function (`custom_jvp`) runs the function again over the same `Axis`: so a
+    value belongs to a trace if its axis is the same, and closures over lanes are legal.
+    """
 
     __slots__ = ("axis",)
     transform = "vmap"
@@ -77,7 +83,7 @@ class BatchTrace(Trace):
         dims: list[int | None] = []
         some = False
         for x in args:
-            if type(x) is BatchTracer and x._trace is self:
+            if type(x) is BatchTracer and x._trace.axis is self.axis:
                 vals.append(x.val)
                 dims.append(x.dim)
                 some = True
@@ -104,7 +110,7 @@ class BatchTrace(Trace):
         return val if dim is None else BatchTracer(self, val, dim)
 
     def unwrap(self, x: Any) -> tuple[Any, int | None]:
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.val, x.dim
         return x, None
 

@@ -106,8 +106,7 @@ class StageTrace(Trace):
         var = self.constvars.get(id(x))
         if var is None:
             if isinstance(x, Tracer):
-                if not x._trace.alive:
-                    raise core.leak_error(x)
+                core.check_reach(x, self.parent)
             elif hasattr(x, "__jax_array__"):
                 return self.atom(x.__jax_array__())
             elif isinstance(x, _SCALARS):  # a subclass, for instance an IntEnum

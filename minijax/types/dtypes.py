@@ -118,9 +118,12 @@ def canonical(dtype: Any) -> Any:
         return dtype
     if not isinstance(dtype, np.dtype):
         dtype = as_dtype(dtype)
-    if dtype in _TO_32 and not config.X64.value:
-        return _TO_32[dtype]
-    return dtype
+    return dtype if config.X64.value else narrow(dtype)
+
+
+def narrow(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The 32-bit counterpart of a 64-bit dtype; others themselves."""
+    return _TO_32.get(dtype, dtype)
 
 
 def as_dtype(dtype: Any) -> Any:
