@@ -35,3 +35,4 @@ from .normalization import logsumexp as logsumexp
 from .normalization import one_hot as one_hot
 from .normalization import softmax as softmax
 from .normalization import standardize as standardize
+from .scaled import scaled_matmul as scaled_matmul
