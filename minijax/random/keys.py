@@ -82,7 +82,7 @@ def _seed(seed: Any, name: str) -> Any:
             tries=["jax.random.split(key) or jax.random.fold_in(key, i)"],
         )
     if isinstance(seed, int):
-        seed = np.int64(seed)
+        seed = np.int64(int(seed) + offset)
         return seed if config.X64.value else seed.astype(np.int32)
     if seed is None:
         raise ValueError("None is not a valid value for a seed")
