@@ -156,11 +156,11 @@ def promote_dtypes_inexact(*xs: Any) -> Sequence[Any]:
 
 
 def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
-    """Operands converted to their common dtype, bools to the default integer."""
+    """Operands converted to their common dtype, bools to int32."""
     types = [aval_of(x) for x in xs]
     dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
     if dtypes.is_bool(dtype):
-        dtype = dtypes.int_default()
+        dtype = dtypes.int32
     return [convert(x, dtype, weak) for x in xs]
 
 

@@ -227,6 +227,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
       Array([1, 3, 0, 2], dtype=int32)
     """
     a, kth, axis = _partition_args("argpartition", a, kth, axis)
-    low, high = _split_after(with_positions(a, axis, True)[1], kth, axis)
+    at = convert_element_type(with_positions(a, axis, True)[1], dtypes.int32)
+    low, high = _split_after(at, kth, axis)
     (high,) = sort_p.bind(high, dimension=axis, is_stable=True, num_keys=1)
     return concatenate([low, high], axis)

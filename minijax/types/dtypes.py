@@ -277,9 +277,7 @@ def to_inexact(dtype: Any) -> Any:
         return dtype
     if is_extended(dtype):
         raise TypeError(f"Cannot interpret {dtype.name} as a number.")
-    if dtype in (int64, uint64):
-        return float_default() if config.X64.value else float32
-    return float_default()
+    return float64 if dtype in (int64, uint64) and config.X64.value else float32
 
 
 def real_of(dtype: Any) -> Any:
