@@ -49,6 +49,8 @@ _FILL = GatherScatterMode.FILL_OR_DROP
 _CLIP = GatherScatterMode.CLIP
 
 
+FAR = 2**31 - 1  # the largest position that a program is given
+
 # ------------------------------------------------------------------------------- x[...]
 
 
@@ -57,7 +59,7 @@ def getitem(x: Any, subscript: Any) -> Any:
     eager = STATE.trace is EVAL
     if eager and type(x) is Array:
         if type(subscript) is int:
-            return row(x, subscript)
+            return row(x, min(max(subscript, -FAR), FAR))
         plan, leaves = subscripts.parse(subscript, x._b.aval.shape, True)
         if not leaves and is_whole(plan):
             return x
@@ -164,6 +166,8 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
                 if clip:
                     start = convert_element_type(start, dtypes.int32)
                     start = clamp(np.int32(0), start, np.int32(n - 1))
+            stops.append(n)
+        elif type(start) is np.int32:
             stops.append(n)
         else:
             stops.append(min(start + (size - 1) * step + 1, n) if size else start)

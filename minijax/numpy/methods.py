@@ -9,6 +9,7 @@ Next: ../core/surface.py, which names what is filled in here.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -281,7 +282,15 @@ def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
     return device_put(self, device)
 
 
+def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The module with the array API's functions."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"api_version={api_version!r} is not available.")
+    return sys.modules[__package__]
+
+
 _METHODS: dict[str, Any] = {
+    "__array_namespace__": array_namespace,
     "__round__": rounded,
     "__getitem__": indexing.getitem,
     "__iter__": iterate,

@@ -211,7 +211,7 @@ def cond(x: ArrayLike, p: Any = None) -> Any:
 def _rank(m: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
     (m,) = operand("matrix_rank", m)
     if m.ndim < 2:
-        return convert(reductions.any(m != 0), dtypes.int_default())
+        return convert(reductions.any(m != 0), dtypes.int32)
     s = ufuncs.absolute(eigvalsh(m)) if hermitian else svdvals(m)
     if tol is not None:
         limit = as_array(tol)[..., None] if core.aval_of(tol).ndim else tol

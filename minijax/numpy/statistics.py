@@ -253,6 +253,7 @@ def histogramdd(
     counts = zeros(shape, w.dtype).at[tuple(numbers)].add(w)
     counts = counts[(slice(1, -1),) * d]
     if density:
+        counts = convert(counts, dtypes.to_inexact(points.dtype))
         counts = counts / reductions.sum(counts)
         for i, e in enumerate(edges):
             shape = tuple(-1 if j == i else 1 for j in np.arange(d))
