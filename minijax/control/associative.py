@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base import tree
 from ..base.util import canonical_axis
 from ..core import core
-from ..ops import structural
-from ..ops.shapes import reshape, rev
+from ..ops import arithmetic, logic, structural
+from ..ops.shapes import rev
 from ..ops.slicing import slice_in_dim
+from ..types import dtypes
 
 
 def associative_scan(
@@ -65,28 +68,37 @@ def _prefixes(combine: Any, xs: list[Any], axis: int) -> list[Any]:
         return xs
     even = [slice_in_dim(x, 0, n - n % 2, 2, axis) for x in xs]
     odd = [slice_in_dim(x, 1, n, 2, axis) for x in xs]
-    at_odd = _prefixes(combine, combine(even, odd), axis)  # prefixes ending at 1, 3, 5 ..
-    first = [slice_in_dim(x, 0, 1, 1, axis) for x in xs]
-    rest = [slice_in_dim(x, 2, n, 2, axis) for x in xs]
+    at_odd = _prefixes(
+        combine, combine(even, odd), axis
+    )  # prefixes ending at 1, 3, 5 ..
+    at_even = [slice_in_dim(x, 0, 1, 1, axis) for x in xs]
     if n > 2:
-        before = [slice_in_dim(x, 0, (n - 1) // 2, 1, axis) for x in at_odd]
+        rest = [slice_in_dim(x, 2, n, 2, axis) for x in xs]
+        before = at_odd
+        if n % 2 == 0:
+            before = [slice_in_dim(x, 0, n // 2 - 1, 1, axis) for x in at_odd]
         later = combine(before, rest)
         at_even = [
-            structural.concatenate([a, b], axis) for a, b in zip(first, later, strict=True)
+            structural.concatenate([a, b], axis)
+            for a, b in zip(at_even, later, strict=True)
         ]
-    else:
-        at_even = first
     return [_interleave(a, b, axis, n) for a, b in zip(at_even, at_odd, strict=True)]
 
 
 def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
-    """a0 b0 a1 b1 ..; `even` is as long as `odd`, or one longer."""
-    shape = core.aval_of(even).shape
-    m = core.aval_of(odd).shape[axis]
-    head = slice_in_dim(even, 0, m, 1, axis)
-    pair = structural.stack([head, odd], axis + 1)
-    mixed = reshape(pair, (*shape[:axis], 2 * m, *shape[axis + 1 :]))
-    if n == 2 * m:
-        return mixed
-    tail = slice_in_dim(even, m, m + 1, 1, axis)
-    return structural.concatenate([mixed, tail], axis)
+    """a0 b0 a1 b1 .., of `n` elements: each spread over them, and put together."""
+    aval = core.aval_of(even)
+    if dtypes.is_bool(aval.dtype):
+        join, nothing = logic.bitwise_or, False
+    elif dtypes.is_inexact(aval.dtype):
+        join, nothing = arithmetic.add, -0.0  # x + -0.0 is x, for x = -0.0 too
+    else:
+        join, nothing = arithmetic.add, 0
+    empty = np.asarray(nothing, aval.dtype)[()]
+
+    def spread(x: Any, low: int, high: int) -> Any:
+        config = [(0, 0, 0)] * aval.ndim
+        config[axis] = (low, high, 1)
+        return structural.pad(x, empty, config)
+
+    return join(spread(even, 0, 1 - n % 2), spread(odd, 1, n % 2))

@@ -158,7 +158,6 @@ def _with_residuals(
     )  # fmt: skip
 
 
-
 cond_p.linearize = cond_linearize
 
 
@@ -192,7 +191,9 @@ def _only(closed: ClosedJaxpr, used: Sequence[bool]) -> ClosedJaxpr:
 cond_p.transpose = cond_transpose
 
 
-def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any) -> Any:
+def cond_batch(
+    axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any
+) -> Any:
     batched = [d is not None for d in dims[1:]]
     ops = [
         x if d is None else batching.bring_front(x, axis.size, d)
@@ -201,7 +202,9 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     index, index_dim = args[0], dims[0]
     if index_dim is None:
         out_b = _union([batching.batch_jaxpr(b, axis, batched)[1] for b in branches])
-        lanes = tuple(batching.batch_jaxpr(b, axis, batched, out_b)[0] for b in branches)
+        lanes = tuple(
+            batching.batch_jaxpr(b, axis, batched, out_b)[0] for b in branches
+        )
         out = cond_p.bind(index, *ops, branches=lanes, **params)
         return out, [0 if b else None for b in out_b]
     index = batching.bring_front(index, axis.size, index_dim)
@@ -212,38 +215,60 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     if checks.fails(effects):  # lanes that do not take a branch check nothing in it
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
-        return checks.batch_outside[0](cond_p, axis, [index, *ops], front, params, effects)
+        return checks.batch_outside[0](
+            cond_p, axis, [index, *ops], front, params, effects
+        )
     common.refuse_lanes(
         effects,
         "vmap of cond whose predicate differs from lane to lane",
         "every lane runs all branches, and untaken ones would act.",
     )
-    ops = [batching.bring_front(x, axis.size, None) if not b else x
-           for x, b in zip(ops, batched, strict=True)]  # fmt: skip
+    n = len(branches[0].out_avals)
+    used = [dce_jaxpr(branch.jaxpr, [True] * n)[1] for branch in branches]
+    mask = [u and _may_vary(x) for x, u in zip(ops, _union(used), strict=True)]
+    ops = [
+        batching.bring_front(x, axis.size, None) if m and not b else x
+        for x, m, b in zip(ops, mask, batched, strict=True)
+    ]
+    flags = [b or m for b, m in zip(batched, mask, strict=True)]
+    select = _Select(index)
     results = []
     for i, branch in enumerate(branches):
-        lanes, _ = batching.batch_jaxpr(branch, axis, [True] * len(ops), True)
-        taken = logic.eq(index, np.int32(i))
-        masked = [_mask_untaken(taken, x) for x in ops]
-        results.append(eval_jaxpr(lanes.jaxpr, lanes.consts, *masked))
-    return [_select(index, column) for column in zip(*results, strict=True)], [0] * len(
-        results[0]
-    )
+        cut = [m and u for m, u in zip(mask, used[i], strict=True)]
+        if any(cut):
+            # Cut the gradient of lanes that do not take the branch: it may be NaN.
+            taken = _Select(logic.eq(index, np.int32(i)))
+            ins = [
+                taken(stop_gradient_p.bind(x), x) if c else x
+                for x, c in zip(ops, cut, strict=True)
+            ]
+        else:
+            ins = ops
+        lanes, _ = batching.batch_jaxpr(branch, axis, flags, True)
+        results.append(eval_jaxpr(lanes.jaxpr, lanes.consts, *ins))
+    outs = [select(*column) for column in zip(*results, strict=True)]
+    return outs, [0] * n
 
 
-def _mask_untaken(taken: Any, x: Any) -> Any:
-    """Cut the gradient of lanes that do not take a branch, so none becomes NaN."""
-    if not isinstance(x, core.Tracer) or not dtypes.is_differentiable(x.dtype):
-        return x
-    return _select(taken, (stop_gradient_p.bind(x), x))
+def _may_vary(x: Any) -> bool:
+    return isinstance(x, core.Tracer) and dtypes.is_differentiable(x.dtype)
 
 
-def _select(index: Any, cases: Sequence[Any]) -> Any:
-    """`cases[index]` lane by lane."""
-    shape = core.aval_of(cases[0]).shape
-    if len(shape) > 1:
-        index = lib.broadcast_in_dim(index, shape, (0,))
-    return logic.select_n(index, *cases)
+class _Select:
+    """`cases[index]` lane by lane; the index is spread once for each shape."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, index: Any) -> None:
+        self.known = {core.aval_of(index).shape: index}
+
+    def __call__(self, *cases: Any) -> Any:
+        shape = core.aval_of(cases[0]).shape
+        index = self.known.get(shape)
+        if index is None:
+            index = lib.broadcast_in_dim(self.known[shape[:1]], shape, (0,))
+            self.known[shape] = index
+        return logic.select_n(index, *cases)
 
 
 def _batch_error(*_: Any) -> Any:
@@ -251,7 +276,10 @@ def _batch_error(*_: Any) -> Any:
         errors.message(
             "cond(batched='error'): the predicate differs from lane to lane.",
             why="the caller asked to be told rather than run all branches.",
-            tries=["batched='select', 'loop' or 'group'", "a predicate that lanes share"],
+            tries=[
+                "batched='select', 'loop' or 'group'",
+                "a predicate that lanes share",
+            ],
         )
     )
 
@@ -294,10 +322,9 @@ def _batch_group(
         )  # fmt: skip
         taken = reductions.reduce_or(logic.eq(index, np.int32(i)), (0,))
         run = tuple(_settle_weak([skip, lanes]))
-        results.append(
-            cond_p.bind(_index_of(taken), *ops, branches=run, **params)
-        )
-    outs = [_select(index, column) for column in zip(*results, strict=True)]
+        results.append(cond_p.bind(_index_of(taken), *ops, branches=run, **params))
+    select = _Select(index)
+    outs = [select(*column) for column in zip(*results, strict=True)]
     return outs, [0] * len(outs)
 
 
@@ -319,7 +346,10 @@ def cond_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
         for b in branches
     )
     return eqn.replace(
-        invars=[eqn.invars[0], *(v for v, u in zip(eqn.invars[1:], used_in, strict=True) if u)],
+        invars=[
+            eqn.invars[0],
+            *(v for v, u in zip(eqn.invars[1:], used_in, strict=True) if u),
+        ],
         outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
         params={**eqn.params, "branches": pruned},
     )
@@ -440,7 +470,9 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
     def fun(*args: Any) -> list[Any]:
         out = eval_jaxpr(closed.jaxpr, closed.consts, *args)
         return [
-            convert.bind(x, new_dtype=a.dtype, weak_type=False, sharding=None) if t else x
+            convert.bind(x, new_dtype=a.dtype, weak_type=False, sharding=None)
+            if t
+            else x
             for x, t, a in zip(out, todo, closed.out_avals, strict=True)
         ]
 
@@ -454,9 +486,12 @@ def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None
     """TypeError unless all branches return the same tree of the same types."""
     first = bodies[0]
     for i, b in enumerate(bodies[1:], 1):
-        two = ("true_fun", "false_fun") if name == "cond" else ("branch 0", f"branch {i}")
+        two = (
+            ("true_fun", "false_fun") if name == "cond" else ("branch 0", f"branch {i}")
+        )
         where = " and ".join(
-            f"{label}: {function_text(f)}" for label, f in zip(two, (funs[0], funs[i]), strict=True)
+            f"{label}: {function_text(f)}"
+            for label, f in zip(two, (funs[0], funs[i]), strict=True)
         )
         if b.out_tree != first.out_tree:
             path, one, other, why = common.tree_difference(first.out_tree, b.out_tree)
@@ -518,8 +553,12 @@ def cond(
         # The five-argument form: cond(pred, x, true_fun, y, false_fun).
         if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
             x, f, y, g = true_fun, false_fun, operands[0], operands[1]
-            return cond(pred, lambda a, b: f(a), lambda a, b: g(b), x, y, batched=batched)
-        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+            return cond(
+                pred, lambda a, b: f(a), lambda a, b: g(b), x, y, batched=batched
+            )
+        raise TypeError(
+            "lax.cond: true_fun and false_fun arguments should be callable."
+        )
     if pred is None or not core.is_value(pred):
         raise TypeError(f"cond predicate must be a scalar, got {pred!r}.")
     aval = core.aval_of(pred)
@@ -529,7 +568,9 @@ def cond(
         )
     if not (dtypes.is_bool(aval.dtype) or dtypes.is_integer(aval.dtype)
             or dtypes.is_float(aval.dtype)):  # fmt: skip
-        raise TypeError(f"Pred type must be either boolean or number, got {aval.str_short()}.")
+        raise TypeError(
+            f"Pred type must be either boolean or number, got {aval.str_short()}."
+        )
     if config.DISABLE_JIT.value and core.is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     if not dtypes.is_bool(aval.dtype):
@@ -543,9 +584,7 @@ def _how(batched: str) -> dict[str, Any]:
     if batched == "select":
         return {}
     if batched not in BATCHED:
-        raise ValueError(
-            f"batched={batched!r}: choose one of {['select', *BATCHED]}."
-        )
+        raise ValueError(f"batched={batched!r}: choose one of {['select', *BATCHED]}.")
     return {"batched": batched}
 
 
@@ -558,7 +597,10 @@ def _index_of(pred: Any) -> Any:
 
 @refs.through_cond
 def switch(
-    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, batched: str = "select"
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    batched: str = "select",
 ) -> Any:
     """Run `branches[index](*operands)`; an index out of range is clamped.
 
@@ -577,10 +619,14 @@ def switch(
       Array(-3, dtype=int32, weak_type=True)
     """
     if not all(callable(b) for b in branches):
-        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+        raise TypeError(
+            "lax.switch: branches argument should be a sequence of callables."
+        )
     aval = core.aval_of(index)
     if aval.shape != ():
-        raise TypeError(f"Branch index must be scalar, got {aval.str_short()} of shape {aval.shape}.")
+        raise TypeError(
+            f"Branch index must be scalar, got {aval.str_short()} of shape {aval.shape}."
+        )
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"Index type must be an integer, got {aval.str_short()}.")
     branches = tuple(branches)
@@ -592,15 +638,17 @@ def switch(
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     convert = core.registry["convert_element_type"]
     if aval.dtype != dtypes.int32 or aval.weak_type:
-        index = convert.bind(index, new_dtype=dtypes.int32, weak_type=False, sharding=None)
-    index = core.registry["clamp"].bind(
-        np.int32(0), index, np.int32(len(branches) - 1)
-    )
+        index = convert.bind(
+            index, new_dtype=dtypes.int32, weak_type=False, sharding=None
+        )
+    index = core.registry["clamp"].bind(np.int32(0), index, np.int32(len(branches) - 1))
     return _bind_branches("switch", index, branches, operands, _how(batched))
 
 
 def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+    *args: Any,
+    default: Callable[..., Any] | None = None,
+    **per_platform: Callable[..., Any],
 ) -> Any:
     """Run the function for the platform that the program is compiled for.
 

@@ -13,7 +13,7 @@ Next: loops.py (while_loop, fori_loop).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,14 @@ from ..base.source import function_text
 from ..base.util import split_list
 from ..core import core
 from ..core.core import Primitive
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, eval_jaxpr, jaxprs_effects
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    eval_jaxpr,
+    jaxprs_effects,
+)
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, add, instantiate, lib
 from ..interpreters.dce import dce_jaxpr
@@ -145,20 +152,27 @@ def scan_linearize(
     nz_carry = carry_fixpoint(nz_init, lambda nz: cut(nz).nonzero_out[:num_carry])
     parts = cut(nz_carry)
     consts, init, xs = split_list(primals, sizes)
-    primal, invariant = hoist_invariants(parts.primal, num_consts, parts.num_new)
+    hoisted = hoist_invariants(parts.primal, num_consts, parts.num_new)
+    once = eval_jaxpr(hoisted.once.jaxpr, hoisted.once.consts, *consts)
+    inside = [once[i] for i in hoisted.inside]
     out = scan_p.bind(
-        *primals, jaxpr=primal, num_consts=num_consts, num_carry=num_carry, **params
+        *consts,
+        *inside,
+        *init,
+        *xs,
+        jaxpr=hoisted.body,
+        num_consts=num_consts + len(inside),
+        num_carry=num_carry,
+        **params,
     )
     carry, ys, new = split_list(out, [num_carry, n_ys])
-    once = eval_jaxpr(invariant.jaxpr, invariant.consts, *consts)
     outs = [*carry, *ys]
     if not any(parts.nonzero_out):
         return outs, common.spread([], parts.nonzero_out, jaxpr.out_avals)
     # Residuals are consts of the linear loop, or stacked and read step by step.
     moving = iter(new)
-    fixed = iter(once)
     pool = [
-        (True, next(fixed)) if i in invariant_ids(parts) else (False, next(moving))
+        (True, once[hoisted.fixed[i]]) if i in hoisted.fixed else (False, next(moving))
         for i in range(parts.num_new)
     ]
     res_consts: list[Any] = []
@@ -205,37 +219,54 @@ def scan_linearize(
 scan_p.linearize = scan_linearize
 
 
-def invariant_ids(parts: Any) -> frozenset[int]:
-    """Which new residuals do not change from step to step (set by hoist_invariants)."""
-    found: frozenset[int] = parts.primal.jaxpr.memo["invariant_ids"]
-    return found
+class Hoisted(NamedTuple):
+    """A loop's body cut in two: what is the same at every step, and the rest.
 
-
-def hoist_invariants(
-    primal: ClosedJaxpr, num_consts: int, num_new: int
-) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """Take residuals that depend on consts alone out of the loop's body.
-
-    Returns the body without them, and the jaxpr consts -> those residuals.
+    once: consts -> values.  body: (consts, the values it reads, carry, xs) -> what the
+    body gave, without the residuals that are among the values.
     """
+
+    once: ClosedJaxpr
+    body: ClosedJaxpr
+    inside: list[int]  # which values the body reads
+    fixed: dict[int, int]  # which residuals are values, and which ones
+
+
+def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hoisted:
+    """Take residuals that depend on consts alone out of the loop."""
     jaxpr = primal.jaxpr
     known = jaxpr.memo.get("hoist")
-    if known is None:
-        n = len(jaxpr.invars)
-        moving = common.depends_on(jaxpr, [i >= num_consts for i in range(n)])
-        first = len(jaxpr.outvars) - num_new
-        invariant = [
-            i >= first and v not in moving for i, v in enumerate(jaxpr.outvars)
-        ]
-        jaxpr.memo["invariant_ids"] = frozenset(
-            i - first for i, f in enumerate(invariant) if f
-        )
-        body, _ = dce_jaxpr(jaxpr, [not f for f in invariant], keep_in=True)
-        quiet = jaxpr.replace(eqns=[e for e in jaxpr.eqns if not e.effects])
-        outside, _ = dce_jaxpr(quiet, invariant, keep_in=[i < num_consts for i in range(n)])
-        known = jaxpr.memo["hoist"] = body, outside
-    body, outside = known
-    return ClosedJaxpr(body, primal.consts), ClosedJaxpr(outside, primal.consts)
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    consts, rest = jaxpr.invars[:num_consts], jaxpr.invars[num_consts:]
+    moving = common.depends_on(jaxpr, [False] * num_consts + [True] * len(rest))
+    outs, new = split_list(jaxpr.outvars, [len(jaxpr.outvars) - num_new])
+    fixed = {i: v for i, v in enumerate(new) if v not in moving}
+    values = list(dict.fromkeys(fixed.values()))
+    quiet = jaxpr.replace(
+        invars=consts,
+        outvars=values,
+        eqns=[e for e in jaxpr.eqns if not e.effects],
+        arg_names=(),
+    )
+    once, _ = dce_jaxpr(quiet, [True] * len(values), keep_in=True)
+    made = [v for v in values if type(v) is not Literal and v not in consts]
+    body = jaxpr.replace(
+        invars=[*consts, *made, *rest],
+        outvars=[*outs, *(v for i, v in enumerate(new) if i not in fixed)],
+        eqns=[e for e in jaxpr.eqns if e.effects or not {*made} & {*e.outvars}],
+        arg_names=(),
+    )
+    keep = [*[True] * num_consts, *[False] * len(made), *[True] * len(rest)]
+    body, used = dce_jaxpr(body, [True] * len(body.outvars), keep_in=keep)
+    read = [v for v, u in zip(made, used[num_consts:], strict=False) if u]
+    found = jaxpr.memo["hoist"] = Hoisted(
+        ClosedJaxpr(once, primal.consts),
+        ClosedJaxpr(body, primal.consts),
+        [values.index(v) for v in read],
+        {i: values.index(v) for i, v in fixed.items()},
+    )
+    return found
 
 
 # -------------------------------------------------------------------------- transpose
@@ -361,11 +392,17 @@ def _run_nonlinear_carry(
     non_vars = [v for v, f in zip(carry_vars, non, strict=True) if f]
     u_c, u_i, u_x = split_list(used, [num_consts, num_carry])
     keep_c = [v for v, u in zip(j.invars[:num_consts], u_c, strict=True) if u]
-    keep_x = [v for v, u in zip(j.invars[num_consts + num_carry :], u_x, strict=True) if u]
+    keep_x = [
+        v for v, u in zip(j.invars[num_consts + num_carry :], u_x, strict=True) if u
+    ]
     if any(u and not f for u, f in zip(u_i, non, strict=True)):
         raise TypeError("minijax bug: a nonlinear carry reads a linear one")
     forward = Jaxpr(
-        [], [*keep_c, *non_vars, *keep_x], [*inner.outvars, *non_vars], inner.eqns, j.name
+        [],
+        [*keep_c, *non_vars, *keep_x],
+        [*inner.outvars, *non_vars],
+        inner.eqns,
+        j.name,
     )
     vals_c = [x for x, u in zip(consts, u_c, strict=True) if u]
     vals_i = [instantiate(x) for x, f in zip(init, non, strict=True) if f]
@@ -378,18 +415,25 @@ def _run_nonlinear_carry(
     lin_vars = [v for v, lin in zip(carry_vars, lin_carry, strict=True) if lin]
     rest = Jaxpr(
         [],
-        [*j.invars[:num_consts], *lin_vars, *j.invars[num_consts + num_carry :], *non_vars],
         [
-            *(v for v, lin in zip(j.outvars[:num_carry], lin_carry, strict=True) if lin),
+            *j.invars[:num_consts],
+            *lin_vars,
+            *j.invars[num_consts + num_carry :],
+            *non_vars,
+        ],
+        [
+            *(
+                v
+                for v, lin in zip(j.outvars[:num_carry], lin_carry, strict=True)
+                if lin
+            ),
             *j.outvars[num_carry:],
         ],
         j.eqns,
         j.name,
     )
     lin_init = [x for x, lin in zip(init, lin_carry, strict=True) if lin]
-    lin_init = [
-        x if type(x) is Linear else Linear(core.aval_of(x)) for x in lin_init
-    ]
+    lin_init = [x if type(x) is Linear else Linear(core.aval_of(x)) for x in lin_init]
     return ClosedJaxpr(rest), [*consts, *lin_init, *xs, *histories], len(lin_init)
 
 
@@ -428,9 +472,7 @@ def scan_batch(
         *ins, jaxpr=body, num_consts=num_consts, num_carry=num_carry, length=length,
         **params,
     )  # fmt: skip
-    out_dims = [
-        (0 if i < num_carry else 1) if b else None for i, b in enumerate(b_out)
-    ]
+    out_dims = [(0 if i < num_carry else 1) if b else None for i, b in enumerate(b_out)]
     return out, out_dims
 
 
@@ -487,7 +529,9 @@ def scan_lower(
     def number(n: int) -> Any:
         return ctx.constant(n, i32)
 
-    def one_step(at: Any, carry: list[Any], ys: list[Any]) -> tuple[list[Any], list[Any]]:
+    def one_step(
+        at: Any, carry: list[Any], ys: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
         if reverse:
             at = ctx.op("subtract", i32, number(length - 1), at)
         rows = [_read_row(ctx, x, a, at) for x, a in zip(xs, x_avals, strict=True)]
@@ -636,7 +680,7 @@ def scan(
         raise ValueError(
             f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`, got {unroll!r}."
         )
-    if unroll is True or unroll == 0 and unroll is not False:
+    if unroll is True or (unroll == 0 and unroll is not False):
         unroll = n
     unroll = max(int(unroll), 1)
     if config.DISABLE_JIT.value:
@@ -649,7 +693,9 @@ def scan(
     _, y_tree = _split_out(loop, body)
     # What no step changes is no carry, and rows handed on are xs again.
     j, n_carry = body.jaxpr, len(init_leaves)
-    fixed = [a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)]
+    fixed = [
+        a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)
+    ]
     rows = dict(zip(j.invars[n_carry:], xs_leaves, strict=True))
     handed_on = [a in rows for a in j.outvars[n_carry:]]
     stay = [as_value(x) for x, f in zip(init_leaves, fixed, strict=True) if f]
@@ -672,7 +718,9 @@ def _split_out(loop: common.Loop, body: common.Body) -> tuple[Any, Any]:
     """The trees of the carry and the ys that a body returns."""
     children = body.out_tree.children()
     if len(children) != 2 or body.out_tree.node_data() is None:
-        got = tree.unflatten(body.out_tree, [a.str_short(False) for a in body.out_avals])
+        got = tree.unflatten(
+            body.out_tree, [a.str_short(False) for a in body.out_avals]
+        )
         raise TypeError(
             errors.message(
                 f"{loop.what} output must be a pair, got {got}.",

@@ -396,7 +396,7 @@ def constant(
 
 def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
     """An array of one host number: made on the host if small, else by a program."""
-    if STATE.trace is core.EVAL:
+    if STATE.trace is core.EVAL or not shape:  # a lone number needs no program
         if type(value) is int and (known := _templates.get((aval, value))) is not None:
             return Array(arrays.put_numpy(known, aval))
         if aval.size <= SMALL and not any(n < 0 for n in shape):
