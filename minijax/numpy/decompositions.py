@@ -113,6 +113,7 @@ def precise(a: Any, b: Any) -> Any:
 
 
 def eps_of(dtype: Any) -> float:
+    """The distance from 1 to the next number of a dtype."""
     return float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
 
 

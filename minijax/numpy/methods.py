@@ -132,6 +132,7 @@ _UNARY: dict[str, Any] = {
 
 
 def install_operators() -> None:
+    """Set the binary operators and comparisons."""
     for name, (symbol, public) in {**_BINARY, **_COMPARE}.items():
         fun = public.__wrapped__
         check = accepts(symbol)
@@ -141,6 +142,7 @@ def install_operators() -> None:
 
 
 def set_operator(name: str, fun: Any, check: Any) -> None:
+    """Set one binary operator: compiled on arrays, the plain function on tracers."""
     setattr(Array, name, composite(fun, accepts=check))
     setattr(Tracer, name, on_tracers(fun, check))
 
@@ -207,6 +209,7 @@ def contains(self: Any, value: Any) -> bool:
 
 
 def no_assignment(self: Any, *_: Any) -> None:
+    """`x[i] = y` raises."""
     raise TypeError(
         errors.message(
             "JAX arrays are immutable and do not support in-place item assignment.",
@@ -342,6 +345,7 @@ _METHODS: dict[str, Any] = {
 
 
 def flat(self: Any) -> Any:
+    """`x.flat` raises."""
     raise NotImplementedError(
         "JAX Arrays do not implement the arr.flat property: consider arr.flatten()"
         " instead."

@@ -168,10 +168,12 @@ def accumulate(
 
 
 def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over axes, in the dtype of `x`."""
     return lax.reduce_sum_p.bind(x, axes=axes, out_sharding=None)
 
 
 def prod_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """The product over axes, in the dtype of `x`."""
     return lax.reduce_prod_p.bind(x, axes=axes)
 
 

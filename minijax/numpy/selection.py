@@ -245,6 +245,7 @@ def extract(
 
 
 def flat(x: Any) -> Any:
+    """An array with one axis."""
     x = as_array(x)
     return structural.reshape(x, (x.size,))
 

@@ -144,6 +144,7 @@ def _checked_slice(s: slice, axis: int) -> slice:
 
 
 def too_many(taken: int, ndim: int) -> IndexError:
+    """The error for more subscripts than axes."""
     return IndexError(
         f"Too many indices: array is {ndim}-dimensional, but {taken} were indexed"
     )

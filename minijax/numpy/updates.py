@@ -367,6 +367,7 @@ _write = composite(
 
 
 def scatter_numbers(at: subscripts.Location) -> ScatterDimensionNumbers:
+    """The dimension numbers of a scatter to a location."""
     return ScatterDimensionNumbers(
         update_window_dims=at.windows,
         inserted_window_dims=at.collapsed,

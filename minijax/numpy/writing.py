@@ -28,6 +28,7 @@ from .selection import as_mask
 
 
 def refuse(name: str) -> ValueError:
+    """The error for writing in place."""
     return ValueError(
         errors.message(
             f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are"

@@ -308,7 +308,7 @@ def test_iteration():
     assert 3.0 in jnp.arange(4.0) and 9 not in jnp.arange(4)
 
 
-# --------------------------------------------------------------- take, where and friends
+# -------------------------------------------------------------- take, where and friends
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])

@@ -89,7 +89,7 @@ def test_declined_operands(x):
             with pytest.raises(TypeError, match="unsupported operand"):
                 run(lambda v, bad=bad, op=op: op(v, bad))
     if x is not None:
-        assert (x == None) is False and (x != "a") is True  # noqa: E711
+        assert operator.eq(x, None) is False and (x != "a") is True
 
 
 def _ignore(_):
