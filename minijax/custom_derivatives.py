@@ -1,11 +1,11 @@
 """The face `minijax.custom_derivatives`."""
 
+from .control.custom_gradient import closure_convert as closure_convert
+from .control.custom_gradient import custom_gradient as custom_gradient
+from .control.custom_gradient import linear_call as linear_call
 from .control.custom_jvp import SymbolicZero as SymbolicZero
 from .control.custom_jvp import custom_jvp as custom_jvp
 from .control.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
 from .control.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from .control.custom_vjp import custom_vjp as custom_vjp
 from .control.custom_vjp import custom_vjp_call_p as custom_vjp_call_p
-from .control.custom_gradient import closure_convert as closure_convert
-from .control.custom_gradient import custom_gradient as custom_gradient
-from .control.custom_gradient import linear_call as linear_call

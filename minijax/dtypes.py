@@ -10,7 +10,6 @@ from .numpy.dtype_info import result_type as result_type
 from .types.dtypes import TypePromotionError as TypePromotionError
 from .types.dtypes import as_dtype as _as_dtype
 from .types.dtypes import bfloat16 as _bfloat16
-from .types.dtypes import canonical as canonicalize_dtype
 from .types.dtypes import extended as extended
 from .types.dtypes import float0 as float0
 from .types.dtypes import issubdtype as issubdtype
@@ -44,6 +43,9 @@ def itemsize_bits(dtype: _Any) -> int:
     if dtype == _np.bool_:
         return 1
     for bits in (2, 4):
-        if dtype.name in (f"int{bits}", f"uint{bits}", "float4_e2m1fn")[: 2 + (bits == 4)]:
+        if (
+            dtype.name
+            in (f"int{bits}", f"uint{bits}", "float4_e2m1fn")[: 2 + (bits == 4)]
+        ):
             return bits
     return int(dtype.itemsize) * 8

@@ -37,7 +37,9 @@ def test_first_and_second_derivatives(wrap):
 def test_nesting_does_not_confuse_perturbations():
     got = mj.grad(lambda x: x * mj.grad(lambda y: x + y)(1.0))(2.0)
     assert got == 1.0
-    got = mj.jvp(lambda x: x * mj.jvp(lambda y: x * y, (3.0,), (1.0,))[1], (2.0,), (1.0,))[1]
+    got = mj.jvp(
+        lambda x: x * mj.jvp(lambda y: x * y, (3.0,), (1.0,))[1], (2.0,), (1.0,)
+    )[1]
     assert got == 4.0
 
 
@@ -77,7 +79,9 @@ def test_argnums_aux_and_keywords():
 
     (dx, dy), aux = mj.grad(g, argnums=(0, 1), has_aux=True)(2.0, 3.0, scale=10.0)
     assert (dx, dy, aux["seen"]) == (30.0, 20.0, 2.0)
-    (value, aux), dy = mj.value_and_grad(g, argnums=-1, has_aux=True)(2.0, 3.0, scale=1.0)
+    (value, aux), dy = mj.value_and_grad(g, argnums=-1, has_aux=True)(
+        2.0, 3.0, scale=1.0
+    )
     assert (value, dy) == (6.0, 2.0)
     _, aux = mj.grad(lambda x: (x, "a string"), has_aux=True)(1.0)
     assert aux == "a string"
@@ -131,11 +135,15 @@ def test_jacobians_agree():
 def test_vjp_and_linearize_are_callable_trees():
     y, pull = mj.vjp(f, 1.3)
     assert pull(1.0)[0] == pull(1.0)[0]
-    np.testing.assert_allclose(mj.jit(lambda p, ct: p(ct))(pull, 2.0)[0], 2 * df(1.3), rtol=1e-6)
+    np.testing.assert_allclose(
+        mj.jit(lambda p, ct: p(ct))(pull, 2.0)[0], 2 * df(1.3), rtol=1e-6
+    )
     y2, push = mj.linearize(f, 1.3)
     assert y == y2
     np.testing.assert_allclose(push(2.0), 2 * df(1.3), rtol=1e-6)
-    np.testing.assert_allclose(mj.vmap(push)(jnp.arange(3.0)), np.arange(3) * df(1.3), rtol=1e-6)
+    np.testing.assert_allclose(
+        mj.vmap(push)(jnp.arange(3.0)), np.arange(3) * df(1.3), rtol=1e-6
+    )
     leaves, treedef = mj.tree.flatten(pull)
     assert mj.tree.unflatten(treedef, leaves)(1.0)[0] == pull(1.0)[0]
     made = mj.jit(lambda x: mj.vjp(f, x)[1])(1.3)
@@ -162,9 +170,17 @@ def test_stop_gradient():
         (lambda: mj.grad(lambda x: x)(3), TypeError, "real- or complex-valued inputs"),
         (lambda: mj.grad(lambda x: x > 0)(3.0), TypeError, "real-valued outputs"),
         (lambda: mj.grad(lambda x: (x, x))(3.0), TypeError, "scalar-output"),
-        (lambda: mj.grad(lambda x: x, argnums=2)(3.0), TypeError, "positional arguments"),
+        (
+            lambda: mj.grad(lambda x: x, argnums=2)(3.0),
+            TypeError,
+            "positional arguments",
+        ),
         (lambda: mj.grad(lambda x: "no")(3.0), TypeError, "not a valid JAX type"),
-        (lambda: mj.grad(lambda x: x["a"])({"a": "s"}), TypeError, "not a valid JAX type"),
+        (
+            lambda: mj.grad(lambda x: x["a"])({"a": "s"}),
+            TypeError,
+            "not a valid JAX type",
+        ),
         (lambda: mj.grad(3), TypeError, "callable"),
         (lambda: mj.grad(lambda x: x, has_aux=True)(1.0), TypeError, "has_aux"),
         (lambda: mj.jvp(f, (1.0,), (1,)), TypeError, "tangent"),

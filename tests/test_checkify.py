@@ -48,7 +48,10 @@ def test_check_unfunctionalized():
         mj.jit(positive)(ONE)
     c.debug_check(False, "nothing")
     assert mj.jit(lambda x: (c.debug_check(x > 0, "no"), x)[1])(MINUS) == -1
-    assert message(lambda x: c.debug_check(x > 0, "seen"), MINUS) == "seen (`check` failed)"
+    assert (
+        message(lambda x: c.debug_check(x > 0, "seen"), MINUS)
+        == "seen (`check` failed)"
+    )
 
 
 @pytest.mark.parametrize("pred", [1, jnp.array([True]), jnp.int32(1), "x"])
@@ -159,7 +162,9 @@ def test_higher_order(f):
         assert message(f, jnp.float32(3)) is None
 
 
-@pytest.mark.parametrize("f", [g for g in FLOWS if g is not in_while], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f", [g for g in FLOWS if g is not in_while], ids=lambda f: f.__name__
+)
 def test_results_and_gradients_stay(f):
     x = jnp.float32(3)
     bare = {in_custom_jvp: 7.0, in_custom_vjp: 7.0}
@@ -181,9 +186,15 @@ def test_results_and_gradients_stay(f):
     np.testing.assert_allclose(inside(x)[1], got, rtol=1e-6)
 
 
-@pytest.mark.parametrize("f", [g for g in FLOWS if g is not in_pmap], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f", [g for g in FLOWS if g is not in_pmap], ids=lambda f: f.__name__
+)
 def test_lanes(f):
-    x = jnp.array([4.0, -1.0, 3.0]) if f is not in_while else jnp.array([-20.0, -1.0, -30.0])
+    x = (
+        jnp.array([4.0, -1.0, 3.0])
+        if f is not in_while
+        else jnp.array([-20.0, -1.0, -30.0])
+    )
     error = mj.vmap(c.checkify(f))(x)[0]
     assert error.get() == f"at mapped index 1: {FAILED}"
     assert message(mj.vmap(f), x) == FAILED
@@ -284,15 +295,26 @@ def test_nans_handed_on_are_no_error(f):
 
 
 def test_div_checks():
-    assert message(lambda x, y: x / y, ONE, ONE - 1, errors=c.div_checks) == "division by zero"
+    assert (
+        message(lambda x, y: x / y, ONE, ONE - 1, errors=c.div_checks)
+        == "division by zero"
+    )
     assert message(lambda x, y: x / y, ONE, ONE, errors=c.div_checks) is None
     i = jnp.int32(1)
-    assert message(lambda x, y: x // y, i, i - 1, errors=c.div_checks) == "division by zero"
+    assert (
+        message(lambda x, y: x // y, i, i - 1, errors=c.div_checks)
+        == "division by zero"
+    )
     zero = ONE - 1
     assert message(lambda x: x / x, zero, errors=c.float_checks) == "division by zero"
-    assert message(lambda x: x / x, zero, errors=c.nan_checks).endswith("primitive: div.")
+    assert message(lambda x: x / x, zero, errors=c.nan_checks).endswith(
+        "primitive: div."
+    )
     rows = jnp.array([1.0, 0.0])
-    assert message(mj.vmap(lambda y: 1 / y), rows, errors=c.all_checks) == "division by zero"
+    assert (
+        message(mj.vmap(lambda y: 1 / y), rows, errors=c.all_checks)
+        == "division by zero"
+    )
 
 
 X, M = jnp.arange(3.0), jnp.ones((3, 4))

@@ -37,7 +37,9 @@ print('both work')
 """
 
 
-@pytest.mark.skipif(not os.path.exists(JAX), reason="no interpreter with jax (make bench)")
+@pytest.mark.skipif(
+    not os.path.exists(JAX), reason="no interpreter with jax (make bench)"
+)
 @pytest.mark.parametrize(
     "imports",
     ["import jax, minijax as mj", "import minijax as mj, jax",

@@ -33,17 +33,25 @@ def imports(path: pathlib.Path) -> list[tuple[str, int]]:
                 if node.module:
                     found.append((stem, node.lineno))
                 else:
-                    found += [(".".join([*base, a.name]), node.lineno) for a in node.names]
+                    found += [
+                        (".".join([*base, a.name]), node.lineno) for a in node.names
+                    ]
             elif node.module and node.module.split(".")[0] == "minijax":
-                found.append((node.module.removeprefix("minijax").strip("."), node.lineno))
+                found.append(
+                    (node.module.removeprefix("minijax").strip("."), node.lineno)
+                )
         elif isinstance(node, ast.Import):
             for a in node.names:
                 if a.name.split(".")[0] == "minijax":
-                    found.append((a.name.removeprefix("minijax").strip("."), node.lineno))
+                    found.append(
+                        (a.name.removeprefix("minijax").strip("."), node.lineno)
+                    )
     return [(m, n) for m, n in found if m]
 
 
-FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "__init__")
+FILES = sorted(
+    p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "__init__"
+)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -72,7 +80,9 @@ def test_machinery_names_no_operation():
         assert "registry[" not in text, path
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Name):
-                assert not node.id.endswith("_p"), f"{path}:{node.lineno} names {node.id}"
+                assert not node.id.endswith("_p"), (
+                    f"{path}:{node.lineno} names {node.id}"
+                )
 
 
 def run(code: str) -> str:
@@ -108,5 +118,7 @@ print('\\n'.join(missing))
 
 
 def test_using_numpy_does_not_load_scipy():
-    loaded = run("import sys, minijax.numpy as jnp; jnp.ones(2) + 1; print(' '.join(sys.modules))")
+    loaded = run(
+        "import sys, minijax.numpy as jnp; jnp.ones(2) + 1; print(' '.join(sys.modules))"
+    )
     assert "scipy" not in loaded.split()

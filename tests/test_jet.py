@@ -102,7 +102,9 @@ def test_binary(f):
 
 def test_high_order_is_cheap():
     order = 20
-    _, terms = jet(lambda x: jnp.exp(jnp.sin(x)) / (1 + x), (0.1,), ([1.0] + [0.0] * (order - 1),))
+    _, terms = jet(
+        lambda x: jnp.exp(jnp.sin(x)) / (1 + x), (0.1,), ([1.0] + [0.0] * (order - 1),)
+    )
     assert len(terms) == order
     _, sines = jet(jnp.sin, (0.0,), ([1.0] + [0.0] * (order - 1),))
     np.testing.assert_allclose(sines, [1, 0, -1, 0] * 5, atol=1e-9)

@@ -68,7 +68,7 @@ def test_methods_partials_and_decorators():
             return self.w * x
 
         @mj.jit
-        def double(x):  # noqa: N805
+        def double(x):
             return 2 * x
 
     assert Model().apply(2.0) == 6.0
@@ -178,12 +178,27 @@ def test_explain_and_max_traces():
 @pytest.mark.parametrize(
     ("fun", "args", "error", "words"),
     [
-        (lambda x: x if x else -x, (1,), mj.errors.TracerBoolConversionError, "argument x"),
+        (
+            lambda x: x if x else -x,
+            (1,),
+            mj.errors.TracerBoolConversionError,
+            "argument x",
+        ),
         (lambda x: float(x), (1.0,), mj.errors.ConcretizationTypeError, "astype"),
         (lambda x: int(x), (1,), mj.errors.ConcretizationTypeError, "astype"),
-        (lambda x: [1, 2][x], (1,), mj.errors.TracerIntegerConversionError, "__index__"),
+        (
+            lambda x: [1, 2][x],
+            (1,),
+            mj.errors.TracerIntegerConversionError,
+            "__index__",
+        ),
         (lambda x: np.sin(x), (1.0,), mj.errors.TracerArrayConversionError, "numpy"),
-        (lambda x: x[x > 0], (np.ones(3),), mj.errors.NonConcreteBooleanIndexError, "bool"),
+        (
+            lambda x: x[x > 0],
+            (np.ones(3),),
+            mj.errors.NonConcreteBooleanIndexError,
+            "bool",
+        ),
         (lambda x: jnp.ones(x), (3,), TypeError, "[Ss]hape"),
         (lambda x: "text", (1.0,), TypeError, "not a valid JAX type"),
         (lambda x: x, ("text",), TypeError, "text"),
@@ -231,7 +246,9 @@ def test_eight_threads():
         try:
             for n in range(1, 8):
                 x = jnp.arange(float(n)) + i
-                np.testing.assert_allclose(shared(x), np.sin(np.asarray(x)) * 2, rtol=1e-5)
+                np.testing.assert_allclose(
+                    shared(x), np.sin(np.asarray(x)) * 2, rtol=1e-5
+                )
                 own = mj.jit(lambda x, k=i: (x * k).sum())
                 np.testing.assert_allclose(mj.grad(own)(x), np.full(n, float(i)))
                 np.testing.assert_allclose(

@@ -287,6 +287,7 @@ def test_other_staging_refuses():
     with pytest.raises(TypeError, match="reference of type Ref"):
         mj.checkpoint(lambda x: x + r[0])(1.0)
     with pytest.raises(ValueError, match="must not write"):
+
         def ask(i):
             r[0] = 1.0
             return i < 3

@@ -16,7 +16,7 @@ from ..runtime import array as arrays
 from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
 from ..runtime import sharding as shardings
-from ..runtime.array import ARRAYS, Array
+from ..runtime.array import ARRAYS
 from .shapes import ShapeDtypeStruct, aval_like, struct_of
 
 jit = jitting.jit
@@ -74,7 +74,9 @@ class TracedStage:
     @property
     def args_info(self) -> Any:
         donated = self._jitted.donated(self._call)
-        infos = [ArgInfo(a, d) for a, d in zip(self.jaxpr.in_avals, donated, strict=True)]
+        infos = [
+            ArgInfo(a, d) for a, d in zip(self.jaxpr.in_avals, donated, strict=True)
+        ]
         return tree.unflatten(self.in_tree, infos)
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
@@ -212,7 +214,9 @@ class Compiled:
 
     def as_text(self) -> str:
         """The optimised HLO."""
-        return "\n\n".join(m.to_string() for m in self._program.executable.hlo_modules())
+        return "\n\n".join(
+            m.to_string() for m in self._program.executable.hlo_modules()
+        )
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the program's cost, as a dict."""
@@ -242,7 +246,9 @@ class Compiled:
         for i, (x, aval) in enumerate(zip(leaves, stage.jaxpr.in_avals, strict=True)):
             got = core.aval_of(x)
             if (got.shape, got.dtype) != (aval.shape, aval.dtype):
-                label = jitting.ArgNames(stage._jitted.fun, in_tree, stage._call.positions)[i]
+                label = jitting.ArgNames(
+                    stage._jitted.fun, in_tree, stage._call.positions
+                )[i]
                 raise TypeError(
                     "Argument types differ from the types for which this computation was"
                     f" compiled: argument {label} compiled with {aval.str_short(False)} and"
@@ -287,7 +293,13 @@ def eval_shape(jitted: Jitted, *args: Any, **kwargs: Any) -> Any:
 def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
     """The signatures traced so far: types of the dynamic leaves, and static values."""
     return [
-        (tuple(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in key[1]), key[2])
+        (
+            tuple(
+                ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+                for a in key[1]
+            ),
+            key[2],
+        )
         for key in jitted.traces
     ]
 

@@ -25,7 +25,6 @@ from ..interpreters.stage import stage
 from ..interpreters.transpose import backward_pass
 from ..runtime.array import ARRAYS, Array, default_placement, put_numpy
 from ..types import dtypes
-from ..types.avals import shaped
 from .mapping import vmap
 from .shapes import aval_like
 
@@ -237,7 +236,11 @@ def value_and_grad(
                     "Gradient only defined for scalar-output functions. Output was"
                     f" {tree.unflatten(flat.out_tree, outs)!r}."[:300],
                     where=function_text(fun),
-                    tries=["return a scalar", "has_aux=True for more results", "jacrev"],
+                    tries=[
+                        "return a scalar",
+                        "has_aux=True for more results",
+                        "jacrev",
+                    ],
                 )
             )
         value = outs[0]
@@ -275,13 +278,13 @@ def as_array(x: Any) -> Any:
     return x
 
 
-def pull_back(part: LinearPart, primals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+def pull_back(
+    part: LinearPart, primals: Sequence[Any], cts: Sequence[Any]
+) -> list[Any]:
     """Cotangents of all inputs of a linearized function."""
     avals = [v.aval for v in part.jaxpr.invars]
     kept = [ct for ct, z in zip(cts, part.out_zeros, strict=False) if z is None]
-    found = backward_pass(
-        part.jaxpr, part.consts, [Linear(a) for a in avals], kept
-    )
+    found = backward_pass(part.jaxpr, part.consts, [Linear(a) for a in avals], kept)
     return [
         instantiate(ct if type(ct) is not Zero else Zero(a))
         for ct, a in zip(found, avals, strict=True)
@@ -345,7 +348,9 @@ def jvp(
       Array(6., dtype=float32, weak_type=True)
     """
     _check_callable(fun)
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+    if not isinstance(primals, (tuple, list)) or not isinstance(
+        tangents, (tuple, list)
+    ):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found"
             f" {type(primals).__name__} and {type(tangents).__name__}."
@@ -431,7 +436,9 @@ class Pullback:
 
     __slots__ = ("in_tree", "map", "out_avals")
 
-    def __init__(self, linear_map: LinearMap, in_tree: Any, out_avals: list[Any]) -> None:
+    def __init__(
+        self, linear_map: LinearMap, in_tree: Any, out_avals: list[Any]
+    ) -> None:
         self.map = linear_map
         self.in_tree = in_tree
         self.out_avals = out_avals
@@ -445,7 +452,9 @@ class Pullback:
                 "unexpected tree structure of argument to vjp function: got"
                 f" {ct_tree}, but expected to match {self.map.out_tree}."
             )
-        cts = [check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)]
+        cts = [
+            check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)
+        ]
         found = pull_back(self.map.part(consts), (), cts)
         return tree.unflatten(self.in_tree, map(as_array, found))
 
@@ -601,9 +610,7 @@ def standard_basis(leaves: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _split_columns(
-    x: Any, axis: int, leaves: Sequence[Any], in_tree: Any
-) -> Any:
+def _split_columns(x: Any, axis: int, leaves: Sequence[Any], in_tree: Any) -> Any:
     """Cut the stacked basis axis into one piece for each leaf, shaped like it."""
     aval = core.aval_of(x)
     parts, start = [], 0
@@ -648,7 +655,9 @@ def jacfwd(
         aux: list[Any] = []
 
         def push(*tangents: Any) -> Any:
-            out = jvp(partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux)
+            out = jvp(
+                partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux
+            )
             aux[:] = out[2:]
             return (out[1], out[2]) if has_aux else out[1]
 

@@ -46,14 +46,13 @@ def batch_in_chunks(
 
     head = [
         lib.reshape(
-            lib.slice_axis(x, 0, 0, full * chunk), (full, chunk, *core.aval_of(x).shape[1:])
+            lib.slice_axis(x, 0, 0, full * chunk),
+            (full, chunk, *core.aval_of(x).shape[1:]),
         )
         for x in mapped
     ]
     _, many = loops.scan(lambda _, rows: ((), run(chunk, rows)), (), head, length=full)
-    parts = [
-        [lib.reshape(y, (full * chunk, *core.aval_of(y).shape[2:])) for y in many]
-    ]
+    parts = [[lib.reshape(y, (full * chunk, *core.aval_of(y).shape[2:])) for y in many]]
     if rest:
         tail = [lib.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]
         parts.append(run(rest, tail))

@@ -127,7 +127,10 @@ def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Arr
     ]
     return Array(
         compat.put_shards(
-            aval, shaped(parts[0].shape, aval.dtype), sharding.internal(value.ndim), parts,
+            aval,
+            shaped(parts[0].shape, aval.dtype),
+            sharding.internal(value.ndim),
+            parts,
             sharding.devices,
         )  # fmt: skip
     )
@@ -171,7 +174,9 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     Array([1.], dtype=float32)
     """
     if not isinstance(devices, Sequence) or not devices:
-        raise ValueError("`devices` argument to `device_put_replicated must be a non-empty sequence.")
+        raise ValueError(
+            "`devices` argument to `device_put_replicated must be a non-empty sequence."
+        )
     return device_put_sharded([x] * len(devices), devices)
 
 
@@ -235,7 +240,9 @@ host_id, host_count, host_ids = process_index, process_count, process_indices
 
 def live_arrays(platform: Any = None) -> list[Array]:
     """All arrays that exist on a platform."""
-    return [Array(b) for b in client.backend(platform).live_arrays() if b.aval is not None]
+    return [
+        Array(b) for b in client.backend(platform).live_arrays() if b.aval is not None
+    ]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

@@ -35,9 +35,13 @@ from ..ops import gamma, logic
 from ..types import dtypes
 from ..types.avals import shaped
 
-Series = list[Any]  # the primal, then the coefficients; the primal alone if it is constant
+Series = list[
+    Any
+]  # the primal, then the coefficients; the primal alone if it is constant
 Rule = Callable[..., Any]
-rules: dict[str, Rule] = {}  # primitive's name -> rule(series of operands, order, params)
+rules: dict[
+    str, Rule
+] = {}  # primitive's name -> rule(series of operands, order, params)
 
 
 # ------------------------------------------------------------------------------- trace
@@ -129,7 +133,9 @@ def push(fun: Callable[..., Any], order: int, many: Sequence[Series]) -> list[Se
         trace.alive = False
 
 
-def by_jvp(prim: Primitive, many: Sequence[Series], order: int, params: Any) -> list[Series]:
+def by_jvp(
+    prim: Primitive, many: Sequence[Series], order: int, params: Any
+) -> list[Series]:
     """Derivatives one after the other: each is the jvp of all before."""
     moving = [len(s) > 1 for s in many]
     fixed = [s[0] for s in many]
@@ -199,7 +205,9 @@ def integrate(start: Any, x: Series, slope: Callable[[Series, int], Any]) -> Ser
     y, g = [start], []
     for k in range(1, len(x)):
         g.append(slope(y, k - 1))
-        y.append(over(total([times(ops.mul(x[j], g[k - j]), j) for j in range(1, k + 1)]), k))
+        y.append(
+            over(total([times(ops.mul(x[j], g[k - j]), j) for j in range(1, k + 1)]), k)
+        )
     return y
 
 
@@ -272,7 +280,9 @@ def linear_rule(
         return prim.bind(*args, **params)
 
     terms = [term(k) for k in range(order + 1)]
-    return [list(s) for s in zip(*terms, strict=True)] if prim.multiple_results else terms
+    return (
+        [list(s) for s in zip(*terms, strict=True)] if prim.multiple_results else terms
+    )
 
 
 for _name, _places in _linear.items():
@@ -291,7 +301,9 @@ def select_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
 
 
 @rule("mul", "dot_general", "conv_general_dilated")
-def bilinear_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
+def bilinear_rule(
+    prim: Primitive, many: list[Series], order: int, params: Any
+) -> Series:
     a, b = many
     product = functools.partial(prim.bind, **params)
     return [cauchy(a, b, k, product) for k in range(order + 1)]
@@ -310,7 +322,9 @@ def square_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
 
 
 @rule("integer_pow")
-def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
+def integer_pow_rule(
+    prim: Primitive, many: list[Series], order: int, params: Any
+) -> Series:
     (x,), n = many, params["y"]
     out: Series | None = None
     left = abs(n)
@@ -422,7 +436,10 @@ def pair(name: str, other: Primitive, sign: int) -> None:
         turn = (1, sign) if name in ("sin", "sinh") else (sign, 1)
         for k in range(1, order + 1):
             steps = [
-                over(total([times(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)]), k)
+                over(
+                    total([times(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)]),
+                    k,
+                )
                 for w in (z, y)
             ]
             y.append(times(steps[0], turn[0]))
@@ -446,7 +463,9 @@ def abs_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
 
 
 @rule("max", "min")
-def extremum_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
+def extremum_rule(
+    prim: Primitive, many: list[Series], order: int, params: Any
+) -> Series:
     """The terms of the operand that is chosen; of both, halved, where they are equal."""
     a, b = many
     compare = logic.gt if prim.name == "max" else logic.lt
@@ -538,7 +557,9 @@ def jet(
 def _term(t: Any, i: int, aval: Any) -> Any:
     """A user's term, of its argument's shape and dtype."""
     if not core.is_value(t):
-        raise ValueError(f"a term of the argument at position {i} is not an array: {t!r}")
+        raise ValueError(
+            f"a term of the argument at position {i} is not an array: {t!r}"
+        )
     have = core.aval_of(t)
     if have.shape not in ((), aval.shape):
         raise ValueError(
@@ -548,4 +569,8 @@ def _term(t: Any, i: int, aval: Any) -> Any:
     convert = core.registry["convert_element_type"]
     if have != shaped(have.shape, aval.dtype):
         t = convert.bind(t, new_dtype=aval.dtype, weak_type=False, sharding=None)
-    return lib.broadcast_to(as_value(t), aval.shape) if have.shape != aval.shape else as_value(t)
+    return (
+        lib.broadcast_to(as_value(t), aval.shape)
+        if have.shape != aval.shape
+        else as_value(t)
+    )

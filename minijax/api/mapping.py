@@ -106,7 +106,8 @@ def vmap(
             outs, out_dims = batch_flat(flat, axis, leaves, dims)
         wanted = tree.flatten_axes("vmap out_axes", trees[0], out_axes)
         placed = [
-            _place(x, size, d, w) for x, d, w in zip(outs, out_dims, wanted, strict=True)
+            _place(x, size, d, w)
+            for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
         return tree.unflatten(trees[0], placed)
 
@@ -211,5 +212,3 @@ def _lane_count(
             tries=["in_axes=None for arguments that all lanes share"],
         )
     )
-
-

@@ -11,7 +11,7 @@ from ..core import core
 from ..core.core import EVAL
 
 
-class named_scope:  # noqa: N801
+class named_scope:
     """Name the operations of a block (or function) in profiles and HLO.
 
     >>> import minijax as mj
@@ -21,7 +21,9 @@ class named_scope:  # noqa: N801
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
+            raise TypeError(
+                f"named_scope name argument must be a string, got {name!r}."
+            )
         self.name = name
 
     def __enter__(self) -> None:
@@ -40,7 +42,9 @@ class named_scope:  # noqa: N801
         return scoped
 
 
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(
+    fun: Callable[..., Any], *, name: str | None = None
+) -> Callable[..., Any]:
     """`fun` with its operations named after it.
 
     >>> import minijax as mj

@@ -177,9 +177,7 @@ CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, _as_bool)
 CACHE_DIR = _option("jax_compilation_cache_dir", None, _as_is)
 CACHE_ENABLED = _option("jax_enable_compilation_cache", True, _as_bool)
 CACHE_MAX_SIZE = _option("jax_compilation_cache_max_size", -1, _as_int)
-CACHE_MIN_TIME = _option(
-    "jax_persistent_cache_min_compile_time_secs", 0.0, _as_float
-)
+CACHE_MIN_TIME = _option("jax_persistent_cache_min_compile_time_secs", 0.0, _as_float)
 CACHE_MIN_SIZE = _option("jax_persistent_cache_min_entry_size_bytes", 0, _as_int)
 
 # Set (per thread) while a trace other than evaluation is current: the C++ dispatcher

@@ -73,7 +73,6 @@ class KeyReuseError(RuntimeError):
     """A random key was consumed twice."""
 
 
-
 def type_text(x: Any) -> str:
     """Short text of the type of a value: `f32[3,4]`, or the Python type's name."""
     aval = getattr(x, "aval", None)

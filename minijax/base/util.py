@@ -24,7 +24,9 @@ def split_list(items: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
     return out
 
 
-def partition_list(which: Sequence[bool], items: Sequence[T]) -> tuple[list[T], list[T]]:
+def partition_list(
+    which: Sequence[bool], items: Sequence[T]
+) -> tuple[list[T], list[T]]:
     """The items whose flag is false, then those whose flag is true."""
     no: list[T] = []
     yes: list[T] = []

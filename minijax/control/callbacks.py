@@ -118,7 +118,10 @@ def emit_callback(
         return (None, *found) if token is not None else found
 
     module = ctx.module
-    target = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
+    target = {
+        "cpu": "xla_ffi_python_cpu_callback",
+        "cuda": "xla_ffi_python_gpu_callback",
+    }
     if module.platform not in target:
         raise NotImplementedError(
             f"{name}: Python callbacks are not supported on platform {module.platform}."
@@ -178,10 +181,13 @@ def result_avals(shapes: Any) -> tuple[tuple[Any, ...], Any]:
     return tuple(out), out_tree
 
 
-def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> list[Any]:
+def _run_on_host(
+    name: str, callback: Any, args: Sequence[Any], avals: Any
+) -> list[Any]:
     """A callback in evaluation: no program needed."""
     values = [
-        x if type(x) in arrays.ARRAYS
+        x
+        if type(x) in arrays.ARRAYS
         else Array(arrays.to_buffer(x, arrays.default_placement()))
         for x in args
     ]
@@ -227,16 +233,22 @@ def pure_callback_batch(
         out = pure_callback_p.bind(*ins, result_avals=lanes, **params)
         return out, [0] * len(out)
     if vmap_method in ("sequential", "sequential_unrolled"):
+
         def one(*xs: Any) -> Any:
             return pure_callback_p.bind(*xs, result_avals=result_avals, **params)
 
-        return over_lanes(one, axis, args, dims, unrolled=vmap_method.endswith("unrolled"))
+        return over_lanes(
+            one, axis, args, dims, unrolled=vmap_method.endswith("unrolled")
+        )
     raise NotImplementedError(
         errors.message(
             "vmap is only supported for the pure_callback primitive when vmap_method is"
             f" one of {', '.join(map(repr, _VMAP_METHODS))}. Got vmap_method=None.",
             where=function_text(callback.fun),
-            tries=["vmap_method='sequential'", "'broadcast_all' if it takes many at once"],
+            tries=[
+                "vmap_method='sequential'",
+                "'broadcast_all' if it takes many at once",
+            ],
         )
     )
 
@@ -258,7 +270,9 @@ def over_lanes(
 
     def call(rows: Sequence[Any]) -> Any:
         it = iter(rows)
-        return fun(*(x if d is None else next(it) for x, d in zip(args, dims, strict=True)))
+        return fun(
+            *(x if d is None else next(it) for x, d in zip(args, dims, strict=True))
+        )
 
     if not unrolled:
         out = map_rows(call, moving)
@@ -336,7 +350,9 @@ io_callback_p.jvp = unsupported(
 io_callback_p.transpose = io_callback_p.jvp
 
 
-def io_callback_batch(axis: Any, args: Any, dims: Any, *, ordered: bool, **params: Any) -> Any:
+def io_callback_batch(
+    axis: Any, args: Any, dims: Any, *, ordered: bool, **params: Any
+) -> Any:
     if ordered:
         raise ValueError("Cannot `vmap` ordered IO callback.")
     return over_lanes(
@@ -424,7 +440,9 @@ def debug_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
 debug_callback_p.batch = debug_batch
 
 
-def debug_lower(ctx: Any, *args: Any, callback: Any, ordered: bool, **_: Any) -> list[Any]:
+def debug_lower(
+    ctx: Any, *args: Any, callback: Any, ordered: bool, **_: Any
+) -> list[Any]:
     def run(*values: Any) -> tuple[Any, ...]:
         callback(*values)
         return ()
@@ -449,14 +467,18 @@ def debug_callback(
     x is 1
     """
     if not callable(callback):
-        raise TypeError(f"first argument to debug callback must be callable, got {callback!r}.")
+        raise TypeError(
+            f"first argument to debug callback must be callable, got {callback!r}."
+        )
     leaves, in_tree = tree.flatten((args, kwargs))
     static = {i: x for i, x in enumerate(leaves) if not core.is_value(x)}
     flat: Any = FlatCallback(callback, in_tree)
     if static:
         flat = _WithStatics(flat, static, len(leaves))
     dynamic = [x for i, x in enumerate(leaves) if i not in static]
-    debug_callback_p.bind(*dynamic, callback=flat, ordered=ordered, partitioned=partitioned)
+    debug_callback_p.bind(
+        *dynamic, callback=flat, ordered=ordered, partitioned=partitioned
+    )
 
 
 class _WithStatics:
@@ -484,9 +506,13 @@ class _Formatter(string.Formatter):
         unused = [i for i in range(len(args)) if i not in used_args]
         unused_names = [k for k in kwargs if k not in used_args]
         if unused:
-            raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
+            raise ValueError(
+                f"Unused positional arguments to `jax.debug.print`: {unused}"
+            )
         if unused_names:
-            raise ValueError(f"Unused keyword arguments to `jax.debug.print`: {unused_names}")
+            raise ValueError(
+                f"Unused keyword arguments to `jax.debug.print`: {unused_names}"
+            )
 
 
 _formatter = _Formatter()
@@ -555,9 +581,13 @@ def debug_print(
                 f"debug.print: {fmt!r} has more places than the {len(args)} values given."
             ) from None
     options = {
-        k: v for k, v in np.get_printoptions().items() if k not in ("override_repr", "legacy")
+        k: v
+        for k, v in np.get_printoptions().items()
+        if k not in ("override_repr", "legacy")
     }
-    debug_callback(_Print(fmt, options), *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    debug_callback(
+        _Print(fmt, options), *args, ordered=ordered, partitioned=partitioned, **kwargs
+    )
 
 
 # ---------------------------------------------------------------------------- barriers
@@ -595,4 +625,3 @@ def _flush() -> None:
         effects_barrier()
     except Exception as e:  # the interpreter is ending: say what failed, and go on
         sys.stderr.write(f"{e}\n")
-

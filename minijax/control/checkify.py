@@ -180,7 +180,9 @@ def _failure(kind: Any, text: Any, failed: Any, *payload: Any) -> Error:
 
 def _check_division(divisor: Any) -> Error:
     zero = core.aval_of(divisor).dtype.type(0)
-    return _failure(DivisionByZeroError, None, _any(logic.eq(divisor, _like(zero, divisor))))
+    return _failure(
+        DivisionByZeroError, None, _any(logic.eq(divisor, _like(zero, divisor)))
+    )
 
 
 def _like(scalar: Any, x: Any) -> Any:
@@ -194,7 +196,9 @@ def _check_nan(name: str, x: Any) -> Error | None:
     return _failure(NaNError, name, _any(logic.ne(x, x)))
 
 
-def _out_of_bounds(shape: tuple[int, ...], index: Any, axes: Sequence[int], last: Any) -> Error:
+def _out_of_bounds(
+    shape: tuple[int, ...], index: Any, axes: Sequence[int], last: Any
+) -> Error:
     """Whether an index vector (last axis) lies below 0 or above `last`, and which first."""
     n = core.aval_of(index).size
     flat = shapes.reshape(index, (n,))
@@ -212,7 +216,9 @@ def _out_of_bounds(shape: tuple[int, ...], index: Any, axes: Sequence[int], last
     return _failure(OOBError, shape, _any(bad), which, axis)
 
 
-def _check_starts(shape: tuple[int, ...], sizes: Sequence[int], starts: Sequence[Any]) -> Any:
+def _check_starts(
+    shape: tuple[int, ...], sizes: Sequence[int], starts: Sequence[Any]
+) -> Any:
     if not shape:
         return None
     index = structural.stack([_int32(s) for s in starts])
@@ -236,7 +242,9 @@ def _check_update(args: Any, params: Any) -> Error | None:
     return _check_starts(core.aval_of(x).shape, core.aval_of(update).shape, starts)
 
 
-def _check_windows(x: Any, index: Any, axes: Sequence[int], sizes: Sequence[int], mode: Any) -> Any:
+def _check_windows(
+    x: Any, index: Any, axes: Sequence[int], sizes: Sequence[int], mode: Any
+) -> Any:
     """Windows of a gather or scatter start at `index`; clipped ones cannot miss."""
     shape = core.aval_of(x).shape
     if mode is gather.GatherScatterMode.CLIP or not core.aval_of(index).size:
@@ -319,7 +327,9 @@ def cond_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
     return whole[0].split(outs)
 
 
-def _with_layout(closed: ClosedJaxpr, c: Checked | None, layout: Sequence[Any]) -> Checked:
+def _with_layout(
+    closed: ClosedJaxpr, c: Checked | None, layout: Sequence[Any]
+) -> Checked:
     """The checked form of a branch, with the slots that all branches share."""
 
     def fun(*args: Any) -> list[Any]:
@@ -351,7 +361,9 @@ def scan_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
     start = checks.no_error(inner.layout).leaves()
     consts, rest = split_list(args, [n_consts])
     c_avals, avals = split_list(body.in_avals, [n_consts])
-    new = stage_closed(step, [*c_avals, *map(core.aval_of, start), *avals], text="checkify")
+    new = stage_closed(
+        step, [*c_avals, *map(core.aval_of, start), *avals], text="checkify"
+    )
     outs = scan.scan_p.bind(
         *consts, *start, *rest,
         **{**params, "jaxpr": new, "num_carry": params["num_carry"] + k},

@@ -154,9 +154,7 @@ class Error:
     def _exception(self, at: tuple[int, ...]) -> JaxException:
         site = _sites[int(np.asarray(self.code)[at])]
         rank = np.ndim(self.failed)
-        have = [
-            shaped(a.shape[rank:], a.dtype) for a in map(core.aval_of, self.slots)
-        ]
+        have = [shaped(a.shape[rank:], a.dtype) for a in map(core.aval_of, self.slots)]
         values = [np.asarray(self.slots[i])[at] for i in _places(site.types, have)]
         return site.exception(values)
 
@@ -365,7 +363,9 @@ def fails(effects: frozenset[Any]) -> bool:
 # --------------------------------------------------------------------------- functions
 
 
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+def check(
+    pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
+) -> None:
     """Fail with a message unless a condition holds.
 
     Evaluated, it raises at once.  A function that is compiled must go through

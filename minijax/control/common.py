@@ -136,7 +136,9 @@ def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> Close
     return found  # type: ignore[no-any-return]
 
 
-def interleave(fixed: Sequence[bool], stay: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
+def interleave(
+    fixed: Sequence[bool], stay: Sequence[Any], moved: Sequence[Any]
+) -> list[Any]:
     """The whole carry, of its fixed components and the others."""
     held, new = iter(stay), iter(moved)
     return [next(held) if f else next(new) for f in fixed]
@@ -161,17 +163,23 @@ class Loop(NamedTuple):
     inside: int = 0
 
     @classmethod
-    def of(cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0) -> Loop:
+    def of(
+        cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0
+    ) -> Loop:
         """The loop over `fun`, whose parameter number `position` is the carry."""
         sig = signature_of(fun)
         names = list(sig.parameters) if sig is not None else []
-        return cls(what, fun, names[position] if position < len(names) else "carry", inside)
+        return cls(
+            what, fun, names[position] if position < len(names) else "carry", inside
+        )
 
     def component(self, path: Sequence[Any]) -> str:
         """A component of the carry, as a path from the user's name for it."""
         return self.name + tree.keystr(tuple(path[self.inside :]))
 
-    def error(self, differs: str, lines: Sequence[str], tries: Sequence[str]) -> TypeError:
+    def error(
+        self, differs: str, lines: Sequence[str], tries: Sequence[str]
+    ) -> TypeError:
         """The carry that a step takes is unlike the one that it gives back."""
         return TypeError(
             errors.message(
@@ -186,14 +194,20 @@ class Loop(NamedTuple):
 
 
 def check_carry(
-    loop: Loop, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
+    loop: Loop,
+    in_tree: Any,
+    in_avals: Sequence[Any],
+    out_tree: Any,
+    out_avals: Sequence[Any],
 ) -> None:
     """TypeError unless a body gives back a carry of the type that it took."""
     if in_tree != out_tree:
         path, was, now, why = tree_difference(in_tree, out_tree)
         line = f"{loop.component(path)}: input {was}, output {now}: {why}"
         raise loop.error(
-            "the same pytree structure", [line], ["return the carry as it was taken apart"]
+            "the same pytree structure",
+            [line],
+            ["return the carry as it was taken apart"],
         )
     lines = []
     labels = [p for p, _ in tree.leaves_with_path(tree.unflatten(in_tree, in_avals))]
@@ -221,7 +235,9 @@ def type_difference(a: Any, b: Any) -> str:
     return " and ".join(found)
 
 
-def tree_difference(in_tree: Any, out_tree: Any) -> tuple[tuple[Any, ...], str, str, str]:
+def tree_difference(
+    in_tree: Any, out_tree: Any
+) -> tuple[tuple[Any, ...], str, str, str]:
     """Where two trees first differ: the path, the one, the other, and in what."""
     a = tree.unflatten(in_tree, [0] * in_tree.num_leaves)
     b = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
@@ -325,7 +341,9 @@ def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
 
 
-def spread(found: Sequence[Any], flags: Sequence[bool], avals: Sequence[Any]) -> list[Any]:
+def spread(
+    found: Sequence[Any], flags: Sequence[bool], avals: Sequence[Any]
+) -> list[Any]:
     """Tangents for all outputs: those found where flagged, zeros elsewhere."""
     it = iter(found)
     return [
@@ -339,7 +357,8 @@ def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
     if any(getattr(e, "once", False) for e in effects):
         raise NotImplementedError(
             errors.message(
-                f"IO effect not supported in {what}.", why=why,
+                f"IO effect not supported in {what}.",
+                why=why,
                 tries=["lax.map instead of vmap", "pure_callback, if it has no effect"],
             )  # fmt: skip
         )
@@ -367,7 +386,12 @@ def row(aval: Any) -> Any:
 
 
 def sub_jaxpr(
-    closed: ClosedJaxpr, invars: Sequence[Var], outvars: Sequence[Any], eqns: Sequence[Any]
+    closed: ClosedJaxpr,
+    invars: Sequence[Var],
+    outvars: Sequence[Any],
+    eqns: Sequence[Any],
 ) -> ClosedJaxpr:
     """A jaxpr cut out of another."""
-    return ClosedJaxpr(Jaxpr([], list(invars), list(outvars), list(eqns), closed.jaxpr.name))
+    return ClosedJaxpr(
+        Jaxpr([], list(invars), list(outvars), list(eqns), closed.jaxpr.name)
+    )

@@ -72,7 +72,8 @@ def closure_convert(
     """
     new, captured = convert(fun, *example_args)
     hoist = [
-        isinstance(c, Tracer) and dtypes.is_differentiable(c.aval.dtype) for c in captured
+        isinstance(c, Tracer) and dtypes.is_differentiable(c.aval.dtype)
+        for c in captured
     ]
     consts = [c for c, h in zip(captured, hoist, strict=True) if h]
     n = len(example_args)
@@ -163,7 +164,11 @@ def linear_call_transpose(
     if any(type(x) is Linear for x in res):
         raise TypeError("linear_call: residual arguments are not linear.")
     found = linear_call_p.bind(
-        *res, *map(instantiate, cts), num_res=num_res, callee=transpose, transpose=callee
+        *res,
+        *map(instantiate, cts),
+        num_res=num_res,
+        callee=transpose,
+        transpose=callee,
     )
     return [*[None] * num_res, *found]
 
@@ -176,9 +181,7 @@ def linear_call_batch(
     transpose: ClosedJaxpr,
 ) -> Any:  # fmt: skip
     ins = [
-        batching.bring_front(x, axis.size, d)
-        if d is not None or i >= num_res
-        else x
+        batching.bring_front(x, axis.size, d) if d is not None or i >= num_res else x
         for i, (x, d) in enumerate(zip(args, dims, strict=True))
     ]
     n_lin = len(args) - num_res
@@ -215,7 +218,10 @@ def linear_call(
     trees: list[Any] = []
 
     def run(*xs: Any) -> list[Any]:
-        out = fun(tree.unflatten(res_tree, xs[: len(res)]), tree.unflatten(lin_tree, xs[len(res) :]))
+        out = fun(
+            tree.unflatten(res_tree, xs[: len(res)]),
+            tree.unflatten(lin_tree, xs[len(res) :]),
+        )
         outs, out_tree = tree.flatten(out)
         trees.append(out_tree)
         return outs
@@ -243,9 +249,7 @@ def linear_call(
 def _take(jaxpr: Jaxpr, start: int, stop: int, captured: Sequence[Any]) -> ClosedJaxpr:
     """The jaxpr with all of `captured` as leading inputs, of which it reads some."""
     own = dict(zip(range(start, stop), jaxpr.constvars, strict=True))
-    ins = [
-        own.get(i) or common.Var(core.aval_of(c)) for i, c in enumerate(captured)
-    ]
+    ins = [own.get(i) or common.Var(core.aval_of(c)) for i, c in enumerate(captured)]
     return ClosedJaxpr(
         Jaxpr([], [*ins, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns, jaxpr.name)
     )

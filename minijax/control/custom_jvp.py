@@ -172,7 +172,9 @@ def custom_jvp_batch(
     return out, [0] * len(out)
 
 
-def lanes_first(fun: Any, axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+def lanes_first(
+    fun: Any, axis: Any, args: Sequence[Any], dims: Sequence[Any]
+) -> list[Any]:
     """Apply a flat function to all lanes; every result has its lane axis first."""
     outs, out_dims = batching.batch_flat(fun, axis, args, dims)
     return [
@@ -230,7 +232,9 @@ def nondiff_positions(fun: Any, nums: Any, names: Any) -> tuple[int, ...]:
     found = [int(n) for n in as_tuple(nums)]
     for name in as_tuple(names):
         if name not in order:
-            raise ValueError(f"nondiff_argnames: {name!r} is no argument of {function_text(fun)}.")
+            raise ValueError(
+                f"nondiff_argnames: {name!r} is no argument of {function_text(fun)}."
+            )
         found.append(order.index(name))
     return tuple(sorted(found))
 
@@ -342,7 +346,9 @@ def _run_jvp(
         ts = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
     else:
         ts = [instantiate(t) for t in tangents]
-    pair = custom.jvp(*fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts))
+    pair = custom.jvp(
+        *fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts)
+    )
     name = getattr(custom.jvp, "__name__", "jvp")
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(

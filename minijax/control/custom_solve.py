@@ -51,7 +51,9 @@ def _run(closed: ClosedJaxpr, *args: Any) -> list[Any]:
     return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 
-def _pick(consts: Sequence[Sequence[Any]], jaxprs: Solvers, which: str) -> Sequence[Any]:
+def _pick(
+    consts: Sequence[Sequence[Any]], jaxprs: Solvers, which: str
+) -> Sequence[Any]:
     return consts[Solvers._fields.index(which)]
 
 
@@ -64,7 +66,12 @@ linear_solve_p.impl = solve_impl
 
 
 def solve_jvp(
-    primals: Any, tangents: Any, *, lengths: tuple[int, ...], jaxprs: Solvers, n_aux: int
+    primals: Any,
+    tangents: Any,
+    *,
+    lengths: tuple[int, ...],
+    jaxprs: Solvers,
+    n_aux: int,
 ) -> Any:
     params = {"lengths": lengths, "jaxprs": jaxprs, "n_aux": n_aux}
     out = linear_solve_p.bind(*primals, **params)
@@ -75,9 +82,7 @@ def solve_jvp(
     m_consts, m_ts = consts[0], t_consts[0]
     rhs = list(t_b)
     if any(type(t) is not Zero for t in m_ts):
-        _, moved = jvp_flat(
-            lambda *c: _run(jaxprs.matvec, *c, *x), m_consts, m_ts
-        )
+        _, moved = jvp_flat(lambda *c: _run(jaxprs.matvec, *c, *x), m_consts, m_ts)
         rhs = [
             add(r, arithmetic.neg(d) if type(d) is not Zero else d)
             for r, d in zip(rhs, moved, strict=True)
@@ -123,7 +128,13 @@ linear_solve_p.transpose = solve_transpose
 
 
 def solve_batch(
-    axis: Any, args: Any, dims: Any, *, lengths: tuple[int, ...], jaxprs: Solvers, n_aux: int
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    lengths: tuple[int, ...],
+    jaxprs: Solvers,
+    n_aux: int,
 ) -> Any:
     ins = [
         batching.bring_front(x, axis.size, d) if d is not None else x
@@ -214,7 +225,9 @@ def _staged(
     name: str, fun: Any, in_tree: Any, avals: Any, want_tree: Any, want: Any,
     has_aux: bool = False,
 ) -> common.Body:  # fmt: skip
-    body = common.stage_body(fun, tree.structure((tree.unflatten(in_tree, avals),)), avals, name)
+    body = common.stage_body(
+        fun, tree.structure((tree.unflatten(in_tree, avals),)), avals, name
+    )
     got_tree = body.out_tree.children()[0] if has_aux else body.out_tree
     if got_tree != want_tree or any(
         not common.same_type(a, w) for a, w in zip(body.out_avals, want, strict=False)
@@ -227,7 +240,9 @@ def _staged(
     return body
 
 
-def _transposed(mv: common.Body, in_tree: Any, avals: Sequence[Any]) -> Callable[[Any], Any]:
+def _transposed(
+    mv: common.Body, in_tree: Any, avals: Sequence[Any]
+) -> Callable[[Any], Any]:
     def vecmat(v: Any) -> Any:
         found = backward_pass(
             mv.jaxpr, mv.consts, [Linear(a) for a in avals], tree.leaves(v)
@@ -269,9 +284,7 @@ def custom_root(
         _, moved = jvp_flat(
             lambda *c: tree.leaves(converted(*c, x)), list(cs), list(c_ts)
         )
-        rhs = tree.unflatten(
-            x_tree, [arithmetic.neg(instantiate(t)) for t in moved]
-        )
+        rhs = tree.unflatten(x_tree, [arithmetic.neg(instantiate(t)) for t in moved])
 
         def step(*v: Any) -> list[Any]:
             return tree.leaves(converted(*cs, tree.unflatten(x_tree, v)))
@@ -289,4 +302,3 @@ def custom_root(
 
     out, aux = root(list(consts), initial_guess)
     return (out, aux) if has_aux else out
-

@@ -92,7 +92,9 @@ def _stage_rules(
 
     ct_avals = [a.to_tangent() for a in out_avals]
     with core.current(trace):
-        bwd_jaxpr, bwd_consts = stage(run_bwd, [*res_avals, *ct_avals], text="custom_vjp bwd")
+        bwd_jaxpr, bwd_consts = stage(
+            run_bwd, [*res_avals, *ct_avals], text="custom_vjp bwd"
+        )
     captured = [*fwd_consts, *bwd_consts]
     k = len(fwd_consts)
     fwd_closed, bwd_closed = ClosedJaxpr(fwd_jaxpr), ClosedJaxpr(bwd_jaxpr)
@@ -161,7 +163,14 @@ custom_vjp_call_p.jvp = custom_vjp_jvp
 
 
 def custom_vjp_batch(
-    axis: Any, args: Any, dims: Any, *, call_jaxpr: Any, fwd: Any, bwd: Any, **params: Any
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    call_jaxpr: Any,
+    fwd: Any,
+    bwd: Any,
+    **params: Any,
 ) -> Any:
     ins = [
         x if d is None else batching.bring_front(x, axis.size, d)
@@ -272,10 +281,20 @@ custom_lin_p.transpose = custom_lin_transpose
 
 
 def custom_lin_batch(
-    axis: Any, args: Any, dims: Any, *, num_res: int, bwd: Any, out_avals: Any, **params: Any
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    num_res: int,
+    bwd: Any,
+    out_avals: Any,
+    **params: Any,
 ) -> Any:
     # Residuals are given a lane axis; tangents keep theirs, and shared ones are summed.
-    ins = [batching.bring_front(x, axis.size, d) for x, d in zip(args[:num_res], dims, strict=False)]
+    ins = [
+        batching.bring_front(x, axis.size, d)
+        for x, d in zip(args[:num_res], dims, strict=False)
+    ]
     ts = [
         x if d is None else batching.bring_front(x, axis.size, d)
         for x, d in zip(args[num_res:], dims[num_res:], strict=True)
@@ -361,7 +380,9 @@ class custom_vjp:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self.__name__  # type: ignore[attr-defined]
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {name} using defvjp."
+            )
         args = bind_arguments(self.fun, args, kwargs)
         fixed, moving, places = split_arguments(args, self.nondiff, "custom_vjp")
         for x in fixed:
@@ -371,7 +392,9 @@ class custom_vjp:
                         "Found a JAX Tracer object passed as an argument to a custom_vjp"
                         f" function in a position indicated by nondiff_argnums, in {name}.",
                         why="such arguments take no part in tracing.",
-                        tries=["drop it from nondiff_argnums and return None for it in bwd"],
+                        tries=[
+                            "drop it from nondiff_argnums and return None for it in bwd"
+                        ],
                     )
                 )
         leaves, in_tree = tree.flatten(tuple(moving))
@@ -452,7 +475,9 @@ class Rules:
         else:
             cts = [instantiate(ct) for ct in cts]
         found = custom.bwd(
-            *self.fixed, tree.unflatten(self.res_tree, res), tree.unflatten(self.out_tree, cts)
+            *self.fixed,
+            tree.unflatten(self.res_tree, res),
+            tree.unflatten(self.out_tree, cts),
         )
         if isinstance(found, list):
             found = tuple(found)
@@ -473,7 +498,8 @@ class Rules:
                 f" arguments: {e}"
             ) from None
         return [
-            self.check(ct, a, i) for i, (ct, a) in enumerate(zip(flat, self.in_avals, strict=True))
+            self.check(ct, a, i)
+            for i, (ct, a) in enumerate(zip(flat, self.in_avals, strict=True))
         ]
 
     def check(self, ct: Any, aval: Any, i: int) -> Any:
@@ -483,8 +509,10 @@ class Rules:
         want, got = aval.to_tangent(), core.aval_of(ct)
         if want.dtype == dtypes.float0:
             return None
-        if got.shape == want.shape and got.dtype != want.dtype and not (
-            dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype)
+        if (
+            got.shape == want.shape
+            and got.dtype != want.dtype
+            and not (dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype))
         ):
             # As wide as the rule happens to compute: the argument's dtype counts.
             return convert_element_type(ct, want.dtype)
@@ -498,4 +526,3 @@ class Rules:
                 )
             )
         return ct
-

@@ -133,7 +133,7 @@ def custom_vmap_batch(
 custom_vmap_call_p.batch = custom_vmap_batch
 
 
-class custom_vmap:  # noqa: N801
+class custom_vmap:
     """Give a function its own batching rule.
 
     Example:
@@ -172,7 +172,9 @@ class custom_vmap:  # noqa: N801
             trees[:] = [out_tree]
             return outs
 
-        def rule(size: int, flags: Sequence[bool], *xs: Any) -> tuple[list[Any], list[bool]]:
+        def rule(
+            size: int, flags: Sequence[bool], *xs: Any
+        ) -> tuple[list[Any], list[bool]]:
             return _run_rule(self, size, flags, tree.unflatten(in_tree, xs), trees[0])
 
         # The rule may run before the function does: learn its output's tree.
@@ -231,4 +233,3 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
         return result, tree.map(lambda _: True, result)
 
     return out
-

@@ -63,7 +63,9 @@ def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) ->
     if consts := closed.consts:  # the program around it holds them, once for all calls
         donated = (*(False for _ in consts), *params["donated_invars"])
         args = (*consts, *args)
-        closed = closed.jaxpr.memo.setdefault("opened", ClosedJaxpr(close_consts(closed)))
+        closed = closed.jaxpr.memo.setdefault(
+            "opened", ClosedJaxpr(close_consts(closed))
+        )
         params = {**params, "jaxpr": closed, "donated_invars": donated}
     atoms = [trace.atom(x) for x in args]
     return trace.record(jit_p, atoms, params, closed.out_avals)
@@ -81,7 +83,9 @@ def jit_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) -
     return out[:n], fill_zeros(out[n:], nonzero_out, jaxpr.out_avals)
 
 
-def fill_zeros(found: Sequence[Any], present: Sequence[bool], avals: Sequence[Any]) -> Any:
+def fill_zeros(
+    found: Sequence[Any], present: Sequence[bool], avals: Sequence[Any]
+) -> Any:
     """Tangents for all outputs, given those that are not known to be zero."""
     it = iter(found)
     return [
@@ -590,7 +594,9 @@ class Jitted:
                 touched: tuple[refs.Ref, ...] = (e.ref,)
         else:
             touched = tuple(r for r in self.with_refs[0] if r.alive)
-        out = refs.discharge(lambda found: self._call_with(found, args, kwargs), touched)
+        out = refs.discharge(
+            lambda found: self._call_with(found, args, kwargs), touched
+        )
         return out, None, False
 
     def _call_passing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -611,7 +617,9 @@ class Jitted:
             kept = [None if i in call.positions else x for i, x in enumerate(args)]
             call = call._replace(leaves=[], args=tuple(kept), kwargs={})
             closing.__name__ = self.name
-            inner = Jitted(closing, Statics((), ()), device=self.device, options=self.options)
+            inner = Jitted(
+                closing, Statics((), ()), device=self.device, options=self.options
+            )
             self.passing = key, inner
         return self.passing[1].cpp(rest)
 
@@ -638,7 +646,9 @@ class Jitted:
         refs.write_all(found, values)
         return out
 
-    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    def _miss(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
         if STATE.trace is EVAL:
             for x in call.leaves:
@@ -763,7 +773,11 @@ def as_value(x: Any) -> Any:
 
 def as_array(x: Any) -> Array:
     """A concrete value as an `Array`."""
-    return x if type(x) in ARRAYS else Array(arrays.to_buffer(x, arrays.default_placement()))
+    return (
+        x
+        if type(x) in ARRAYS
+        else Array(arrays.to_buffer(x, arrays.default_placement()))
+    )
 
 
 _C_TYPES = (Array, np.ndarray, bool, int, float, complex)

@@ -73,7 +73,11 @@ def while_jvp(
         *range(body_nconsts, at), *range(at + nct, at + nct + nt),
     ]  # fmt: skip
     body = common.permute(pushed, order)
-    extra = [a.to_tangent() for a, nz in zip(body_jaxpr.out_avals, nz_carry, strict=True) if nz]
+    extra = [
+        a.to_tangent()
+        for a, nz in zip(body_jaxpr.out_avals, nz_carry, strict=True)
+        if nz
+    ]
     cond_consts, body_consts, init = split_list(primals, sizes)
     _, t_consts, t_init = split_list(tangents, sizes)
     out = while_p.bind(
@@ -229,11 +233,11 @@ def while_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
     n_c, n_b = p["cond_nconsts"], p["body_nconsts"]
     if not any(used) and not (cond.effects or body.effects):
         return None
-    _, cond_used = dce_jaxpr(cond.jaxpr, [True], keep_in=[True] * n_c + [False] * len(used))
-    start = [a or b for a, b in zip(used, cond_used[n_c:], strict=True)]
-    keep = carry_fixpoint(
-        start, lambda flags: dce_jaxpr(body.jaxpr, flags)[1][n_b:]
+    _, cond_used = dce_jaxpr(
+        cond.jaxpr, [True], keep_in=[True] * n_c + [False] * len(used)
     )
+    start = [a or b for a, b in zip(used, cond_used[n_c:], strict=True)]
+    keep = carry_fixpoint(start, lambda flags: dce_jaxpr(body.jaxpr, flags)[1][n_b:])
     if all(keep):
         return eqn
     new_cond, _ = dce_jaxpr(cond.jaxpr, [True], keep_in=[*[True] * n_c, *keep])
@@ -334,7 +338,9 @@ def while_loop(
     Differs from JAX: `max_steps`.
     """
     if not (callable(cond_fun) and callable(body_fun)):
-        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+        raise TypeError(
+            "lax.while_loop: body_fun and cond_fun arguments should be callable."
+        )
     if config.DISABLE_JIT.value:
         try:
             val = init_val
@@ -399,7 +405,9 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
     Each segment is a checkpoint: the backward pass replays it from its first carry.
     """
     if not isinstance(max_steps, (int, np.integer)) or max_steps < 0:
-        raise ValueError(f"while_loop: max_steps must be an int >= 0, got {max_steps!r}.")
+        raise ValueError(
+            f"while_loop: max_steps must be an int >= 0, got {max_steps!r}."
+        )
     inner = max(1, math.isqrt(max(max_steps - 1, 0)) + 1)
     outer = -(-max_steps // inner)
 

@@ -14,7 +14,7 @@ from .common import Loop, same_for
 from .scan import scan, scan_length
 
 
-def map(  # noqa: A001
+def map(
     f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None
 ) -> Any:
     """Apply a function to each row of `xs`, one after the other, in one compiled loop.

@@ -69,9 +69,9 @@ def pmap_abstract(
 
 
 xla_pmap_p.abstract = pmap_abstract
-xla_pmap_p.named_axes = lambda params: axes_of(params["call_jaxpr"].jaxpr) - {
-    params["axis_name"]
-}
+xla_pmap_p.named_axes = lambda params: (
+    axes_of(params["call_jaxpr"].jaxpr) - {params["axis_name"]}
+)
 
 
 def _inside(params: dict[str, Any]) -> Any:
@@ -80,7 +80,10 @@ def _inside(params: dict[str, Any]) -> Any:
 
 
 def _renew(
-    params: dict[str, Any], jaxpr: ClosedJaxpr, in_axes: Sequence[Any], out_axes: Sequence[Any]
+    params: dict[str, Any],
+    jaxpr: ClosedJaxpr,
+    in_axes: Sequence[Any],
+    out_axes: Sequence[Any],
 ) -> dict[str, Any]:
     return {
         **params,
@@ -311,10 +314,11 @@ class Replicas:
         self.program_keepalive = lowered.keepalive
         self.consts = [self.place(c, None) for c in lowered.consts]
         self.handlers = [
-            compat.result_handler(whole, self.layout(0).internal(len(whole.shape)), True)
+            compat.result_handler(
+                whole, self.layout(0).internal(len(whole.shape)), True
+            )
             for whole in (
-                unmapped_aval(total, 0, lower.physical(a))
-                for a in closed.out_avals
+                unmapped_aval(total, 0, lower.physical(a)) for a in closed.out_avals
             )
         ]
 
@@ -440,7 +444,9 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
             closed, params["name"], devices, params["axis_name"], params["axis_size"],
             params["out_axes"], params["donated_invars"],
         )  # fmt: skip
-    buffers = [program.place(x, d) for x, d in zip(args, params["in_axes"], strict=True)]
+    buffers = [
+        program.place(x, d) for x, d in zip(args, params["in_axes"], strict=True)
+    ]
     out = program.run(buffers)
     for x, d in zip(args, params["donated_invars"], strict=True):
         if d and type(x) in arrays.ARRAYS and not x._b.is_deleted():
@@ -580,7 +586,9 @@ def _normalise(fun: Any, call: Call, dims: Sequence[Any]) -> list[int | None]:
     return out
 
 
-def _common_size(fun: Any, call: Call, dims: Sequence[Any], axis_size: int | None) -> int:
+def _common_size(
+    fun: Any, call: Call, dims: Sequence[Any], axis_size: int | None
+) -> int:
     found: dict[int, int] = {}
     for i, (x, d) in enumerate(zip(call.leaves, dims, strict=True)):
         if d is not None:
@@ -610,4 +618,3 @@ def _common_size(fun: Any, call: Call, dims: Sequence[Any], axis_size: int | Non
             )
         )
     return next(iter(found))
-

@@ -91,10 +91,13 @@ def scan(
     return scans.scan(step, init, (steps, xs), n, reverse, unroll, _split_transpose)
 
 
-scan.__doc__ = (scans.scan.__doc__ or "").rstrip() + """
+scan.__doc__ = (
+    (scans.scan.__doc__ or "").rstrip()
+    + """
 
     Differs from JAX: `progress='text'` draws a progress bar on standard error.
     """
+)
 
 
 def fori_loop(
@@ -115,7 +118,10 @@ def fori_loop(
     return loops.fori_loop(lower, upper, body, init_val, unroll=unroll)
 
 
-fori_loop.__doc__ = (loops.fori_loop.__doc__ or "").rstrip() + """
+fori_loop.__doc__ = (
+    (loops.fori_loop.__doc__ or "").rstrip()
+    + """
 
     Differs from JAX: `progress='text'` draws a progress bar on standard error.
     """
+)

@@ -60,7 +60,10 @@ class Touched(TypeError):
                 where=f"{trace.describe()}; transformations: {core.stack_text()}",
                 why="references go through jit, scan, while_loop, fori_loop, cond and"
                 " switch alone.",
-                tries=["make the reference inside", "pass its value, and return the new one"],
+                tries=[
+                    "make the reference inside",
+                    "pass its value, and return the new one",
+                ],
             )
         )
         self.ref = ref
@@ -161,7 +164,9 @@ def _write(ref: Ref, value: Any) -> None:
                         f"performing a set/swap operation with a {what} value on a"
                         f" reference of type {ref.aval} from outside of {kind}.",
                         why="the reference has no place for the value's lanes or tangents.",
-                        tries=[f"make the reference inside the function given to {kind}"],
+                        tries=[
+                            f"make the reference inside the function given to {kind}"
+                        ],
                     )
                 )
             trace = trace.parent
@@ -169,7 +174,9 @@ def _write(ref: Ref, value: Any) -> None:
 
 
 def _all(idx: Any) -> bool:
-    return idx is None or idx is Ellipsis or (type(idx) is tuple and idx in ((), (...,)))
+    return (
+        idx is None or idx is Ellipsis or (type(idx) is tuple and idx in ((), (...,)))
+    )
 
 
 def _in_bounds(ref: Ref, idx: Any) -> Any:
@@ -194,7 +201,11 @@ def _same_dtype(ref: Ref, value: Any, name: str) -> Any:
             f" {aval.dtype.name}.\nTry: value.astype(ref.dtype)"
         )
     weak = ref.aval.inner_aval.weak_type
-    if aval.dtype == dtype and aval.weak_type == weak and isinstance(value, (Array, Tracer)):
+    if (
+        aval.dtype == dtype
+        and aval.weak_type == weak
+        and isinstance(value, (Array, Tracer))
+    ):
         return value
     convert = core.registry["convert_element_type"]
     return convert.bind(value, new_dtype=dtype, weak_type=weak, sharding=None)
@@ -332,7 +343,9 @@ def write_all(refs: Sequence[Ref], values: Sequence[Any]) -> None:
         _write(r, v)
 
 
-def discharge(attempt: Callable[[tuple[Ref, ...]], Any], refs: tuple[Ref, ...] = ()) -> Any:
+def discharge(
+    attempt: Callable[[tuple[Ref, ...]], Any], refs: tuple[Ref, ...] = ()
+) -> Any:
     """`attempt(refs)`, with all the references that it turns out to touch."""
     while True:
         try:
@@ -371,7 +384,9 @@ def through_while(while_loop: Callable[..., Any]) -> Callable[..., Any]:
     """Carry the references that a while loop touches; its condition may only read."""
 
     @functools.wraps(while_loop)
-    def while_with_refs(cond_fun: Any, body_fun: Any, init_val: Any, **kwargs: Any) -> Any:
+    def while_with_refs(
+        cond_fun: Any, body_fun: Any, init_val: Any, **kwargs: Any
+    ) -> Any:
         def attempt(refs: tuple[Ref, ...]) -> Any:
             if not refs:
                 return while_loop(cond_fun, body_fun, init_val, **kwargs)
@@ -381,7 +396,9 @@ def through_while(while_loop: Callable[..., Any]) -> Callable[..., Any]:
                 with bound(refs, carry[1]) as final:
                     out = cond_fun(carry[0])
                 if any(a is not b for a, b in zip(final.values, carry[1], strict=True)):
-                    raise ValueError("while_loop: cond_fun must not write to a reference.")
+                    raise ValueError(
+                        "while_loop: cond_fun must not write to a reference."
+                    )
                 return out
 
             @functools.wraps(body_fun)

@@ -182,8 +182,10 @@ def split_by_policy(
     may: dict[Any, None] = {}
     for eqn in primal.eqns:
         acts = any(getattr(e, "once", False) for e in eqn.effects)
-        if acts or policy is not None and policy(
-            eqn.primitive, *(a.aval for a in eqn.invars), **eqn.params
+        if (
+            acts
+            or (policy is not None
+            and policy(eqn.primitive, *(a.aval for a in eqn.invars), **eqn.params))
         ):
             may.update(dict.fromkeys(eqn.outvars))
     candidates = list(may)
@@ -193,7 +195,9 @@ def split_by_policy(
     keep = [*[True] * len(inputs), *[False] * len(candidates)]
     recompute, used = dce_jaxpr(whole, [True] * len(wanted), keep_in=keep)
     saved = [v for v, u in zip(candidates, used[len(inputs) :], strict=True) if u]
-    forward = Jaxpr([], inputs, [*primal.outvars[:n_out], *saved], primal.eqns, primal.name)
+    forward = Jaxpr(
+        [], inputs, [*primal.outvars[:n_out], *saved], primal.eqns, primal.name
+    )
     forward, _ = dce_jaxpr(forward, [True] * len(forward.outvars), keep_in=True)
     return forward, recompute, len(saved)
 
@@ -205,12 +209,16 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
     n_const = len(parts.primal.consts)
     env: dict[Any, Any] = {}
     for v, (where, i) in zip(linear.invars[:n_res], parts.residuals, strict=True):
-        env[v] = recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
+        env[v] = (
+            recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
+        )
     eqns = list(recompute.eqns)
     for e in linear.eqns:
         eqns.append(e.replace(invars=[_seen(env, a) for a in e.invars]))
     outs = [_seen(env, a) for a in linear.outvars]
-    return Jaxpr([], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, recompute.name)
+    return Jaxpr(
+        [], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, recompute.name
+    )
 
 
 remat_p.linearize = remat_linearize
@@ -262,7 +270,12 @@ remat_p.dce = remat_dce
 
 
 def remat_lower(
-    ctx: Any, *args: Any, jaxpr: Jaxpr, differentiated: bool, prevent_cse: bool, **_: Any
+    ctx: Any,
+    *args: Any,
+    jaxpr: Jaxpr,
+    differentiated: bool,
+    prevent_cse: bool,
+    **_: Any,
 ) -> Any:
     if differentiated and prevent_cse and args:
         barrier = ctx.create(
@@ -347,7 +360,9 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
         for c in part.consts:
             aval = core.aval_of(c)
             if isinstance(c, JitTracer) and c.variable in trace.invars:
-                found.append((aval, f"from the argument {names[trace.invars.index(c.variable)]}"))
+                found.append(
+                    (aval, f"from the argument {names[trace.invars.index(c.variable)]}")
+                )
             elif isinstance(c, JitTracer) and c.variable in made:
                 found.append((aval, _origin(made[c.variable])))
             else:

@@ -50,7 +50,11 @@ def _check_types(i: int, eqn: Equation) -> None:
     for v, aval in zip(eqn.outvars, found, strict=True):
         if not _agree(v.aval, aval):
             raise JaxprTypeError(
-                _at(i, eqn, f"is typed {v.aval.str_short()}, its rule {aval.str_short()}")
+                _at(
+                    i,
+                    eqn,
+                    f"is typed {v.aval.str_short()}, its rule {aval.str_short()}",
+                )
             )
     with _scope(eqn.params):
         for sub in sub_jaxprs(eqn.params):

@@ -31,7 +31,9 @@ class Unsupported:
 
     __slots__ = ("error", "reason")
 
-    def __init__(self, reason: str, error: type[Exception] = NotImplementedError) -> None:
+    def __init__(
+        self, reason: str, error: type[Exception] = NotImplementedError
+    ) -> None:
         self.reason = reason
         self.error = error
 

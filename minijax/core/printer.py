@@ -219,7 +219,9 @@ class Printer:
         """The params in order of name, `first` before all, without the hidden ones."""
         order = sorted(eqn.params, key=lambda name: (name != first, name))
         shown = [(name, eqn.params[name]) for name in order]
-        return [(k, v) for k, v in shown if k not in hidden or hidden[k] not in (..., v)]
+        return [
+            (k, v) for k, v in shown if k not in hidden or hidden[k] not in (..., v)
+        ]
 
     def value(self, value: Any) -> pp.Doc:
         if isinstance(value, (Jaxpr, ClosedJaxpr)):

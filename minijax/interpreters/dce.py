@@ -36,9 +36,7 @@ def _dce(
 ) -> tuple[Jaxpr, list[bool]]:
     outvars = [v for v, u in zip(jaxpr.outvars, used_out, strict=True) if u]
     eqns, used = _live_equations(jaxpr.eqns, outvars)
-    used_in = [
-        k or v in used for v, k in zip(jaxpr.invars, keep_in, strict=True)
-    ]
+    used_in = [k or v in used for v, k in zip(jaxpr.invars, keep_in, strict=True)]
     invars = [v for v, u in zip(jaxpr.invars, used_in, strict=True) if u]
     pruned = jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns, arg_names=())
     return pruned, used_in

@@ -133,7 +133,9 @@ def jvp_jaxpr(
         outs, out_ts = jvp_flat(
             lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
         )
-        flags[:] = [f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)]
+        flags[:] = [
+            f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)
+        ]
         return [
             *outs,
             *(instantiate(t) for t, f in zip(out_ts, flags, strict=True) if f),

@@ -240,14 +240,16 @@ def _linearize_jaxpr(
         trace.alive = False
         core.enter(old)
         STATE.names = names
-    nonzero_out = [
-        f or z is None for f, z in zip(force, part.out_zeros, strict=True)
-    ]
+    nonzero_out = [f or z is None for f, z in zip(force, part.out_zeros, strict=True)]
     linear = Jaxpr(
         [], [*in_jaxpr, *linear.invars], linear.outvars, linear.eqns, closed.jaxpr.name
     )
     return LinearizedJaxpr(
-        ClosedJaxpr(primal, consts), len(new), residuals, ClosedJaxpr(linear), nonzero_out
+        ClosedJaxpr(primal, consts),
+        len(new),
+        residuals,
+        ClosedJaxpr(linear),
+        nonzero_out,
     )
 
 

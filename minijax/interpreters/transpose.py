@@ -87,11 +87,7 @@ def _pull_back(
     eqn: Equation, out_cts: list[Any], env: dict[Any, Any], linear: set[Any]
 ) -> Sequence[Any]:
     args = [
-        a.val
-        if type(a) is Literal
-        else Linear(a.aval)
-        if a in linear
-        else env[a]
+        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
         for a in eqn.invars
     ]
     prim: Primitive = eqn.primitive
@@ -134,9 +130,7 @@ def transpose_jaxpr(
         found = backward_pass(closed.jaxpr, closed.consts, args, cts)
         outs = [ct for ct, lin in zip(found, linear, strict=True) if lin]
         present[:] = [instantiate_out or type(ct) is not Zero for ct in outs]
-        return [
-            instantiate(ct) for ct, p in zip(outs, present, strict=True) if p
-        ]
+        return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
 
     avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
     avals += [a for a, g in zip(out_avals, given, strict=True) if g]

@@ -1,88 +1,5 @@
 # ---- dot products
-from ..ops.dot import DotAlgorithm as DotAlgorithm
-from ..ops.dot import DotAlgorithmPreset as DotAlgorithmPreset
-from ..ops.dot import DotDimensionNumbers as DotDimensionNumbers
-from ..ops.dot import Precision as Precision
-from ..ops.dot import batch_matmul as batch_matmul
-from ..ops.dot import dot as dot
-from ..ops.dot import dot_general as dot_general
-from ..ops.dot import dot_general_p as dot_general_p
-from ..ops.precision import PrecisionLike as PrecisionLike
-
-
-# ---- shape, joining, slicing, gather and scatter
-from ..ops.gather import GatherDimensionNumbers as GatherDimensionNumbers
-from ..ops.gather import GatherScatterMode as GatherScatterMode
-from ..ops.gather import ScatterDimensionNumbers as ScatterDimensionNumbers
-from ..ops.gather import gather as gather
-from ..ops.gather import gather_p as gather_p
-from ..ops.gather import index_take as index_take
-from ..ops.gather import scatter as scatter
-from ..ops.gather import scatter_add as scatter_add
-from ..ops.gather import scatter_add_p as scatter_add_p
-from ..ops.gather import scatter_apply as scatter_apply
-from ..ops.gather import scatter_max as scatter_max
-from ..ops.gather import scatter_max_p as scatter_max_p
-from ..ops.gather import scatter_min as scatter_min
-from ..ops.gather import scatter_min_p as scatter_min_p
-from ..ops.gather import scatter_mul as scatter_mul
-from ..ops.gather import scatter_mul_p as scatter_mul_p
-from ..ops.gather import scatter_p as scatter_p
-from ..ops.gather import scatter_sub as scatter_sub
-from ..ops.gather import scatter_sub_p as scatter_sub_p
-from ..ops.slicing import dynamic_slice as dynamic_slice
-from ..ops.slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
-from ..ops.slicing import dynamic_slice_p as dynamic_slice_p
-from ..ops.slicing import dynamic_update_slice as dynamic_update_slice
-from ..ops.slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
-from ..ops.slicing import dynamic_update_slice_p as dynamic_update_slice_p
-from ..ops.slicing import index_in_dim as index_in_dim
-from ..ops.slicing import slice as slice
-from ..ops.slicing import slice_in_dim as slice_in_dim
-from ..ops.slicing import slice_p as slice_p
-from ..ops.sort import approx_max_k as approx_max_k
-from ..ops.sort import approx_min_k as approx_min_k
-from ..ops.sort import approx_top_k_p as approx_top_k_p
-from ..ops.sort import sort as sort
-from ..ops.sort import sort_key_val as sort_key_val
-from ..ops.sort import sort_p as sort_p
-from ..ops.sort import top_k as top_k
-from ..ops.sort import top_k_p as top_k_p
-from ..ops.structural import broadcast as broadcast
-from ..ops.structural import broadcast_in_dim as broadcast_in_dim
-from ..ops.structural import broadcast_in_dim_p as broadcast_in_dim_p
-from ..ops.structural import broadcast_like as broadcast_like
-from ..ops.structural import broadcast_shapes as broadcast_shapes
-from ..ops.structural import broadcast_to_rank as broadcast_to_rank
-from ..ops.structural import broadcasted_iota as broadcasted_iota
-from ..ops.structural import collapse as collapse
-from ..ops.structural import concatenate as concatenate
-from ..ops.structural import concatenate_p as concatenate_p
-from ..ops.structural import copy_p as copy_p
-from ..ops.structural import empty as empty
-from ..ops.structural import expand_dims as expand_dims
-from ..ops.structural import iota as iota
-from ..ops.structural import iota_p as iota_p
-from ..ops.structural import optimization_barrier as optimization_barrier
-from ..ops.structural import optimization_barrier_p as optimization_barrier_p
-from ..ops.structural import pad as pad
-from ..ops.structural import pad_p as pad_p
-from ..ops.structural import reshape as reshape
-from ..ops.structural import reshape_p as reshape_p
-from ..ops.structural import rev as rev
-from ..ops.structural import rev_p as rev_p
-from ..ops.structural import split as split
-from ..ops.structural import split_p as split_p
-from ..ops.structural import squeeze as squeeze
-from ..ops.structural import squeeze_p as squeeze_p
-from ..ops.structural import stack as stack
-from ..ops.structural import stack_p as stack_p
-from ..ops.structural import tile as tile
-from ..ops.structural import tile_p as tile_p
-from ..ops.structural import transpose as transpose
-from ..ops.structural import transpose_p as transpose_p
-from ..ops.structural import unstack as unstack
-from ..ops.structural import unstack_p as unstack_p
+from ..control.associative import associative_scan as associative_scan
 
 # ---- control flow
 from ..control.cond import cond as cond
@@ -90,41 +7,20 @@ from ..control.cond import cond_p as cond_p
 from ..control.cond import platform_dependent as platform_dependent
 from ..control.cond import switch as switch
 from ..control.custom_jvp import stop_gradient as stop_gradient
+from ..control.custom_jvp import stop_gradient_p as stop_gradient_p
+from ..control.custom_solve import custom_linear_solve as custom_linear_solve
+from ..control.custom_solve import custom_root as custom_root
+from ..control.custom_solve import linear_solve_p as linear_solve_p
 from ..control.indexing import dynamic_index_in_dim as dynamic_index_in_dim
-from ..control.indexing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from ..control.indexing import (
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+)
 from ..control.loops import while_loop as while_loop
 from ..control.loops import while_p as while_p
-from ..control.mapping import map as map  # noqa: A004
+from ..control.mapping import map as map
 from ..control.progress import fori_loop as fori_loop
 from ..control.progress import scan as scan
 from ..control.scan import scan_p as scan_p
-
-
-# ---- collectives
-from ..ops.collectives import all_gather as all_gather
-from ..ops.collectives import all_gather_p as all_gather_p
-from ..ops.collectives import all_to_all as all_to_all
-from ..ops.collectives import all_to_all_p as all_to_all_p
-from ..ops.collectives import axis_index as axis_index
-from ..ops.collectives import axis_index_p as axis_index_p
-from ..ops.collectives import axis_size as axis_size
-from ..ops.collectives import pbroadcast as pbroadcast
-from ..ops.collectives import pcast as pcast
-from ..ops.collectives import pmax as pmax
-from ..ops.collectives import pmax_p as pmax_p
-from ..ops.collectives import pmean as pmean
-from ..ops.collectives import pmin as pmin
-from ..ops.collectives import pmin_p as pmin_p
-from ..ops.collectives import ppermute as ppermute
-from ..ops.collectives import ppermute_p as ppermute_p
-from ..ops.collectives import pshuffle as pshuffle
-from ..ops.collectives import psum as psum
-from ..ops.collectives import psum_p as psum_p
-from ..ops.collectives import psum_scatter as psum_scatter
-from ..ops.collectives import pswapaxes as pswapaxes
-from ..ops.collectives import ragged_all_to_all as ragged_all_to_all
-from ..ops.collectives import ragged_all_to_all_p as ragged_all_to_all_p
-from ..ops.collectives import reduce_scatter_p as reduce_scatter_p
 
 # ---- arithmetic, conversions, logic, reductions, special functions
 from ..ops.arithmetic import AccuracyMode as AccuracyMode
@@ -219,6 +115,50 @@ from ..ops.arithmetic import tan as tan
 from ..ops.arithmetic import tan_p as tan_p
 from ..ops.arithmetic import tanh as tanh
 from ..ops.arithmetic import tanh_p as tanh_p
+
+# ---- collectives
+from ..ops.collectives import all_gather as all_gather
+from ..ops.collectives import all_gather_p as all_gather_p
+from ..ops.collectives import all_to_all as all_to_all
+from ..ops.collectives import all_to_all_p as all_to_all_p
+from ..ops.collectives import axis_index as axis_index
+from ..ops.collectives import axis_index_p as axis_index_p
+from ..ops.collectives import axis_size as axis_size
+from ..ops.collectives import pbroadcast as pbroadcast
+from ..ops.collectives import pcast as pcast
+from ..ops.collectives import pmax as pmax
+from ..ops.collectives import pmax_p as pmax_p
+from ..ops.collectives import pmean as pmean
+from ..ops.collectives import pmin as pmin
+from ..ops.collectives import pmin_p as pmin_p
+from ..ops.collectives import ppermute as ppermute
+from ..ops.collectives import ppermute_p as ppermute_p
+from ..ops.collectives import pshuffle as pshuffle
+from ..ops.collectives import psum as psum
+from ..ops.collectives import psum_p as psum_p
+from ..ops.collectives import psum_scatter as psum_scatter
+from ..ops.collectives import pswapaxes as pswapaxes
+from ..ops.collectives import ragged_all_to_all as ragged_all_to_all
+from ..ops.collectives import ragged_all_to_all_p as ragged_all_to_all_p
+from ..ops.collectives import reduce_scatter_p as reduce_scatter_p
+
+# ---- convolutions
+from ..ops.conv import ConvDimensionNumbers as ConvDimensionNumbers
+from ..ops.conv import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
+from ..ops.conv import conv as conv
+from ..ops.conv import conv_dimension_numbers as conv_dimension_numbers
+from ..ops.conv import conv_general_dilated as conv_general_dilated
+from ..ops.conv import conv_general_dilated_local as conv_general_dilated_local
+from ..ops.conv import conv_general_dilated_p as conv_general_dilated_p
+from ..ops.conv import conv_general_dilated_patches as conv_general_dilated_patches
+from ..ops.conv import conv_general_permutations as conv_general_permutations
+from ..ops.conv import conv_general_shape_tuple as conv_general_shape_tuple
+from ..ops.conv import conv_shape_tuple as conv_shape_tuple
+from ..ops.conv import conv_transpose as conv_transpose
+from ..ops.conv import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+from ..ops.conv import conv_with_general_padding as conv_with_general_padding
 from ..ops.convert import bitcast_convert_type as bitcast_convert_type
 from ..ops.convert import bitcast_convert_type_p as bitcast_convert_type_p
 from ..ops.convert import convert_element_type as convert_element_type
@@ -228,6 +168,57 @@ from ..ops.convert import full as full
 from ..ops.convert import full_like as full_like
 from ..ops.convert import reduce_precision as reduce_precision
 from ..ops.convert import reduce_precision_p as reduce_precision_p
+from ..ops.cumulative import cumlogsumexp as cumlogsumexp
+from ..ops.cumulative import cumlogsumexp_p as cumlogsumexp_p
+from ..ops.cumulative import cummax as cummax
+from ..ops.cumulative import cummax_p as cummax_p
+from ..ops.cumulative import cummin as cummin
+from ..ops.cumulative import cummin_p as cummin_p
+from ..ops.cumulative import cumprod as cumprod
+from ..ops.cumulative import cumprod_p as cumprod_p
+from ..ops.cumulative import cumsum as cumsum
+from ..ops.cumulative import cumsum_p as cumsum_p
+from ..ops.dot import DotAlgorithm as DotAlgorithm
+from ..ops.dot import DotAlgorithmPreset as DotAlgorithmPreset
+from ..ops.dot import DotDimensionNumbers as DotDimensionNumbers
+from ..ops.dot import Precision as Precision
+from ..ops.dot import batch_matmul as batch_matmul
+from ..ops.dot import dot as dot
+from ..ops.dot import dot_general as dot_general
+from ..ops.dot import dot_general_p as dot_general_p
+
+# ---- Fourier transforms
+from ..ops.fft import FftType as FftType
+from ..ops.fft import fft as fft
+from ..ops.fft import fft_p as fft_p
+
+# ---- shape, joining, slicing, gather and scatter
+from ..ops.gather import GatherDimensionNumbers as GatherDimensionNumbers
+from ..ops.gather import GatherScatterMode as GatherScatterMode
+from ..ops.gather import ScatterDimensionNumbers as ScatterDimensionNumbers
+from ..ops.gather import gather as gather
+from ..ops.gather import gather_p as gather_p
+from ..ops.gather import index_take as index_take
+from ..ops.gather import scatter as scatter
+from ..ops.gather import scatter_add as scatter_add
+from ..ops.gather import scatter_add_p as scatter_add_p
+from ..ops.gather import scatter_apply as scatter_apply
+from ..ops.gather import scatter_max as scatter_max
+from ..ops.gather import scatter_max_p as scatter_max_p
+from ..ops.gather import scatter_min as scatter_min
+from ..ops.gather import scatter_min_p as scatter_min_p
+from ..ops.gather import scatter_mul as scatter_mul
+from ..ops.gather import scatter_mul_p as scatter_mul_p
+from ..ops.gather import scatter_p as scatter_p
+from ..ops.gather import scatter_sub as scatter_sub
+from ..ops.gather import scatter_sub_p as scatter_sub_p
+
+# ---- random bits
+from ..ops.generators import RandomAlgorithm as RandomAlgorithm
+from ..ops.generators import rng_bit_generator as rng_bit_generator
+from ..ops.generators import rng_bit_generator_p as rng_bit_generator_p
+from ..ops.generators import rng_uniform as rng_uniform
+from ..ops.generators import rng_uniform_p as rng_uniform_p
 from ..ops.logic import and_p as and_p
 from ..ops.logic import bitwise_and as bitwise_and
 from ..ops.logic import bitwise_not as bitwise_not
@@ -268,6 +259,18 @@ from ..ops.logic import shift_right_arithmetic_p as shift_right_arithmetic_p
 from ..ops.logic import shift_right_logical as shift_right_logical
 from ..ops.logic import shift_right_logical_p as shift_right_logical_p
 from ..ops.logic import xor_p as xor_p
+from ..ops.padding import padtype_to_pads as padtype_to_pads
+from ..ops.precision import PrecisionLike as PrecisionLike
+
+# ---- ragged and scaled dot products
+from ..ops.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from ..ops.ragged import ragged_dot as ragged_dot
+from ..ops.ragged import ragged_dot_general as ragged_dot_general
+from ..ops.ragged import ragged_dot_general_p as ragged_dot_general_p
+from ..ops.ragged import scaled_dot as scaled_dot
+from ..ops.ragged import scaled_dot_p as scaled_dot_p
+from ..ops.reduce import reduce as reduce
+from ..ops.reduce import reduce_p as reduce_p
 from ..ops.reductions import argmax as argmax
 from ..ops.reductions import argmax_p as argmax_p
 from ..ops.reductions import argmin as argmin
@@ -286,18 +289,24 @@ from ..ops.reductions import reduce_sum as reduce_sum
 from ..ops.reductions import reduce_sum_p as reduce_sum_p
 from ..ops.reductions import reduce_xor as reduce_xor
 from ..ops.reductions import reduce_xor_p as reduce_xor_p
-from ..ops.reduce import reduce as reduce
-from ..ops.reduce import reduce_p as reduce_p
-from ..ops.cumulative import cumlogsumexp as cumlogsumexp
-from ..ops.cumulative import cumlogsumexp_p as cumlogsumexp_p
-from ..ops.cumulative import cummax as cummax
-from ..ops.cumulative import cummax_p as cummax_p
-from ..ops.cumulative import cummin as cummin
-from ..ops.cumulative import cummin_p as cummin_p
-from ..ops.cumulative import cumprod as cumprod
-from ..ops.cumulative import cumprod_p as cumprod_p
-from ..ops.cumulative import cumsum as cumsum
-from ..ops.cumulative import cumsum_p as cumsum_p
+from ..ops.slicing import dynamic_slice as dynamic_slice
+from ..ops.slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from ..ops.slicing import dynamic_slice_p as dynamic_slice_p
+from ..ops.slicing import dynamic_update_slice as dynamic_update_slice
+from ..ops.slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from ..ops.slicing import dynamic_update_slice_p as dynamic_update_slice_p
+from ..ops.slicing import index_in_dim as index_in_dim
+from ..ops.slicing import slice as slice
+from ..ops.slicing import slice_in_dim as slice_in_dim
+from ..ops.slicing import slice_p as slice_p
+from ..ops.sort import approx_max_k as approx_max_k
+from ..ops.sort import approx_min_k as approx_min_k
+from ..ops.sort import approx_top_k_p as approx_top_k_p
+from ..ops.sort import sort as sort
+from ..ops.sort import sort_key_val as sort_key_val
+from ..ops.sort import sort_p as sort_p
+from ..ops.sort import top_k as top_k
+from ..ops.sort import top_k_p as top_k_p
 from ..ops.special import bessel_i0e as bessel_i0e
 from ..ops.special import bessel_i0e_p as bessel_i0e_p
 from ..ops.special import bessel_i1e as bessel_i1e
@@ -325,28 +334,41 @@ from ..ops.special import random_gamma_grad as random_gamma_grad
 from ..ops.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
 from ..ops.special import zeta as zeta
 from ..ops.special import zeta_p as zeta_p
-
-# ---- convolutions
-from ..ops.conv import ConvDimensionNumbers as ConvDimensionNumbers
-from ..ops.conv import (
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
-)
-from ..ops.conv import conv as conv
-from ..ops.conv import conv_dimension_numbers as conv_dimension_numbers
-from ..ops.conv import conv_general_dilated as conv_general_dilated
-from ..ops.conv import conv_general_dilated_local as conv_general_dilated_local
-from ..ops.conv import conv_general_dilated_p as conv_general_dilated_p
-from ..ops.conv import conv_general_dilated_patches as conv_general_dilated_patches
-from ..ops.conv import conv_general_permutations as conv_general_permutations
-from ..ops.conv import conv_general_shape_tuple as conv_general_shape_tuple
-from ..ops.conv import conv_shape_tuple as conv_shape_tuple
-from ..ops.conv import conv_transpose as conv_transpose
-from ..ops.conv import conv_transpose_shape_tuple as conv_transpose_shape_tuple
-from ..ops.conv import conv_with_general_padding as conv_with_general_padding
-from ..ops.padding import padtype_to_pads as padtype_to_pads
-from ..control.associative import associative_scan as associative_scan
-from ..control.custom_solve import custom_linear_solve as custom_linear_solve
-from ..control.custom_solve import custom_root as custom_root
+from ..ops.structural import broadcast as broadcast
+from ..ops.structural import broadcast_in_dim as broadcast_in_dim
+from ..ops.structural import broadcast_in_dim_p as broadcast_in_dim_p
+from ..ops.structural import broadcast_like as broadcast_like
+from ..ops.structural import broadcast_shapes as broadcast_shapes
+from ..ops.structural import broadcast_to_rank as broadcast_to_rank
+from ..ops.structural import broadcasted_iota as broadcasted_iota
+from ..ops.structural import collapse as collapse
+from ..ops.structural import concatenate as concatenate
+from ..ops.structural import concatenate_p as concatenate_p
+from ..ops.structural import copy_p as copy_p
+from ..ops.structural import empty as empty
+from ..ops.structural import expand_dims as expand_dims
+from ..ops.structural import iota as iota
+from ..ops.structural import iota_p as iota_p
+from ..ops.structural import optimization_barrier as optimization_barrier
+from ..ops.structural import optimization_barrier_p as optimization_barrier_p
+from ..ops.structural import pad as pad
+from ..ops.structural import pad_p as pad_p
+from ..ops.structural import reshape as reshape
+from ..ops.structural import reshape_p as reshape_p
+from ..ops.structural import rev as rev
+from ..ops.structural import rev_p as rev_p
+from ..ops.structural import split as split
+from ..ops.structural import split_p as split_p
+from ..ops.structural import squeeze as squeeze
+from ..ops.structural import squeeze_p as squeeze_p
+from ..ops.structural import stack as stack
+from ..ops.structural import stack_p as stack_p
+from ..ops.structural import tile as tile
+from ..ops.structural import tile_p as tile_p
+from ..ops.structural import transpose as transpose
+from ..ops.structural import transpose_p as transpose_p
+from ..ops.structural import unstack as unstack
+from ..ops.structural import unstack_p as unstack_p
 
 # ---- windows
 from ..ops.window import reduce_window as reduce_window
@@ -358,26 +380,4 @@ from ..ops.window import reduce_window_sum_p as reduce_window_sum_p
 from ..ops.window import select_and_gather_add_p as select_and_gather_add_p
 from ..ops.window import select_and_scatter_add_p as select_and_scatter_add_p
 from ..ops.window import select_and_scatter_p as select_and_scatter_p
-
-# ---- random bits
-from ..ops.generators import RandomAlgorithm as RandomAlgorithm
-from ..ops.generators import rng_bit_generator as rng_bit_generator
-from ..ops.generators import rng_bit_generator_p as rng_bit_generator_p
-from ..ops.generators import rng_uniform as rng_uniform
-from ..ops.generators import rng_uniform_p as rng_uniform_p
-
-# ---- Fourier transforms
-from ..ops.fft import FftType as FftType
-from ..ops.fft import fft as fft
-from ..ops.fft import fft_p as fft_p
-
-# ---- ragged and scaled dot products
-from ..ops.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
-from ..ops.ragged import ragged_dot as ragged_dot
-from ..ops.ragged import ragged_dot_general as ragged_dot_general
-from ..ops.ragged import ragged_dot_general_p as ragged_dot_general_p
-from ..ops.ragged import scaled_dot as scaled_dot
-from ..ops.ragged import scaled_dot_p as scaled_dot_p
-from ..control.custom_jvp import stop_gradient_p as stop_gradient_p
-from ..control.custom_solve import linear_solve_p as linear_solve_p
 from . import linalg as linalg

@@ -111,10 +111,12 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
-    if not aval.shape and not isinstance(x, (Array, Tracer)):
-        literal = scalar_literal(x, aval, dtype, weak)
-        if literal is not None:
-            return literal
+    if not aval.shape:
+        host = x.var.val if type(x) is JitTracer and type(x.var) is Literal else x
+        if not isinstance(host, (Array, Tracer)):
+            literal = scalar_literal(host, aval, dtype, weak)
+            if literal is not None:
+                return literal
     return convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )

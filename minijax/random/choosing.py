@@ -15,7 +15,6 @@ import operator
 from typing import Any
 
 import ml_dtypes
-import numpy as np
 
 from ..base import config
 from ..base.util import canonical_axis
@@ -41,7 +40,6 @@ from .common import (
     opaque,
     placed,
     problem,
-    repeated,
     shape_of_all,
     spread,
     static_shape,

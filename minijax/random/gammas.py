@@ -27,8 +27,16 @@ from ..interpreters.batch import bring_front
 from ..ops.arithmetic import add, div, exp, log, log1p, max, mul, neg, pow, sqrt, sub
 from ..ops.logic import bitwise_and, bitwise_or, eq, ge, le, select_n
 from ..ops.reductions import reduce_max, reduce_sum
-from ..ops.rng import by_setting, check_keys, each, lowered_as, lowering, no_transpose
-from ..ops.rng import random_split_p, random_wrap_p
+from ..ops.rng import (
+    by_setting,
+    check_keys,
+    each,
+    lowered_as,
+    lowering,
+    no_transpose,
+    random_split_p,
+    random_wrap_p,
+)
 from ..ops.special import random_gamma_grad
 from ..ops.structural import expand_dims, reshape
 from ..types.avals import shaped

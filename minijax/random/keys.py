@@ -82,6 +82,13 @@ def _seed(seed: Any, name: str) -> Any:
             tries=["jax.random.split(key) or jax.random.fold_in(key, i)"],
         )
     if isinstance(seed, int):
+        if not -(2**63) <= seed + offset < 2**63:
+            raise problem(
+                OverflowError,
+                f"{name}: the seed {seed} is too large.",
+                why="a seed has 64 bits.",
+                tries=["seed % 2**63"],
+            )
         seed = np.int64(int(seed) + offset)
         return seed if config.X64.value else seed.astype(np.int32)
     if seed is None:
@@ -138,7 +145,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return _key(_seed(seed, "key"), _impl_of(impl, dtype, "key"))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:  # noqa: N802
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A random key from an integer seed, as raw uint32 words (see `key`).
 
     Example:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-
 from ..control.jit import composite
 from ..core.core import aval_of
 from ..numpy import linalg

@@ -24,8 +24,15 @@ from ..ops.arithmetic import add, div, mul, rem, sub
 from ..ops.arithmetic import max as larger
 from ..ops.convert import bitcast_convert_type, convert_element_type
 from ..ops.key_impls import uint_of
-from ..ops.logic import bitwise_and, bitwise_or, clamp, gt, le, select_n
-from ..ops.logic import shift_right_logical
+from ..ops.logic import (
+    bitwise_and,
+    bitwise_or,
+    clamp,
+    gt,
+    le,
+    select_n,
+    shift_right_logical,
+)
 from ..ops.rng import random_bits_p, random_split_p
 from ..ops.slicing import index_in_dim
 from ..ops.special import erf_inv
@@ -240,32 +247,35 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 # ----------------------------------------------------------------------------- randint
 
 
+def _whole(x: Any, dtype: Any) -> Any:
+    """A bound as an integer; what is none is converted to `dtype`."""
+    if isinstance(x, (bool, float, np.generic)) and not isinstance(x, np.integer):
+        info = ml_dtypes.iinfo(dtype)
+        return int(min(max(x, int(info.min)), int(info.max)))
+    if isinstance(x, (int, np.integer)):
+        return int(x)
+    integer = dtypes.is_integer(aval_of(x).dtype)
+    return x if integer else convert_element_type(x, dtype)
+
+
 def _clipped(x: Any, low: int, high: int, dtype: Any) -> Any:
-    """A bound moved into [low, high], in an integer dtype."""
-    if isinstance(x, (bool, int, float, np.generic)):
-        return dtype.type(int(min(max(x, low), high)))
+    """An integer bound moved into [low, high], in an integer dtype."""
+    if isinstance(x, int):
+        return dtype.type(min(max(x, low), high))
     own = aval_of(x).dtype
-    if dtypes.is_integer(own):
-        info = ml_dtypes.iinfo(own)
-        low, high = max(low, int(info.min)), min(high, int(info.max))
-        if (low, high) != (info.min, info.max):
-            x = clamp(own.type(low), x, own.type(high))
-    elif not dtypes.is_bool(own):
+    info = ml_dtypes.iinfo(own)
+    low, high = max(low, int(info.min)), min(high, int(info.max))
+    if (low, high) != (info.min, info.max):
         x = clamp(own.type(low), x, own.type(high))
     return convert_element_type(x, dtype)
 
 
 def _exceeds(x: Any, top: int) -> Any:
-    """Whether a bound is greater than the largest integer of a dtype."""
-    if isinstance(x, (bool, int, float, np.generic)):
+    """Whether an integer bound is greater than the largest number of a dtype."""
+    if isinstance(x, int):
         return np.bool_(x > top)
     own = aval_of(x).dtype
-    if dtypes.is_bool(own):
-        return np.bool_(False)
-    if dtypes.is_integer(own):
-        if top >= int(ml_dtypes.iinfo(own).max):
-            return np.bool_(False)
-    return gt(x, own.type(top))
+    return np.bool_(False) if top >= ml_dtypes.iinfo(own).max else gt(x, own.type(top))
 
 
 def _span(low: Any, high: Any, too_high: Any, dtype: Any) -> Any:
@@ -280,7 +290,7 @@ def _span(low: Any, high: Any, too_high: Any, dtype: Any) -> Any:
     shape = aval_of(wide).shape
     low, high = repeated(low, shape), repeated(high, shape)
     span = select_n(le(high, low), wide, repeated(dtype.type(1), shape))
-    if isinstance(too_high, np.generic):
+    if isinstance(too_high, np.generic) and not too_high:
         return span
     more = bitwise_and(repeated(too_high, shape), gt(high, low))
     return select_n(more, span, add(span, dtype.type(1)))
@@ -290,15 +300,17 @@ def randint_of(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any) -> 
     """Integers of an integer dtype in [minval, maxval)."""
     info = ml_dtypes.iinfo(dtype)
     bottom, top, width = int(info.min), int(info.max), info.bits
+    minval, maxval = (_whole(x, dtypes.int_default()) for x in (minval, maxval))
     if width < 32:
         low = _clipped(minval, bottom, top, dtypes.int32)
         high = _clipped(maxval, bottom, top + 1, dtypes.int32)
         wide = randint_of(key, shape, low, high, dtypes.int32)
         return convert_element_type(wide, dtype)
     unsigned = uint_of(width)
-    minval, maxval = spread(minval, shape), spread(maxval, shape)
     too_high = _exceeds(maxval, top)
-    low, high = (_clipped(x, bottom, top, dtype) for x in (minval, maxval))
+    low, high = (
+        spread(_clipped(x, bottom, top, dtype), shape) for x in (minval, maxval)
+    )
     span = _span(low, high, too_high, unsigned)
     first, second = (
         random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_of(key)

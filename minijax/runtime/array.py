@@ -10,7 +10,7 @@ that are merely there; dispatch compares them by identity.  Next: lower.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -270,7 +270,9 @@ class Array(metaclass=_ArrayMeta):
 
     def __index__(self) -> int:
         if self.shape or not dtypes.is_integer(self.dtype):
-            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+            raise TypeError(
+                "Only integer scalar arrays can be converted to a scalar index."
+            )
         return int(self._value)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -313,7 +315,9 @@ class Array(metaclass=_ArrayMeta):
         if self._b.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.dtype})"
         aval = self._b.aval
-        tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "")
+        tail = f"dtype={aval.dtype.name}" + (
+            ", weak_type=True" if aval.weak_type else ""
+        )
         value = self._value
         if value.size == 0:
             return f"Array([], shape={aval.shape}, {tail})"
@@ -381,7 +385,10 @@ class KeyArray(Array):
         raise TypeError("key array cannot be converted to boolean.")
 
     def __reduce__(self) -> Any:
-        return _rebuild_key, (np.asarray(base_array(self)._value), self._dtype.impl.name)
+        return _rebuild_key, (
+            np.asarray(base_array(self)._value),
+            self._dtype.impl.name,
+        )
 
     def __deepcopy__(self, memo: Any) -> Array:
         return KeyArray(copied(self._b), self._dtype)
@@ -414,7 +421,11 @@ def deleted_message(aval: Any) -> str:
         f"Array has been deleted with shape={aval.str_short()}.",
         why="it was donated to a jitted function (donate_argnums), or .delete() was"
         " called.",
-        tries=["use the function's result instead", "drop donate_argnums", "copy first"],
+        tries=[
+            "use the function's result instead",
+            "drop donate_argnums",
+            "copy first",
+        ],
     )
 
 
@@ -561,7 +572,9 @@ def to_buffer(x: Any, where: Placement) -> Any:
         return put_typed_scalar(x, where)
     if isinstance(x, np.ndarray):
         if x.dtype == dtypes.float0:
-            return put_numpy(np.zeros(x.shape, bool), shaped(x.shape, dtypes.bool_), where)
+            return put_numpy(
+                np.zeros(x.shape, bool), shaped(x.shape, dtypes.bool_), where
+            )
         return put_numpy(x, numpy_aval(x), where)
     if isinstance(x, (bool, int, float, complex)):
         kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
@@ -612,5 +625,3 @@ def iterate_rows(x: Array) -> Iterator[Any]:
     """Rows of an array, cut on the host in one transfer."""
     for row in x._value:
         yield Array(put_numpy(row, shaped(x.shape[1:], x.dtype, x.weak_type)))
-
-

@@ -116,7 +116,9 @@ def _make_cuda() -> Any:
     xc = compat.xc
     path = cuda_library()
     if path is None:
-        raise RuntimeError("the CUDA plugin is not installed: pip install minijax[cuda13]")
+        raise RuntimeError(
+            "the CUDA plugin is not installed: pip install minijax[cuda13]"
+        )
     _load_nvidia_libraries()
     api = xc.load_pjrt_plugin_dynamically("cuda", str(path))
     if not xc.pjrt_plugin_initialized("cuda"):
@@ -262,7 +264,6 @@ def default_device() -> Any:
     if isinstance(chosen, str):
         return _first_device(_platform(chosen))
     return chosen
-
 
 
 def platform_of(client: Any) -> str:

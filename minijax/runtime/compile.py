@@ -45,7 +45,9 @@ def _machine() -> bytes:
         with open("/proc/cpuinfo") as f:
             text = f.read(8192).split("\n\n")[0]
         cpu += "".join(
-            line for line in text.splitlines() if line.startswith(("flags", "model name"))
+            line
+            for line in text.splitlines()
+            if line.startswith(("flags", "model name"))
         )
     except OSError:
         cpu += host_platform.processor()
@@ -148,7 +150,9 @@ def _compile_or_load(
     start = time.perf_counter()
     executable = client.compile_and_load(module, device_list, options, [])
     statistics.compiled += 1
-    if cache is not None and time.perf_counter() - start >= (config.CACHE_MIN_TIME.value or 0.0):
+    if cache is not None and time.perf_counter() - start >= (
+        config.CACHE_MIN_TIME.value or 0.0
+    ):
         try:
             blob = client.serialize_executable(executable)
         except compat.RuntimeFailure:

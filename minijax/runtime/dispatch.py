@@ -270,7 +270,8 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
     found = jaxpr.memo.get("host_driven")
     if found is None:
         found = jaxpr.memo["host_driven"] = any(
-            eqn.primitive in host_driven or any(map(is_host_driven, sub_jaxprs(eqn.params)))
+            eqn.primitive in host_driven
+            or any(map(is_host_driven, sub_jaxprs(eqn.params)))
             for eqn in jaxpr.eqns
         )
     return bool(found)

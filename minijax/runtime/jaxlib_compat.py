@@ -18,10 +18,10 @@ from jaxlib import utils as _utils  # type: ignore[attr-defined]
 
 _utils.absl_set_min_log_level(1)  # before the first client: silences its INFO lines
 
-from jaxlib import _jax as _jax  # noqa: E402
-from jaxlib import xla_client as _xla_client  # noqa: E402
+from jaxlib import _jax as _jax
+from jaxlib import xla_client as _xla_client
 
-from ..base import config  # noqa: E402
+from ..base import config
 
 xc: Any = _xla_client
 VERSION: int = xc._version

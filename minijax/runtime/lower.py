@@ -71,7 +71,9 @@ def _element_types() -> dict[Any, Any]:
         dtypes.complex128: ir.ComplexType.get(ir.F64Type.get()),
         dtypes.float0: signless(1),
     }
-    for bits, i, u in zip((2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True):
+    for bits, i, u in zip(
+        (2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True
+    ):
         found[i], found[u] = signless(bits), unsigned(bits)
     for dtype in dtypes.SMALL_FLOATS:
         # float8_e4m3fn is Float8E4M3FNType
@@ -321,7 +323,10 @@ class Lowering:
         return found
 
     def fun(
-        self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None
+        self,
+        fun: Callable[..., Any],
+        *operands: Any,
+        avals: Sequence[Any] | None = None,
     ) -> list[Any]:
         """Emit a Python function of primitives in place; always a list of results."""
         avals = self.avals_in if avals is None else avals
@@ -474,9 +479,13 @@ def has_keys(jaxpr: Jaxpr) -> bool:
 
 def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any], keys: bool) -> Any:
     prim = eqn.primitive
-    if keys and prim not in keys_aware and any(
-        dtypes.is_extended(getattr(a, "dtype", None))
-        for a in (*ctx.avals_in, *ctx.avals_out)
+    if (
+        keys
+        and prim not in keys_aware
+        and any(
+            dtypes.is_extended(getattr(a, "dtype", None))
+            for a in (*ctx.avals_in, *ctx.avals_out)
+        )
     ):
         return _emit_on_keys(ctx, prim, values, eqn.params)
     if prim.lower_on:
@@ -584,7 +593,11 @@ def lower_jaxpr(
         outs = [ctx.type(a) for a in closed.out_avals]
         shift = len(types) - len(closed.in_avals)
         attributes = _attributes(
-            shift + len(closed.in_avals), shift, donated, arg_attributes, result_attributes
+            shift + len(closed.in_avals),
+            shift,
+            donated,
+            arg_attributes,
+            result_attributes,
         )
         block = module.function("main", types, outs, "public", ctx.loc, attributes)
         with ir.InsertionPoint(block):

@@ -131,7 +131,8 @@ class PmapSharding(Sharding):
             tiles = [1] * ndim
             tiles[self.axis] = len(self.devices)
             found = compat.GSPMDSharding(
-                compat.DeviceList(self.devices), compat.HloSharding.iota_tile(tuple(tiles))
+                compat.DeviceList(self.devices),
+                compat.HloSharding.iota_tile(tuple(tiles)),
             )
             _internal[key] = found
             _described[id(found)] = self
@@ -188,5 +189,3 @@ def gather(buffer: Any) -> np.ndarray[Any, Any]:
     if isinstance(sharding, PmapSharding):
         return np.stack(parts, axis=sharding.axis)
     raise TypeError(f"minijax bug: cannot gather {sharding}")
-
-

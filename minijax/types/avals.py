@@ -105,7 +105,11 @@ def shaped(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Shape
     aval = _interned.get(key)
     if aval is None:
         aval = _blank(ShapedArray)
-        aval.shape, aval.dtype, aval.weak_type = tuple(map(int, shape)), dtype, weak_type
+        aval.shape, aval.dtype, aval.weak_type = (
+            tuple(map(int, shape)),
+            dtype,
+            weak_type,
+        )
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
     return aval
@@ -130,7 +134,6 @@ class AbstractToken(AbstractValue):
 
 
 abstract_token = AbstractToken()
-
 
 
 def scalar_aval(kind: type) -> ShapedArray:

@@ -58,11 +58,11 @@ class ExtendedDType:
     itemsize: int
 
 
-class extended(np.generic):  # noqa: N801
+class extended(np.generic):
     """Abstract scalar type above all extended dtypes (`jax.dtypes.extended`)."""
 
 
-class prng_key(extended):  # noqa: N801
+class prng_key(extended):
     """Abstract scalar type of random keys (`jax.dtypes.prng_key`)."""
 
 
@@ -313,7 +313,7 @@ def issubdtype(a: Any, b: Any) -> bool:
     True
     """
     if is_extended(a):
-        return isinstance(b, type) and issubclass(a.type, b) or a == b
+        return (isinstance(b, type) and issubclass(a.type, b)) or a == b
     if is_extended(b):
         return False
     if isinstance(a, type) and issubclass(a, np.generic) and a in (extended, prng_key):
@@ -339,7 +339,9 @@ def isdtype(dtype: Any, kinds: Any) -> bool:
         if isinstance(k, str) and k in _API_KINDS:
             if kind(dtype) in _API_KINDS[k]:
                 return True
-        elif isinstance(k, str) and k not in np.sctypeDict and not hasattr(ml_dtypes, k):
+        elif (
+            isinstance(k, str) and k not in np.sctypeDict and not hasattr(ml_dtypes, k)
+        ):
             raise ValueError(f"Unrecognized kind={k!r}; TRY one of {list(_API_KINDS)}")
         elif dtype == as_dtype(k):
             return True

@@ -94,7 +94,7 @@ def test_nan_wins():
 def test_laws(name):
     x = draw(2, 3, 2)
     for axes in [(1,), (0, 2)]:
-        obeys(lambda x: getattr(lax, name)(x, axes), x, exact=False)  # noqa: B023
+        obeys(lambda x: getattr(lax, name)(x, axes), x, exact=False)
     obeys(lambda x: getattr(lax, name)(x, ()), x[0, 0, 0])
 
 
@@ -193,7 +193,7 @@ def test_cumulative_laws(name):
     x = draw(3, 4)
     for axis, reverse in [(0, False), (1, True)]:
         obeys(
-            lambda x: getattr(lax, name)(x, axis, reverse=reverse),  # noqa: B023
+            lambda x: getattr(lax, name)(x, axis, reverse=reverse),
             x,
             exact=False,
         )
