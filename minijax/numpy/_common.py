@@ -112,7 +112,9 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
     if not aval.shape:
-        host = x.var.val if type(x) is JitTracer and type(x.var) is Literal else x
+        host = x
+        if type(x) is JitTracer and type(x.variable) is Literal:
+            host = x.variable.val
         if not isinstance(host, (Array, Tracer)):
             literal = scalar_literal(host, aval, dtype, weak)
             if literal is not None:

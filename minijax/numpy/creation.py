@@ -396,21 +396,31 @@ def constant(
 
 def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
     """An array of one host number: made on the host if small, else by a program."""
-    if STATE.trace is core.EVAL or not shape:  # a lone number needs no program
-        if type(value) is int and (known := _templates.get((aval, value))) is not None:
-            return Array(arrays.put_numpy(known, aval))
-        if aval.size <= SMALL and not any(n < 0 for n in shape):
-            full = np.full(shape, host_scalar(value, aval.dtype), aval.dtype)
-            if type(value) is int and aval.size <= 1024:
-                if len(_templates) > 256:
-                    _templates.clear()
-                _templates[aval, value] = full
-            return Array(arrays.put_numpy(full, aval))
+    if STATE.trace is not core.EVAL:
+        check_sizes(shape, name)
+        scalar = literal_of(value, aval)
+        if not shape:  # a lone number needs no equation
+            return from_host(scalar, aval)
+        return structural.broadcast_in_dim(scalar, shape, ())
+    if type(value) is int and (known := _templates.get((aval, value))) is not None:
+        return Array(arrays.put_numpy(known, aval))
     check_sizes(shape, name)
+    if aval.size > SMALL:
+        return _repeat(literal_of(value, aval), shape)
+    full = np.full(shape, host_scalar(value, aval.dtype), aval.dtype)
+    if type(value) is int and aval.size <= 1024:
+        if len(_templates) > 256:
+            _templates.clear()
+        _templates[aval, value] = full
+    return Array(arrays.put_numpy(full, aval))
+
+
+def literal_of(value: Any, aval: Any) -> Any:
+    """A host number as a scalar of the type of the array to be filled with it."""
+    if not aval.weak_type and type(value) is int and 0 <= value < 2:
+        return aval.dtype.type(value)
     scalar = host_scalar(value, aval.dtype)
-    if aval.weak_type:
-        scalar = scalar.item()
-    return _repeat(scalar, shape)
+    return scalar.item() if aval.weak_type else scalar
 
 
 # Host copies of the small constant arrays made lately: (type, number) -> array.
