@@ -102,7 +102,7 @@ def exponential(
     Example:
       >>> import minijax as mj
       >>> mj.random.exponential(mj.random.key(0), (2,))
-      Array([2.95014, 3.843489], dtype=float32)
+      Array([2.950128 , 3.8434246], dtype=float32)
     """
     dtype = float_dtype("exponential", dtype)
     out = _exponential(key, static_shape(shape, "exponential"), dtype)

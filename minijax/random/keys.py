@@ -252,7 +252,7 @@ def split(key: Any, num: Any = 2) -> Any:
       >>> import minijax as mj
       >>> a, b = mj.random.split(mj.random.key(0))
       >>> mj.random.uniform(a)
-      Array(0.00729382, dtype=float32)
+      Array(0.8423141, dtype=float32)
     """
     if type(num) is int:
         return _split(key, (num,))

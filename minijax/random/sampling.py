@@ -370,7 +370,7 @@ def randint(
     Example:
       >>> import minijax as mj
       >>> mj.random.randint(mj.random.key(0), (3,), 0, 10)
-      Array([9, 9, 2], dtype=int32)
+      Array([9, 0, 2], dtype=int32)
     """
     if dtype is None:
         dtype = dtypes.int_default()
