@@ -10,6 +10,7 @@ from .numpy.dtype_info import result_type as result_type
 from .types.dtypes import TypePromotionError as TypePromotionError
 from .types.dtypes import as_dtype as _as_dtype
 from .types.dtypes import bfloat16 as _bfloat16
+from .types.dtypes import canonical as _canonical
 from .types.dtypes import extended as extended
 from .types.dtypes import float0 as float0
 from .types.dtypes import issubdtype as issubdtype
@@ -17,6 +18,7 @@ from .types.dtypes import kind as _kind
 from .types.dtypes import prng_key as prng_key
 
 bfloat16 = _bfloat16.type
+canonicalize_dtype = _canonical
 
 
 def scalar_type_of(x: _Any) -> type:
