@@ -479,7 +479,9 @@ def _promote(
     node = _join(frozenset(_node(d, w) for d, w in pairs), strict)
     if isinstance(node, str):
         # All weak: the widest of the dtypes seen of that kind, else the default.
-        dtype = scalar_dtype(_WEAK_DTYPE[node])
+        kind_of = _WEAK_DTYPE[node]
+        wide = x64 and bits != "32"
+        dtype = _PYTHON[kind_of] if wide else scalar_dtype(kind_of)
         same = [d for d, _ in pairs if _node(d, True) == node]
         if same and all(d == same[0] for d in same):
             dtype = same[0]
