@@ -647,7 +647,7 @@ def rint(x: Any, /) -> Any:
     """
     check_arraylike("rint", x)
     if not dtypes.is_inexact(_dtype(x)):
-        return convert(x, dtypes.to_inexact(_dtype(x)))
+        return convert(x, dtypes.float_default())
     return _round(x, 0)
 
 

@@ -585,7 +585,8 @@ def _i0_jvp(primals: Any, tangents: Any) -> Any:
 
 @composite(static="deg")
 def _angle(z: Any, deg: Any) -> Any:
-    (z,) = promote_dtypes_inexact(z)
+    if not dtypes.is_inexact(_dtype(z)):
+        z = convert(z, dtypes.float_default())
     if _is_complex(z):
         y, x = lax.imag(z), lax.real(z)
     else:
