@@ -1,7 +1,7 @@
 """Programs with control flow: trace and lower, what is compiled, how it runs."""
 
 from bench.cases.compiled import fill_compiled
-from bench.measure import once_each
+from bench.measure import once_each, settle, wall_time
 from bench.programs import hamiltonian, neural_ode, recurrent, remat_transformer
 from bench.rows import Row
 
@@ -20,7 +20,11 @@ ROWS = tuple(
         Row(f"{name}: HLO operations", 1.0, ""),
         Row(f"{name}: run time", 1.0),
     )
-) + (Row("RNN by scan: residual bytes of the backward pass", 1.0, "B"),)
+) + (
+    Row("RNN by scan: residual bytes of the backward pass", 1.0, "B"),
+    Row("remat transformer: temporary bytes, of those without remat", 0.33, "", "count"),
+    Row("remat transformer: run time, of that without remat", 1.4, "", "count"),
+)
 
 
 def measure(jax, sheet) -> None:
@@ -34,7 +38,12 @@ def measure(jax, sheet) -> None:
         row = f"{name}: trace and lower"
         sheet.fill(row, lambda make=make: once_each(make, times=times))
         fill_compiled(jax, sheet, name, *program(jax))
-    sheet.fill(ROWS[-1].name, lambda: _residual_bytes(jax))
+    residuals, memory, speed = (row.name for row in ROWS[-3:])
+    sheet.fill(residuals, lambda: _residual_bytes(jax))
+    kept, again = _with_and_without_remat(jax)
+    sheet.fill(memory, lambda: _temporary_bytes(again) / _temporary_bytes(kept))
+    seconds = 1.0 if sheet.quick else 3.0
+    sheet.fill(speed, lambda: _run_time(again, seconds) / _run_time(kept, seconds))
 
 
 def _residual_bytes(jax) -> int:
@@ -45,3 +54,22 @@ def _residual_bytes(jax) -> int:
     kept = [v.aval for v in forward.outvars[forward.params["num_carry"] :]]
     losses = forward.params["length"] * 4
     return sum(aval.size * aval.dtype.itemsize for aval in kept) - losses
+
+
+def _with_and_without_remat(jax):
+    """The transformer's compiled gradient, and its arguments, without remat and with."""
+    found = []
+    for wrap in (lambda layer: layer, jax.checkpoint):
+        f, args = remat_transformer(jax, wrap=wrap)
+        args = jax.tree_util.tree_map(jax.numpy.asarray, args)
+        found.append((jax.jit(f).lower(*args).compile(), args))
+    return found
+
+
+def _temporary_bytes(program) -> int:
+    return program[0].memory_analysis().temp_size_in_bytes
+
+
+def _run_time(program, seconds) -> float:
+    compiled, args = program
+    return wall_time(lambda: settle(compiled(*args)), seconds=seconds)

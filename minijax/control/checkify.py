@@ -23,7 +23,7 @@ from ..base.source import function_text
 from ..base.util import split_list
 from ..core import core
 from ..core.core import STATE, Primitive
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, close_consts, eval_jaxpr
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero
 from ..interpreters.stage import stage, stage_closed
@@ -439,8 +439,7 @@ def remat_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
     inner = checked(enabled, ClosedJaxpr(params["jaxpr"]))
     if inner is None:
         return None, remat.remat_p.bind(*args, **params)
-    j = inner.jaxpr.jaxpr
-    opened = Jaxpr([], [*j.constvars, *j.invars], j.outvars, j.eqns, j.name)
+    opened = close_consts(inner.jaxpr)
     outs = remat.remat_p.bind(*inner.jaxpr.consts, *args, **{**params, "jaxpr": opened})
     return inner.split(outs)
 

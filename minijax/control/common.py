@@ -14,7 +14,7 @@ from ..base import config, errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.core import Primitive
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, sub_jaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, close_consts, sub_jaxprs
 from ..interpreters.algebra import Zero, instantiate
 from ..interpreters.stage import stage
 from ..runtime import dispatch
@@ -35,12 +35,10 @@ class Body:
 
     def closed(self) -> ClosedJaxpr:
         """The jaxpr with its captured values as leading inputs."""
-        j = self.jaxpr
-        found = j.memo.get("closed")
+        found = self.jaxpr.memo.get("closed")
         if found is None:
-            found = j.memo["closed"] = ClosedJaxpr(
-                Jaxpr([], [*j.constvars, *j.invars], j.outvars, j.eqns, j.name)
-            )
+            opened = close_consts(ClosedJaxpr(self.jaxpr, self.consts))
+            found = self.jaxpr.memo["closed"] = ClosedJaxpr(opened)
         return found  # type: ignore[no-any-return]
 
     @property

@@ -7,6 +7,7 @@ caller may choose otherwise with `batched=`.  Next: scan.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -364,21 +365,8 @@ def cond_lower(
 ) -> list[Any]:  # fmt: skip
     if platforms:  # chosen here, not when the program runs
         return ctx.jaxpr(_for_platform(ctx.platform, platforms, branches), *ops)  # type: ignore
-    types = [ctx.type(a) for a in ctx.avals_out]
-    tokens = [ctx.token] if ctx.token is not None else []
-    case = ctx.region_op(
-        "stablehlo.case", [*(t.type for t in tokens), *types], [index], len(branches)
-    )
-    for region, b in zip(case.regions, branches, strict=True):
-        with ctx.block(region):
-            if tokens:
-                ctx.token = tokens[0]
-            out = ctx.jaxpr(b, *ops)
-            ctx.return_(*([ctx.token] if tokens else []), *out)
-    results = list(case.results)
-    if tokens:
-        ctx.token = results.pop(0)
-    return results
+    run = [functools.partial(ctx.jaxpr, b, *ops) for b in branches]
+    return ctx.case(index, run, [ctx.type(a) for a in ctx.avals_out])  # type: ignore
 
 
 cond_p.lower = cond_lower

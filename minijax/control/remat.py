@@ -4,7 +4,8 @@ Differentiated, the primal part runs and keeps only what the policy saves; the l
 part becomes one `remat2` equation that takes the inputs and the saved values, computes
 the residuals again and applies the linear map.  Its transpose is again such an
 equation.  A policy is asked once for each equation of the primal part: may its results
-be saved?  Barriers keep XLA from merging the recomputation with the forward pass.
+be saved?  A barrier, on CPUs a branch, keeps XLA from merging the recomputation with
+the forward pass.
 
 Source of the idea: Griewank & Walther, Evaluating Derivatives, ch. 12.
 Next: pmap.py.
@@ -26,6 +27,7 @@ from ..core.jaxpr import (
     Jaxpr,
     Literal,
     Var,
+    close_consts,
     eval_jaxpr,
     jaxprs_effects,
 )
@@ -38,6 +40,8 @@ from ..interpreters.stage import JitTracer, StageTrace, stage
 from ..interpreters.transpose import transpose_jaxpr
 from ..ops.define import batch_elementwise, linear_in_first
 from ..runtime import lower
+from ..types import dtypes
+from ..types.avals import shaped
 from . import common
 from .jit import ArgNames, Jitted, Statics, jit_p, resolve_statics
 from .named import jaxprs_axes
@@ -78,21 +82,13 @@ remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
 def remat_jvp(primals: Any, tangents: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
     nonzero = common.nonzero_flags(tangents)
     pushed, nz_out = jvp_jaxpr(ClosedJaxpr(jaxpr), nonzero)
-    opened = _open(pushed)
+    opened = close_consts(pushed)
     out = remat_p.bind(
         *pushed.consts, *primals, *common.pick_nonzero(tangents, nonzero), jaxpr=opened,
         **params,
     )  # fmt: skip
     n = len(nz_out)
     return out[:n], common.spread(out[n:], nz_out, jaxpr.out_avals)
-
-
-def _open(closed: ClosedJaxpr) -> Jaxpr:
-    """The jaxpr with its constants as leading inputs."""
-    j = closed.jaxpr
-    if not j.constvars:
-        return j
-    return Jaxpr([], [*j.constvars, *j.invars], j.outvars, j.eqns, j.name)
 
 
 remat_p.jvp = remat_jvp
@@ -232,7 +228,7 @@ def remat_transpose(cts: Any, *args: Any, jaxpr: Jaxpr, **params: Any) -> Any:
     )
     ins = [x for x in args if type(x) is not Linear]
     ins += [ct for ct in cts if type(ct) is not Zero]
-    found = iter(remat_p.bind(*turned.consts, *ins, jaxpr=_open(turned), **params))
+    found = iter(remat_p.bind(*turned.consts, *ins, jaxpr=close_consts(turned), **params))
     there = iter(present)
     return [(next(found) if next(there) else None) if lin else None for lin in linear]
 
@@ -247,7 +243,7 @@ def remat_batch(axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, **params: Any)
     ]
     batched = [d is not None for d in dims]
     lanes, out_b = batching.batch_jaxpr(ClosedJaxpr(jaxpr), axis, batched)
-    out = remat_p.bind(*lanes.consts, *ins, jaxpr=_open(lanes), **params)
+    out = remat_p.bind(*lanes.consts, *ins, jaxpr=close_consts(lanes), **params)
     return out, [0 if b else None for b in out_b]
 
 
@@ -270,13 +266,8 @@ remat_p.dce = remat_dce
 
 
 def remat_lower(
-    ctx: Any,
-    *args: Any,
-    jaxpr: Jaxpr,
-    differentiated: bool,
-    prevent_cse: bool,
-    **_: Any,
-) -> Any:
+    ctx: Any, *args: Any, jaxpr: Jaxpr, differentiated: bool, prevent_cse: bool, **_: Any
+) -> Any:  # fmt: skip
     if differentiated and prevent_cse and args:
         barrier = ctx.create(
             "stablehlo.optimization_barrier", [x.type for x in args], list(args)
@@ -286,6 +277,61 @@ def remat_lower(
 
 
 remat_p.lower = remat_lower
+
+
+def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
+    # XLA drops barriers on CPUs, and with them the whole saving of memory.  It does not
+    # merge with what is in a branch, nor run it before all operands are there.
+    index = None
+    if params["differentiated"] and params["prevent_cse"]:
+        index = _unknown_zero(ctx, args)
+    if index is None:
+        return remat_lower(ctx, *args, **params)
+    outs = ctx.avals_out
+    closed = ClosedJaxpr(params["jaxpr"])
+    branches = [
+        lambda: ctx.call(closed, "checkpoint", args),
+        lambda: [ctx.constant(0, a) for a in outs],
+    ]
+    return ctx.case(index, branches, [ctx.type(a) for a in outs])
+
+
+remat_p.lower_on["cpu"] = remat_lower_cpu
+
+
+def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:
+    """A zero of which the compiler does not know: (x | 1) == 0, x the bits of a value."""
+    i32, boolean = shaped((), dtypes.int32), shaped((), dtypes.bool_)
+    for x, aval in zip(args, map(lower.physical, ctx.avals_in), strict=True):
+        if aval.size and aval.dtype in _NUMBERS:
+            bits = shaped((), _NUMBERS[aval.dtype])
+            ones = (1,) * aval.ndim
+            first = ctx.op(
+                "slice", shaped(ones, aval.dtype), x,
+                start_indices=ctx.i64s([0] * aval.ndim), limit_indices=ctx.i64s(ones),
+                strides=ctx.i64s(ones),
+            )  # fmt: skip
+            first = ctx.op("reshape", shaped((), aval.dtype), first)
+            word = ctx.op("bitcast_convert", bits, first)
+            word = ctx.op("or", bits, word, ctx.constant(1, bits))
+            same = ctx.op(
+                "compare", boolean, word, ctx.constant(0, bits),
+                comparison_direction=ctx.parse("#stablehlo<comparison_direction EQ>"),
+                compare_type=ctx.parse("#stablehlo<comparison_type UNSIGNED>"),
+            )  # fmt: skip
+            return ctx.op("convert", i32, same)
+    return None
+
+
+_NUMBERS = {
+    dtypes.bfloat16: dtypes.uint16,
+    dtypes.float16: dtypes.uint16,
+    dtypes.float32: dtypes.uint32,
+    dtypes.float64: dtypes.uint64,
+    dtypes.int32: dtypes.uint32,
+    dtypes.uint32: dtypes.uint32,
+    dtypes.int64: dtypes.uint64,
+}
 
 
 # ------------------------------------------------------------------------ the function
@@ -328,7 +374,7 @@ def checkpoint(
         traced = jitted.trace_avals(call, avals)
         consts = [*traced.hoisted, *traced.jaxpr.consts]
         out = remat_p.bind(
-            *consts, *call.leaves, jaxpr=_open(traced.jaxpr), prevent_cse=prevent_cse,
+            *consts, *call.leaves, jaxpr=close_consts(traced.jaxpr), prevent_cse=prevent_cse,
             differentiated=False, policy=policy,
         )  # fmt: skip
         return tree.unflatten(traced.out_tree, out)

@@ -18,7 +18,7 @@ from ..base import config, source
 from ..core import core
 from ..core.check import check_jaxpr
 from ..core.core import STATE, Primitive, Trace, Tracer
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, close_consts
 from ..types.avals import ShapedArray, shaped
 from ..types.dtypes import is_extended
 
@@ -233,10 +233,7 @@ def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[An
     """
     if not any(isinstance(c, Tracer) for c in consts):
         return ClosedJaxpr(jaxpr, consts), []
-    opened = Jaxpr(
-        [], [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns, jaxpr.name
-    )
-    return ClosedJaxpr(opened, []), consts
+    return ClosedJaxpr(close_consts(ClosedJaxpr(jaxpr, consts))), consts
 
 
 def literal_of(aval: Any, value: Any) -> Literal:

@@ -300,6 +300,27 @@ class Lowering:
             loc=self.loc,
         )
 
+    def case(
+        self,
+        index: Any,
+        branches: Sequence[Callable[[], Sequence[Any]]],
+        types: Sequence[Any],
+    ) -> list[Any]:
+        """Emit `stablehlo.case`: what the branch at `index` emits, of these MLIR types."""
+        tokens = [self.token] if self.token is not None else []
+        results = [*(t.type for t in tokens), *types]
+        case = self.region_op("stablehlo.case", results, [index], len(branches))
+        for region, branch in zip(case.regions, branches, strict=True):
+            with self.block(region):
+                if tokens:
+                    self.token = tokens[0]
+                out = branch()
+                self.return_(*([self.token] if tokens else []), *out)
+        found = list(case.results)
+        if tokens:
+            self.token = found.pop(0)
+        return found
+
     def return_(self, *values: Any) -> None:
         """End a StableHLO region."""
         self.create("stablehlo.return", [], list(values))
