@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..control import scan as loops
+from ..control import scanning as loops
 from ..core import core
 from ..interpreters.algebra import lib
 from ..interpreters.batch import Axis, batch_flat, bring_front

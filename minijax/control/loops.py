@@ -44,7 +44,8 @@ from .cond import cond
 from .jit import as_value
 from .named import jaxprs_axes
 from .remat import checkpoint
-from .scan import carry_fixpoint, scan
+from .scan import carry_fixpoint
+from .scanning import scan
 
 while_p = Primitive("while", multiple_results=True)
 lower.keys_aware.add(while_p)

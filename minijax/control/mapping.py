@@ -11,7 +11,7 @@ from ..interpreters import batch as batching
 from ..interpreters.algebra import lib
 from ..ops import structural
 from .common import Loop, same_for
-from .scan import scan, scan_length
+from .scanning import scan, scan_length
 
 
 def map(

@@ -17,7 +17,7 @@ from ..base import tree
 from ..core import core
 from ..ops import arithmetic, logic, shapes
 from . import loops
-from . import scan as scans
+from . import scanning as scans
 from .callbacks import debug_callback
 from .cond import cond
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import errors
 from ..control.jit import composite
-from ..control.scan import scan
+from ..control.scanning import scan
 from ..core import core
 from ..ops import structural
 from ..types import dtypes

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..control.jit import composite
-from ..control.scan import scan
+from ..control.scanning import scan
 from ..ops import arithmetic as lax
 from ..ops import cumulative, structural
 from ..ops.convert import full

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..control.jit import composite
 from ..control.loops import while_loop
-from ..control.scan import scan
+from ..control.scanning import scan
 from ..core.core import aval_of
 from ..numpy import indexing
 from ..numpy._common import promote_dtypes_inexact
