@@ -53,7 +53,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 _MODULES = frozenset((
-    "lax", "numpy", "random", "nn", "scipy", "tree", "tree_util", "errors", "dtypes",
+    "lax", "numpy", "memory", "random", "nn", "scipy", "tree", "tree_util", "errors", "dtypes",
     "core", "custom_derivatives", "custom_batching", "debug", "ops", "sharding",
     "image", "experimental", "checkpoint_policies", "ad_checkpoint", "api_util",
     "interpreters", "extend", "profiler", "stages", "typing", "util", "scipy", "ref",
@@ -90,17 +90,12 @@ def _load_surface() -> None:
     importlib.import_module(f"{__name__}.numpy.methods")
 
 
-def _place(x: Any, where: Any) -> Any:
-    return importlib.import_module(f"{__name__}.api.devices").device_put(x, where)
-
-
 def _connect() -> None:
     # Low floors reach what is above them through these hooks alone.
     from .core import surface
     from .interpreters import algebra
 
     algebra.Algebra.loader = _load_operations
-    algebra.lib.place = _place
     surface.loader = _load_surface
 
 

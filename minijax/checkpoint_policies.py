@@ -10,6 +10,12 @@ from .control.policies import (
 )
 from .control.policies import everything_saveable as everything_saveable
 from .control.policies import nothing_saveable as nothing_saveable
+from .control.policies import (
+    offload_dot_with_no_batch_dims as offload_dot_with_no_batch_dims,
+)
+from .control.policies import (
+    save_and_offload_only_these_names as save_and_offload_only_these_names,
+)
 from .control.policies import save_any_names_but_these as save_any_names_but_these
 from .control.policies import (
     save_anything_except_these_names as save_anything_except_these_names,

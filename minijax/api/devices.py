@@ -6,35 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import _jax
 
-from ..base import errors, tree
+from ..base import tree
 from ..core import core
-from ..core.core import EVAL, STATE, Primitive, Tracer
-from ..ops.define import linear_in_first
+from ..core.core import EVAL, STATE, Tracer
+from ..ops import transfer
+from ..ops.transfer import Copy
 from ..runtime import array as arrays
-from ..runtime import client, dispatch, lower
+from ..runtime import client, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array
-from ..types import dtypes
 from ..types.avals import shaped
 
-Device = _jax.Device
+Device = compat.Device
 clear_backends = client.clear_backends
-
-# device_put inside a traced program: the value stays where the program runs.
-device_put_p = Primitive("device_put")
-lower.keys_aware.add(device_put_p)
-device_put_p.abstract = lambda x, **params: x
-linear_in_first(device_put_p, lambda ct, x, **params: [ct])
-device_put_p.batch = lambda axis, args, dims, **params: (
-    device_put_p.bind(*args, **params),
-    dims[0],
-)
-device_put_p.lower = lambda ctx, x, **params: x
-device_put_p.impl = lambda x, device, src, copy_semantics: put_one(x, device)
-
 
 def device_put(
     x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
@@ -44,8 +30,8 @@ def device_put(
 
     Args:
       x: arrays, NumPy arrays or numbers.
-      device: a device or sharding, or a pytree prefix of them; None: the default
-        device, without commitment.
+      device: a device, a sharding or a `minijax.memory.Space`, or a pytree prefix of
+        them; None: the default device, without commitment.
       src: where `x` is now (not needed).
       donate: whether the memory of `x` may be given up.
       may_alias: whether the result may share memory with `x`.
@@ -56,84 +42,33 @@ def device_put(
       [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
     """
     leaves, treedef = tree.flatten(x)
-    where = tree.flatten_axes("device_put device", treedef, device) if isinstance(
-        device, (tuple, list, dict)) else [device] * len(leaves)  # fmt: skip
+    prefix = isinstance(device, (tuple, list, dict))
+    wheres = (
+        tree.flatten_axes("device_put device", treedef, device)
+        if prefix
+        else [device] * len(leaves)
+    )
+    for where in wheres:
+        transfer.check_place(where)
+    if STATE.trace is not EVAL or any(isinstance(leaf, Tracer) for leaf in leaves):
+        if not leaves:
+            return x
+        how = Copy.DONATE_INPUT if donate is True else Copy.REUSE_INPUT
+        how = Copy.ALWAYS_COPY if may_alias is False else how
+        n = len(leaves)
+        out = transfer.device_put_p.bind(
+            *leaves, devices=tuple(wheres), srcs=(src,) * n, copy_semantics=(how,) * n
+        )
+        return tree.unflatten(treedef, out)
     out = []
-    for leaf, d in zip(leaves, where, strict=True):
-        check_device(d)
-        if isinstance(leaf, Tracer) or STATE.trace is not EVAL:
-            leaf = device_put_p.bind(leaf, device=d, src=src, copy_semantics="alias")
-            out.append(leaf)
-            continue
-        moved = put_one(leaf, d)
+    for leaf, where in zip(leaves, wheres, strict=True):
+        moved = placing.put_one(leaf, where)
         if donate is True and type(leaf) in ARRAYS and moved._b is not leaf._b:
             leaf.delete()
+        elif may_alias is False and type(leaf) in ARRAYS and moved._b is leaf._b:
+            moved = arrays.wrap(arrays.copied(leaf._b), leaf.aval)
         out.append(moved)
     return tree.unflatten(treedef, out)
-
-
-def check_device(d: Any) -> None:
-    if d is None or isinstance(d, (Device, shardings.Sharding)):
-        return
-    raise ValueError(
-        errors.message(
-            f"device_put: {d!r} is no device and no sharding.",
-            tries=["one of minijax.devices()"],
-        )
-    )
-
-
-def put_one(x: Any, device: Any) -> Array:
-    """One value on a device (committed), or on the default device (None)."""
-    if isinstance(device, shardings.PmapSharding):
-        return spread(x, device)
-    if isinstance(device, shardings.SingleDeviceSharding):
-        device = next(iter(device.device_set))
-    if device is None:
-        if type(x) in ARRAYS:
-            return x
-        return Array(arrays.to_buffer(x, arrays.default_placement()))
-    where = arrays.placement(device)
-    if type(x) not in ARRAYS:
-        aval = core.aval_of(x)
-        if aval.dtype == dtypes.float0:
-            x, aval = np.zeros(aval.shape, bool), shaped(aval.shape, dtypes.bool_)
-        return Array(arrays.put_numpy(np.asarray(x), aval, where, committed=True))
-    x._check_alive()
-    moved = dispatch.move_buffer(x._b, where)
-    if moved is x._b and x.committed:
-        return x
-    return arrays.wrap(compat.with_aval(moved, x._b.aval, where.committed), x.aval)
-
-
-def spread(x: Any, sharding: shardings.PmapSharding) -> Array:
-    """One slice of `x` on each device of a `PmapSharding`."""
-    value = np.asarray(x)
-    aval = core.aval_of(x)
-    return shard_slices(value, aval, sharding)
-
-
-def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Array:
-    """A NumPy array cut along the sharding's axis, a slice to each device."""
-    n = value.shape[sharding.axis]
-    if n != len(sharding.devices):
-        raise ValueError(
-            f"cannot spread axis {sharding.axis} of {aval.str_short()} over"
-            f" {len(sharding.devices)} devices: its size is {n}."
-        )
-    parts = [
-        np.asarray(np.take(value, i, axis=sharding.axis), aval.dtype, order="C")
-        for i in range(n)
-    ]
-    return Array(
-        compat.put_shards(
-            aval,
-            shaped(parts[0].shape, aval.dtype),
-            sharding.internal(value.ndim),
-            parts,
-            sharding.devices,
-        )  # fmt: skip
-    )
 
 
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:

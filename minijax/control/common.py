@@ -19,7 +19,7 @@ from ..interpreters.algebra import Zero, instantiate
 from ..interpreters.stage import stage
 from ..runtime import dispatch
 from ..types import dtypes
-from ..types.avals import ShapedArray, shaped
+from ..types.avals import ShapedArray
 from .jit import signature_of
 
 
@@ -145,7 +145,8 @@ def interleave(
 def same_type(a: Any, b: Any) -> bool:
     """Equal types, weak types aside."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
-        return a.shape == b.shape and bool(a.dtype == b.dtype)
+        same = a.shape == b.shape and a.memory_space is b.memory_space
+        return same and bool(a.dtype == b.dtype)
     return bool(a == b)
 
 
@@ -230,6 +231,8 @@ def type_difference(a: Any, b: Any) -> str:
         found.append("the dtypes do not match")
     if a.shape != b.shape:
         found.append("the shapes do not match")
+    if a.memory_space is not b.memory_space:
+        found.append("the memory spaces do not match")
     return " and ".join(found)
 
 
@@ -375,12 +378,12 @@ def depends_on(jaxpr: Jaxpr, start: Sequence[bool]) -> set[Any]:
 
 def stacked(aval: Any, n: int) -> Any:
     """The type of `n` values stacked along a new first axis."""
-    return shaped((n, *aval.shape), aval.dtype, aval.weak_type)
+    return aval.update(shape=(n, *aval.shape))
 
 
 def row(aval: Any) -> Any:
     """The type of one row."""
-    return shaped(aval.shape[1:], aval.dtype, aval.weak_type)
+    return aval.update(shape=aval.shape[1:])
 
 
 def sub_jaxpr(

@@ -29,7 +29,6 @@ from ..ops import logic, reductions
 from ..runtime import array as arrays
 from ..runtime import lower
 from ..types import dtypes
-from ..types.avals import shaped
 from . import checks, common, refs
 from .custom_jvp import stop_gradient_p
 from .named import jaxprs_axes
@@ -114,7 +113,7 @@ def _slots(wanted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]
             at = next((i for i in free if common.same_type(slots[i], a)), None)
             if at is None:
                 at = len(slots)
-                slots.append(shaped(a.shape, a.dtype))
+                slots.append(a.strip_weak_type())
             else:
                 free.remove(at)
             place.append(at)

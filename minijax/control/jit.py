@@ -35,6 +35,7 @@ from ..runtime import array as arrays
 from ..runtime import client, dispatch, lower
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import ARRAYS, Array
+from ..types.avals import DEVICE
 from . import refs
 from .named import jaxprs_axes
 
@@ -723,14 +724,20 @@ class Jitted:
         return _Fast(
             program.executable,
             tree.DISPATCH.flatten(result)[1],
-            [sharding] * (m + len(kept)),
-            [sharding] * len(program.out_avals),
+            [sharding] * m + [_sharding_of(call.leaves[i], sharding) for i in kept],
+            [program.place.sharding_of(a, program.committed) for a in program.out_avals],
             list(map(lower.physical, program.out_avals)),
             [program.committed] * len(program.out_avals),
             [True] * m + bits,
             [None] * (m + len(kept)),
             program.consts,
         )
+
+
+def _sharding_of(x: Any, sharding: Any) -> Any:
+    """The C++ sharding of an argument: the program's, but for what the host keeps."""
+    kept = type(x) in ARRAYS and x.aval.memory_space is not DEVICE
+    return x._b._sharding if kept else sharding
 
 
 def _shifted(statics: Statics) -> Statics:

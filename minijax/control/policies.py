@@ -5,10 +5,13 @@ A policy is `policy(prim, *avals, **params) -> bool`; the makers below return on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..base import errors
 from ..core.core import Primitive
-from .remat import Policy, name_p
+from ..types.avals import HOST_KINDS
+from .remat import Offload, Policy, name_p
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
@@ -69,9 +72,81 @@ def save_anything_except_these_names(*names: str) -> Policy:
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Store what either policy stores."""
+    """Store what either policy stores; the first one's answer goes first."""
 
-    def policy(prim: Primitive, *avals: Any, **params: Any) -> bool:
-        return bool(first(prim, *avals, **params) or second(prim, *avals, **params))
+    def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offload:
+        return first(prim, *avals, **params) or second(prim, *avals, **params)
+
+    return policy
+
+
+# ---------------------------------------------------------------- in the host's memory
+
+
+def _offload(src: str, dst: str) -> Offload:
+    for kind in (src, dst):
+        if kind not in ("device", *HOST_KINDS):
+            raise ValueError(
+                errors.message(
+                    f"checkpoint policy: there is no memory kind {kind!r}.",
+                    which=f"offload from {src!r} to {dst!r}",
+                    tries=["'device', 'pinned_host' or 'unpinned_host'"],
+                )
+            )
+    return Offload(src, dst)
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """Store products with weights in another memory.
+
+    Args:
+      offload_src: the memory kind where they are made, 'device'.
+      offload_dst: the one where they are kept, 'pinned_host' for instance.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> policy = offload_dot_with_no_batch_dims('device', 'pinned_host')
+    >>> f = mj.checkpoint(lambda w: jnp.sin(w @ w).sum(), policy=policy)
+    >>> mj.grad(f)(jnp.eye(2)).shape
+    (2, 2)
+    """
+    move = _offload(offload_src, offload_dst)
+
+    def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offload:
+        return dots_with_no_batch_dims_saveable(prim, *avals, **params) and move
+
+    return policy
+
+
+def save_and_offload_only_these_names(
+    *, names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str], offload_src: str, offload_dst: str,
+) -> Policy:  # fmt: skip
+    """Store some named values where they are, and others in another memory.
+
+    Args:
+      names_which_can_be_saved: names (see `checkpoint_name`) that stay on the device.
+      names_which_can_be_offloaded: names that are kept in `offload_dst`.
+      offload_src, offload_dst: memory kinds, such as 'device' and 'pinned_host'.
+
+    Raises:
+      ValueError: a name is in both, or there is no such kind of memory.
+    """
+    saved, moved = map(
+        frozenset, (names_which_can_be_saved, names_which_can_be_offloaded)
+    )
+    if saved & moved:
+        raise ValueError(
+            errors.message(
+                "The names should be exclusive and should not intersect in"
+                " `names_which_can_be_saved` and `names_which_can_be_offloaded`.",
+                which=f"in both: {', '.join(sorted(saved & moved))}",
+            )
+        )
+    move = _offload(offload_src, offload_dst)
+
+    def policy(prim: Primitive, *_: Any, **params: Any) -> bool | Offload:
+        if prim is not name_p:
+            return False
+        return move if params["name"] in moved else params["name"] in saved
 
     return policy

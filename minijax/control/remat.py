@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base import tree
 from ..base.source import function_text
@@ -38,15 +38,24 @@ from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_flat, linearize_jaxpr
 from ..interpreters.stage import JitTracer, StageTrace, stage
 from ..interpreters.transpose import transpose_jaxpr
+from ..ops import transfer
 from ..ops.define import batch_elementwise, linear_in_first
 from ..runtime import lower
 from ..types import dtypes
-from ..types.avals import shaped
+from ..types.avals import MemorySpace, shaped
 from . import common
 from .jit import ArgNames, Jitted, Statics, jit_p, resolve_statics
 from .named import jaxprs_axes
 
-Policy = Callable[..., bool]
+
+class Offload(NamedTuple):
+    """A policy's answer: store the results in another memory, such as the host's."""
+
+    src: str
+    dst: str
+
+
+Policy = Callable[..., bool | Offload]
 
 # ------------------------------------------------------------------ naming of values
 
@@ -175,15 +184,14 @@ def split_by_policy(
 ) -> tuple[Jaxpr, Jaxpr, int]:
     """(inputs -> outs ++ saved) and (inputs ++ saved -> residuals), by a policy."""
     inputs = [*primal.constvars, *primal.invars]
-    may: dict[Any, None] = {}
+    may: dict[Any, bool | Offload] = {}
     for eqn in primal.eqns:
-        acts = any(getattr(e, "once", False) for e in eqn.effects)
-        if (
-            acts
-            or (policy is not None
-            and policy(eqn.primitive, *(a.aval for a in eqn.invars), **eqn.params))
-        ):
-            may.update(dict.fromkeys(eqn.outvars))
+        answer: bool | Offload = any(getattr(e, "once", False) for e in eqn.effects)
+        if not answer and policy is not None:
+            avals = [a.aval for a in eqn.invars]
+            answer = policy(eqn.primitive, *avals, **eqn.params)
+        if answer:
+            may.update(dict.fromkeys(eqn.outvars, answer))
     candidates = list(may)
     rest = [e for e in primal.eqns if not all(v in may for v in e.outvars)]
     wanted = primal.outvars[n_out:]
@@ -191,11 +199,34 @@ def split_by_policy(
     keep = [*[True] * len(inputs), *[False] * len(candidates)]
     recompute, used = dce_jaxpr(whole, [True] * len(wanted), keep_in=keep)
     saved = [v for v, u in zip(candidates, used[len(inputs) :], strict=True) if u]
-    forward = Jaxpr(
-        [], inputs, [*primal.outvars[:n_out], *saved], primal.eqns, primal.name
-    )
+    # What is offloaded leaves as soon as it is made, and comes back in the other half.
+    away: dict[Any, Var] = {}
+    for v in saved:
+        answer = may[v]
+        if isinstance(answer, Offload):
+            space = MemorySpace.of_kind(answer.dst)
+            away[v] = Var(v.aval.update(memory_space=space))
+    there = [away.get(v, v) for v in saved]
+    eqns = []
+    for e in primal.eqns:
+        eqns += [e, *(_move(v, away[v]) for v in e.outvars if v in away)]
+    if away:
+        invars = [*recompute.invars[: len(inputs)], *there]
+        back = [_move(u, v) for v, u in away.items()]
+        recompute = recompute.replace(invars=invars, eqns=[*back, *recompute.eqns])
+    outs = [*primal.outvars[:n_out], *there]
+    forward = Jaxpr([], inputs, outs, eqns, primal.name)
     forward, _ = dce_jaxpr(forward, [True] * len(forward.outvars), keep_in=True)
     return forward, recompute, len(saved)
+
+
+def _move(a: Var, b: Var) -> Equation:
+    """The equation that puts the value of `a` in the memory of `b`."""
+    params = {
+        "devices": (b.aval.memory_space,), "srcs": (None,),
+        "copy_semantics": (transfer.Copy.ALWAYS_COPY,),
+    }  # fmt: skip
+    return Equation(transfer.device_put_p, [a], [b], params)
 
 
 def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
@@ -348,7 +379,8 @@ def checkpoint(
       prevent_cse: keep XLA from merging the recomputation with the forward pass; False
         is right inside `scan`, whose loop does so already.
       policy: `policy(prim, *avals, **params) -> bool`, asked for each operation whether
-        its results may be stored; see `checkpoint_policies`.  None: nothing is.
+        its results may be stored (or stored on the host); see `checkpoint_policies`.
+        None: nothing is.
       static_argnums: arguments that are passed as they are.
       concrete: must be False (JAX has dropped the option too).
 

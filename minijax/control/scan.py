@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-
 from ..base.util import split_list
 from ..core import core
 from ..core.core import Primitive

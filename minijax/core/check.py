@@ -12,7 +12,7 @@ from typing import Any
 
 from ..types.avals import ShapedArray
 from .core import mapped_axis
-from .jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
+from .jaxpr import Equation, Jaxpr, Literal, result_type, sub_jaxprs
 
 
 class JaxprTypeError(TypeError):
@@ -41,7 +41,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
 
 def _check_types(i: int, eqn: Equation) -> None:
-    out = eqn.primitive.abstract(*(a.aval for a in eqn.invars), **eqn.params)
+    out = result_type(eqn.primitive, [a.aval for a in eqn.invars], eqn.params)
     found = list(out) if eqn.primitive.multiple_results else [out]
     if len(found) != len(eqn.outvars):
         raise JaxprTypeError(
@@ -72,7 +72,8 @@ def _scope(params: dict[str, Any]) -> Any:
 
 def _agree(a: Any, b: Any) -> bool:
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
-        return a.shape == b.shape and bool(a.dtype == b.dtype)
+        same = a.shape == b.shape and a.memory_space is b.memory_space
+        return same and bool(a.dtype == b.dtype)
     return bool(a == b)
 
 

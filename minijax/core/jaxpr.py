@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..base import errors
 from ..base.source import Source
-from ..types.avals import ShapedArray, shaped
+from ..types.avals import DEVICE, ShapedArray
 from . import core
-from .core import Primitive
+from .core import Primitive, stack_text
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -314,5 +315,46 @@ def close_consts(closed: ClosedJaxpr) -> Jaxpr:
 def unweaken(aval: Any) -> Any:
     """`aval` with a strong type."""
     if type(aval) is ShapedArray and aval.weak_type:
-        return shaped(aval.shape, aval.dtype)
+        return aval.strip_weak_type()
     return aval
+
+
+# ------------------------------------------------------------------------------ typing
+
+memory_aware: set[Primitive] = set()  # those whose rules say where their results are
+
+
+def result_type(
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """The type(s) of a primitive's result(s); they are kept where the operands are."""
+    out = prim.abstract(*avals, **params)
+    for a in avals:
+        if a.memory_space is not DEVICE:
+            return _kept_there(prim, avals, params, out)
+    return out
+
+
+def _kept_there(
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
+) -> Any:
+    """The types of results where the operands are; those must be in one memory."""
+    if prim in memory_aware or any(sub_jaxprs(params)):
+        return out
+    spaces = {a.memory_space for a in avals if getattr(a, "shape", ())}
+    if len(spaces) > 1:
+        one = next(a for a in avals if a.memory_space is DEVICE and a.shape)
+        other = next(a for a in avals if a.memory_space is not DEVICE)
+        raise ValueError(
+            errors.message(
+                f"memory_space of all inputs passed to `{prim}` must be the same. Got"
+                f" {other.str_short(False)} and {one.str_short(False)}.",
+                where=stack_text(),
+                why="an operation reads one memory: the host's or the device's.",
+                tries=["device_put(x, minijax.memory.Space.Device) first"],
+            )
+        )
+    if not spaces or spaces == {DEVICE}:
+        return out
+    place = lambda aval: aval.update(memory_space=spaces.copy().pop())
+    return list(map(place, out)) if prim.multiple_results else place(out)

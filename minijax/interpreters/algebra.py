@@ -16,7 +16,6 @@ import numpy as np
 
 from ..core import core
 from ..types import dtypes
-from ..types.avals import shaped
 
 
 class Algebra:
@@ -34,7 +33,7 @@ class Algebra:
     slice_axis: Callable[[Any, int, int, int], Any]
     strided: Callable[[Any, tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
-    place: Callable[[Any, Any], Any]  # on a device or sharding; lent by the api floor
+    place: Callable[[Any, Any], Any]  # on a device, with a sharding, in a memory
     loader: Callable[[], None] | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -107,7 +106,7 @@ def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:
     if dim is None or not hasattr(aval, "shape"):
         return aval
     shape = aval.shape
-    return shaped(shape[:dim] + shape[dim + 1 :], aval.dtype, aval.weak_type)
+    return aval.update(shape=shape[:dim] + shape[dim + 1 :])
 
 
 def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
@@ -115,4 +114,4 @@ def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
     if dim is None or not hasattr(aval, "shape"):
         return aval
     shape = aval.shape
-    return shaped((*shape[:dim], size, *shape[dim:]), aval.dtype, aval.weak_type)
+    return aval.update(shape=(*shape[:dim], size, *shape[dim:]))

@@ -18,7 +18,15 @@ from ..base import config, source
 from ..core import core
 from ..core.check import check_jaxpr
 from ..core.core import STATE, Primitive, Trace, Tracer
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, close_consts
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    close_consts,
+    result_type,
+)
 from ..types.avals import ShapedArray, shaped
 from ..types.dtypes import is_extended
 
@@ -47,14 +55,14 @@ _NO_PARAMS: dict[str, Any] = {}  # one for all equations without params
 def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The type(s) of a primitive's result(s)."""
     if prim.named_axes is not None:  # its type depends on the sizes of axes in scope
-        return prim.abstract(*avals, **params)
+        return result_type(prim, avals, params)
     try:
         key = (prim, tuple(params.items()), tuple(avals))
         out = _types.get(key)
     except TypeError:  # unhashable params: no memory
-        return prim.abstract(*avals, **params)
+        return result_type(prim, avals, params)
     if out is None:
-        out = prim.abstract(*avals, **params)
+        out = result_type(prim, avals, params)
         if len(_types) > 100_000:
             _types.clear()
         _types[key] = out

@@ -11,6 +11,7 @@ from typing import Any
 from ..core import core
 from ..interpreters.algebra import lib
 from ..types import dtypes
+from ..types.avals import DEVICE
 from .arithmetic import add, add_any_p
 from .convert import convert_element_type
 from .logic import eq, select_n
@@ -25,6 +26,7 @@ from .structural import (
     reshape,
     zero_array,
 )
+from .transfer import place
 
 
 def broadcast_lane(x: Any, size: int, dim: int) -> Any:
@@ -59,8 +61,15 @@ def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
     return convert_element_type(on, dtype)
 
 
+def zeros(aval: Any) -> Any:
+    """Zeros of a type, in its memory."""
+    x = zero_array(aval)
+    return x if aval.memory_space is DEVICE else place(x, aval.memory_space)
+
+
 lib.add = add_any_p.bind
-lib.zeros = zero_array
+lib.zeros = zeros
+lib.place = place
 lib.move_axis = move_axis
 lib.broadcast_lane = broadcast_lane
 lib.broadcast_in_dim = broadcast_in_dim

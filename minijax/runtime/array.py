@@ -18,7 +18,7 @@ import numpy as np
 from ..base import errors, tree
 from ..core import core, surface
 from ..types import dtypes
-from ..types.avals import ShapedArray, numpy_aval, shaped
+from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
 from . import client
 from . import jaxlib_compat as compat
 from . import sharding as shardings
@@ -27,7 +27,7 @@ from . import sharding as shardings
 class Placement:
     """A device, and the two C++ shardings of arrays on it."""
 
-    __slots__ = ("committed", "device", "device_list", "loose", "platform")
+    __slots__ = ("committed", "device", "device_list", "kinds", "loose", "platform")
 
     def __init__(self, device: Any) -> None:
         self.device = device
@@ -35,6 +35,21 @@ class Placement:
         self.committed = compat.SingleDeviceSharding(device)
         self.device_list = compat.DeviceList((device,))
         self.platform = client.platform_of(device)
+        self.kinds: dict[str, Any] = {}
+
+    def kept(self, kind: str) -> Any:
+        """The C++ sharding of arrays in another memory of the device's."""
+        found = self.kinds.get(kind)
+        if found is None:
+            made = compat.SingleDeviceSharding(self.device, memory_kind=kind)
+            found = self.kinds.setdefault(kind, made)
+        return found
+
+    def sharding_of(self, aval: Any, committed: bool) -> Any:
+        """The C++ sharding of a value of type `aval` here."""
+        if aval.memory_space is HOST:
+            return self.kept(HOST_KINDS[0])
+        return self.committed if committed else self.loose
 
 
 _placements: dict[Any, Placement] = {}
@@ -521,7 +536,7 @@ def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
     if where is None:
         where = default_placement()
     x = np.asarray(x, aval.dtype)
-    sharding = where.committed if committed else where.loose
+    sharding = where.sharding_of(aval, committed)
     return compat.put(x, aval, sharding, where.device, committed)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..base import config, errors
 from ..core.core import EvalTrace, Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, sub_jaxprs
+from ..interpreters.stage import abstract
 from ..types import dtypes
 from . import array as arrays
 from . import compile as compiler
@@ -51,7 +52,9 @@ class Program:
         self.in_sharding = place.committed if committed else place.loose
         self.out_avals = list(out_avals)
         self.handlers = [
-            compat.result_handler(physical(a), self.in_sharding, committed)
+            compat.result_handler(
+                physical(a), place.sharding_of(physical(a), committed), committed
+            )
             for a in out_avals
         ]
         self.has_keys = any(map(arrays.is_key, out_avals))
@@ -174,7 +177,7 @@ def _compile_primitive(
     where: Placement,
     committed: bool,
 ) -> Program:
-    out = prim.abstract(*avals, **params)
+    out = abstract(prim, avals, params)
     out_avals = list(out) if prim.multiple_results else [out]
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in out_avals]
@@ -337,7 +340,9 @@ def move_buffer(buffer: Any, where: Placement) -> Any:
     if found[0] is where:
         return buffer
     if found[0].device.client is where.device.client:
-        return compat.copy_to(buffer, where.device, where.loose)
+        return compat.copy_to(
+            buffer, where.device, where.sharding_of(buffer.aval, committed=False)
+        )
     return arrays.put_numpy(arrays.host_value(buffer), buffer.aval, where)
 
 

@@ -28,6 +28,8 @@ VERSION: int = xc._version
 _OLD = VERSION < 480
 
 ArrayImpl = xc.ArrayImpl
+CopySemantics = xc.ArrayCopySemantics
+Device = _jax.Device
 DeviceList = xc.DeviceList
 GSPMDSharding = xc.GSPMDSharding
 HloSharding = xc.HloSharding

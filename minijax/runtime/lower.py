@@ -34,7 +34,7 @@ from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
 from ..interpreters.stage import stage
 from ..types import dtypes
-from ..types.avals import AbstractToken, shaped
+from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
 
 keys_aware: set[Primitive] = set()
 
@@ -89,7 +89,9 @@ def physical(aval: Any) -> Any:
     """The aval under which a value is stored: keys as trailing axes of numbers."""
     dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
-        return shaped(aval.shape + dtype.base_shape, dtype.base_dtype)
+        return shaped(
+            aval.shape + dtype.base_shape, dtype.base_dtype, False, aval.memory_space
+        )
     return aval
 
 
@@ -613,6 +615,9 @@ def lower_jaxpr(
         types = [ctx.type(a) for a in (*hidden_avals, *closed.in_avals)]
         outs = [ctx.type(a) for a in closed.out_avals]
         shift = len(types) - len(closed.in_avals)
+        if any(a.memory_space is HOST for a in (*closed.in_avals, *closed.out_avals)):
+            arg_attributes = _with_memories(arg_attributes, closed.in_avals)
+            result_attributes = _with_memories(result_attributes, closed.out_avals)
         attributes = _attributes(
             shift + len(closed.in_avals),
             shift,
@@ -635,6 +640,18 @@ def lower_jaxpr(
 
 def _module_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "_.-" else "_" for c in name)
+
+
+def _with_memories(
+    attributes: Sequence[dict[str, Any]], avals: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """The attributes of arguments or results, and in which memory each one is."""
+    kinds = [HOST_KINDS[0] if a.memory_space is HOST else "device" for a in avals]
+    given = attributes or [{}] * len(kinds)
+    return [
+        {**attrs, "mhlo.memory_kind": ir.StringAttr.get(kind)}
+        for attrs, kind in zip(given, kinds, strict=True)
+    ]
 
 
 def _attributes(

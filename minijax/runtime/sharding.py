@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import errors
 from ..types.avals import shaped
 from . import jaxlib_compat as compat
 
@@ -68,6 +69,28 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
         self._device = device
         self._memory_kind = memory_kind
+        kinds = [m.kind for m in device.addressable_memories()]
+        if memory_kind is not None and memory_kind not in kinds:
+            platform = device.platform
+            raise ValueError(
+                errors.message(
+                    f"Could not find memory addressable by device {platform}. Device"
+                    f" {platform} can address the following memory kinds:"
+                    f" {', '.join(kinds)}. Got memory kind: {memory_kind}",
+                    which=f"memory_kind={memory_kind!r}",
+                    tries=[f"memory_kind={k!r}" for k in kinds[:2]],
+                )
+            )
+
+    @property
+    def given_kind(self) -> str | None:
+        """The memory kind, where it is not the device's default."""
+        default = str(self._device.default_memory().kind)
+        return None if self._memory_kind in (None, default) else self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """The same device's memory of another kind."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
 
     @property
     def device_set(self) -> set[Any]:
@@ -158,7 +181,7 @@ def of_buffer(buffer: Any) -> Sharding:
     """The sharding of an ArrayImpl, for users."""
     inner = buffer._sharding
     if isinstance(inner, compat.SingleDeviceSharding):
-        return SingleDeviceSharding(inner._device)
+        return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
     found = _described.get(id(inner))
     if found is None:
         # C++ handed back an equal sharding of its own: find ours by value.

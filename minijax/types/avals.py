@@ -1,7 +1,7 @@
 """Abstract values: what is known of a value before it is computed.
 
-`ShapedArray` is shape, dtype and weak type; equal ones are one object, so that caches
-hash and compare them by identity.  `AbstractToken` is the type of a
+`ShapedArray` is shape, dtype, weak type and memory space; equal ones are one object, so
+that caches hash and compare them by identity.  `AbstractToken` is the type of a
 token, `AbstractRef` of a mutable reference.  C++ reads `shape`, `dtype` and
 `weak_type` of what it is given, nothing else.
 
@@ -10,6 +10,7 @@ This room knows no operations.  Next: core/.
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,33 @@ import numpy as np
 from . import dtypes
 
 
+class MemorySpace(enum.Enum):
+    """Where a value is kept: in the device's own memory, or in its host's."""
+
+    Device = 1
+    Host = 2
+    Any = 3
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+    __str__ = __repr__
+
+    @staticmethod
+    def of_kind(kind: str | None) -> MemorySpace:
+        """The space of a runtime's memory kind, such as 'pinned_host'."""
+        return MemorySpace.Host if kind in HOST_KINDS else MemorySpace.Device
+
+
+HOST_KINDS = ("pinned_host", "unpinned_host")
+DEVICE, HOST = MemorySpace.Device, MemorySpace.Host
+
+
 class AbstractValue:
     """Base of all abstract values."""
 
     __slots__ = ("__weakref__",)
+    memory_space = DEVICE
 
     def str_short(self, short_dtypes: bool = True) -> str:
         raise TypeError("an abstract value must say what it is called")
@@ -38,18 +62,24 @@ class ShapedArray(AbstractValue):
     'f32[3]'
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("_memory", "dtype", "shape", "weak_type")
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
 
     def __new__(
-        cls, shape: Any, dtype: Any, weak_type: bool = False, **_: Any
-    ) -> ShapedArray:
-        return shaped(tuple(shape), dtypes.as_dtype(dtype), bool(weak_type))
+        cls, shape: Any, dtype: Any, weak_type: bool = False, *,
+        memory_space: MemorySpace = DEVICE,
+    ) -> ShapedArray:  # fmt: skip
+        dtype = dtypes.as_dtype(dtype)
+        return shaped(tuple(shape), dtype, bool(weak_type), memory_space)
 
     def __reduce__(self) -> Any:
-        return shaped, (self.shape, self.dtype, self.weak_type)
+        return shaped, (self.shape, self.dtype, self.weak_type, self._memory)
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        return self._memory
 
     @property
     def ndim(self) -> int:
@@ -64,7 +94,8 @@ class ShapedArray(AbstractValue):
 
     def str_short(self, short_dtypes: bool = True) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype.name)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        space = "" if self._memory is DEVICE else f"<{self._memory.name.lower()}>"
+        return f"{name}{space}[{','.join(map(str, self.shape))}]"
 
     def __str__(self) -> str:
         return ("~" if self.weak_type else "") + self.str_short(False)
@@ -74,20 +105,21 @@ class ShapedArray(AbstractValue):
         return f"ShapedArray({self.str_short(False)}{weak})"
 
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some of `shape`, `dtype`, `weak_type` changed."""
+        """A copy with some of `shape`, `dtype`, `weak_type`, `memory_space` changed."""
         return shaped(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
+            changes.get("memory_space", self._memory),
         )
 
     def strip_weak_type(self) -> ShapedArray:
-        return shaped(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
 
     def to_tangent(self) -> ShapedArray:
         if dtypes.is_differentiable(self.dtype):
             return self
-        return shaped(self.shape, dtypes.float0)
+        return self.update(dtype=dtypes.float0, weak_type=False)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -99,17 +131,19 @@ _interned: dict[tuple[Any, ...], ShapedArray] = {}
 _blank = object.__new__
 
 
-def shaped(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> ShapedArray:
+def shaped(
+    shape: tuple[int, ...],
+    dtype: Any,
+    weak_type: bool = False,
+    memory: MemorySpace = DEVICE,
+) -> ShapedArray:
     """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
-    key = (shape, dtype, weak_type)
+    key = (shape, dtype, weak_type, memory)
     aval = _interned.get(key)
     if aval is None:
         aval = _blank(ShapedArray)
-        aval.shape, aval.dtype, aval.weak_type = (
-            tuple(map(int, shape)),
-            dtype,
-            weak_type,
-        )
+        aval.shape, aval.dtype = tuple(map(int, shape)), dtype
+        aval.weak_type, aval._memory = weak_type, memory
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
     return aval

@@ -1,0 +1,5 @@
+"""Memories in which values can be kept: `device_put(x, minijax.memory.Space.Host)`."""
+
+from .types.avals import MemorySpace as Space
+
+__all__ = ["Space"]

@@ -1,0 +1,97 @@
+"""Putting values where they are wanted: a device, a memory, slices on several devices.
+
+Eager only; inside programs a transfer is an operation (ops/transfer.py).
+Next: dispatch.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import core
+from ..types import dtypes
+from ..types.avals import DEVICE, HOST_KINDS, MemorySpace, shaped
+from . import array as arrays
+from . import dispatch
+from . import jaxlib_compat as compat
+from . import sharding as shardings
+from .array import ARRAYS, Array, Placement
+
+
+def put_one(x: Any, where: Any) -> Array:
+    """One value at a place: a device, a sharding or a memory space (committed), or None,
+    the default device."""
+    if isinstance(where, shardings.PmapSharding):
+        return spread(x, where)
+    if where is None:
+        if type(x) in ARRAYS:
+            return x
+        return Array(arrays.to_buffer(x, arrays.default_placement()))
+    if isinstance(where, MemorySpace):
+        return _put_in(x, _place_of(x), None if where is DEVICE else HOST_KINDS[0])
+    if isinstance(where, shardings.SingleDeviceSharding):
+        (device,) = where.device_set
+        return _put_in(x, arrays.placement(device), where.given_kind)
+    return _put_in(x, arrays.placement(where), None)
+
+
+def _place_of(x: Any) -> Placement:
+    """The place of a value that changes only its memory."""
+    found = arrays.placement_of(x._b) if type(x) in ARRAYS else None
+    return arrays.default_placement() if found is None else found[0]
+
+
+def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
+    """One value on a device, committed, in a memory of this kind (None: the device's)."""
+    if type(x) not in ARRAYS:
+        aval = core.aval_of(x)
+        if aval.dtype == dtypes.float0:
+            x, aval = np.zeros(aval.shape, bool), shaped(aval.shape, dtypes.bool_)
+        there = arrays.put_numpy(np.asarray(x), aval, place, committed=True)
+        return Array(there) if kind is None else _put_in(Array(there), place, kind)
+    x._check_alive()
+    space = MemorySpace.of_kind(kind)
+    sharding = place.committed if kind is None else place.kept(kind)
+    if x.aval.memory_space is space is DEVICE:
+        moved = dispatch.move_buffer(x._b, place)
+        if moved is x._b and x.committed:
+            return x
+    elif x._b._sharding is sharding:
+        return x
+    else:
+        moved = compat.copy_to(x._b, place.device, sharding)
+    inner = x._b.aval.update(memory_space=space)
+    aval = x.aval.update(memory_space=space)
+    return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)
+
+
+def spread(x: Any, sharding: shardings.PmapSharding) -> Array:
+    """One slice of `x` on each device of a `PmapSharding`."""
+    value = np.asarray(x)
+    aval = core.aval_of(x)
+    return shard_slices(value, aval, sharding)
+
+
+def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Array:
+    """A NumPy array cut along the sharding's axis, a slice to each device."""
+    n = value.shape[sharding.axis]
+    if n != len(sharding.devices):
+        raise ValueError(
+            f"cannot spread axis {sharding.axis} of {aval.str_short()} over"
+            f" {len(sharding.devices)} devices: its size is {n}."
+        )
+    parts = [
+        np.asarray(np.take(value, i, axis=sharding.axis), aval.dtype, order="C")
+        for i in range(n)
+    ]
+    return Array(
+        compat.put_shards(
+            aval,
+            shaped(parts[0].shape, aval.dtype),
+            sharding.internal(value.ndim),
+            parts,
+            sharding.devices,
+        )  # fmt: skip
+    )
