@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base import config, errors, tree
 from ..base.source import function_text
 from ..core import core
@@ -173,8 +175,9 @@ class Loop(NamedTuple):
         )
 
     def component(self, path: Sequence[Any]) -> str:
-        """A component of the carry, as a path from the user's name for it."""
-        return self.name + tree.keystr(tuple(path[self.inside :]))
+        """The carry or a component of it, as a path from the user's name for it."""
+        inner = tree.keystr(tuple(path[self.inside :]))
+        return f"carry component {self.name}{inner}" if inner else f"carry {self.name}"
 
     def error(
         self, differs: str, lines: Sequence[str], tries: Sequence[str]
@@ -202,7 +205,10 @@ def check_carry(
     """TypeError unless a body gives back a carry of the type that it took."""
     if in_tree != out_tree:
         path, was, now, why = tree_difference(in_tree, out_tree)
-        line = f"{loop.component(path)}: input {was}, output {now}: {why}"
+        line = (
+            f"The input {loop.component(path)} is {was} but the corresponding component"
+            f" of the carry output is {now}: {why}"
+        )
         raise loop.error(
             "the same pytree structure",
             [line],
@@ -213,10 +219,12 @@ def check_carry(
     for path, a, b in zip(labels, in_avals, out_avals, strict=True):
         if not same_type(a, b):
             lines.append(
-                f"the input carry component {loop.component(path)} has type"
-                f" {a.str_short(False)} but the corresponding output has type"
+                f"the input {loop.component(path)} has type {a.str_short(False)} but"
+                " the corresponding output carry component has type"
                 f" {b.str_short(False)}, so {type_difference(a, b)}"
             )
+    if len(lines) == 1:
+        lines = [f"T{lines[0][1:]}"]
     if lines:
         raise loop.error(
             "equal types", lines,
@@ -233,7 +241,7 @@ def type_difference(a: Any, b: Any) -> str:
         found.append("the shapes do not match")
     if a.memory_space is not b.memory_space:
         found.append("the memory spaces do not match")
-    return " and ".join(found)
+    return ", and ".join(found)
 
 
 def tree_difference(
@@ -279,12 +287,19 @@ def promote_weak(
     changed = False
     for x, a, b in zip(values, in_avals, out_avals, strict=True):
         if getattr(a, "weak_type", False) and a.dtype != b.dtype:
-            convert = core.registry["convert_element_type"]
             dtype = b.dtype if _joins(a, b) else a.dtype
-            x = convert.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+            x = with_dtype(x, dtype)
             changed = True
         out.append(x)
     return out if changed else None
+
+
+def with_dtype(x: Any, dtype: Any) -> Any:
+    """The scalar or array `x`, strongly typed; a Python number without an equation."""
+    if isinstance(x, (bool, int, float, complex)):
+        return np.asarray(x, dtype)[()]
+    convert = core.registry["convert_element_type"]
+    return convert.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def _joins(a: Any, b: Any) -> bool:

@@ -8,7 +8,7 @@ caller may choose otherwise with `batched=`.  Next: scan.py.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..interpreters.algebra import Linear, Zero, instantiate, lib
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
-from ..interpreters.stage import stage_closed
+from ..interpreters.stage import StageTrace, stage_closed
 from ..interpreters.transpose import transpose_jaxpr
 from ..ops import logic, reductions
 from ..runtime import array as arrays
@@ -363,7 +363,8 @@ def cond_lower(
     platforms: tuple[str | None, ...] = (), **_: Any,
 ) -> list[Any]:  # fmt: skip
     if platforms:  # chosen here, not when the program runs
-        return ctx.jaxpr(_for_platform(ctx.platform, platforms, branches), *ops)  # type: ignore
+        chosen = branches[platforms.index(_choose(ctx.platform, platforms))]
+        return ctx.jaxpr(chosen, *ops)  # type: ignore
     run = [functools.partial(ctx.jaxpr, b, *ops) for b in branches]
     return ctx.case(index, run, [ctx.type(a) for a in ctx.avals_out])  # type: ignore
 
@@ -371,15 +372,14 @@ def cond_lower(
 cond_p.lower = cond_lower
 
 
-def _for_platform(
-    platform: str, platforms: tuple[str | None, ...], branches: Branches
-) -> ClosedJaxpr:
-    which = platform if platform in platforms else None
-    if which not in platforms:
+def _choose(platform: str, known: Container[str | None]) -> str | None:
+    """The platform whose function runs on `platform`; None for the default."""
+    which = platform if platform in known else None
+    if which not in known:
         raise NotImplementedError(
             f"platform_dependent: no function for platform {platform}, and no default."
         )
-    return branches[platforms.index(which)]
+    return which
 
 
 def cond_by_hand(
@@ -388,7 +388,7 @@ def cond_by_hand(
 ) -> list[Any]:  # fmt: skip
     if platforms:
         here = arrays.default_placement().platform
-        return _for_platform(here, platforms, branches)(*ops)
+        return branches[platforms.index(_choose(here, platforms))](*ops)
     return branches[int(index)](*ops)
 
 
@@ -531,11 +531,7 @@ def cond(
 
     Differs from JAX: `batched`.
     """
-    if "operand" in extra:
-        operands = (*operands, extra.pop("operand"))
-    extra.pop("linear", None)
-    if extra:
-        raise TypeError(f"cond() got unexpected keyword arguments {sorted(extra)}.")
+    operands = _operands("cond", operands, extra)
     if not callable(true_fun) or not callable(false_fun):
         # The five-argument form: cond(pred, x, true_fun, y, false_fun).
         if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
@@ -546,8 +542,10 @@ def cond(
         raise TypeError(
             "lax.cond: true_fun and false_fun arguments should be callable."
         )
-    if pred is None or not core.is_value(pred):
-        raise TypeError(f"cond predicate must be a scalar, got {pred!r}.")
+    if pred is None:
+        raise TypeError("cond predicate is None: Pred must be a scalar.")
+    if not core.is_value(pred):
+        raise TypeError(f"Pred must be a scalar, got {pred!r} of type {type(pred)}.")
     aval = core.aval_of(pred)
     if aval.shape != ():
         raise TypeError(
@@ -565,6 +563,21 @@ def cond(
     return _bind_branches(
         "cond", _index_of(pred), [true_fun, false_fun], operands, _how(batched)
     )
+
+
+def _operands(name: str, operands: Any, extra: dict[str, Any]) -> Any:
+    """The operands, of which the only one may be given by keyword."""
+    for key in extra:
+        if key != "operand":
+            raise TypeError(f"{name}() got an unexpected keyword argument {key!r}.")
+    if not extra:
+        return operands
+    if operands:
+        raise TypeError(
+            "if 'operand' keyword is passed then no positional operands can be passed, got"
+            f" operand={extra['operand']!r} and positional operands {operands}."
+        )
+    return (extra["operand"],)
 
 
 def _how(batched: str) -> dict[str, Any]:
@@ -588,6 +601,7 @@ def switch(
     branches: Sequence[Callable[..., Any]],
     *operands: Any,
     batched: str = "select",
+    **extra: Any,
 ) -> Any:
     """Run `branches[index](*operands)`; an index out of range is clamped.
 
@@ -609,6 +623,9 @@ def switch(
         raise TypeError(
             "lax.switch: branches argument should be a sequence of callables."
         )
+    operands = _operands("switch", operands, extra)
+    if index is None or not core.is_value(index):
+        raise TypeError(f"Index type must be an integer, got {index!r}.")
     aval = core.aval_of(index)
     if aval.shape != ():
         raise TypeError(
@@ -642,28 +659,34 @@ def platform_dependent(
     Args:
       args: the arguments of all functions.
       default: for platforms that are not named.
-      per_platform: `cpu=`, `cuda=` (or `gpu=`), `tpu=`, `rocm=`: functions with results
-        of equal trees and types.
+      per_platform: `cpu=`, `cuda=` (or `gpu=`), `tpu=`, `rocm=` ..: functions with
+        results of equal trees and types.  What runs at once traces only its own.
 
     Raises:
-      ValueError: no function at all; TypeError: results differ in type;
+      ValueError: no function at all; TypeError: results differ in type, or no function;
       NotImplementedError: no function for the platform.
 
     Example:
       >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
-      Array(4, dtype=int32, weak_type=True)
+      4
     """
     known = {"gpu": "cuda"}
-    funs = {known.get(name, name): f for name, f in per_platform.items()}
-    missing = [n for n in funs if n not in ("cpu", "cuda", "tpu", "rocm")]
-    if missing:
-        raise ValueError(f"platform_dependent: unknown platforms {missing}.")
-    platforms: tuple[str | None, ...] = tuple(funs)
-    branches = list(funs.values())
+    funs: dict[str | None, Callable[..., Any]] = {
+        known.get(name, name): f for name, f in per_platform.items()
+    }
     if default is not None:
-        platforms, branches = (*platforms, None), [*branches, default]
-    if not branches:
+        funs[None] = default
+    for name, f in funs.items():
+        if not callable(f):
+            raise TypeError(
+                f"lax.platform_dependent: the {name or 'default'!r} branch must be a"
+                f" callable, got {f!r}."
+            )
+    if not funs:
         raise ValueError("platform_dependent: no function was given.")
+    if not any(isinstance(t, StageTrace) for t in core.trace_stack()):
+        return funs[_choose(arrays.default_placement().platform, funs)](*args)
     return _bind_branches(
-        "platform_dependent", np.int32(0), branches, args, {"platforms": platforms}
-    )
+        "platform_dependent", np.int32(0), list(funs.values()), args,
+        {"platforms": tuple(funs)},
+    )  # fmt: skip

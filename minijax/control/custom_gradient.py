@@ -48,7 +48,13 @@ class Converted:
 def convert(fun: Callable[..., Any], *examples: Any) -> tuple[Converted, list[Any]]:
     """A closure as (function of captured values and arguments, captured values)."""
     leaves, in_tree = tree.flatten(examples)
-    avals = [core.aval_of(x) for x in leaves]
+    return convert_for(fun, in_tree, [core.aval_of(x) for x in leaves])
+
+
+def convert_for(
+    fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]
+) -> tuple[Converted, list[Any]]:
+    """`convert` for arguments of which only the types are known."""
     body = common.stage_body(fun, in_tree, avals, "closure")
     return Converted(body, in_tree), body.consts
 

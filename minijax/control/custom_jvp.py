@@ -166,7 +166,13 @@ def custom_jvp_batch(
         ts = [t for t, f in zip(tangents, flags, strict=True) if f]
         t_dims = [d for d, f in zip(front, flags, strict=True) if f]
         out = lanes_first(one, axis, [*primals, *ts], [*front, *t_dims])
-        return out[: sizes[0]], out[sizes[0] :]
+        outs, out_ts = out[: sizes[0]], out[sizes[0] :]
+        return outs, [
+            Zero(core.aval_of(x).to_tangent())
+            if core.aval_of(t).dtype == dtypes.float0
+            else t
+            for x, t in zip(outs, out_ts, strict=True)
+        ]
 
     out = custom_jvp_call_p.bind(*ins, call_jaxpr=call, jvp=lane_jvp, **params)
     return out, [0] * len(out)

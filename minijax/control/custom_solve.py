@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import errors, tree
+from ..base.source import function_text
 from ..base.util import split_list
 from ..core import core
 from ..core.core import Primitive
@@ -24,7 +25,7 @@ from ..interpreters.linearize import linearize_flat
 from ..interpreters.transpose import backward_pass
 from ..ops import arithmetic
 from . import common
-from .custom_gradient import convert
+from .custom_gradient import convert, convert_for
 from .custom_jvp import custom_jvp
 
 
@@ -182,33 +183,45 @@ def custom_linear_solve(
       solve: `solve(matvec, b)` returns x (with `has_aux`: (x, aux)).
       transpose_solve: `transpose_solve(vecmat, b)` solves :math:`A^T x = b`; needed for
         reverse mode.
-      symmetric: A equals its transpose: `solve` serves both.
+      symmetric: A equals its transpose: `solve` serves both, if there is no
+        `transpose_solve`.
       has_aux: `solve` returns data besides.
 
     Raises:
-      TypeError: a function changes shapes, or reverse mode lacks `transpose_solve`.
+      TypeError: a function changes the tree, or reverse mode lacks `transpose_solve`;
+      ValueError: a function changes shapes.
 
     Example:
       >>> custom_linear_solve(lambda x: 2. * x, 6., lambda mv, b: b / 2.)
       Array(3., dtype=float32, weak_type=True)
     """
-    if transpose_solve is not None and symmetric:
-        raise TypeError(
-            "transpose_solve and symmetric arguments are mutually exclusive."
-        )
     leaves, b_tree = tree.flatten(b)
-    avals = [core.aval_of(x) for x in leaves]
-    mv = _staged("matvec", matvec, b_tree, avals, b_tree, avals)
-    forward = _staged("solve", lambda v: solve(matvec, v), b_tree, avals,
-                      b_tree, avals, has_aux)  # fmt: skip
+    avals = common.types_of("b", leaves, b_tree)
+
+    def staged(name: str, fun: Any, user: Any, has_aux: bool = False) -> common.Body:
+        body = common.stage_body(fun, tree.structure((b,)), avals, name)
+        got = solution_tree(name, user, body, has_aux)
+        check_tree(f"{name}()", user, got, "b", b_tree)
+        shapes = [a.shape for a in body.out_avals[: len(leaves)]]
+        if shapes != (want := [a.shape for a in avals]):
+            raise ValueError(
+                errors.message(
+                    f"{name}() output shapes must match b, got {shapes} and {want}",
+                    where=function_text(user),
+                )
+            )
+        return body
+
+    mv = staged("matvec", matvec, matvec)
+    forward = staged("solve", lambda v: solve(matvec, v), solve, has_aux)
     vec = turned = None
-    if symmetric:
+    if transpose_solve is not None:
+        vecmat = matvec if symmetric else _transposed(mv, b_tree, avals)
+        vec = mv if symmetric else staged("vecmat", vecmat, matvec)
+        turned = staged("transpose_solve", lambda v: transpose_solve(vecmat, v),
+                        transpose_solve, has_aux)  # fmt: skip
+    elif symmetric:
         vec, turned = mv, forward
-    elif transpose_solve is not None:
-        vecmat = _transposed(mv, b_tree, avals)
-        vec = _staged("vecmat", vecmat, b_tree, avals, b_tree, avals)
-        turned = _staged("transpose_solve", lambda v: transpose_solve(vecmat, v), b_tree,
-                         avals, b_tree, avals, has_aux)  # fmt: skip
     bodies = [mv, vec, forward, turned]
     closed: list[Any] = [x.closed() if x is not None else None for x in bodies]
     jaxprs = Solvers(*closed)
@@ -221,23 +234,33 @@ def custom_linear_solve(
     return tree.unflatten(forward.out_tree, out)
 
 
-def _staged(
-    name: str, fun: Any, in_tree: Any, avals: Any, want_tree: Any, want: Any,
-    has_aux: bool = False,
-) -> common.Body:  # fmt: skip
-    body = common.stage_body(
-        fun, tree.structure((tree.unflatten(in_tree, avals),)), avals, name
-    )
-    got_tree = body.out_tree.children()[0] if has_aux else body.out_tree
-    if got_tree != want_tree or any(
-        not common.same_type(a, w) for a, w in zip(body.out_avals, want, strict=False)
-    ):
-        raise TypeError(
-            f"{name}() output pytree structure and types must match those of b: got"
-            f" {got_tree} with {[a.str_short() for a in body.out_avals]}, expected"
-            f" {want_tree} with {[a.str_short() for a in want]}."
+def solution_tree(name: str, fun: Any, body: Any, has_aux: bool) -> Any:
+    """The tree of what a solver returns, without auxiliary data."""
+    if not has_aux:
+        return body.out_tree
+    children = body.out_tree.children()
+    if (body.out_tree.node_data() or [None])[0] is not tuple or len(children) != 2:
+        raise ValueError(
+            errors.message(
+                f"{name}() produced a pytree with structure {body.out_tree}, but a pytree"
+                " tuple with auxiliary output was expected because has_aux was set to"
+                " True.",
+                where=function_text(fun),
+                tries=["return (solution, aux)"],
+            )
         )
-    return body
+    return children[0]
+
+
+def check_tree(what: str, fun: Any, got: Any, name: str, want: Any) -> None:
+    """TypeError unless a function's result has the tree of the value called `name`."""
+    if got != want:
+        raise TypeError(
+            errors.message(
+                f"{what} output pytree structure must match {name}, got {got} and {want}.",
+                where=function_text(fun),
+            )
+        )
 
 
 def _transposed(
@@ -265,40 +288,57 @@ def custom_root(
       solve: `solve(f, initial_guess)` returns a root (with `has_aux`: (root, aux)).
       tangent_solve: `tangent_solve(g, y)` solves the linear :math:`g(x) = y`.
 
+    Raises:
+      TypeError: a function changes the tree; ValueError: `solve` returns no pair though
+      `has_aux` is set.
+
     Example:
       >>> custom_root(lambda x: x - 2., 0., lambda f, x: x - f(x), lambda g, y: y / g(1.))
       Array(2., dtype=float32, weak_type=True)
     """
-    converted, consts = convert(f, initial_guess)
+    x_tree = tree.structure(initial_guess)
 
-    @custom_jvp
-    def root(consts: Any, guess: Any) -> Any:
-        out = solve(lambda x: converted(*consts, x), guess)
-        return out if has_aux else (out, ())
-
-    @root.defjvp
-    def root_jvp(primals: Any, tangents: Any) -> Any:
-        (cs, guess), (c_ts, _) = primals, tangents
-        x, aux = root(cs, guess)
-        leaves, x_tree = tree.flatten(x)
-        _, moved = jvp_flat(
-            lambda *c: tree.leaves(converted(*c, x)), list(cs), list(c_ts)
-        )
-        rhs = tree.unflatten(x_tree, [arithmetic.neg(instantiate(t)) for t in moved])
-
+    def linearized_solve(x: Any, y: Any) -> Any:
         def step(*v: Any) -> list[Any]:
-            return tree.leaves(converted(*cs, tree.unflatten(x_tree, v)))
+            return tree.leaves(f(tree.unflatten(x_tree, v)))
 
-        _, linear = linearize_flat(step, leaves)
+        _, linear = linearize_flat(step, tree.leaves(x))
 
         def g(v: Any) -> Any:
             return tree.unflatten(
                 x_tree, [instantiate(t) for t in linear(*tree.leaves(v))]
             )
 
-        x_t = tangent_solve(g, rhs)
+        return tangent_solve(g, y)
+
+    # All three may close over values that are being differentiated: they are staged, so
+    # that the rule gets what they captured as arguments.
+    at, f_consts = convert(f, initial_guess)
+    check_tree("f()", f, at.out_tree, "initial_guess", x_tree)
+    find, s_consts = convert(lambda guess: solve(f, guess), initial_guess)
+    found_tree = solution_tree("solve", solve, find, has_aux)
+    check_tree("solve()", solve, found_tree, "initial_guess", x_tree)
+    solved = find.jaxpr.out_avals[: x_tree.num_leaves]
+    along, t_consts = convert_for(
+        linearized_solve, tree.structure((initial_guess, initial_guess)),
+        [*solved, *(a.to_tangent() for a in solved)],
+    )  # fmt: skip
+    check_tree("tangent_solve()", tangent_solve, along.out_tree, "x", x_tree)
+
+    @custom_jvp
+    def root(f_consts: Any, s_consts: Any, t_consts: Any, guess: Any) -> Any:
+        out = find(*s_consts, guess)
+        return out if has_aux else (out, ())
+
+    @root.defjvp
+    def root_jvp(primals: Any, tangents: Any) -> Any:
+        x, aux = root(*primals)
+        fs, _, ts, _ = primals
+        _, moved = jvp_flat(lambda *c: tree.leaves(at(*c, x)), fs, tangents[0])
+        rhs = [arithmetic.neg(instantiate(t)) for t in moved]
+        x_t = along(*ts, x, tree.unflatten(x_tree, rhs))
         aux_t = tree.map(lambda a: instantiate(Zero(core.aval_of(a).to_tangent())), aux)
         return (x, aux), (x_t, aux_t)
 
-    out, aux = root(list(consts), initial_guess)
+    out, aux = root(f_consts, s_consts, t_consts, initial_guess)
     return (out, aux) if has_aux else out

@@ -30,6 +30,7 @@ from ..core.jaxpr import (
     eval_jaxpr,
     jaxprs_effects,
     read_vars,
+    unweaken,
 )
 from ..interpreters import batch as batching
 from ..interpreters.algebra import lib
@@ -461,14 +462,14 @@ def fori_loop(
     """Repeat `val = body_fun(i, val)` for i from `lower` to `upper - 1`.
 
     Args:
-      lower, upper: bounds; static ones (Python or NumPy ints) make the loop reverse-mode
-        differentiable.
+      lower, upper: bounds; static ones (all but tracers) make the loop reverse-mode
+        differentiable, and i a weakly typed int.
       body_fun: takes (i, val), returns a value of `val`'s type.
       init_val: the initial value, a pytree.
       unroll: as for `scan`; static bounds only.
 
     Raises:
-      TypeError: bounds are no integers or differ in dtype, or the value changes type.
+      TypeError: bounds are no scalars or differ in dtype, or the value changes type.
 
     Example:
       >>> import minijax as mj
@@ -479,33 +480,29 @@ def fori_loop(
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     lo, up = core.aval_of(lower), core.aval_of(upper)
     for a in (lo, up):
-        if a.shape != () or not dtypes.is_integer(a.dtype):
+        number = dtypes.is_integer(a.dtype) or dtypes.is_float(a.dtype)
+        if a.shape != () or not number:
             raise TypeError(
                 "lower and upper arguments to fori_loop must be integer scalars, got"
                 f" {lo.str_short()} and {up.str_short()}."
             )
-    if lo.dtype != up.dtype:
-        if isinstance(lower, int):
-            lower = np.asarray(lower, up.dtype)[()]
-        elif isinstance(upper, int):
-            upper = np.asarray(upper, lo.dtype)[()]
-        else:
-            raise TypeError(
-                "lower and upper arguments to fori_loop must have equal types, got"
-                f" {lo.dtype.name} and {up.dtype.name}."
-            )
+    lower, upper = _alike(lower, lo, upper, up)
     if config.DISABLE_JIT.value and core.is_concrete(lower) and core.is_concrete(upper):
         val = init_val
         for i in range(int(lower), int(upper)):
             val = body_fun(i, val)
         return val
     if not isinstance(lower, core.Tracer) and not isinstance(upper, core.Tracer):
+        first, n = int(lower), max(int(upper) - int(lower), 0)
+        largest = np.iinfo(dtypes.int_default()).max
+        if not dtypes.is_unsigned(lo.dtype) or first + n <= largest:
+            lower = first  # a Python int, but for what only unsigned integers hold
         return scan(
             common.same_for(body_fun, _scan_step), (lower, init_val), None,
-            length=max(int(upper) - int(lower), 0), unroll=1 if unroll is None else unroll,
+            length=n, unroll=1 if unroll is None else unroll,
             loop=common.Loop.of("fori_loop body", body_fun, 1, inside=1),
         )[0][1]  # fmt: skip
-    if unroll is not None:
+    if unroll not in (None, 1) and unroll is not False:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
         )
@@ -513,6 +510,26 @@ def fori_loop(
         _is_before, common.same_for(body_fun, _while_step), (lower, upper, init_val),
         loop=common.Loop.of("fori_loop body", body_fun, 1, inside=1),
     )[2]  # fmt: skip
+
+
+def _alike(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, Any]:
+    """Bounds of one dtype: a weakly typed one takes the other's."""
+    if lo.dtype == up.dtype:
+        return lower, upper
+    if dtypes.is_integer(lo.dtype) is not dtypes.is_integer(up.dtype):
+        lo, up = unweaken(lo), unweaken(up)  # 0 and 3.5 do not join
+    dtype, _ = dtypes.promote(((lo.dtype, lo.weak_type), (up.dtype, up.weak_type)))
+    try:
+        if lo.weak_type and dtype == up.dtype:
+            return common.with_dtype(lower, dtype), upper
+        if up.weak_type and dtype == lo.dtype:
+            return lower, common.with_dtype(upper, dtype)
+    except OverflowError:
+        pass  # a Python int that the other dtype does not hold
+    raise TypeError(
+        "lower and upper arguments to fori_loop must have equal types, got"
+        f" {lo.dtype.name} and {up.dtype.name}."
+    )
 
 
 def _scan_step(body: Callable[..., Any]) -> Callable[..., Any]:

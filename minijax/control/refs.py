@@ -432,18 +432,21 @@ def through_cond(cond: Callable[..., Any]) -> Callable[..., Any]:
     """Return the references that branches touch: `cond` or `switch`."""
 
     @functools.wraps(cond)
-    def cond_with_refs(pred: Any, *args: Any, **kwargs: Any) -> Any:
+    def cond_with_refs(*args: Any, **kwargs: Any) -> Any:
         def attempt(refs: tuple[Ref, ...]) -> Any:
             if not refs:
-                return cond(pred, *args, **kwargs)
+                return cond(*args, **kwargs)
             values = values_of(refs)
-            new = [
-                _returning(a, refs, values) if callable(a)
-                else [_returning(f, refs, values) for f in a] if _is_branches(a)
-                else a
-                for a in args
-            ]  # fmt: skip
-            out, values = cond(pred, *new, **kwargs)
+
+            def wrap(a: Any) -> Any:
+                if callable(a):
+                    return _returning(a, refs, values)
+                if _is_branches(a):
+                    return [_returning(f, refs, values) for f in a]
+                return a
+
+            named = {name: wrap(a) for name, a in kwargs.items()}
+            out, values = cond(*map(wrap, args), **named)
             write_all(refs, values)
             return out
 

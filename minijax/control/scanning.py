@@ -78,7 +78,6 @@ def scan(
     x_avals = [common.row(core.aval_of(x)) for x in xs_leaves]
     in_tree = tree.structure((init, xs))
     body, init_leaves = stage_carry(f, loop, in_tree, init_tree, init_leaves, x_avals)
-    _, y_tree = _split_out(loop, body)
     # What no step changes is no carry, and rows handed on are xs again.
     j, n_carry = body.jaxpr, len(init_leaves)
     fixed = [
@@ -99,7 +98,7 @@ def scan(
     direct = [as_value(rows[a]) for a in j.outvars[n_carry:] if a in rows]
     carry = common.interleave(fixed, stay, moved)
     ys = common.interleave(handed_on, direct, made)
-    return tree.unflatten(init_tree, carry), tree.unflatten(y_tree, ys)
+    return tree.unflatten(body.out_tree, [*carry, *ys])  # type: ignore[no-any-return]
 
 
 def _split_out(loop: common.Loop, body: common.Body) -> tuple[Any, Any]:

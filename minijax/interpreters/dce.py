@@ -72,5 +72,7 @@ def _live_equations(
 def dce_linear(jaxpr: Jaxpr) -> Jaxpr:
     """Prune equations and constvars; inputs and outputs stay as they are."""
     eqns, used = _live_equations(jaxpr.eqns, jaxpr.outvars)
+    if eqns == jaxpr.eqns:
+        return jaxpr
     constvars = [v for v in jaxpr.constvars if v in used]
     return jaxpr.replace(constvars=constvars, eqns=eqns)

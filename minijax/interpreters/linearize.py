@@ -130,6 +130,10 @@ def linearize_flat(
         jaxpr, consts = tangent_trace.finish(
             [t for _, t in pairs if type(t) is not Zero]
         )
+        live = dce.dce_linear(jaxpr)
+        if live is not jaxpr:  # what only dead equations read is no residual
+            value_of = dict(zip(jaxpr.constvars, consts, strict=True))
+            jaxpr, consts = live, [value_of[v] for v in live.constvars]
     finally:
         trace.alive = tangent_trace.alive = False
         core.enter(old)
@@ -218,9 +222,6 @@ def _linearize_jaxpr(
             lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), args, nonzero
         )
         linear, kept_consts = _instantiated(part, force)
-        linear = dce.dce_linear(linear)
-        value_of = dict(zip(part.jaxpr.constvars, kept_consts, strict=True))
-        kept_consts = [value_of[v] for v in linear.constvars]
         residuals: list[tuple[str, int]] = []
         new: list[Any] = []
         inputs = {id(a): i for i, a in enumerate(args) if may_forward[i]}
