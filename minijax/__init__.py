@@ -31,7 +31,7 @@ _HOMES = {
     "runtime.client": ("devices", "local_devices"),
     "types.dtypes": ("float0",),
     "control.jit": ("clear_caches",),
-    "control.pmap": ("pmap",),
+    "api.pmap": ("pmap",),
     "control.custom_jvp": ("custom_jvp",),
     "control.custom_vjp": ("custom_vjp",),
     "control.custom_gradient": ("custom_gradient", "closure_convert"),

@@ -348,7 +348,8 @@ def test_flatten_axes():
         of="args",
     )
     assert text.splitlines() == [
-        "vmap in_axes must be a tree prefix of args it describes.",
+        "vmap in_axes specification must be a tree prefix of the corresponding value"
+        " (args).",
         "Which: vmap in_axes[0]['b'] is a tuple of length 1, but args has a leaf"
         " (1 more such place)",
         text.splitlines()[2],
@@ -763,7 +764,7 @@ def test_any_trees(a, b):
         assert mapped == b
     else:
         if None not in tree.leaves(a, is_none):
-            with pytest.raises(ValueError, match="axes must be a tree prefix"):
+            with pytest.raises(ValueError, match="axes specification must be a tree prefix"):
                 tree.flatten_axes("axes", other, a)
         with pytest.raises(ValueError, match=r"tree\.map over 2 trees"):
             tree.map(lambda x, y: y, a, b)

@@ -56,6 +56,16 @@ class TracedStage:
         return self._traced.jaxpr
 
     @property
+    def in_avals(self) -> list[Any]:
+        """The types of the dynamic arguments."""
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[Any]:
+        """The types of the results."""
+        return self.jaxpr.out_avals
+
+    @property
     def fun_name(self) -> str:
         return self._jitted.name
 
@@ -69,13 +79,13 @@ class TracedStage:
 
     @property
     def out_info(self) -> Any:
-        return tree.unflatten(self.out_tree, map(struct_of, self.jaxpr.out_avals))
+        return tree.unflatten(self.out_tree, map(struct_of, self.out_avals))
 
     @property
     def args_info(self) -> Any:
         donated = self._jitted.donated(self._call)
         infos = [
-            ArgInfo(a, d) for a, d in zip(self.jaxpr.in_avals, donated, strict=True)
+            ArgInfo(a, d) for a, d in zip(self.in_avals, donated, strict=True)
         ]
         return tree.unflatten(self.in_tree, infos)
 
@@ -229,7 +239,8 @@ class Compiled:
     def runtime_executable(self) -> Any:
         return self._program.executable
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def checked_leaves(self, args: Any, kwargs: Any) -> list[Any]:
+        """The dynamic leaves of a call, if they are of the types compiled for."""
         stage = self._lowered._stage
         names = stage._jitted.statics.names
         kwargs = {k: v for k, v in kwargs.items() if k not in names}
@@ -243,7 +254,7 @@ class Compiled:
                     tries=["leave out static arguments"],
                 )
             )
-        for i, (x, aval) in enumerate(zip(leaves, stage.jaxpr.in_avals, strict=True)):
+        for i, (x, aval) in enumerate(zip(leaves, stage.in_avals, strict=True)):
             got = core.aval_of(x)
             if (got.shape, got.dtype) != (aval.shape, aval.dtype):
                 label = jitting.ArgNames(
@@ -254,6 +265,11 @@ class Compiled:
                     f" compiled: argument {label} compiled with {aval.str_short(False)} and"
                     f" called with {got.str_short(False)}."
                 )
+        return leaves
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        stage = self._lowered._stage
+        leaves = self.checked_leaves(args, kwargs)
         buffers = [
             dispatch.move_buffer(
                 arrays.to_buffer(x, self._program.place), self._program.place

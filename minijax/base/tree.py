@@ -598,7 +598,8 @@ def flatten_axes(
     out: list[Any] = []
     if not _spread(axis_def, treedef, iter(entries), out):
         raise mismatch_error(
-            f"{name} must be a tree prefix of {of} it describes.",
+            f"{name} specification must be a tree prefix of the corresponding value"
+            + ("." if of == "the value" else f" ({of})."),
             prefix_differences(axis_tree, treedef, _is_none),
             name,
             of,

@@ -421,7 +421,7 @@ class Jitted:
     __slots__ = (
         "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
         "inline_traced", "keep_unused", "max_traces", "name", "options", "statics", "traces",
-        "passing", "with_refs",
+        "passing", "transform", "with_refs",
     )  # fmt: skip
 
     def __init__(
@@ -437,6 +437,7 @@ class Jitted:
         inline_traced: bool = False,
         max_traces: int | None = None,
         accepts: Callable[..., bool] | None = None,
+        transform: str = "jit",
     ) -> None:
         self.fun = fun
         self.accepts = accepts
@@ -448,6 +449,7 @@ class Jitted:
         self.options = options
         self.inline_traced = inline_traced
         self.max_traces = max_traces
+        self.transform = transform
         self.with_refs: tuple[tuple[refs.Ref, ...], Jitted] | None = None
         self.passing: tuple[Any, Jitted] | None = None
         self.name = getattr(fun, "__name__", None) or _name_of(fun)
@@ -486,7 +488,7 @@ class Jitted:
                         "Non-hashable static arguments are not supported.",
                         which=f"static argument {where!r} of type {type(value)}:"
                         f" {value!r}"[:200],
-                        where=f"jit of {function_text(self.fun)}",
+                        where=f"{self.transform} of {function_text(self.fun)}",
                         why="compiled programs are found again by their static values.",
                         tries=["a tuple instead of a list", "drop it from static_arg*"],
                     )
@@ -551,7 +553,7 @@ class Jitted:
             outs, out_tree = tree.flatten(out)
             for i, x in enumerate(outs):
                 if not core.is_value(x):
-                    raise TypeError(_output_message(self.fun, out, i, x))
+                    raise TypeError(_output_message(self, out, i, x))
             trees.append(out_tree)
             return outs
 
@@ -560,7 +562,7 @@ class Jitted:
             avals,
             name=self.name,
             text=function_text(self.fun),
-            transform="jit",
+            transform=self.transform,
             arg_names=ArgNames(self.fun, call.in_tree, call.positions),  # type: ignore
         )
         closed, hoisted = hoist_tracers(jaxpr, consts)
@@ -756,14 +758,14 @@ def _type_of_static(item: tuple[Any, Any]) -> type:
     return type(item[1])
 
 
-def _output_message(fun: Any, out: Any, i: int, x: Any) -> str:
+def _output_message(jitted: Jitted, out: Any, i: int, x: Any) -> str:
     path = tree.keystr(tree.leaves_with_path(out)[i][0])
     return errors.message(
-        f"function {function_text(fun)} traced for jit returned a value of type"
+        f"function {function_text(jitted.fun)} traced for {jitted.transform} returned a value of type"
         f" {type(x)}, which is not a valid JAX type.",
         which=f"output component {'result' + path}: {x!r}"[:200],
-        why="jitted functions return arrays, numbers or pytrees of them.",
-        tries=["return numbers or arrays", "return strings and objects outside of jit"],
+        why="compiled functions return arrays, numbers or pytrees of them.",
+        tries=["return numbers or arrays", "return strings and objects outside of it"],
     )
 
 

@@ -6,30 +6,29 @@ there, one slice a device; results are put together along their out axis.  A nes
 pmap takes its devices out of the outer one's: replicas are counted row by row over the
 axes, outermost first.
 
-Next: ../api.
+Next: ../api/pmap.py, the function.
 """
 
 from __future__ import annotations
 
 import collections
-import functools
 import math
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import errors, tree
-from ..base.source import function_text
+from ..base import errors
 from ..core import core
-from ..core.core import EVAL, STATE, Primitive, Tracer
+from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, jaxprs_effects, sub_jaxprs
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Linear, Zero, lib, mapped_aval, unmapped_aval
+from ..interpreters.algebra import Linear, Zero, lib, unmapped_aval
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
+from ..interpreters.stage import stage_closed
 from ..interpreters.transpose import transpose_jaxpr
 from ..ops import arithmetic, collectives
 from ..ops.slicing import dynamic_index_in_dim
@@ -42,7 +41,6 @@ from ..runtime.sharding import PmapSharding
 from ..types import dtypes
 from ..types.avals import shaped
 from . import common
-from .jit import ArgNames, Call, Jitted, resolve_statics
 from .named import axes_of
 
 xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
@@ -158,14 +156,24 @@ def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
             ins_axes.append(d)
     lin_axes = [d for d, lin in zip(in_axes, linear, strict=True) if lin]
     out_d = [d for d, p in zip(lin_axes, present, strict=True) if p]
-    found = xla_pmap_p.bind(
-        *ins, **_renew(params, turned, ins_axes, [0 if d is None else d for d in out_d])
-    )
-    summed = iter(
-        lib.sum(x, (0,)) if d is None else x for x, d in zip(found, out_d, strict=True)
-    )
+    if None in out_d:
+        turned = _summed(turned, [d is None for d in out_d], params)
+    found = iter(xla_pmap_p.bind(*ins, **_renew(params, turned, ins_axes, out_d)))
     there = iter(present)
-    return [(next(summed) if next(there) else None) if lin else None for lin in linear]
+    return [(next(found) if next(there) else None) if lin else None for lin in linear]
+
+
+def _summed(
+    closed: ClosedJaxpr, shared: Sequence[bool], params: dict[str, Any]
+) -> ClosedJaxpr:
+    """A jaxpr with the sum over all devices of those outputs that go to a shared value."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = zip(closed(*args), shared, strict=True)
+        return [collectives.psum(x, params["axis_name"]) if s else x for x, s in outs]
+
+    with _inside(params):
+        return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name)
 
 
 xla_pmap_p.transpose = pmap_transpose
@@ -287,32 +295,29 @@ def inner_replicas(jaxpr: Jaxpr) -> int:
 
 
 class Replicas:
-    """A compiled replica program: where it runs and how its operands are laid out."""
+    """A replica program, lowered: where it runs and how its operands are laid out."""
 
-    __slots__ = ("closed", "collective", "consts", "devices", "executable", "handlers", "inner",
-                 "out_axes", "per_slice", "program_keepalive", "size")  # fmt: skip
+    __slots__ = ("collective", "consts", "devices", "executable", "handlers", "lowered",
+                 "originals", "out_avals", "out_axes", "per_slice", "size")  # fmt: skip
 
     def __init__(
         self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,
         size: int, out_axes: Sequence[Any], donated: Sequence[bool],
     ) -> None:  # fmt: skip
-        self.closed = closed
+        self.originals = closed.consts  # alive, as long as programs are found by them
+        self.out_avals = closed.out_avals
         self.per_slice = inner_replicas(closed.jaxpr)
         total = size * self.per_slice
         self.devices = tuple(devices[:total])
         self.size = size
         self.out_axes = tuple(out_axes)
         self.collective = bool(axes_of(closed.jaxpr)) or self.per_slice > 1
-        lowered = lower.lower_jaxpr(
+        self.lowered = lower.lower_jaxpr(
             closed, name, client.platform_of(self.devices[0].client), replicas=total,
-            donated=donated if any(donated) else (), axes=((axis_name, size), (_REST, self.per_slice)),
+            donated=donated if any(donated) else (),
+            axes=((axis_name, size), (_REST, self.per_slice)),
             ordered=any(getattr(e, "ordered", False) for e in closed.effects),
         )  # fmt: skip
-        self.executable = compiler.compile_module(
-            lowered.module, self.devices, replicas=total, callbacks=lowered.callbacks
-        )
-        self.program_keepalive = lowered.keepalive
-        self.consts = [self.place(c, None) for c in lowered.consts]
         self.handlers = [
             compat.result_handler(
                 whole, self.layout(0).internal(len(whole.shape)), True
@@ -321,6 +326,15 @@ class Replicas:
                 unmapped_aval(total, 0, lower.physical(a)) for a in closed.out_avals
             )
         ]
+
+    def compile(self, overrides: dict[str, Any] | None = None) -> Replicas:
+        """Make it ready to run."""
+        self.executable = compiler.compile_module(
+            self.lowered.module, self.devices, replicas=len(self.devices),
+            callbacks=self.lowered.callbacks, overrides=overrides,
+        )  # fmt: skip
+        self.consts = [self.place(c, None) for c in self.lowered.consts]
+        return self
 
     def layout(self, axis: int) -> PmapSharding:
         return PmapSharding(self.devices, axis)
@@ -336,20 +350,34 @@ class Replicas:
                     return x._b
             x = _numbers(x)
         aval = core.aval_of(x)
-        value = np.asarray(x, aval.dtype)
+        value = dtypes.stored(x, aval.dtype)
         if axis is None:
             parts = [value] * len(self.devices)
-            whole = shaped((len(parts), *value.shape), aval.dtype)
+            whole = shaped((len(parts), *value.shape), value.dtype)
         else:
             rows = np.moveaxis(value, axis, 0)
             parts = [
                 np.asarray(rows[i // self.per_slice], order="C")
                 for i in range(len(self.devices))
             ]
-            whole = shaped((len(parts), *rows.shape[1:]), aval.dtype)
+            whole = shaped((len(parts), *rows.shape[1:]), value.dtype)
         layout = self.layout(0).internal(len(whole.shape))
-        part = shaped(whole.shape[1:], aval.dtype)
+        part = shaped(whole.shape[1:], value.dtype)
         return compat.put_shards(whole, part, layout, parts, self.devices)
+
+    def __call__(
+        self, args: Sequence[Any], in_axes: Sequence[Any], donated: Sequence[bool]
+    ) -> list[Any]:
+        """Run on whole operands; of donated ones those go that lay in place already."""
+        buffers = [self.place(x, d) for x, d in zip(args, in_axes, strict=True)]
+        out = self.run(buffers)
+        for x, b, d in zip(args, buffers, donated, strict=True):
+            if d and type(x) in arrays.ARRAYS and x._b is b and not b.is_deleted():
+                b.delete()
+        return [
+            self.result(b, d, a)
+            for b, d, a in zip(out, self.out_axes, self.out_avals, strict=True)
+        ]
 
     def run(self, buffers: Sequence[Any]) -> list[Any]:
         if self.collective and self.devices[0].platform == "cpu":
@@ -416,48 +444,43 @@ class InFlight:
 
 
 in_flight = InFlight(2)
-_compiled: dict[Any, Replicas] = {}
 
 
 def pmap_impl(*args: Any, **params: Any) -> list[Any]:
     """Run a pmap on concrete values."""
     closed: ClosedJaxpr = params["call_jaxpr"]
     devices = choose_devices(params["devices"], params["backend"])
-    key = (closed.jaxpr, tuple(map(id, closed.consts)), tuple(devices), params["out_axes"],
+    key = ("replicas", *map(id, closed.consts), tuple(devices), params["out_axes"],
            params["donated_invars"])  # fmt: skip
-    program = _compiled.get(key)
+    program = closed.jaxpr.memo.get(key)
     if program is None:
-        need = params["axis_size"] * inner_replicas(closed.jaxpr)
-        if need > len(devices):
-            raise ValueError(
-                errors.message(
-                    f"compiling computation that requires {need} logical devices, but only"
-                    f" {len(devices)} XLA devices are available.",
-                    which=f"pmap of {params['name']}",
-                    tries=[
-                        "a smaller mapped axis",
-                        "minijax.config.update('jax_num_cpu_devices', 8) before first use",
-                    ],
-                )
-            )
-        program = _compiled[key] = Replicas(
-            closed, params["name"], devices, params["axis_name"], params["axis_size"],
-            params["out_axes"], params["donated_invars"],
-        )  # fmt: skip
-    buffers = [
-        program.place(x, d) for x, d in zip(args, params["in_axes"], strict=True)
-    ]
-    out = program.run(buffers)
-    for x, d in zip(args, params["donated_invars"], strict=True):
-        if d and type(x) in arrays.ARRAYS and not x._b.is_deleted():
-            x._b.delete()
-    return [
-        program.result(b, d, a)
-        for b, d, a in zip(out, params["out_axes"], closed.out_avals, strict=True)
-    ]
+        program = closed.jaxpr.memo[key] = lower_pmap(devices, params).compile()
+    return program(args, params["in_axes"], params["donated_invars"])  # type: ignore[no-any-return]
 
 
 xla_pmap_p.impl = pmap_impl
+
+
+def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
+    """The replica program of a pmap; ValueError if there are too few devices."""
+    closed, name, size = (params[k] for k in ("call_jaxpr", "name", "axis_size"))
+    need = size * inner_replicas(closed.jaxpr)
+    if need > len(devices):
+        raise ValueError(
+            errors.message(
+                f"compiling computation that requires {need} logical devices, but only"
+                f" {len(devices)} XLA devices are available.",
+                which=f"pmap of {name}",
+                tries=[
+                    "a smaller mapped axis",
+                    "minijax.config.update('jax_num_cpu_devices', 8) before first use",
+                ],
+            )
+        )
+    return Replicas(
+        closed, name, devices, params["axis_name"], size, params["out_axes"],
+        params["donated_invars"],
+    )  # fmt: skip
 
 
 def choose_devices(devices: Any, backend: Any) -> list[Any]:
@@ -465,156 +488,3 @@ def choose_devices(devices: Any, backend: Any) -> list[Any]:
     if devices is not None:
         return list(devices)
     return list(client.local_devices(backend_name=backend))
-
-
-# ------------------------------------------------------------------------ the function
-
-
-def pmap(
-    fun: Callable[..., Any], axis_name: Hashable | None = None, *, in_axes: Any = 0,
-    out_axes: Any = 0, static_broadcasted_argnums: Any = (), devices: Any = None,
-    backend: str | None = None, axis_size: int | None = None, donate_argnums: Any = (),
-    global_arg_shapes: Any = None,
-) -> Callable[..., Any]:  # fmt: skip
-    """Run a function on several devices at once, each on its slice of the arguments.
-
-    Args:
-      fun: the function of one slice; it is compiled.
-      axis_name: a name for the mapped axis, for collectives (`lax.psum`).
-      in_axes: the axis of each argument that is spread over devices, or None for one
-        that all share; a pytree prefix.  Its size is the number of devices used.
-      out_axes: where the mapped axis goes in results; None: the first device's result.
-      static_broadcasted_argnums: compile-time constants.
-      devices: the devices to use, in order; backend: a platform's name.
-      axis_size: the number of slices, checked against the arguments.
-      donate_argnums: arguments whose memory may be reused.
-
-    Raises:
-      ValueError: sizes do not match, or there are too few devices.
-
-    Example:
-      >>> import minijax as mj, minijax.numpy as jnp
-      >>> mj.pmap(lambda x: x + 1)(jnp.zeros((1, 2)))
-      Array([[1., 1.]], dtype=float32)
-
-    Differs from JAX: runs on XLA replicas, and nests.
-    """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
-    if global_arg_shapes is not None:
-        raise TypeError("pmap: global_arg_shapes was removed from JAX; drop it.")
-    statics = resolve_statics(fun, static_broadcasted_argnums, None, "static")
-    donate = resolve_statics(fun, donate_argnums, None, "donate")
-    jitted = Jitted(fun, statics._replace(names=()), donate._replace(names=()))
-    name = AxisName() if axis_name is None else axis_name
-    fixed = frozenset(statics.nums)
-    chosen = None if devices is None else tuple(devices)
-
-    def prepare(args: tuple[Any, ...], kwargs: Any) -> Any:
-        call = jitted.split(args, kwargs)
-        axes = in_axes
-        if isinstance(axes, list):
-            axes = tuple(axes)
-        if isinstance(axes, tuple):
-            if len(axes) != len(args):
-                raise ValueError(
-                    f"pmap in_axes must have one entry for each positional argument: got"
-                    f" {len(axes)} for {len(args)} arguments."
-                )
-            axes = tuple(a for i, a in enumerate(axes) if i not in fixed)
-        dims = tree.flatten_axes("pmap in_axes", call.in_tree, (axes, 0))
-        dims = _normalise(fun, call, dims)
-        size = _common_size(fun, call, dims, axis_size)
-        avals = tuple(
-            mapped_aval(size, d, core.aval_of(x))
-            for x, d in zip(call.leaves, dims, strict=True)
-        )
-        with core.mapped_axis(name, size):
-            traced = jitted.trace_avals(call, avals)
-        out_dims = tree.flatten_axes("pmap out_axes", traced.out_tree, out_axes)
-        out_dims = [
-            d if d is None or d >= 0 else d + a.ndim + 1
-            for d, a in zip(out_dims, traced.jaxpr.out_avals, strict=True)
-        ]
-        n = len(traced.hoisted)
-        params = {
-            "call_jaxpr": traced.jaxpr, "axis_name": name, "axis_size": size,
-            "global_axis_size": None, "devices": chosen, "backend": backend,
-            "name": jitted.name, "in_axes": (*[None] * n, *dims),
-            "out_axes": tuple(out_dims),
-            "donated_invars": (*[False] * n, *jitted.donated(call)),
-        }  # fmt: skip
-        return call, traced, params
-
-    @functools.wraps(fun)
-    def pmapped(*args: Any, **kwargs: Any) -> Any:
-        call, traced, params = prepare(args, kwargs)
-        if STATE.trace is EVAL:
-            for x in call.leaves:
-                if isinstance(x, Tracer):
-                    raise core.leak_error(x)
-        out = xla_pmap_p.bind(*traced.hoisted, *call.leaves, **params)
-        return tree.unflatten(traced.out_tree, out)
-
-    pmapped.prepare = prepare  # type: ignore[attr-defined]
-    return pmapped
-
-
-def _label(fun: Any, call: Call, i: int) -> str:
-    return ArgNames(fun, call.in_tree, call.positions)[i]
-
-
-def _normalise(fun: Any, call: Call, dims: Sequence[Any]) -> list[int | None]:
-    out: list[int | None] = []
-    for i, (x, d) in enumerate(zip(call.leaves, dims, strict=True)):
-        if d is None:
-            out.append(None)
-            continue
-        shape = getattr(core.aval_of(x), "shape", ())
-        if not -len(shape) <= d < len(shape):
-            raise ValueError(
-                errors.message(
-                    f"pmap was requested to map its argument along axis {d}, which implies"
-                    f" that its rank should be at least {d + 1 if d >= 0 else -d}, but is"
-                    f" only {len(shape)} (its shape is {shape}).",
-                    which=_label(fun, call, i),
-                    where=function_text(fun),
-                    tries=["in_axes=None for arguments that all devices share"],
-                )
-            )
-        out.append(d % len(shape))
-    return out
-
-
-def _common_size(
-    fun: Any, call: Call, dims: Sequence[Any], axis_size: int | None
-) -> int:
-    found: dict[int, int] = {}
-    for i, (x, d) in enumerate(zip(call.leaves, dims, strict=True)):
-        if d is not None:
-            found.setdefault(core.aval_of(x).shape[d], i)
-    if not found:
-        if axis_size is not None:
-            return axis_size
-        raise ValueError(
-            errors.message(
-                "pmap must have at least one argument that is mapped over devices.",
-                where=function_text(fun),
-                tries=["in_axes=0 for an argument", "axis_size=..."],
-            )
-        )
-    if len(found) > 1 or (axis_size is not None and axis_size not in found):
-        lines = [
-            f"axis {dims[i]} of argument {_label(fun, call, i)} has size {n}"
-            for n, i in found.items()
-        ]
-        if axis_size is not None:
-            lines.append(f"axis_size is {axis_size}")
-        raise ValueError(
-            errors.message(
-                "pmap got inconsistent sizes for array axes to be mapped:\n  * "
-                + "\n  * ".join(lines),
-                where=function_text(fun),
-            )
-        )
-    return next(iter(found))

@@ -41,6 +41,15 @@ class Unsupported:
         raise self.error(self.reason)
 
 
+class Missing(Unsupported):
+    """A rule that nobody has given."""
+
+    __slots__ = ()
+
+    def __init__(self, rule: str, prim: str) -> None:
+        super().__init__(f"{rule} for {prim!r} not implemented")
+
+
 def unsupported(reason: str, error: type[Exception] = NotImplementedError) -> Any:
     """Declare that a rule is missing, and why."""
     return Unsupported(reason, error)
@@ -72,12 +81,13 @@ class Primitive:
     def __init__(self, name: str, multiple_results: bool = False) -> None:
         self.name = name
         self.multiple_results = multiple_results
-        missing = Unsupported(f"primitive {name!r} has no such rule")
-        self.abstract: Rule = missing
-        self.jvp: Rule = missing
-        self.transpose: Rule = missing
-        self.batch: Rule = missing
-        self.lower: Rule = missing
+        self.abstract: Rule = Missing("Abstract evaluation", name)
+        self.jvp: Rule = Missing("Differentiation rule", name)
+        self.transpose: Rule = Missing(
+            "Transpose rule (for reverse-mode differentiation)", name
+        )
+        self.batch: Rule = Missing("Batching rule", name)
+        self.lower: Rule = Missing("MLIR translation rule", name)
         self.lower_on: dict[str, Rule] = {}
         self.linearize: Rule | None = None
         self.batch_named: Rule | None = None
@@ -209,7 +219,7 @@ def axis_size(name: Any) -> int:
     known = [str(n) for n, _ in STATE.axes]
     raise NameError(
         errors.message(
-            f"Found an unbound axis name: {name!r}",
+            f"Found an unbound axis name: {name}",
             where=stack_text(),
             why=f"axis names in scope here: {', '.join(known) or 'none'}.",
             tries=[

@@ -59,6 +59,9 @@ class BatchTracer(Tracer):
         self.val = val
         self.dim = dim
 
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={core.aval_of(self.val)})"
+
     def origin(self) -> str | None:
         return self.val.origin() if isinstance(self.val, Tracer) else None
 
@@ -93,6 +96,7 @@ class BatchTrace(Trace):
         rule = prim.batch
         if prim.named_axes is not None and self.axis.name in prim.named_axes(params):
             rule, some = prim.batch_named or rule, True
+            self.check_lane(prim, vals, dims, params)
         STATE.trace = self.parent
         try:
             if not some:
@@ -105,6 +109,15 @@ class BatchTrace(Trace):
                 out_dims = [out_dims] * len(out)
             return [self.wrap(v, d) for v, d in zip(out, out_dims, strict=True)]
         return self.wrap(out, out_dims)
+
+    def check_lane(
+        self, prim: Primitive, vals: Sequence[Any], dims: Sequence[Any], params: Any
+    ) -> None:
+        """Raise what is wrong with an operation over this axis, as one lane sees it."""
+        size = self.axis.size
+        avals = map(core.aval_of, vals)
+        ins = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
+        prim.abstract(*ins, **params)
 
     def wrap(self, val: Any, dim: int | None) -> Any:
         return val if dim is None else BatchTracer(self, val, dim)

@@ -26,7 +26,7 @@ from ..types.avals import shaped
 from . import named
 from .arithmetic import add, add_p, div, max_p, min_p, mul
 from .cast import cast, scalar
-from .define import NUMBER, check_kind, linear_jvp
+from .define import ANY, NUMBER, check_kind, linear_jvp
 from .named import axis_tuple, names_only
 from .reductions import emit_monoid, reduce_max_p, reduce_min_p, reduce_sum_p
 from .shapes import broadcast_in_dim, iota
@@ -62,11 +62,12 @@ def _bump(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     """A primitive that reduces over named and positional axes."""
     prim = Primitive(name)
+    kinds = NUMBER if reduce_p is reduce_sum_p else ANY
 
     def abstract(x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
-        check_kind(name, x, NUMBER, 0, 1)
+        check_kind(name, x, kinds, 0, 1)
         core.axis_size(names_only(axes))
-        return shaped(_reduced(x.shape, axes), x.dtype, x.weak_type)
+        return shaped(_reduced(x.shape, axes), x.dtype)
 
     def batch(
         axis: Any, args: Any, dims: Any, *, axes: Any, axis_index_groups: Any
@@ -172,16 +173,15 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def _psum_leaf(x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
     if not axes:
         return x
+    if dtypes.is_bool(core.aval_of(x).dtype):
+        x = cast(x, dtypes.int32)
     if not isinstance(x, Tracer) and _folds(axes, groups):
         size = named.group_size(axes, groups)
         if isinstance(x, Array):
-            return times(size, cast(x, dtypes.int32) if dtypes.is_bool(x.dtype) else x)
+            return times(size, x)
         if isinstance(x, (np.ndarray, np.generic)):
-            x = x.astype(np.int32) if x.dtype == np.bool_ else x
             return x * x.dtype.type(size)
         return size * x
-    if dtypes.is_bool(core.aval_of(x).dtype):
-        x = cast(x, dtypes.int32)
     return psum_p.bind(x, axes=axes, axis_index_groups=groups)
 
 

@@ -498,6 +498,8 @@ def shards(x: Array) -> list[Shard]:
 
 def host_value(buffer: Any) -> np.ndarray[Any, Any]:
     """The value of an ArrayImpl as a read-only NumPy array."""
+    if buffer.aval.dtype == dtypes.float0:
+        return np.zeros(buffer.aval.shape, dtypes.float0)
     if placement_of(buffer) is not None:
         return compat.to_host(buffer)
     return shardings.gather(buffer)
@@ -535,9 +537,12 @@ def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
         aval = numpy_aval(x)
     if where is None:
         where = default_placement()
-    x = np.asarray(x, aval.dtype)
+    x = dtypes.stored(x, aval.dtype)
     sharding = where.sharding_of(aval, committed)
-    return compat.put(x, aval, sharding, where.device, committed)
+    if x.dtype == aval.dtype:
+        return compat.put(x, aval, sharding, where.device, committed)
+    held = compat.put(x, shaped(x.shape, x.dtype), sharding, where.device, committed)
+    return compat.with_aval(held, aval, sharding)
 
 
 _scalars: dict[Any, Any] = {}
@@ -586,10 +591,6 @@ def to_buffer(x: Any, where: Placement) -> Any:
     if isinstance(x, np.generic):
         return put_typed_scalar(x, where)
     if isinstance(x, np.ndarray):
-        if x.dtype == dtypes.float0:
-            return put_numpy(
-                np.zeros(x.shape, bool), shaped(x.shape, dtypes.bool_), where
-            )
         return put_numpy(x, numpy_aval(x), where)
     if isinstance(x, (bool, int, float, complex)):
         kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass

@@ -261,12 +261,10 @@ class Lowering:
 
     def dense(self, value: Any, aval: Any) -> Any:
         """The attribute that holds the elements of a constant."""
-        x = np.asarray(value, aval.dtype)
+        x = dtypes.stored(value, aval.dtype)
         splat = x.ndim == 0
         element = context.elements[aval.dtype]
-        if aval.dtype == dtypes.float0:
-            x = np.zeros(x.shape, bool)
-        elif aval.dtype in _BIT_VIEWS:
+        if aval.dtype in _BIT_VIEWS:
             x = x.view(np.uint16 if aval.dtype == dtypes.bfloat16 else np.uint8)
         elif aval.dtype in (dtypes.int4, dtypes.int2):
             x = x.astype(np.int8)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from ..core.core import Primitive, Unsupported, registry
+from ..core.core import Missing, Primitive, Unsupported, registry
 
 _ROOMS = ("ops", "control", "random", "nn", "api")
 _COLUMNS = ("jvp", "transpose", "batch", "lower")
@@ -39,7 +39,7 @@ def reasons() -> list[tuple[str, str, str]]:
     for name, prim in sorted(registry.items()):
         for column in _COLUMNS:
             rule = getattr(prim, column)
-            if isinstance(rule, Unsupported) and "has no such rule" not in rule.reason:
+            if isinstance(rule, Unsupported) and not isinstance(rule, Missing):
                 out.append((name, column, rule.reason.split("\n")[0]))
     return out
 

@@ -359,6 +359,13 @@ _API_KINDS = {
 }
 
 
+def stored(x: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """A value as the array that is put into memory: float0, without bits, as bools."""
+    if dtype == float0:
+        return np.zeros(np.shape(x), np.bool_)
+    return np.asarray(x, dtype)
+
+
 # ------------------------------------------------------------------------ names
 
 _SHORT: dict[Any, str] = {bool_: "bool", bfloat16: "bf16", float0: "float0"}

@@ -1,0 +1,270 @@
+"""`pmap`: a function of one slice, run on several devices at once; and its stages.
+
+The work is ../control/pmap.py; here arguments are taken apart and axes read.
+Next: devices.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from ..base import tree
+from ..control import pmap as replicas
+from ..control.axes import Mapped, result_axis
+from ..control.jit import ArgNames, Call, Jitted, Statics, Traced, as_tuple
+from ..control.pmap import AxisName, xla_pmap_p
+from ..core import core
+from ..core.core import EVAL, STATE, Tracer
+from ..interpreters.algebra import mapped_aval, unmapped_aval
+from ..runtime import sharding as shardings
+from .aot import Compiled, Lowered, TracedStage
+from .devices import Device
+from .shapes import aval_like
+
+
+def pmap(
+    fun: Callable[..., Any], axis_name: Hashable | None = None, *, in_axes: Any = 0,
+    out_axes: Any = 0, static_broadcasted_argnums: Any = (), devices: Any = None,
+    backend: str | None = None, axis_size: int | None = None, donate_argnums: Any = (),
+) -> Callable[..., Any]:  # fmt: skip
+    """Run a function on several devices at once, each on its slice of the arguments.
+
+    Args:
+      fun: the function of one slice; it is compiled.
+      axis_name: a name for the mapped axis, for collectives (`lax.psum`).
+      in_axes: the axis of each argument that is spread over devices, or None for one
+        that all share; a pytree prefix.  Its size is the number of devices used.
+      out_axes: where the mapped axis goes in results; None: the first device's result.
+      static_broadcasted_argnums: positions of compile-time constants.
+      devices: the devices to use, in order; backend: a platform's name.
+      axis_size: the number of slices, checked against the arguments.
+      donate_argnums: positions of arguments whose memory may be reused.
+
+    Returns:
+      The mapped function; its `lower(*args)` gives the program without running it.
+
+    Raises:
+      ValueError: sizes do not match, or there are too few devices.
+      TypeError: a specification is no int.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.pmap(lambda x: x + 1)(jnp.zeros((1, 2)))
+      Array([[1., 1.]], dtype=float32)
+
+    Differs from JAX: runs on XLA replicas, and nests.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    mapped = Mapped("pmap", fun, "devices")
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    mapped.check_spec("in_axes", in_axes)
+    mapped.check_spec("out_axes", out_axes)
+    statics = _positions("static_broadcasted_argnums", static_broadcasted_argnums)
+    donate = _positions("donate_argnums", donate_argnums)
+    if both := set(statics.nums) & set(donate.nums):
+        raise ValueError(
+            f"`static_broadcasted_argnums` {list(statics.nums)} and `donate_argnums`"
+            f" {list(donate.nums)} cannot intersect, but both have {sorted(both)}."
+        )
+    jitted = Jitted(fun, statics, donate, transform="pmap")
+    name = AxisName() if axis_name is None else axis_name
+    chosen = _check_devices(devices)
+
+    def prepare(args: Any, kwargs: Any, aval_of: Any = None) -> Prepared:
+        _check_statics(statics, args)
+        call = jitted.split(args, kwargs)
+        if aval_of is None:
+            avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
+        else:
+            avals = [aval_of(x) for x in call.leaves]
+        dims, size = _axes(mapped, call, avals, in_axes, axis_size)
+        slices = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
+        with core.mapped_axis(name, size):
+            traced = jitted.trace_avals(call, tuple(slices))
+        out_dims = [
+            None if d is None else result_axis(d, a.ndim + 1)
+            for d, a in zip(
+                tree.flatten_axes("pmap out_axes", traced.out_tree, out_axes),
+                traced.jaxpr.out_avals, strict=True,
+            )
+        ]  # fmt: skip
+        n = len(traced.hoisted)
+        params = {
+            "call_jaxpr": traced.jaxpr, "axis_name": name, "axis_size": size,
+            "global_axis_size": None, "devices": chosen, "backend": backend,
+            "name": jitted.name, "in_axes": (*[None] * n, *dims),
+            "out_axes": tuple(out_dims),
+            "donated_invars": (*[False] * n, *jitted.donated(call)),
+        }  # fmt: skip
+        return Prepared(call, avals, traced, params)
+
+    @functools.wraps(fun)
+    def pmapped(*args: Any, **kwargs: Any) -> Any:
+        call, _, traced, params = prepare(args, kwargs)
+        if STATE.trace is EVAL:
+            for x in call.leaves:
+                if isinstance(x, Tracer):
+                    raise core.leak_error(x)
+        out = xla_pmap_p.bind(*traced.hoisted, *call.leaves, **params)
+        return tree.unflatten(traced.out_tree, out)
+
+    def lower(*args: Any, **kwargs: Any) -> PmapLowered:
+        """The program for these arguments, or for arguments of these types."""
+        return PmapLowered(PmapStage(jitted, prepare(args, kwargs, aval_like)))
+
+    pmapped.lower = lower  # type: ignore[attr-defined]
+    return pmapped
+
+
+class Prepared(NamedTuple):
+    """A call of a pmapped function, ready to be bound."""
+
+    call: Call
+    avals: list[Any]  # of the whole arguments
+    traced: Traced
+    params: dict[str, Any]
+
+
+def _positions(what: str, nums: Any) -> Statics:
+    """Positions of arguments, as given."""
+    found = as_tuple(nums)
+    for n in found:
+        if not hasattr(n, "__index__") or isinstance(n, bool):
+            raise TypeError(f"pmap: {what} takes ints, got {n!r}.")
+    return Statics(found, ())
+
+
+def _check_statics(statics: Statics, args: Sequence[Any]) -> None:
+    n = len(args)
+    if any(not -n <= i < n for i in statics.nums):
+        s = "" if n == 1 else "s"
+        raise ValueError(
+            f"pmapped function has static_broadcasted_argnums={statics.nums} but was"
+            f" called with only {n} positional argument{s}. All static broadcasted"
+            " arguments must be passed positionally."
+        )
+
+
+def _check_devices(devices: Any) -> tuple[Any, ...] | None:
+    if devices is None:
+        return None
+    chosen = tuple(devices)
+    if not chosen:
+        raise ValueError("'devices' argument to pmap must be non-empty, or None.")
+    for d in chosen:
+        if not isinstance(d, Device):
+            raise TypeError(
+                f"pmap: devices must be devices, got {d!r}.\nTry: minijax.devices()"
+            )
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(
+            f"pmap: devices must differ from each other, got {list(chosen)}."
+        )
+    return chosen
+
+
+def _axes(
+    mapped: Mapped, call: Call, avals: list[Any], in_axes: Any, axis_size: int | None
+) -> tuple[list[int | None], int]:
+    """The mapped axis of each dynamic leaf, and the number of slices."""
+    if isinstance(in_axes, tuple):
+        if len(in_axes) != len(call.args):
+            raise mapped.error(
+                "in_axes must be an int, None, or a tuple of entries corresponding to"
+                " the positional arguments passed to the function, but got"
+                f" len(in_axes)={len(in_axes)}, len(args)={len(call.args)}."
+            )
+        in_axes = tuple(in_axes[i] for i in call.positions)
+    names = ArgNames(mapped.fun, call.in_tree, call.positions)
+    dims = mapped.spread(in_axes, call.in_tree)
+    dims = mapped.normalise(avals, dims, names)
+    size = mapped.size(avals, dims, names)
+    if size is None:
+        size = axis_size
+    elif axis_size is not None and axis_size != size:
+        raise mapped.error(
+            f"cannot map: Specified axis_size {axis_size} doesn't match received"
+            f" axis_size {size}.",
+            which=names[next(i for i, d in enumerate(dims) if d is not None)],
+        )
+    if not size:
+        raise mapped.error(
+            "requires at least one argument with a mapped axis."
+            if size is None
+            else "requires a mapped axis of at least one slice, got none.",
+            tries=["in_axes=0 for an argument", "axis_size=..."],
+        )
+    return dims, size
+
+
+# ---------------------------------------------------------------------- ahead of time
+
+
+class PmapStage(TracedStage):
+    """A pmapped function traced for some types."""
+
+    def __init__(self, jitted: Jitted, ready: Prepared) -> None:
+        super().__init__(jitted, ready.call, ready.traced)
+        self.params = ready.params
+        self._in_avals = ready.avals
+        if ready.traced.hoisted:
+            raise core.leak_error(ready.traced.hoisted[0])
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return self._in_avals
+
+    @property
+    def out_avals(self) -> list[Any]:
+        size = self.params["axis_size"]
+        found = zip(self.params["out_axes"], self.jaxpr.out_avals, strict=True)
+        return [unmapped_aval(size, d, a) for d, a in found]
+
+
+class PmapLowered(Lowered):
+    """A pmapped function lowered to StableHLO: `as_text()`, `compile()`."""
+
+    _stage: PmapStage
+
+    def __init__(self, stage: PmapStage) -> None:
+        self._stage = stage
+        params = stage.params
+        devices = replicas.choose_devices(params["devices"], params["backend"])
+        self._replicas = replicas.lower_pmap(devices, params)
+        self._lowered = self._replicas.lowered
+        self._donated = params["donated_invars"]
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> PmapCompiled:
+        """Compile for the devices chosen."""
+        return PmapCompiled(self, self._replicas.compile(compiler_options))
+
+
+class PmapCompiled(Compiled):
+    """A compiled pmap, called with arguments of the types it was compiled for."""
+
+    _lowered: PmapLowered
+    _program: replicas.Replicas
+
+    @property
+    def input_shardings(self) -> Any:
+        params = self._lowered._stage.params
+        return tree.unflatten(self.in_tree, map(self._sharding, params["in_axes"]))
+
+    @property
+    def output_shardings(self) -> Any:
+        params = self._lowered._stage.params
+        return tree.unflatten(self.out_tree, map(self._sharding, params["out_axes"]))
+
+    def _sharding(self, axis: int | None) -> shardings.Sharding:
+        if axis is None:
+            return shardings.SingleDeviceSharding(self._program.devices[0])
+        return self._program.layout(axis)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = self.checked_leaves(args, kwargs)
+        params = self._lowered._stage.params
+        out = self._program(leaves, params["in_axes"], params["donated_invars"])
+        return tree.unflatten(self.out_tree, out)
