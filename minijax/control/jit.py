@@ -761,8 +761,8 @@ def _type_of_static(item: tuple[Any, Any]) -> type:
 def _output_message(jitted: Jitted, out: Any, i: int, x: Any) -> str:
     path = tree.keystr(tree.leaves_with_path(out)[i][0])
     return errors.message(
-        f"function {function_text(jitted.fun)} traced for {jitted.transform} returned a value of type"
-        f" {type(x)}, which is not a valid JAX type.",
+        f"function {function_text(jitted.fun)} traced for {jitted.transform} returned"
+        f" a value of type {type(x)}, which is not a valid JAX type.",
         which=f"output component {'result' + path}: {x!r}"[:200],
         why="compiled functions return arrays, numbers or pytrees of them.",
         tries=["return numbers or arrays", "return strings and objects outside of it"],
