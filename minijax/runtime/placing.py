@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..core import core
-from ..types import dtypes
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace, shaped
 from . import array as arrays
 from . import dispatch
@@ -47,8 +46,6 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     """One value on a device, committed, in a memory of this kind (None: the device's)."""
     if type(x) not in ARRAYS:
         aval = core.aval_of(x)
-        if aval.dtype == dtypes.float0:
-            x, aval = np.zeros(aval.shape, bool), shaped(aval.shape, dtypes.bool_)
         there = arrays.put_numpy(np.asarray(x), aval, place, committed=True)
         return Array(there) if kind is None else _put_in(Array(there), place, kind)
     x._check_alive()
