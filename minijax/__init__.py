@@ -47,7 +47,8 @@ _HOMES = {
                     "host_count", "host_id", "host_ids", "live_arrays",
                     "clear_backends", "print_environment_info", "Device"),
     "api.scopes": ("named_scope", "named_call", "ensure_compile_time_eval"),
-    "control.callbacks": ("effects_barrier", "pure_callback"),
+    "control.callbacks": ("pure_callback",),
+    "control.effects": ("effects_barrier",),
     "control.refs": ("Ref", "freeze", "new_ref"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,19 +1,17 @@
-"""Calls from compiled programs back into Python: pure, with effects, and printing.
+"""Calls from compiled programs back into Python: pure, and with effects.
 
 A callback is a custom call that carries an index into the executable's list of Python
 functions.  C++ copies whatever bytes the function returns, so every callback is wrapped:
-results are checked for shape and dtype first.  Ordered effects follow one another along
-a token, and programs that have them run in turn.
+results are checked for shape and dtype first.  Random keys are handed over as the
+numbers under them.  An exception in a callback reaches the user as `JaxRuntimeError`,
+whose text ends in the callback's own traceback, evaluated as compiled.
 
-Next: ../api.
+Next: debugging.py.
 """
 
 from __future__ import annotations
 
-import atexit
-import string
-import sys
-import threading
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,39 +22,18 @@ from ..base.source import function_text
 from ..core import core
 from ..core.core import Primitive, unsupported
 from ..interpreters import batch as batching
-from ..interpreters.algebra import lib, unmapped_aval
+from ..interpreters.algebra import unmapped_aval
+from ..interpreters.stage import StageTrace
 from ..ops import structural
 from ..runtime import array as arrays
-from ..runtime import dispatch
+from ..runtime import dispatch, lower
+from ..runtime import jaxlib_compat as compat
 from ..runtime.array import Array
 from ..types import dtypes
 from ..types.avals import shaped
+from . import effects
 from .mapping import map as map_rows
-
-
-class Effect:
-    """Something that a program does besides computing.
-
-    once: it is to happen just as often as the program says; others, such as printing, may
-    also happen where a transformation computes something that is not needed.
-    """
-
-    __slots__ = ("name", "once", "ordered")
-
-    def __init__(self, name: str, *, ordered: bool, once: bool) -> None:
-        self.name = name
-        self.ordered = ordered
-        self.once = once
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-debug_effect = Effect("Debug", ordered=False, once=False)
-ordered_debug_effect = Effect("OrderedDebug", ordered=True, once=False)
-io_effect = Effect("IO", ordered=False, once=True)
-ordered_io_effect = Effect("OrderedIO", ordered=True, once=True)
-
+from .scanning import scan
 
 # -------------------------------------------------------------------------- emission
 
@@ -72,31 +49,39 @@ def _checked(
     """Results as arrays of exactly the promised types; without x64, 64 bits count as 32."""
     if len(out) != len(avals):
         raise RuntimeError(
-            f"{name} of {function_text(fun)} returned {len(out)} values, but result_shape"
-            f" promises {len(avals)}."
+            errors.message(
+                f"Mismatched number of outputs from callback. Expected: {len(avals)},"
+                f" Actual: {len(out)}",
+                where=f"{name} of {function_text(fun)}",
+                why="the promised types say how many arrays the callback returns.",
+            )
         )
     found = []
     for i, (x, aval) in enumerate(zip(out, avals, strict=True)):
         value = np.asarray(x)
-        if value.shape != aval.shape:
-            raise RuntimeError(
-                errors.message(
-                    f"Incorrect output shape for return value #{i} of {name}: expected"
-                    f" {aval.shape}, actual {value.shape}.",
-                    where=function_text(fun),
-                )
+        if not dtypes.is_valid(value.dtype):
+            raise TypeError(
+                f"Dtype {value.dtype} is not a valid JAX array type. Only arrays of numeric"
+                f" types are supported by JAX.\nWhere: {name} of {function_text(fun)},"
+                f" return value #{i}"
             )
-        python = isinstance(x, (bool, int, float, complex))
         got = value.dtype if x64 else dtypes.narrow(value.dtype)
-        if got != aval.dtype and not python:
-            raise RuntimeError(
-                errors.message(
-                    f"Incorrect output dtype for return value #{i} of {name}: expected"
-                    f" {aval.dtype}, actual {value.dtype}.",
-                    where=function_text(fun),
-                    tries=["np.asarray(result, dtype) in the callback"],
+        for what, want, have in (
+            ("shape", aval.shape, value.shape), ("dtype", aval.dtype, got)
+        ):  # fmt: skip
+            if want != have:
+                raise RuntimeError(
+                    errors.message(
+                        f"Incorrect output {what} for return value #{i}: Expected: {want},"
+                        f" Actual: {have}",
+                        where=f"{name} of {function_text(fun)}",
+                        tries=[
+                            f"np.asarray(result, {aval.dtype.name!r}) in the callback"
+                        ]
+                        if what == "dtype"
+                        else ["promise that shape"],
+                    )
                 )
-            )
         found.append(np.asarray(value, aval.dtype, order="C"))
     return tuple(found)
 
@@ -141,6 +126,19 @@ def emit_callback(
     return results
 
 
+def stage_callback(prim: Primitive) -> Callable[..., Any]:
+    """The `stage` rule of a primitive whose params hold a user's function.
+
+    The memory of types would keep the function, and what it holds, alive for ever.
+    """
+
+    def stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
+        avals = params.get("result_avals", ())
+        return trace.record(prim, [trace.atom(x) for x in args], params, avals)
+
+    return stage
+
+
 class FlatCallback:
     """A user's function on the leaves of its arguments."""
 
@@ -171,36 +169,79 @@ def result_avals(shapes: Any) -> tuple[tuple[Any, ...], Any]:
     leaves, out_tree = tree.flatten(shapes)
     out = []
     for s in leaves:
-        dtype = dtypes.canonical(s.dtype)
-        if dtype != s.dtype:
+        given = s.dtype
+        if dtypes.is_extended(given):
+            raise TypeError(
+                errors.message(
+                    f"Cannot interpret {str(given)!r} as a data type.",
+                    which="result_shape_dtypes",
+                    why="a callback returns NumPy arrays, which hold no random keys.",
+                    tries=["the key's data (uint32), and jax.random.wrap_key_data"],
+                )
+            )
+        dtype = dtypes.canonical(given)
+        if dtype != given:
             raise ValueError(
-                f"result_shape_dtypes: dtype {s.dtype} is not available without"
-                " jax_enable_x64."
+                "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is"
+                f" disabled: {given}."
             )
         out.append(shaped(tuple(s.shape), dtype))
     return tuple(out), out_tree
 
 
+def flat_call(
+    name: str, callback: Callable[..., Any], shapes: Any, args: Any, kwargs: Any
+) -> tuple[list[Any], FlatCallback, tuple[Any, ...], Any]:
+    """A call taken apart: operands, flat callback, types and tree of the results."""
+    leaves, in_tree = tree.flatten((args, kwargs))
+    for i, x in enumerate(leaves):
+        if not core.is_value(x):
+            path = tree.keystr(tree.leaves_with_path((args, kwargs))[i][0][1:])
+            raise TypeError(
+                errors.message(
+                    f"Error interpreting argument to {name} as a JAX value. The problematic"
+                    f" value is of type {type(x)} and was passed to {name} at position {i}.",
+                    which=f"argument {path} of {function_text(callback)}",
+                    tries=["functools.partial of the callback for what is no array"],
+                )
+            )
+    avals, out_tree = result_avals(shapes)
+    return leaves, FlatCallback(callback, in_tree), avals, out_tree
+
+
 def _run_on_host(
     name: str, callback: Any, args: Sequence[Any], avals: Any
 ) -> list[Any]:
-    """A callback in evaluation: no program needed."""
-    values = [
-        x
-        if type(x) in arrays.ARRAYS
-        else Array(arrays.to_buffer(x, arrays.default_placement()))
+    """A callback in evaluation: no program needed.  Results lie where the operands do."""
+    where, committed = dispatch.common_place(args, name)
+    fun = getattr(callback, "fun", callback)
+    try:
+        out = callback(*host_arguments(args, where))
+        found = _checked(name, fun, out, avals, bool(config.X64.value))
+    except Exception as e:
+        raise compat.RuntimeFailure(
+            f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
+        ) from e
+    return [
+        Array(arrays.put_numpy(v, a, where, committed))
+        for v, a in zip(found, avals, strict=True)
+    ]
+
+
+def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
+    """The operands of a callback in evaluation, all as arrays."""
+    return [
+        x if type(x) in arrays.ARRAYS else Array(arrays.to_buffer(x, where))
         for x in args
     ]
-    out = callback(*values)
-    fun = getattr(callback, "fun", callback)
-    found = _checked(name, fun, out, avals, bool(config.X64.value))
-    return [Array(arrays.put_numpy(v, a)) for v, a in zip(found, avals, strict=True)]
 
 
 # ----------------------------------------------------------------------- pure_callback
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True)
+lower.keys_aware.add(pure_callback_p)
 pure_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
+pure_callback_p.stage = stage_callback(pure_callback_p)
 pure_callback_p.impl = lambda *args, callback, result_avals, **params: _run_on_host(
     "pure_callback", callback, args, result_avals
 )
@@ -242,8 +283,9 @@ def pure_callback_batch(
         )
     raise NotImplementedError(
         errors.message(
-            "vmap is only supported for the pure_callback primitive when vmap_method is"
-            f" one of {', '.join(map(repr, _VMAP_METHODS))}. Got vmap_method=None.",
+            "vmap is only supported for the pure_callback primitive when vmap_method is one"
+            f" of {', '.join(map(repr, _VMAP_METHODS[:-1]))}, or {_VMAP_METHODS[-1]!r}. Got"
+            " vmap_method=None.",
             where=function_text(callback.fun),
             tries=[
                 "vmap_method='sequential'",
@@ -274,16 +316,13 @@ def over_lanes(
             *(x if d is None else next(it) for x, d in zip(args, dims, strict=True))
         )
 
-    if not unrolled:
+    if unrolled:
+        out = scan(
+            lambda _, rows: ((), call(rows)), (), moving, axis.size, unroll=True
+        )[1]
+    else:
         out = map_rows(call, moving)
-        return out, [0] * len(out)
-    lanes = [call([_lane(x, i) for x in moving]) for i in range(axis.size)]
-    out = [structural.stack(column) for column in zip(*lanes, strict=True)]
     return out, [0] * len(out)
-
-
-def _lane(x: Any, i: int) -> Any:
-    return structural.squeeze(lib.slice_axis(x, 0, i, i + 1), (0,))
 
 
 pure_callback_p.batch = pure_callback_batch
@@ -294,7 +333,7 @@ pure_callback_p.lower = lambda ctx, *args, callback, **params: emit_callback(
 
 def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
-    vmap_method: str | None = None, vectorized: Any = None, **kwargs: Any,
+    vmap_method: str | None = None, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Call a pure Python function from compiled code.
 
@@ -306,28 +345,28 @@ def pure_callback(
         'expand_dims', 'broadcast_all', 'legacy_vectorized'; None refuses.
 
     Raises:
-      RuntimeError: a result has another shape or dtype than promised; ValueError: no such
-      `vmap_method`.
+      JaxRuntimeError: the callback raised, or a result has another shape or dtype than
+      promised; its text has the traceback.  ValueError: no such `vmap_method`, or a
+      64-bit result without x64.  TypeError: an argument is no array.
 
     Example:
       >>> import minijax as mj, numpy as np
       >>> mj.pure_callback(np.sin, mj.ShapeDtypeStruct((), 'float32'), np.float32(0.))
       Array(0., dtype=float32)
     """
-    if vectorized is not None:
-        raise TypeError("pure_callback: vectorized was removed; use vmap_method.")
     if not callable(callback):
         raise TypeError(f"Expected a callable value, got {callback!r}.")
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(
-            f"vmap_method must be one of {', '.join(map(repr, _VMAP_METHODS))} or None, got"
-            f" {vmap_method!r}."
+            "vmap_method must be on of the allowed methods"
+            f" {[*_VMAP_METHODS, None]}, but got: {vmap_method}"
         )
-    leaves, in_tree = tree.flatten((args, kwargs))
-    avals, out_tree = result_avals(result_shape_dtypes)
+    leaves, flat, avals, out_tree = flat_call(
+        "pure_callback", callback, result_shape_dtypes, args, kwargs
+    )
     out = pure_callback_p.bind(
-        *leaves, callback=FlatCallback(callback, in_tree), result_avals=avals,
-        sharding=sharding, vmap_method=vmap_method,
+        *leaves, callback=flat, result_avals=avals, sharding=sharding,
+        vmap_method=vmap_method,
     )  # fmt: skip
     return tree.unflatten(out_tree, out)
 
@@ -335,10 +374,12 @@ def pure_callback(
 # ------------------------------------------------------------------------- io_callback
 
 io_callback_p = Primitive("io_callback", multiple_results=True)
+lower.keys_aware.add(io_callback_p)
 io_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
-io_callback_p.effects = lambda params: frozenset(
-    (ordered_io_effect if params["ordered"] else io_effect,)
+io_callback_p.effects = lambda params: effects.set_of(
+    effects.ordered_io_effect if params["ordered"] else effects.io_effect
 )
+io_callback_p.stage = stage_callback(io_callback_p)
 io_callback_p.impl = lambda *args, callback, result_avals, **params: _run_on_host(
     "io_callback", callback, args, result_avals
 )
@@ -373,255 +414,20 @@ def io_callback(
 ) -> Any:  # fmt: skip
     """Call a Python function with side effects from compiled code: once a run.
 
-    Args are those of `pure_callback`; with `ordered` the calls happen in the program's
-    order.
+    Args and errors are those of `pure_callback`; with `ordered` the calls happen in the
+    program's order (on each replica).
 
     Example:
       >>> import minijax as mj, numpy as np
       >>> io_callback(lambda: np.int32(7), mj.ShapeDtypeStruct((), 'int32'))
       Array(7, dtype=int32)
     """
-    leaves, in_tree = tree.flatten((args, kwargs))
-    avals, out_tree = result_avals(result_shape_dtypes)
-    out = io_callback_p.bind(
-        *leaves, callback=FlatCallback(callback, in_tree), result_avals=avals,
-        sharding=sharding, ordered=ordered,
-    )  # fmt: skip
-    return tree.unflatten(out_tree, out)
-
-
-# --------------------------------------------------------------------------- debugging
-
-debug_callback_p = Primitive("debug_callback", multiple_results=True)
-debug_callback_p.abstract = lambda *avals, **params: []
-debug_callback_p.effects = lambda params: frozenset(
-    (ordered_debug_effect if params["ordered"] else debug_effect,)
-)
-
-
-def debug_impl(*args: Any, callback: Any, **_: Any) -> list[Any]:
-    where = arrays.default_placement()
-    callback(*(
-        x if type(x) in arrays.ARRAYS else Array(arrays.to_buffer(x, where))
-        for x in args
-    ))  # fmt: skip
-    return []
-
-
-debug_callback_p.impl = debug_impl
-
-
-def debug_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-    debug_callback_p.bind(*primals, **params)
-    return [], []
-
-
-debug_callback_p.jvp = debug_jvp
-debug_callback_p.linearize = lambda trace, primals, tangents, **params: debug_jvp(
-    primals, tangents, **params
-)
-debug_callback_p.transpose = lambda cts, *args, **params: [None] * len(args)
-
-
-def debug_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-    """One call a lane, in their order."""
-    rows = [
-        None if d is None else batching.bring_front(x, axis.size, d)
-        for x, d in zip(args, dims, strict=True)
-    ]
-    for i in range(axis.size):
-        debug_callback_p.bind(
-            *(x if r is None else _lane(r, i) for x, r in zip(args, rows, strict=True)),
-            **params,
-        )
-    return [], []
-
-
-debug_callback_p.batch = debug_batch
-
-
-def debug_lower(
-    ctx: Any, *args: Any, callback: Any, ordered: bool, **_: Any
-) -> list[Any]:
-    def run(*values: Any) -> tuple[Any, ...]:
-        callback(*values)
-        return ()
-
-    run.fun = getattr(callback, "fun", callback)  # type: ignore[attr-defined]
-    return emit_callback(ctx, "debug_callback", run, args, ordered=ordered, effect=True)
-
-
-debug_callback_p.lower = debug_lower
-
-
-def debug_callback(
-    callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False,
-    **kwargs: Any,
-) -> None:  # fmt: skip
-    """Call a Python function, whose result is ignored, for debugging.
-
-    It sees concrete values under every transformation; it may be called again or not at
-    all when the compiler so decides.
-
-    >>> debug_callback(lambda x: print('x is', x), 1)
-    x is 1
-    """
     if not callable(callback):
-        raise TypeError(
-            f"first argument to debug callback must be callable, got {callback!r}."
-        )
-    leaves, in_tree = tree.flatten((args, kwargs))
-    static = {i: x for i, x in enumerate(leaves) if not core.is_value(x)}
-    flat: Any = FlatCallback(callback, in_tree)
-    if static:
-        flat = _WithStatics(flat, static, len(leaves))
-    dynamic = [x for i, x in enumerate(leaves) if i not in static]
-    debug_callback_p.bind(
-        *dynamic, callback=flat, ordered=ordered, partitioned=partitioned
+        raise TypeError(f"Expected a callable value, got {callback!r}.")
+    leaves, flat, avals, out_tree = flat_call(
+        "io_callback", callback, result_shape_dtypes, args, kwargs
     )
-
-
-class _WithStatics:
-    """A flat callback some of whose arguments are no arrays."""
-
-    __slots__ = ("flat", "fun", "n", "static")
-
-    def __init__(self, flat: FlatCallback, static: dict[int, Any], n: int) -> None:
-        self.flat = flat
-        self.fun = flat.fun
-        self.static = static
-        self.n = n
-
-    def __call__(self, *leaves: Any) -> Any:
-        it = iter(leaves)
-        return self.flat(
-            *(self.static[i] if i in self.static else next(it) for i in range(self.n))
-        )
-
-
-class _Formatter(string.Formatter):
-    """Checks that a format string uses all its arguments."""
-
-    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
-        unused = [i for i in range(len(args)) if i not in used_args]
-        unused_names = [k for k in kwargs if k not in used_args]
-        if unused:
-            raise ValueError(
-                f"Unused positional arguments to `jax.debug.print`: {unused}"
-            )
-        if unused_names:
-            raise ValueError(
-                f"Unused keyword arguments to `jax.debug.print`: {unused_names}"
-            )
-
-
-_formatter = _Formatter()
-
-
-class _Placeholder:
-    """Stands for a value while a format string is checked."""
-
-    def __format__(self, spec: str) -> str:
-        return ""
-
-    def __getattr__(self, name: str) -> Any:
-        return self
-
-    def __getitem__(self, item: Any) -> Any:
-        return self
-
-
-class _Print:
-    """The callback of `debug_print`."""
-
-    __slots__ = ("__name__", "fmt", "options")
-
-    def __init__(self, fmt: str, options: dict[str, Any]) -> None:
-        self.fmt = fmt
-        self.options = options
-        self.__name__ = "print"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        with np.printoptions(**self.options):
-            sys.stdout.write(self.fmt.format(*args, **kwargs) + "\n")
-
-    def __hash__(self) -> int:
-        return hash(self.fmt)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Print) and self.fmt == other.fmt
-
-
-def debug_print(
-    fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
-    skip_format_check: bool = False, **kwargs: Any,
-) -> None:  # fmt: skip
-    """Print values from inside compiled code.
-
-    Args:
-      fmt: a format string such as `'x = {}'` (no f-string: values come later).
-      args, kwargs: pytrees of arrays, or values to print as they are.
-      ordered: keep the order of the program among such prints.
-
-    Raises:
-      ValueError: arguments that `fmt` does not use.
-
-    Example:
-      >>> debug_print('x is {x}', x=1)
-      x is 1
-    """
-    if not isinstance(fmt, str):
-        raise TypeError(f"debug.print takes a format string first, got {fmt!r}.")
-    if not skip_format_check:
-        try:
-            holes = [_Placeholder() for _ in args]
-            _formatter.vformat(fmt, holes, {k: _Placeholder() for k in kwargs})
-        except IndexError:
-            raise IndexError(
-                f"debug.print: {fmt!r} has more places than the {len(args)} values given."
-            ) from None
-    options = {
-        k: v
-        for k, v in np.get_printoptions().items()
-        if k not in ("override_repr", "legacy")
-    }
-    debug_callback(
-        _Print(fmt, options), *args, ordered=ordered, partitioned=partitioned, **kwargs
+    out = io_callback_p.bind(
+        *leaves, callback=flat, result_avals=avals, sharding=sharding, ordered=ordered
     )
-
-
-# ---------------------------------------------------------------------------- barriers
-
-_pending: list[Any] = []
-_pending_lock = threading.Lock()
-
-
-def note_effects(token: Any) -> None:
-    """Remember a running program with effects."""
-    with _pending_lock:
-        _pending.append(token)
-        if len(_pending) > 256:
-            del _pending[:128]
-
-
-dispatch.on_effects.append(note_effects)
-
-
-def effects_barrier() -> None:
-    """Wait until the effects of every program started so far have happened.
-
-    >>> effects_barrier()
-    """
-    with _pending_lock:
-        waiting = list(_pending)
-        _pending.clear()
-    for token in waiting:
-        token.block_until_ready()
-
-
-@atexit.register
-def _flush() -> None:
-    try:
-        effects_barrier()
-    except Exception as e:  # the interpreter is ending: say what failed, and go on
-        sys.stderr.write(f"{e}\n")
+    return tree.unflatten(out_tree, out)

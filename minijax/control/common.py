@@ -373,10 +373,10 @@ def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
     if any(getattr(e, "once", False) for e in effects):
         raise NotImplementedError(
             errors.message(
-                f"IO effect not supported in {what}.",
+                f"{what}.",
                 why=why,
                 tries=["lax.map instead of vmap", "pure_callback, if it has no effect"],
-            )  # fmt: skip
+            )
         )
 
 

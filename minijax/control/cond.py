@@ -220,7 +220,7 @@ def cond_batch(
         )
     common.refuse_lanes(
         effects,
-        "vmap of cond whose predicate differs from lane to lane",
+        "IO effect not supported in vmap-of-cond with batched predicate",
         "every lane runs all branches, and untaken ones would act.",
     )
     n = len(branches[0].out_avals)

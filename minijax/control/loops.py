@@ -167,7 +167,7 @@ def while_batch(
         # One condition a lane: lanes that are done keep what they have (`_masked`).
         common.refuse_lanes(
             cond_jaxpr.effects | body_jaxpr.effects,
-            "vmap of while_loop whose condition differs from lane to lane",
+            "Unordered IO effects not supported in while_loop with batched predicate",
             "lanes that are done would go on acting.",
         )
         b_carry = [True] * len(b_carry)

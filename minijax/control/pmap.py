@@ -297,8 +297,8 @@ def inner_replicas(jaxpr: Jaxpr) -> int:
 class Replicas:
     """A replica program, lowered: where it runs and how its operands are laid out."""
 
-    __slots__ = ("collective", "consts", "devices", "executable", "handlers", "lowered",
-                 "originals", "out_avals", "out_axes", "per_slice", "size")  # fmt: skip
+    __slots__ = ("acts", "collective", "consts", "devices", "executable", "handlers",
+                 "lowered", "originals", "out_avals", "out_axes", "per_slice", "size")  # fmt: skip
 
     def __init__(
         self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,
@@ -312,6 +312,7 @@ class Replicas:
         self.size = size
         self.out_axes = tuple(out_axes)
         self.collective = bool(axes_of(closed.jaxpr)) or self.per_slice > 1
+        self.acts = any(getattr(e, "runs", True) for e in closed.effects)
         self.lowered = lower.lower_jaxpr(
             closed, name, client.platform_of(self.devices[0].client), replicas=total,
             donated=donated if any(donated) else (),
@@ -382,9 +383,14 @@ class Replicas:
     def run(self, buffers: Sequence[Any]) -> list[Any]:
         if self.collective and self.devices[0].platform == "cpu":
             in_flight.make_room()
-        out = self.executable.execute_sharded(
-            [*self.consts, *buffers]
-        ).consume_with_handlers(self.handlers)
+        results = self.executable.execute_sharded(
+            [*self.consts, *buffers], with_tokens=self.acts
+        )
+        out = results.consume_with_handlers(self.handlers)
+        if self.acts:
+            token = results.consume_token()
+            for hook in dispatch.on_effects:
+                hook(token)
         if self.collective and self.devices[0].platform == "cpu":
             in_flight.add(out)
         return out  # type: ignore[no-any-return]

@@ -18,8 +18,8 @@ from ..core import core
 from ..ops import arithmetic, logic, shapes
 from . import loops
 from . import scanning as scans
-from .callbacks import debug_callback
 from .cond import cond
+from .debugging import debug_callback
 
 _UPDATES = 100
 _WIDTH = 30

@@ -193,7 +193,9 @@ def split_by_policy(
         if answer:
             may.update(dict.fromkeys(eqn.outvars, answer))
     candidates = list(may)
-    rest = [e for e in primal.eqns if not all(v in may for v in e.outvars)]
+    rest = [
+        e for e in primal.eqns if not all(v in may for v in e.outvars) or _shows(e)
+    ]
     wanted = primal.outvars[n_out:]
     whole = Jaxpr([], [*inputs, *candidates], wanted, rest, primal.name)
     keep = [*[True] * len(inputs), *[False] * len(candidates)]
@@ -227,6 +229,11 @@ def _move(a: Var, b: Var) -> Equation:
         "copy_semantics": (transfer.Copy.ALWAYS_COPY,),
     }  # fmt: skip
     return Equation(transfer.device_put_p, [a], [b], params)
+
+
+def _shows(eqn: Equation) -> bool:
+    """Whether an equation is there for its effect only, which may happen again."""
+    return not eqn.outvars and any(not getattr(e, "once", True) for e in eqn.effects)
 
 
 def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:

@@ -9,6 +9,7 @@ Nothing else in the house may branch on jaxlib's version.  Next: client.py.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -65,6 +66,14 @@ def _register_hooks() -> None:
 
 
 _register_hooks()
+
+
+def _collect(*_: Any) -> None:
+    """Let go of the Python objects that C++ dropped while it could not touch them."""
+    _jax.collect_garbage()
+
+
+gc.callbacks.append(_collect)
 
 
 def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
