@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -59,21 +58,27 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     return i + ndim if i < 0 else i
 
 
-def memoize(fun: Callable[..., T]) -> Callable[..., T]:
-    """An unbounded cache on hashable arguments."""
-    return functools.lru_cache(maxsize=None)(fun)
+_caches: list[Any] = []
 
 
-class HashableById:
-    """Wrap any value so that it is hashable by identity (for cache keys)."""
+def cache(found: T) -> T:
+    """The same container, which `clear_caches` empties from now on."""
+    _caches.append(found)
+    return found
 
-    __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+def clear_caches() -> None:
+    """Empty everything that `cache` was told of."""
+    for found in _caches:
+        found.clear()
 
-    def __hash__(self) -> int:
-        return id(self.value)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HashableById) and self.value is other.value
+def memo_of(found: Any, fun: Any) -> dict[Any, Any]:
+    """The dictionary that the weak dictionary `found` keeps while `fun` lives.
+
+    What is put there must not refer to `fun`: it would live as long as `found` then.
+    """
+    try:
+        return found.setdefault(fun, {})  # type: ignore[no-any-return]
+    except TypeError:  # no weak references to it, or it has no hash
+        return {}

@@ -93,14 +93,15 @@ def emit_callback(
     """Emit the custom call of a Python function on flat values."""
     avals_out = list(ctx.avals_out)
     token = ctx.token if ordered else None
+    after = token is not None  # the token itself would keep the whole module alive
     fun, x64 = getattr(callback, "fun", callback), bool(config.X64.value)
 
     def run(*values: Any) -> Any:
-        if token is not None:
+        if after:
             values = values[1:]
         out = callback(*map(_host_argument, values))
         found = _checked(name, fun, out, avals_out, x64)
-        return (None, *found) if token is not None else found
+        return (None, *found) if after else found
 
     module = ctx.module
     target = {

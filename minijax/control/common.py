@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import config, errors, tree
+from ..base import config, errors, tree, util
 from ..base.source import function_text
 from ..core import core
 from ..core.core import Primitive
@@ -56,10 +56,7 @@ def stage_body(
     Remembered by function and types, so that a loop run again is not compiled again.
     """
     key = (in_tree, tuple(avals), transform, config.trace_key(), core.STATE.axes)
-    try:
-        known = _bodies.setdefault(fun, {})
-    except TypeError:  # no weak references to it, or it has no hash
-        known = {}
+    known = util.memo_of(_bodies, fun)
     found = known.get(key)
     if found is None:
         found = _stage_body(fun, in_tree, avals, transform)
@@ -68,7 +65,7 @@ def stage_body(
     return found
 
 
-_bodies: weakref.WeakKeyDictionary[Any, dict[Any, Body]] = weakref.WeakKeyDictionary()
+_bodies: Any = util.cache(weakref.WeakKeyDictionary())
 
 
 def _stage_body(
@@ -113,7 +110,7 @@ def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -
     return found
 
 
-_made: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+_made: Any = util.cache(weakref.WeakKeyDictionary())
 
 
 def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import config, errors, tree
+from ..base import config, errors, tree, util
 from ..base.source import function_text
 from ..core import core
 from ..core.core import EVAL, STATE, Primitive, Tracer
@@ -179,7 +179,7 @@ def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
 
 jit_p.pretty = jit_pretty
 
-_runs: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+_runs: Any = util.cache(weakref.WeakKeyDictionary())
 
 
 def jit_impl(
@@ -215,7 +215,7 @@ def program_of(
     options: tuple[Any, ...],
 ) -> dispatch.Program:
     """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
-    known = _runs.setdefault(jaxpr, {})
+    known = util.memo_of(_runs, jaxpr)
     key = (
         where, committed, tuple(donated), keep_unused, options,
         config.DISABLE_MOST_OPTIMIZATIONS.value,
@@ -265,13 +265,18 @@ class Statics(NamedTuple):
     names: tuple[str, ...]
 
 
-@functools.lru_cache(maxsize=8192)
 def signature_of(fun: Any) -> inspect.Signature | None:
     """The signature of a callable, if it has one."""
-    try:
-        return inspect.signature(fun)
-    except (ValueError, TypeError):
-        return None
+    known = util.memo_of(_signatures, fun)
+    if "found" not in known:
+        try:
+            known["found"] = inspect.signature(fun)
+        except (ValueError, TypeError):
+            known["found"] = None
+    return known["found"]  # type: ignore[no-any-return]
+
+
+_signatures: Any = util.cache(weakref.WeakKeyDictionary())
 
 
 _POSITIONAL = (
@@ -332,12 +337,19 @@ def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
 
 
 class ArgNames:
-    """Names of a call's leaves (`params['w1']`), worked out when an error needs them."""
+    """Names of a call's leaves (`params['w1']`), worked out when an error needs them.
 
-    __slots__ = ("fun", "in_tree", "positions", "_names")
+    What was traced of a function is kept while it lives, and must not keep it alive.
+    """
+
+    __slots__ = ("_names", "code", "fun", "in_tree", "positions")
 
     def __init__(self, fun: Any, in_tree: Any, positions: Sequence[int]) -> None:
-        self.fun = fun
+        try:
+            self.fun: Callable[[], Any] = weakref.ref(fun)
+        except TypeError:  # no weak references to it: then nothing is kept for it
+            self.fun = lambda: fun
+        self.code = getattr(fun, "__code__", None)
         self.in_tree = in_tree
         self.positions = positions
         self._names: list[str] | None = None
@@ -346,8 +358,7 @@ class ArgNames:
         if self._names is None:
             n = self.in_tree.num_leaves
             args, kwargs = tree.unflatten(self.in_tree, list(range(n)))
-            sig = signature_of(self.fun)
-            params = [] if sig is None else list(sig.parameters)
+            params = self.parameters()
             found = [""] * n
             for i, x in enumerate(args):
                 at = self.positions[i] if i < len(self.positions) else i
@@ -359,6 +370,16 @@ class ArgNames:
                     found[leaf] = key + tree.keystr(path)
             self._names = found
         return self._names
+
+    def parameters(self) -> list[str]:
+        """What the function calls its arguments; of a dead one, as its code has it."""
+        fun = self.fun()
+        if fun is not None:
+            sig = signature_of(fun)
+            return [] if sig is None else list(sig.parameters)
+        if self.code is None:
+            return []
+        return list(self.code.co_varnames[: self.code.co_argcount])
 
     def __len__(self) -> int:
         return len(self.names())
@@ -392,16 +413,9 @@ class _Fast(NamedTuple):
     const_args: Any
 
 
-_traces: weakref.WeakKeyDictionary[Any, dict[Any, Traced]] = weakref.WeakKeyDictionary()
+_traces: Any = util.cache(weakref.WeakKeyDictionary())
 _cpp_cache = compat.PjitFunctionCache(8192)
 _jitted: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-def _traces_of(fun: Any) -> dict[Any, Traced]:
-    try:
-        return _traces.setdefault(fun, {})
-    except TypeError:  # no weak references to it, or it has no hash
-        return {}
 
 
 class Call(NamedTuple):
@@ -453,7 +467,7 @@ class Jitted:
         self.with_refs: tuple[tuple[refs.Ref, ...], Jitted] | None = None
         self.passing: tuple[Any, Jitted] | None = None
         self.name = getattr(fun, "__name__", None) or _name_of(fun)
-        self.traces = _traces_of(fun)
+        self.traces = util.memo_of(_traces, fun)
         key = (statics, donate, keep_unused, device, inline, options, inline_traced)
         self.cpp = compat.pjit(
             self.name,
@@ -936,9 +950,7 @@ def clear_caches() -> None:
     """Forget every trace and compiled program of this process."""
     for jitted in list(_jitted):
         clear_cache(jitted)
-    _traces.clear()
-    _runs.clear()
-    dispatch._programs.clear()
+    util.clear_caches()
     compat.PjitFunctionCache.clear_all()
 
 

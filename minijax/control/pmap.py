@@ -456,11 +456,11 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
     """Run a pmap on concrete values."""
     closed: ClosedJaxpr = params["call_jaxpr"]
     devices = choose_devices(params["devices"], params["backend"])
-    key = ("replicas", *map(id, closed.consts), tuple(devices), params["out_axes"],
-           params["donated_invars"])  # fmt: skip
-    program = closed.jaxpr.memo.get(key)
+    known = dispatch.programs_of(closed.jaxpr)
+    key = (closed, tuple(devices), params["out_axes"], params["donated_invars"])
+    program = known.get(key)
     if program is None:
-        program = closed.jaxpr.memo[key] = lower_pmap(devices, params).compile()
+        program = known[key] = lower_pmap(devices, params).compile()
     return program(args, params["in_axes"], params["donated_invars"])  # type: ignore[no-any-return]
 
 

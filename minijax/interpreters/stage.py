@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config, source
+from ..base import config, source, util
 from ..core import core
 from ..core.check import check_jaxpr
 from ..core.core import STATE, Primitive, Trace, Tracer
@@ -48,7 +48,7 @@ class JitTracer(Tracer):
         return trace.explain(self.variable) if isinstance(trace, StageTrace) else None
 
 
-_types: dict[Any, Any] = {}
+_types: dict[Any, Any] = util.cache({})
 _NO_PARAMS: dict[str, Any] = {}  # one for all equations without params
 
 
@@ -65,7 +65,8 @@ def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
         out = result_type(prim, avals, params)
         if len(_types) > 100_000:
             _types.clear()
-        _types[key] = out
+        if not any(map(callable, params.values())):  # else functions would live on here
+            _types[key] = out
     return out
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import tree
+from ..base import tree, util
 from ..core import core
 from ..core.core import Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -23,6 +23,7 @@ from ..interpreters.algebra import Zero
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import stage
+from ..runtime import dispatch
 from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add, max, min, mul
@@ -46,9 +47,7 @@ from .shapes import int_tuple, problem
 
 # ------------------------------------------------------------------ the computation
 
-_staged: weakref.WeakKeyDictionary[Any, dict[Any, ClosedJaxpr]] = (
-    weakref.WeakKeyDictionary()
-)
+_staged: Any = util.cache(weakref.WeakKeyDictionary())
 
 
 def staged_computation(
@@ -59,10 +58,7 @@ def staged_computation(
     Remembered for as long as the function lives.
     """
     key = (name, treedef, tuple(cells))
-    try:
-        known = _staged.setdefault(computation, {})
-    except TypeError:  # cannot be referred to weakly
-        known = {}
+    known = util.memo_of(_staged, computation)
     found = known.get(key)
     if found is None:
         found = known[key] = _stage_computation(name, computation, treedef, cells)
@@ -238,6 +234,10 @@ reduce_p.abstract = _reduce_type
 reduce_p.jvp = _reduce_jvp
 reduce_p.batch = _reduce_batch
 reduce_p.lower = _lower_reduce
+# The program is kept with the jaxpr, and must not keep the function alive.
+reduce_p.impl = lambda *args, computation, **params: dispatch.run(
+    reduce_p, args, {"computation": None, **params}
+)
 
 # ------------------------------------------------------------------------ the function
 

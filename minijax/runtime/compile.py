@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import config
+from ..base import config, util
 from . import client as clients
 from . import disk_cache
 from . import jaxlib_compat as compat
@@ -126,14 +126,14 @@ def compile_module(
     if found is not None:
         return found
     executable = _compile_or_load(client, module, device_list, options, cache, key)
-    if len(_recent) >= 1024:
+    if len(_recent) >= 256:
         _recent.pop(next(iter(_recent)))
     _recent[key, devices[0].client, tuple(devices)] = executable
     return executable
 
 
 # The latest executables by key: an equal program traced anew is not compiled again.
-_recent: dict[Any, Any] = {}
+_recent: dict[Any, Any] = util.cache({})
 
 
 def _compile_or_load(

@@ -9,12 +9,13 @@ This room names no operation.  Next: ../ops.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import config, errors
+from ..base import config, errors, util
 from ..core.core import EvalTrace, Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, sub_jaxprs
 from ..interpreters.stage import abstract
@@ -90,7 +91,7 @@ class Program:
 
 
 on_effects: list[Callable[[Any], None]] = []  # told of each program with effects
-_programs: dict[Any, Program] = {}
+_programs: dict[Any, Program] = util.cache({})
 # Primitives that drive devices themselves: programs with them are run one by one.
 host_driven: set[Primitive] = set()
 checks: list[Callable[[str, Sequence[Any]], None]] = []  # NaN checks, when switched on
@@ -141,9 +142,7 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     except TypeError:  # unhashable params
         key, program = None, None
     if program is None:
-        program = _compile_primitive(prim, avals, params, where, committed)
-        if key is not None:
-            _programs[key] = program
+        program = _find_program(key, prim, avals, params, where, committed)
     try:
         if program.stable and program.kept is None:
             out = program.run(buffers).consume_with_handlers(program.handlers)
@@ -168,6 +167,44 @@ def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
         if b.is_deleted():
             return RuntimeError(arrays.deleted_message(b.aval))
     return error
+
+
+class _WithPrograms(weakref.WeakSet[Jaxpr]):
+    """The jaxprs whose `memo` holds programs."""
+
+    def clear(self) -> None:
+        for jaxpr in self:
+            jaxpr.memo.pop("programs", None)
+        super().clear()
+
+
+_with_programs = util.cache(_WithPrograms())
+
+
+def programs_of(jaxpr: Jaxpr) -> dict[Any, Any]:
+    """Where to keep programs made of a jaxpr: they are forgotten with it."""
+    _with_programs.add(jaxpr)
+    return jaxpr.memo.setdefault("programs", {})  # type: ignore[no-any-return]
+
+
+def _find_program(
+    key: Any,
+    prim: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement,
+    committed: bool,
+) -> Program:
+    """The program of a primitive; one that holds jaxprs is forgotten with them."""
+    known: dict[Any, Program] = _programs
+    if key is not None and (inner := next(sub_jaxprs(params), None)) is not None:
+        known = programs_of(inner)
+    program = known.get(key)
+    if program is None:
+        program = _compile_primitive(prim, avals, params, where, committed)
+        if key is not None:
+            known[key] = program
+    return program
 
 
 def _compile_primitive(

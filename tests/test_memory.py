@@ -1,0 +1,156 @@
+"""What is remembered of a function is forgotten with it, and `clear_caches` forgets all.
+
+A function often closes over large arrays, and a program made anew in each step of a long
+run must not stay.
+"""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.experimental import checkify
+from minijax.experimental.jet import jet
+from minijax.runtime import compile as compiler
+from minijax.runtime import dispatch
+
+X = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+def with_jvp(f):
+    g = mj.custom_jvp(f)
+    g.defjvps(lambda t, out, x: t)
+    return g
+
+
+def with_vjp(f):
+    g = mj.custom_vjp(f)
+    g.defvjp(lambda x: (f(x), None), lambda res, ct: (ct,))
+    return g
+
+
+def total(f):
+    return lambda x: f(x).sum()
+
+
+def steps(f):
+    return lambda x: lax.scan(lambda c, _: (f(c), c), x, None, length=2)[0]
+
+
+USES = {
+    "jit": lambda f: mj.jit(f)(X),
+    "jit_aot": lambda f: mj.jit(f).lower(X).compile()(X),
+    "jit_static": lambda f: mj.jit(lambda f, x: f(x), static_argnums=0)(f, X),
+    "jit_grad": lambda f: mj.jit(mj.grad(total(f)))(X),
+    "jit_callback": lambda f: mj.jit(lambda x: (mj.debug.callback(f, x), x)[1])(X),
+    "make_jaxpr": lambda f: mj.make_jaxpr(f)(X),
+    "eval_shape": lambda f: mj.eval_shape(f, X),
+    "grad": lambda f: mj.grad(total(f))(X),
+    "hessian": lambda f: mj.hessian(total(f))(X),
+    "vjp": lambda f: mj.vjp(f, X)[1](X),
+    "linearize": lambda f: mj.linearize(f, X)[1](X),
+    "vmap": lambda f: mj.vmap(f)(X),
+    "pmap": lambda f: mj.pmap(f)(X),
+    "pmap_scan": lambda f: mj.pmap(steps(f))(np.stack([X, X])),
+    "scan": lambda f: steps(f)(X),
+    "grad_scan": lambda f: mj.grad(total(steps(f)))(X),
+    "vmap_scan": lambda f: mj.vmap(steps(f))(np.stack([X, X])),
+    "map": lambda f: lax.map(f, X),
+    "fori_loop": lambda f: lax.fori_loop(0, 2, lambda i, c: f(c), X),
+    "while_loop": lambda f: lax.while_loop(lambda c: c[0] > 10, f, X),
+    "max_steps": lambda f: mj.grad(
+        lambda x: lax.while_loop(lambda c: c[0] > 9, f, x, max_steps=2).sum()
+    )(X),
+    "cond": lambda f: lax.cond(X[0] > 0, f, f, X),
+    "switch": lambda f: lax.switch(1, [f, f], X),
+    "associative_scan": lambda f: lax.associative_scan(lambda a, b: f(a) + b, X),
+    "checkpoint": lambda f: mj.grad(total(mj.checkpoint(f)))(X),
+    "custom_jvp": lambda f: mj.grad(total(with_jvp(f)))(X),
+    "custom_vjp": lambda f: mj.grad(total(with_vjp(f)))(X),
+    "custom_gradient": lambda f: mj.custom_gradient(lambda x: (f(x), f))(X),
+    "closure_convert": lambda f: mj.closure_convert(f, X),
+    "solve": lambda f: lax.custom_linear_solve(lambda v: 2 * v, X, lambda _, b: f(b)),
+    "sequential_vmap": lambda f: mj.vmap(mj.custom_batching.sequential_vmap(f))(X),
+    "vectorize": lambda f: jnp.vectorize(f)(X),
+    "checkify": lambda f: checkify.checkify(f)(X),
+    "jet": lambda f: jet(f, (X,), ((X,),)),
+    "ref": lambda f: mj.jit(lambda r: r.__setitem__(..., f(r[...])))(
+        mj.new_ref(jnp.asarray(X))
+    ),
+}
+
+
+def fresh():
+    held = np.ones(10)
+
+    def f(x):
+        return jnp.sin(x) * held.size
+
+    return f
+
+
+def collect():
+    gc.collect()
+    mj.pmap(lambda x: x)(X)  # what the runtime still held is let go by the next call
+    mj.jit(lambda x: x)(X)
+    gc.collect()
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_function_does_not_live_on(name):
+    f = fresh()
+    alive = weakref.ref(f)
+    USES[name](f)
+    mj.effects_barrier()
+    del f
+    gc.collect()
+    mj.jit(lambda x: x + 1)(X)  # the runtime lets go of callbacks when it runs the next
+    assert alive() is None
+
+
+def count():
+    """Programs of single primitives, and of primitives that hold jaxprs."""
+    collect()
+    return len(dispatch._programs), len(dispatch._with_programs)
+
+
+def test_programs_of_loops_are_forgotten():
+    for name in ("scan", "while_loop", "cond", "grad_scan", "pmap"):
+        USES[name](fresh())
+        primitives, _ = count()
+        for _ in range(10):
+            USES[name](fresh())
+        again, loops = count()
+        assert again == primitives
+        assert loops <= 1, name  # one may still run
+
+
+def test_the_latest_executables_are_few(monkeypatch):
+    monkeypatch.setattr(compiler, "_recent", {i: None for i in range(256)})
+    mj.jit(lambda x: jnp.cos(x) - 123.0)(X)
+    assert len(compiler._recent) == 256
+
+
+def test_clear_caches():
+    f = mj.jit(fresh())
+    y = f(X)
+    steps(f)(X)
+    mj.pmap(f)(X)
+    kept = list(dispatch._with_programs)
+    assert kept
+    mj.clear_caches()
+    assert not any(dispatch.programs_of(j) for j in kept)
+    assert not dispatch._programs and not compiler._recent
+    np.testing.assert_array_equal(f(X), y)
+
+
+def test_names_of_the_arguments_of_a_dead_function():
+    jaxpr = mj.make_jaxpr(lambda weights, *rest: weights["w1"] + rest[0])
+    closed = jaxpr({"w1": X}, X)
+    del jaxpr
+    gc.collect()
+    assert list(closed.jaxpr.arg_names) == ["weights['w1']", "args[1]"]
