@@ -8,6 +8,7 @@ runs in its place.  Next: custom_vjp.py.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +24,8 @@ from ..interpreters.stage import StageTrace, hoist_tracers, stage
 from ..interpreters.transpose import backward_pass
 from ..runtime import lower
 from ..types import dtypes
-from .jit import as_tuple, signature_of
+from .common import same_type
+from .jit import POSITIONAL, as_tuple, signature_of
 from .named import jaxprs_axes
 
 
@@ -50,6 +52,12 @@ class SymbolicZero:
 def from_symbolic(x: Any) -> Any:
     """`Zero` for a `SymbolicZero`; other values themselves."""
     return Zero(x.aval) if isinstance(x, SymbolicZero) else x
+
+
+def as_zero(tangent: Any, primal: Any) -> Any:
+    """The tangent of a result; `Zero` if it is float0."""
+    aval = core.aval_of(primal).to_tangent()
+    return Zero(aval) if aval.dtype == dtypes.float0 else tangent
 
 
 # --------------------------------------------------------------------- the primitive
@@ -135,23 +143,88 @@ def call_transpose(cts: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> A
 custom_jvp_call_p.transpose = call_transpose
 
 
+class LaneAxes:
+    """Which results of a function over lanes have a lane axis (then the first).
+
+    Where an operand has one, all have: the rule may vary more than the function does.
+    Else only closures can bring one in: what the first run finds, later ones keep to.
+    """
+
+    __slots__ = ("axis", "dims", "known")
+
+    def __init__(self, axis: Any, dims: Sequence[Any]) -> None:
+        self.axis = axis
+        self.dims = [None if d is None else 0 for d in dims]
+        self.known: list[bool] | None = None
+
+    def fronted(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+        """The operands, lane axes first."""
+        return [
+            x if d is None else batching.bring_front(x, self.axis.size, d)
+            for x, d in zip(args, dims, strict=True)
+        ]
+
+    def flags(self, dims: Sequence[Any]) -> list[bool]:
+        """Which results have a lane axis; `dims` tells where this run has put them."""
+        if any(d is not None for d in self.dims):
+            return [True] * len(dims)
+        found = [d is not None for d in dims]
+        if self.known is None:
+            self.known = found
+        if any(f and not k for f, k in zip(found, self.known, strict=True)):
+            raise lane_closure_error()
+        return self.known
+
+    def settle(
+        self, outs: Sequence[Any], dims: Sequence[Any], flags: Sequence[bool]
+    ) -> list[Any]:
+        """The results, lane axes first where flagged."""
+        return [
+            batching.bring_front(x, self.axis.size, d)
+            if f and (d is not None or core.aval_of(x).dtype != dtypes.float0)
+            else x
+            for x, d, f in zip(outs, dims, flags, strict=True)
+        ]
+
+    def lift(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The flat function over all lanes."""
+        if isinstance(fun, ClosedJaxpr) and all(d is None for d in self.dims):
+            self.known = [False] * len(fun.out_avals)
+            return fun
+
+        def call(*xs: Any) -> list[Any]:
+            outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
+            return self.settle(outs, dims, self.flags(dims))
+
+        return call
+
+    def out_dims(self, outs: Sequence[Any]) -> list[Any]:
+        """Where the results' lane axes are, once the function or its rule has run."""
+        flags = self.known or [True] * len(outs)
+        return [0 if f else None for f in flags]
+
+
+def lane_closure_error() -> errors.UnexpectedTracerError:
+    """The error for a rule that differs from lane to lane where its function does not."""
+    return errors.UnexpectedTracerError(
+        errors.message(
+            "A custom rule closes over a mapped value on which its function does not"
+            " depend.",
+            why="the rule is then another one in each lane.",
+            tries=["pass the value as an argument"],
+        )
+    )
+
+
 def custom_jvp_batch(
     axis: Any, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, **params: Any
 ) -> Any:
-    ins = [
-        x if d is None else batching.bring_front(x, axis.size, d)
-        for x, d in zip(args, dims, strict=True)
-    ]
-    front = [None if d is None else 0 for d in dims]
-
-    def call(*xs: Any) -> list[Any]:
-        return lanes_first(call_jaxpr, axis, xs, front)
+    lanes = LaneAxes(axis, dims)
 
     @functools.wraps(jvp)
     def lane_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         flags = [type(t) is not Zero for t in tangents]
         n = len(primals)
-        sizes: list[int] = []
 
         def one(*xs: Any) -> list[Any]:
             ts = iter(xs[n:])
@@ -160,38 +233,28 @@ def custom_jvp_batch(
                 for f, p in zip(flags, xs[:n], strict=True)
             ]
             outs, out_ts = jvp(xs[:n], full)
-            sizes[:] = [len(outs)]
             return [*outs, *map(instantiate, out_ts)]
 
         ts = [t for t, f in zip(tangents, flags, strict=True) if f]
-        t_dims = [d for d, f in zip(front, flags, strict=True) if f]
-        out = lanes_first(one, axis, [*primals, *ts], [*front, *t_dims])
-        outs, out_ts = out[: sizes[0]], out[sizes[0] :]
-        return outs, [
-            Zero(core.aval_of(x).to_tangent())
-            if core.aval_of(t).dtype == dtypes.float0
-            else t
-            for x, t in zip(outs, out_ts, strict=True)
-        ]
+        t_dims = [d for d, f in zip(lanes.dims, flags, strict=True) if f]
+        out, out_dims = batching.batch_flat(
+            one, axis, [*primals, *ts], [*lanes.dims, *t_dims]
+        )
+        k = len(out) // 2
+        pairs = zip(out_dims[:k], out_dims[k:], strict=True)
+        there = lanes.flags([d if t is None else t for d, t in pairs])
+        out = lanes.settle(out, out_dims, [*there, *there])
+        return out[:k], [as_zero(t, x) for x, t in zip(out[:k], out[k:], strict=True)]
 
-    out = custom_jvp_call_p.bind(*ins, call_jaxpr=call, jvp=lane_jvp, **params)
-    return out, [0] * len(out)
-
-
-def lanes_first(
-    fun: Any, axis: Any, args: Sequence[Any], dims: Sequence[Any]
-) -> list[Any]:
-    """Apply a flat function to all lanes; every result has its lane axis first."""
-    outs, out_dims = batching.batch_flat(fun, axis, args, dims)
-    return [
-        x
-        if d is None and core.aval_of(x).dtype == dtypes.float0
-        else batching.bring_front(x, axis.size, d)
-        for x, d in zip(outs, out_dims, strict=True)
-    ]
+    out = custom_jvp_call_p.bind(
+        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), jvp=lane_jvp,
+        **params,
+    )  # fmt: skip
+    return out, lanes.out_dims(out)
 
 
 custom_jvp_call_p.batch = custom_jvp_batch
+custom_jvp_call_p.closes = True
 
 
 def call_lower(ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
@@ -212,23 +275,46 @@ custom_jvp_call_p.dce = call_dce
 # --------------------------------------------------------------------------- functions
 
 
-def bind_arguments(fun: Any, args: tuple[Any, ...], kwargs: Any) -> tuple[Any, ...]:
+def bind_arguments(
+    fun: Any, sig: Any, args: tuple[Any, ...], kwargs: Any, kind: str
+) -> tuple[Any, ...]:
     """Positional arguments, keywords and defaults filled in where the signature tells."""
-    if not kwargs:
-        sig = signature_of(fun)
-        if sig is None or len(args) == len(sig.parameters):
-            return args
-    sig = signature_of(fun)
-    if sig is None:
-        raise TypeError(f"{function_text(fun)}: keyword arguments need a signature.")
-    bound = sig.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
+    if not kwargs and (sig is None or _takes_just(sig, len(args))):
+        return args
+    try:
+        if sig is None:
+            raise TypeError("keyword arguments need a signature")
+        bound = sig.bind(*args, **kwargs)
+        if bound.kwargs:
+            raise TypeError(
+                "The following keyword arguments could not be resolved to positions:"
+                f" {', '.join(bound.kwargs)}"
+            )
+    except TypeError as e:
         raise TypeError(
-            f"The following keyword arguments of {function_text(fun)} could not be"
-            f" resolved to positions: {', '.join(bound.kwargs)}"
-        )
+            errors.message(
+                f"The input arguments to the {kind}-decorated function"
+                f" {name_of(fun)} could not be resolved to positional-only arguments."
+                f" Binding failed with the error:\n{e}",
+                where=function_text(fun),
+                why="a rule gets its function's arguments by position.",
+            )
+        ) from None
+    bound.apply_defaults()
     return bound.args
+
+
+def _takes_just(sig: inspect.Signature, n: int) -> bool:
+    """Whether the parameters are `n` positional ones."""
+    params = sig.parameters
+    return len(params) == n and all(p.kind in POSITIONAL for p in params.values())
+
+
+def name_of(fun: Any) -> str:
+    """A function's name, for messages and jaxprs."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return str(getattr(fun, "__name__", "<unnamed function>"))
 
 
 def nondiff_positions(fun: Any, nums: Any, names: Any) -> tuple[int, ...]:
@@ -246,13 +332,114 @@ def nondiff_positions(fun: Any, nums: Any, names: Any) -> tuple[int, ...]:
 
 
 def split_arguments(
-    args: tuple[Any, ...], fixed: Sequence[int], what: str
+    fun: Any, args: tuple[Any, ...], nums: Sequence[int]
 ) -> tuple[list[Any], list[Any], tuple[int, ...]]:
     """Non-differentiated and differentiated arguments, and where the latter stand."""
-    places = {n % len(args) if args else n for n in fixed}
-    rest = tuple(i for i in range(len(args)) if i not in places)
-    del what
+    n = len(args)
+    for i in nums:
+        if not -n <= i < n:
+            raise IndexError(
+                errors.message(
+                    f"nondiff_argnums={tuple(nums)} of {name_of(fun)}: there is no"
+                    f" argument {i}, for it was called with {n}.",
+                    where=function_text(fun),
+                )
+            )
+    places = {i % n for i in nums}
+    rest = tuple(i for i in range(n) if i not in places)
     return [args[i] for i in sorted(places)], [args[i] for i in rest], rest
+
+
+def check_values(values: Sequence[Any], where: str) -> Sequence[Any]:
+    """The leaves themselves; TypeError unless all are arrays or numbers."""
+    for x in values:
+        if not core.is_value(x):
+            raise TypeError(
+                errors.message(
+                    f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
+                    where=where,
+                    tries=["nondiff_argnums, for an argument", "close over the value"],
+                )
+            )
+    return values
+
+
+class _Bare(str):
+    """Text that prints without quotes inside a pytree."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def types_text(treedef: Any, avals: Sequence[Any]) -> str:
+    """A pytree of types."""
+    return str(tree.unflatten(treedef, [_Bare(a.str_short(False)) for a in avals]))
+
+
+RESIDUALS = (
+    " and the second element represents residuals (i.e. values stored from the forward"
+    " pass for use on the backward pass)"
+)
+
+
+class Result:
+    """The tree and the types of a function's result, once the function has run.
+
+    kind: "custom_jvp" or "custom_vjp", whose rule must give a result like it.
+    """
+
+    __slots__ = ("avals", "fun", "kind", "treedef")
+
+    def __init__(self, kind: str, fun: Any) -> None:
+        self.kind = kind
+        self.fun = fun
+        self.treedef: Any = None
+        self.avals: list[Any] | None = None
+
+    def flatten(self, out: Any) -> list[Any]:
+        """The leaves of the function's own result."""
+        outs, self.treedef = tree.flatten(out)
+        check_values(outs, f"the result of {function_text(self.fun)}")
+        self.avals = [core.aval_of(x) for x in outs]
+        return outs
+
+    def flatten_like(self, rule: Any, out: Any) -> list[Any]:
+        """The leaves of the result that a rule gives: of the function's type."""
+        outs, treedef = tree.flatten(out)
+        check_values(outs, f"the result of {function_text(rule)}")
+        known, self.treedef = self.treedef, treedef
+        if known is None:
+            return outs
+        if treedef != known:
+            raise self.error(
+                rule, "the same container/pytree structure",
+                "container/pytree structure", str(treedef), str(known),
+            )  # fmt: skip
+        avals = [core.aval_of(x) for x in outs]
+        want = self.avals
+        if want is not None and not all(map(same_type, avals, want)):
+            raise self.error(
+                rule, "leaves of the same shape/dtype", "shapes/dtypes of",
+                types_text(treedef, avals), types_text(treedef, want),
+            )  # fmt: skip
+        return outs
+
+    def error(self, rule: Any, same: str, has: str, got: str, want: str) -> TypeError:
+        name, rule_name = name_of(self.fun), name_of(rule)
+        forward = self.kind == "custom_jvp"
+        return TypeError(
+            errors.message(
+                f"Custom {'JVP' if forward else 'VJP fwd'} rule {rule_name} for function"
+                f" {name} must produce a pair (list or tuple of length two) where the"
+                " first element represents the primal output (equal to the output of the"
+                f" {self.kind}-decorated function {name}, with {same})"
+                f"{'' if forward else RESIDUALS}, but instead the"
+                f" {'JVP' if forward else 'fwd'} rule output's first element had {has}:\n"
+                f"    {got}\nwhile the {self.kind}-decorated function {name} had output"
+                f" {has}:\n    {want}",
+                where=function_text(rule),
+            )
+        )
 
 
 class custom_jvp:
@@ -285,6 +472,7 @@ class custom_jvp:
         self.fun = fun
         self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
         self.nondiff_argnums = self.nondiff
+        self.signature = signature_of(fun)
         self.jvp: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
@@ -298,17 +486,29 @@ class custom_jvp:
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set the rule from one function per argument: `jvp_i(tangent, out, *primals)`."""
+        """Set the rule from one function per argument: `jvp_i(tangent, out, *primals)`.
+
+        None stands for an argument on which the function does not depend.
+        """
         if self.nondiff:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def jvp(primals: Any, tangents: Any) -> Any:
+            if len(primals) != len(jvps):
+                raise ValueError(
+                    f"defjvps of {name_of(self.fun)} was given {len(jvps)} functions for"
+                    f" {len(primals)} arguments.\nTry: None for an argument without one."
+                )
             out = self(*primals)
-            total: Any = Zero(core.aval_of(out).to_tangent())
+            leaves, out_tree = tree.flatten(out)
+            total: list[Any] = [Zero(core.aval_of(x).to_tangent()) for x in leaves]
             for rule, t in zip(jvps, tangents, strict=True):
                 if rule is not None:
-                    total = algebra.add(total, rule(t, out, *primals))
-            return out, instantiate(total)
+                    terms = tree.leaves(rule(t, out, *primals))
+                    total = [
+                        algebra.add(*pair) for pair in zip(total, terms, strict=True)
+                    ]
+            return out, tree.unflatten(out_tree, map(instantiate, total))
 
         self.defjvp(jvp)
 
@@ -318,32 +518,41 @@ class custom_jvp:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(
-                f"No JVP defined for custom_jvp function {self.__name__} using defjvp."  # type: ignore[attr-defined]
+                f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
             )
-        args = bind_arguments(self.fun, args, kwargs)
-        fixed, moving, places = split_arguments(args, self.nondiff, "custom_jvp")
+        args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_jvp")
+        fixed, moving, places = split_arguments(self.fun, args, self.nondiff)
         leaves, in_tree = tree.flatten(tuple(moving))
-        trees: list[Any] = []
+        check_values(leaves, f"the arguments of {function_text(self.fun)}")
+        if fixed:
+            fixed = [tree.map(_hold, x) for x in fixed]
+        result = Result("custom_jvp", self.fun)
+        rest = [i for i in range(len(args)) if i not in places]
 
         def call(*xs: Any) -> list[Any]:
             full = list(args)
+            for i, x in zip(rest, fixed, strict=True):
+                full[i] = x
             for i, x in zip(places, tree.unflatten(in_tree, xs), strict=True):
                 full[i] = x
-            outs, out_tree = tree.flatten(self.fun(*full))
-            trees[:] = [out_tree]
-            return outs
+            return result.flatten(self.fun(*full))
 
-        rule = functools.partial(_run_jvp, self, fixed, in_tree, trees)
+        rule = functools.partial(_run_jvp, self, fixed, in_tree, result)
         rule.__name__ = getattr(self.jvp, "__name__", "jvp")  # type: ignore[attr-defined]
         outs = custom_jvp_call_p.bind(
-            *leaves, name=self.__name__, call_jaxpr=call, jvp=rule,  # type: ignore[attr-defined]
+            *leaves, name=name_of(self.fun), call_jaxpr=call, jvp=rule,
             symbolic_zeros=self.symbolic_zeros,
         )  # fmt: skip
-        return tree.unflatten(trees[0], outs)
+        return tree.unflatten(result.treedef, outs)
+
+
+def _hold(x: Any) -> Any:
+    """What is not differentiated, as a rule sees it."""
+    return stop_gradient(x) if isinstance(x, Tracer) else x
 
 
 def _run_jvp(
-    custom: custom_jvp, fixed: Sequence[Any], in_tree: Any, trees: list[Any],
+    custom: custom_jvp, fixed: Sequence[Any], in_tree: Any, result: Result,
     primals: Sequence[Any], tangents: Sequence[Any],
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """Call the user's rule and check what it gives back."""
@@ -355,36 +564,37 @@ def _run_jvp(
     pair = custom.jvp(
         *fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts)
     )
-    name = getattr(custom.jvp, "__name__", "jvp")
+    rule, name = name_of(custom.jvp), name_of(custom.fun)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
-            f"Custom JVP rule {name} for function {custom.__name__} must produce a pair"  # type: ignore[attr-defined]
-            f" (list or tuple of length two) representing primal and tangent outputs, but"
-            f" got {pair!r}."
+            f"Custom JVP rule {rule} for function {name} must produce a pair (list or"
+            " tuple of length two) representing primal and tangent outputs, but got"
+            f" {pair!r}."
         )
-    outs, out_tree = tree.flatten(pair[0])
+    outs = result.flatten_like(custom.jvp, pair[0])
     out_ts, t_tree = tree.flatten(pair[1])
-    if out_tree != t_tree:
+    if result.treedef != t_tree:
         raise TypeError(
-            f"Custom JVP rule {name} for function {custom.__name__} must produce primal and"  # type: ignore[attr-defined]
-            f" tangent outputs with equal container (pytree) structures, but got {out_tree}"
-            f" and {t_tree} respectively."
+            f"Custom JVP rule {rule} for function {name} must produce primal and tangent"
+            " outputs with equal container (pytree) structures, but got"
+            f" {result.treedef} and {t_tree} respectively."
         )
     found = []
     for x, t in zip(outs, map(from_symbolic, out_ts), strict=True):
-        want = core.aval_of(x).to_tangent()
+        primal = core.aval_of(x)
+        want = primal.to_tangent()
         got = t.aval if type(t) is Zero else core.aval_of(t)
         if (got.shape, got.dtype) != (want.shape, want.dtype):
             raise TypeError(
                 errors.message(
-                    f"Custom JVP rule {name} must produce primal and tangent outputs with"
-                    " corresponding shapes and dtypes.",
-                    which=f"primal {core.aval_of(x).str_short()} with tangent"
-                    f" {got.str_short()}, expected {want.str_short()}",
+                    "Custom JVP rule must produce primal and tangent outputs with"
+                    " corresponding shapes and dtypes. Expected"
+                    f" {want.str_short(False)} (tangent type of"
+                    f" {primal.str_short(False)}) but got {got.str_short(False)}.",
+                    where=f"the rule {rule} of {name}",
                 )
             )
-        found.append(Zero(want) if got.dtype == dtypes.float0 else t)
-    trees[:] = [out_tree]
+        found.append(as_zero(t, x))
     return outs, found
 
 
@@ -409,8 +619,9 @@ def stop_gradient(x: Any) -> Any:
     """
 
     def stop(v: Any) -> Any:
-        if isinstance(v, Tracer) and dtypes.is_differentiable(v.aval.dtype):
-            return stop_gradient_p.bind(v)
+        if isinstance(v, Tracer):
+            return v if dtypes.is_extended(v.dtype) else stop_gradient_p.bind(v)
+        check_values([v], "stop_gradient")
         return v
 
     return tree.map(stop, x)

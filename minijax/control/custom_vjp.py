@@ -8,6 +8,7 @@ Differentiated, `fwd` runs in the function's place; the tangents become one
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,21 +22,30 @@ from ..interpreters.algebra import Zero, instantiate, lib, mapped_aval, unmapped
 from ..interpreters.stage import StageTrace, stage
 from ..ops.cast import convert_element_type
 from ..runtime import lower
+from ..runtime.array import Array, default_placement, put_scalar
 from ..types import dtypes
+from .common import type_difference
 from .custom_jvp import (
+    RESIDUALS,
+    LaneAxes,
+    Result,
     SymbolicZero,
     bind_arguments,
     call_dce,
     call_lower,
     call_pretty,
     call_transpose,
-    from_symbolic,
-    lanes_first,
+    check_values,
+    lane_closure_error,
+    name_of,
     nondiff_positions,
     split_arguments,
     stage_call,
 )
+from .jit import signature_of
 from .named import jaxprs_axes
+
+NUMBERS = (float, complex)
 
 # `fwd(flags, *args) -> (residuals, outs)`; `bwd(residuals, cts) -> cts of args`, where
 # cts and flags follow the flat arguments and results, and cts may be `Zero`.
@@ -58,59 +68,104 @@ def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any
     if hoisted:
         # The function closes over tracers of this trace, so may its rules: trace them
         # now, while those are alive.
-        fwd, bwd, captured = _stage_rules(trace, params["fwd"], params["bwd"], args)
+        rules = _close_rules(trace, params, args)
         n = len(hoisted)
-        hoisted = [*hoisted, *captured]
-        closed = _ignore_after(closed, n, captured)
-        new["call_jaxpr"] = closed
-        new["fwd"] = _skip(fwd, n, params["fwd"])
-        new["bwd"] = _pad(bwd, len(hoisted), params["bwd"])
+        hoisted = [*hoisted, *rules.captured]
+        new["call_jaxpr"] = _ignore_after(closed, n, rules.captured)
+        new["fwd"] = _skip(rules.fwd, n, len(hoisted), params)
+        new["bwd"] = _pad(rules.bwd, len(hoisted), params["bwd"])
     atoms = [trace.atom(x) for x in (*hoisted, *args)]
     return trace.record(custom_vjp_call_p, atoms, new, closed.out_avals)
 
 
-def _stage_rules(
-    trace: StageTrace, fwd: Any, bwd: Any, args: Sequence[Any]
-) -> tuple[Any, Any, list[Any]]:
-    """Both rules as jaxprs that take the tracers they close over as arguments."""
+class ClosedRules:
+    """Both rules of a call as jaxprs; `captured` are the tracers that they close over."""
+
+    __slots__ = (
+        "again", "bwd_at", "bwd_jaxpr", "captured", "fwd_at", "fwd_jaxpr", "key", "n_out",
+        "present",
+    )  # fmt: skip
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        self.captured: list[Any] = []
+        self.again = False  # whether a rule calls the function itself
+
+    def trace(self, parent: StageTrace, fwd: Any, bwd: Any, avals: Any) -> None:
+        def run_fwd(*xs: Any) -> list[Any]:
+            res, outs = fwd([True] * len(xs), *xs)
+            self.n_out = len(outs)
+            return [*outs, *res]
+
+        with core.current(parent):
+            self.fwd_jaxpr, consts = stage(run_fwd, avals, text="custom_vjp fwd")
+        self.fwd_at = self.places(consts)
+        outs = self.fwd_jaxpr.out_avals
+        ct_avals, res_avals = outs[: self.n_out], outs[self.n_out :]
+        n = len(res_avals)
+
+        def run_bwd(*xs: Any) -> list[Any]:
+            cts = bwd(xs[:n], xs[n:])
+            self.present = [ct is not None and type(ct) is not Zero for ct in cts]
+            return [ct for ct, p in zip(cts, self.present, strict=True) if p]
+
+        with core.current(parent):
+            self.bwd_jaxpr, consts = stage(
+                run_bwd, [*res_avals, *(a.to_tangent() for a in ct_avals)],
+                text="custom_vjp bwd",
+            )  # fmt: skip
+        self.bwd_at = self.places(consts)
+
+    def places(self, consts: Sequence[Any]) -> list[int]:
+        """Where the values are among `captured`, which takes in new ones."""
+        known = {id(x): i for i, x in enumerate(self.captured)}
+        for x in consts:
+            if known.setdefault(id(x), len(self.captured)) == len(self.captured):
+                self.captured.append(x)
+        return [known[id(x)] for x in consts]
+
+    def fwd(self, flags: Sequence[bool], *xs: Any) -> Any:
+        m, n = len(self.captured), self.n_out
+        out = ClosedJaxpr(self.fwd_jaxpr, [xs[i] for i in self.fwd_at])(*xs[m:])
+        return [*(xs[i] for i in self.bwd_at), *out[n:]], out[:n]
+
+    def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> Any:
+        m = len(self.bwd_at)
+        closed = ClosedJaxpr(self.bwd_jaxpr, res[:m])
+        found = iter(closed(*res[m:], *map(instantiate, cts)))
+        return [next(found) if p else None for p in self.present]
+
+
+class _Pending(threading.local):
+    """The rules that are being traced: `fwd` often calls the function again."""
+
+    def __init__(self) -> None:
+        self.rules: list[ClosedRules] = []
+
+
+_pending = _Pending()
+
+
+def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedRules:
     avals = [core.aval_of(x) for x in args]
-    n_out = 0
-
-    def run_fwd(*xs: Any) -> list[Any]:
-        nonlocal n_out
-        res, outs = fwd([True] * len(xs), *xs)
-        n_out = len(outs)
-        return [*outs, *res]
-
-    with core.current(trace):
-        fwd_jaxpr, fwd_consts = stage(run_fwd, avals, text="custom_vjp fwd")
-    out_avals, res_avals = fwd_jaxpr.out_avals[:n_out], fwd_jaxpr.out_avals[n_out:]
-
-    def run_bwd(*xs: Any) -> list[Any]:
-        cts = bwd(xs[: len(res_avals)], xs[len(res_avals) :])
-        return [instantiate(ct) for ct in cts]
-
-    ct_avals = [a.to_tangent() for a in out_avals]
-    with core.current(trace):
-        bwd_jaxpr, bwd_consts = stage(
-            run_bwd, [*res_avals, *ct_avals], text="custom_vjp bwd"
-        )
-    captured = [*fwd_consts, *bwd_consts]
-    k = len(fwd_consts)
-    fwd_closed, bwd_closed = ClosedJaxpr(fwd_jaxpr), ClosedJaxpr(bwd_jaxpr)
-
-    def new_fwd(flags: Sequence[bool], *xs: Any) -> Any:
-        mine, rest = xs[: len(captured)], xs[len(captured) :]
-        out = ClosedJaxpr(fwd_closed.jaxpr, mine[:k])(*rest)
-        return [*mine[k:], *out[n_out:]], out[:n_out]
-
-    def new_bwd(res: Sequence[Any], cts: Sequence[Any]) -> Any:
-        m = len(bwd_consts)
-        return ClosedJaxpr(bwd_closed.jaxpr, res[:m])(
-            *res[m:], *(instantiate(ct) for ct in cts)
-        )
-
-    return new_fwd, new_bwd, captured
+    fwd, bwd = params["fwd"], params["bwd"]
+    key = (getattr(fwd, "call_key", id(fwd)), tuple(avals))
+    for known in _pending.rules:
+        if known.key == key:
+            known.again = True
+            return known
+    rules = ClosedRules(key)
+    _pending.rules.append(rules)
+    try:
+        rules.trace(trace, fwd, bwd, avals)
+        known = -1
+        while rules.again and known < len(rules.captured):
+            # Now that it is known what they capture, the calls inside can pass it on.
+            known = len(rules.captured)
+            rules.trace(trace, fwd, bwd, avals)
+    finally:
+        _pending.rules.pop()
+    return rules
 
 
 def _ignore_after(closed: ClosedJaxpr, n: int, extra: Sequence[Any]) -> ClosedJaxpr:
@@ -122,9 +177,19 @@ def _ignore_after(closed: ClosedJaxpr, n: int, extra: Sequence[Any]) -> ClosedJa
     )
 
 
-def _skip(fwd: Any, n: int, like: Any) -> Any:
-    @functools.wraps(like)
+def _skip(fwd: Any, n: int, n_closed: int, params: Any) -> Any:
+    @functools.wraps(params["fwd"])
     def rule(flags: Sequence[bool], *args: Any) -> Any:
+        if any(flags[:n_closed]):
+            raise errors.UnexpectedTracerError(
+                errors.message(
+                    "Detected differentiation of a custom_vjp function with respect to a"
+                    " closed-over value.",
+                    which=params["name"],
+                    why="its rule says nothing about that value.",
+                    tries=["pass the value as an argument, and return its cotangent"],
+                )
+            )
         return fwd(flags[n:], *args[n:])
 
     return rule
@@ -148,10 +213,10 @@ def custom_vjp_jvp(
     flags = [type(t) is not Zero for t in tangents]
     residuals, outs = fwd(flags, *primals)
     out_avals = tuple(core.aval_of(x).to_tangent() for x in outs)
-    args = [*residuals, *(instantiate(t) for t in tangents)]
     out_ts = custom_lin_p.bind(
-        *args, num_res=len(residuals), bwd=bwd, out_avals=out_avals, name=name,
-        symbolic_zeros=symbolic_zeros,
+        *residuals, *(t for t, f in zip(tangents, flags, strict=True) if f),
+        num_res=len(residuals), in_zeros=[not f for f in flags], bwd=bwd,
+        out_avals=out_avals, name=name, symbolic_zeros=symbolic_zeros,
     )  # fmt: skip
     return outs, [
         Zero(a) if a.dtype == dtypes.float0 else t
@@ -172,84 +237,107 @@ def custom_vjp_batch(
     bwd: Any,
     **params: Any,
 ) -> Any:
-    ins = [
-        x if d is None else batching.bring_front(x, axis.size, d)
-        for x, d in zip(args, dims, strict=True)
-    ]
-    front = [None if d is None else 0 for d in dims]
-
-    def call(*xs: Any) -> list[Any]:
-        return lanes_first(call_jaxpr, axis, xs, front)
+    lanes = LaneAxes(axis, dims)
+    res_dims: list[Any] = []
 
     @functools.wraps(fwd)
     def lane_fwd(flags: Sequence[bool], *xs: Any) -> Any:
-        sizes: list[int] = []
+        n = 0
 
         def one(*vals: Any) -> list[Any]:
+            nonlocal n
             res, outs = fwd(flags, *vals)
-            sizes[:] = [len(res)]
+            n = len(res)
             return [*res, *outs]
 
-        out = lanes_first(one, axis, xs, front)
-        return out[: sizes[0]], out[sizes[0] :]
+        out, out_dims = batching.batch_flat(one, axis, xs, lanes.dims)
+        there = lanes.flags(out_dims[n:])
+        kept = [d is not None or any(f == 0 for f in lanes.dims) for d in out_dims[:n]]
+        res_dims[:] = [0 if k else None for k in kept]
+        out = lanes.settle(out, out_dims, [*kept, *there])
+        return out[:n], out[n:]
 
-    lane_bwd = batched_bwd(bwd, axis, front)
+    def ct_dims(cts: Sequence[Any]) -> list[Any]:
+        return lanes.out_dims(cts)
+
     out = custom_vjp_call_p.bind(
-        *ins, call_jaxpr=call, fwd=lane_fwd, bwd=lane_bwd, **params
-    )
-    return out, [0] * len(out)
+        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), fwd=lane_fwd,
+        bwd=batched_bwd(bwd, axis, lanes.dims, res_dims, ct_dims), **params,
+    )  # fmt: skip
+    return out, lanes.out_dims(out)
 
 
-def batched_bwd(bwd: Any, axis: Any, arg_dims: Sequence[Any]) -> Any:
-    """`bwd` over all lanes; cotangents of shared arguments are summed over them."""
+def batched_bwd(
+    bwd: Any, axis: Any, arg_dims: Sequence[Any], res_dims: Sequence[Any] | None = None,
+    ct_dims: Any = None,
+) -> Any:  # fmt: skip
+    """`bwd` over all lanes; cotangents of shared arguments are summed over them.
+
+    Residuals and cotangents have lane axes, unless `res_dims` and `ct_dims(cts)`, asked
+    when it runs, tell that they are shared.
+    """
 
     @functools.wraps(bwd)
     def lane_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         flags = [type(ct) is not Zero for ct in cts]
+        dims = [0] * len(cts) if ct_dims is None else ct_dims(cts)
         n = len(res)
         present: list[Any] = []
 
         def one(*xs: Any) -> list[Any]:
             it = iter(xs[n:])
             full = [
-                next(it) if f else Zero(mapped_aval(axis.size, 0, ct.aval))
-                for f, ct in zip(flags, cts, strict=True)
+                next(it) if f else Zero(mapped_aval(axis.size, d, ct.aval))
+                for f, ct, d in zip(flags, cts, dims, strict=True)
             ]
             found = [None if type(c) is Zero else c for c in bwd(xs[:n], full)]
             present[:] = [c is not None for c in found]
             return [c for c in found if c is not None]
 
         ins = [*res, *(ct for ct, f in zip(cts, flags, strict=True) if f)]
-        outs, dims = batching.batch_flat(one, axis, ins, [0] * len(ins))
-        it = iter(zip(outs, dims, strict=True))
+        ct_in = [d for d, f in zip(dims, flags, strict=True) if f]
+        in_dims = [*([0] * n if res_dims is None else res_dims), *ct_in]
+        outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
+        shared = all(d is None for d in in_dims)
+        it = iter(zip(outs, out_dims, strict=True))
         return [
-            _settle(*next(it), axis, want) if p else None
+            _settle(*next(it), axis, want, shared) if p else None
             for p, want in zip(present, arg_dims, strict=True)
         ]
 
     return lane_bwd
 
 
-def _settle(ct: Any, dim: Any, axis: Any, want: Any) -> Any:
+def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
     if want is not None:
         return batching.bring_front(ct, axis.size, dim)
+    if shared:  # one call, one cotangent
+        if dim is not None:
+            raise lane_closure_error()
+        return ct
     if dim is None:
         ct, dim = batching.bring_front(ct, axis.size, None), 0
     return lib.sum(ct, (dim,))
 
 
 custom_vjp_call_p.batch = custom_vjp_batch
+custom_vjp_call_p.closes = True
 
 # ------------------------------------------------------------- the linear part of a call
 
 custom_lin_p = Primitive("custom_lin", multiple_results=True)
 custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
+custom_lin_p.pretty = lambda eqn, printer: [
+    (k, v.__name__ if k == "bwd" else v)
+    for k, v in printer.shown(eqn, {})
+    if k not in ("name", "out_avals")
+]
 
 
 def _forward_error(*_: Any, name: str, **__: Any) -> Any:
     raise TypeError(
         errors.message(
-            "can't apply forward-mode differentiation (jvp) to a custom_vjp function.",
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
             which=name,
             why="it has a rule for reverse mode only.",
             tries=["grad, vjp or jacrev", "custom_jvp, which serves both modes"],
@@ -269,12 +357,14 @@ custom_lin_p.jvp = _lin_jvp
 
 
 def custom_lin_transpose(
-    cts: Any, *args: Any, num_res: int, bwd: Any, symbolic_zeros: bool, **_: Any
-) -> Any:
+    cts: Any, *args: Any, num_res: int, in_zeros: Sequence[bool], bwd: Any,
+    symbolic_zeros: bool, **_: Any,
+) -> Any:  # fmt: skip
     if not symbolic_zeros:
         cts = [instantiate(ct) for ct in cts]
     found = bwd(list(args[:num_res]), cts)
-    return [*[None] * num_res, *found]
+    moving = [ct for ct, z in zip(found, in_zeros, strict=True) if not z]
+    return [*[None] * num_res, *moving]
 
 
 custom_lin_p.transpose = custom_lin_transpose
@@ -286,6 +376,7 @@ def custom_lin_batch(
     dims: Any,
     *,
     num_res: int,
+    in_zeros: Sequence[bool],
     bwd: Any,
     out_avals: Any,
     **params: Any,
@@ -299,11 +390,13 @@ def custom_lin_batch(
         x if d is None else batching.bring_front(x, axis.size, d)
         for x, d in zip(args[num_res:], dims[num_res:], strict=True)
     ]
-    front = [None if d is None else 0 for d in dims[num_res:]]
+    moving = iter(dims[num_res:])
+    # Nobody asks for the cotangents of arguments that do not move.
+    front = [0 if z or next(moving) is not None else None for z in in_zeros]
     lanes = tuple(unmapped_aval(axis.size, 0, a) for a in out_avals)
     out = custom_lin_p.bind(
-        *ins, *ts, num_res=num_res, bwd=batched_bwd(bwd, axis, front), out_avals=lanes,
-        **params,
+        *ins, *ts, num_res=num_res, in_zeros=in_zeros,
+        bwd=batched_bwd(bwd, axis, front), out_avals=lanes, **params,
     )  # fmt: skip
     return out, [0] * len(out)
 
@@ -350,6 +443,7 @@ class custom_vjp:
         self.fun = fun
         self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
         self.nondiff_argnums = self.nondiff
+        self.signature = signature_of(fun)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = False
@@ -378,19 +472,20 @@ class custom_vjp:
         return self if obj is None else functools.partial(self, obj)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        name = self.__name__  # type: ignore[attr-defined]
+        name = name_of(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {name} using defvjp."
             )
-        args = bind_arguments(self.fun, args, kwargs)
-        fixed, moving, places = split_arguments(args, self.nondiff, "custom_vjp")
+        args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vjp")
+        fixed, moving, places = split_arguments(self.fun, args, self.nondiff)
         for x in fixed:
             if isinstance(x, Tracer):
                 raise errors.UnexpectedTracerError(
                     errors.message(
                         "Found a JAX Tracer object passed as an argument to a custom_vjp"
-                        f" function in a position indicated by nondiff_argnums, in {name}.",
+                        " function in a position indicated by nondiff_argnums as"
+                        f" non-differentiable, in {name}.",
                         why="such arguments take no part in tracing.",
                         tries=[
                             "drop it from nondiff_argnums and return None for it in bwd"
@@ -398,12 +493,15 @@ class custom_vjp:
                     )
                 )
         leaves, in_tree = tree.flatten(tuple(moving))
+        check_values(leaves, f"the arguments of {function_text(self.fun)}")
         rules = Rules(self, args, fixed, places, in_tree)
+        fwd = named(rules.fwd, self.fwd)
+        fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
         outs = custom_vjp_call_p.bind(
-            *leaves, name=name, call_jaxpr=rules.call, fwd=named(rules.fwd, self.fwd),
+            *leaves, name=name, call_jaxpr=rules.call, fwd=fwd,
             bwd=named(rules.bwd, self.bwd), symbolic_zeros=self.symbolic_zeros,
         )  # fmt: skip
-        return tree.unflatten(rules.out_tree, outs)
+        return tree.unflatten(rules.result.treedef, outs)
 
 
 def named(rule: Callable[..., Any], like: Any) -> Any:
@@ -426,7 +524,7 @@ class Rules:
         self.places = places
         self.in_tree = in_tree
         self.in_avals: list[Any] = []
-        self.out_tree: Any = None
+        self.result = Result("custom_vjp", custom.fun)
         self.res_tree: Any = None
 
     def full(self, leaves: Sequence[Any]) -> list[Any]:
@@ -436,8 +534,7 @@ class Rules:
         return full
 
     def call(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = tree.flatten(self.custom.fun(*self.full(leaves)))
-        return outs
+        return self.result.flatten(self.custom.fun(*self.full(leaves)))
 
     def fwd(self, flags: Sequence[bool], *leaves: Any) -> Any:
         custom = self.custom
@@ -448,23 +545,17 @@ class Rules:
             given = [CustomVJPPrimal(x, f) for x, f in zip(leaves, flags, strict=True)]
         pair = custom.fwd(*self.full(given))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            rule, name = name_of(custom.fwd), name_of(custom.fun)
             raise TypeError(
-                f"Custom VJP fwd rule {function_text(custom.fwd)} for function"
-                f" {custom.__name__} must produce a pair (list or tuple of length two)"  # type: ignore[attr-defined]
-                " where the first element represents the primal output (equal to the"
-                " output of the function) and the second element represents residuals"
-                f" (i.e. values stored from the forward pass for use on the backward"
-                f" pass), but got {pair!r}."[:600]
+                f"Custom VJP fwd rule {rule} for function {name} must produce a pair (list"
+                " or tuple of length two) where the first element represents the primal"
+                " output (equal to those of the custom_vjp-decorated function"
+                f" {name}){RESIDUALS}, but instead of a pair the fwd rule {rule} produced"
+                f" {pair!r}."[:900]
             )
-        outs, out_tree = tree.flatten(pair[0])
-        if self.out_tree is not None and out_tree != self.out_tree:
-            raise TypeError(
-                f"Custom VJP fwd rule {function_text(custom.fwd)} must produce a pair"
-                " whose first element has the same container (pytree) structure as the"
-                f" function's output: {out_tree} instead of {self.out_tree}."
-            )
-        self.out_tree = out_tree
+        outs = self.result.flatten_like(custom.fwd, pair[0])
         res, self.res_tree = tree.flatten(pair[1])
+        check_values(res, f"the residuals of {function_text(custom.fwd)}")
         return res, outs
 
     def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -474,55 +565,65 @@ class Rules:
             cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
         else:
             cts = [instantiate(ct) for ct in cts]
+        where = default_placement()  # rules ask an array's questions of a number, too
+        cts = [Array(put_scalar(x, where)) if type(x) in NUMBERS else x for x in cts]
         found = custom.bwd(
             *self.fixed,
             tree.unflatten(self.res_tree, res),
-            tree.unflatten(self.out_tree, cts),
+            tree.unflatten(self.result.treedef, cts),
         )
         if isinstance(found, list):
             found = tuple(found)
-        if not isinstance(found, tuple):
-            raise TypeError(
-                f"Custom VJP bwd rule {function_text(custom.bwd)} must produce a tuple of"
-                f" length equal to the primal args tuple, but got {found!r}."[:400]
-            )
+        in_types = tree.unflatten(self.in_tree, self.in_avals)
         try:
-            flat = tree.broadcast_prefix(
-                found, tree.unflatten(self.in_tree, self.in_avals),
-                is_leaf=lambda x: x is None or isinstance(x, SymbolicZero),
-            )  # fmt: skip
-        except ValueError as e:
+            if not isinstance(found, tuple):
+                raise ValueError
+            flat = tree.broadcast_prefix(found, in_types, is_leaf=_no_cotangent)
+        except ValueError:
             raise TypeError(
-                f"Custom VJP bwd rule {function_text(custom.bwd)} must produce a tuple of"
-                " cotangents with the same container (pytree) structure as the"
-                f" arguments: {e}"
+                errors.message(
+                    "Custom VJP bwd rule must produce an output with the same container"
+                    " (pytree) structure as the args tuple of the primal function, and in"
+                    " particular must produce a tuple of length equal to the number of"
+                    " arguments to the primal function, but got bwd output structure"
+                    f" {tree.structure(found)} for primal input structure {self.in_tree}.",
+                    where=function_text(custom.bwd),
+                )
             ) from None
+        paths = [path for path, _ in tree.leaves_with_path(in_types)]
         return [
-            self.check(ct, a, i)
-            for i, (ct, a) in enumerate(zip(flat, self.in_avals, strict=True))
+            self.check(*triple)
+            for triple in zip(flat, self.in_avals, paths, strict=True)
         ]
 
-    def check(self, ct: Any, aval: Any, i: int) -> Any:
-        if ct is None or isinstance(ct, SymbolicZero) or type(ct) is Zero:
+    def check(self, ct: Any, aval: Any, path: Any) -> Any:
+        """A cotangent of the argument's type; None for zero."""
+        if _no_cotangent(ct) or type(ct) is Zero:
             return None
-        ct = from_symbolic(ct)
-        want, got = aval.to_tangent(), core.aval_of(ct)
+        want = aval.to_tangent()
         if want.dtype == dtypes.float0:
             return None
-        if (
-            got.shape == want.shape
-            and got.dtype != want.dtype
-            and not (dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype))
-        ):
+        check_values([ct], f"the result of {function_text(self.custom.bwd)}")
+        got = core.aval_of(ct)
+        narrows = dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype)
+        if got.shape == want.shape and got.dtype == dtypes.float0:
+            return None
+        if got.shape == want.shape and got.dtype != want.dtype and not narrows:
             # As wide as the rule happens to compute: the argument's dtype counts.
             return convert_element_type(ct, want.dtype)
         if got.shape != want.shape or got.dtype != want.dtype:
             raise ValueError(
                 errors.message(
-                    f"Custom VJP bwd rule {function_text(self.custom.bwd)} must produce"
-                    " cotangents with the shapes and dtypes of the arguments.",
-                    which=f"cotangent {i}: got {got.str_short()}, expected"
-                    f" {want.str_short()}",
+                    "Custom VJP bwd rule must produce an output with the same type as the"
+                    f" args tuple of the primal function, but at output{tree.keystr(path)}"
+                    " the bwd rule produced an output of type"
+                    f" {got.str_short(False)} corresponding to an input of type"
+                    f" {aval.str_short(False)}, so {type_difference(aval, got)}.",
+                    where=function_text(self.custom.bwd),
                 )
             )
         return ct
+
+
+def _no_cotangent(ct: Any) -> bool:
+    return ct is None or isinstance(ct, SymbolicZero)

@@ -23,6 +23,7 @@ from .custom_jvp import (
     call_transpose,
     stage_call,
 )
+from .jit import signature_of
 from .mapping import map as map_rows
 from .named import jaxprs_axes
 
@@ -151,6 +152,7 @@ class custom_vmap:
     def __init__(self, fun: Callable[..., Any]) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
+        self.signature = signature_of(fun)
         self.vmap_rule: Callable[..., Any] | None = None
 
     def def_vmap(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +165,7 @@ class custom_vmap:
             raise AttributeError(
                 f"No batching rule defined for custom_vmap function {function_text(self.fun)}."
             )
-        args = bind_arguments(self.fun, args, kwargs)
+        args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vmap")
         leaves, in_tree = tree.flatten(tuple(args))
         trees: list[Any] = []
 

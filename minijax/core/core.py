@@ -68,13 +68,15 @@ class Primitive:
     impl(*args, **params): evaluation, if not by compiling the primitive alone
     stage(trace, args, params): recording, if not as one equation
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
+    closes: whether its params hold functions, which may close over lanes: `batch` is
+        called even if no operand has any
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
         printer.py
     """
 
     __slots__ = (
-        "__weakref__", "abstract", "batch", "batch_named", "dce", "effects", "impl",
-        "jvp", "linearize", "lower", "lower_on", "multiple_results", "name",
+        "__weakref__", "abstract", "batch", "batch_named", "closes", "dce", "effects",
+        "impl", "jvp", "linearize", "lower", "lower_on", "multiple_results", "name",
         "named_axes", "pretty", "stage", "transpose",
     )  # fmt: skip
 
@@ -91,6 +93,7 @@ class Primitive:
         self.lower_on: dict[str, Rule] = {}
         self.linearize: Rule | None = None
         self.batch_named: Rule | None = None
+        self.closes = False
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None

@@ -99,7 +99,7 @@ class BatchTrace(Trace):
             self.check_lane(prim, vals, dims, params)
         STATE.trace = self.parent
         try:
-            if not some:
+            if not (some or prim.closes):
                 return self.parent.process(prim, args, params)
             out, out_dims = rule(self.axis, vals, dims, **params)
         finally:

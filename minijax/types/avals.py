@@ -93,7 +93,8 @@ class ShapedArray(AbstractValue):
         return n
 
     def str_short(self, short_dtypes: bool = True) -> str:
-        name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype.name)
+        short = short_dtypes or self.dtype == dtypes.float0  # whose name is not its own
+        name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
         space = "" if self._memory is DEVICE else f"<{self._memory.name.lower()}>"
         return f"{name}{space}[{','.join(map(str, self.shape))}]"
 

@@ -1,0 +1,416 @@
+"""`custom_vjp`: rules, what they are given, what they may close over, and messages."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.custom_derivatives import SymbolicZero
+
+float0 = mj.dtypes.float0
+
+
+def with_rules(fun, fwd, bwd, **options):
+    f = mj.custom_vjp(fun)
+    f.defvjp(fwd, bwd, **options)
+    return f
+
+
+def scaled_sin(**options):
+    f = mj.custom_vjp(lambda x, y: jnp.sin(x) * y)
+    f.defvjp(
+        lambda x, y: (f(x, y), (x, y)),
+        lambda r, g: (10 * jnp.cos(r[0]) * g * r[1], 100 * jnp.sin(r[0]) * g),
+        **options,
+    )
+    return f
+
+
+@pytest.mark.parametrize("options", [{}, {"optimize_remat": True}])
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, mj.checkpoint])
+def test_the_rules_are_heard(wrap, options):
+    f = wrap(scaled_sin(**options))
+    dx, dy = mj.grad(f, (0, 1))(1.0, 2.0)
+    np.testing.assert_allclose([dx, dy], [20 * np.cos(1), 100 * np.sin(1)], rtol=1e-6)
+    lanes = mj.vmap(mj.grad(f), (0, None))(jnp.arange(3.0), 2.0)
+    np.testing.assert_allclose(lanes, 20 * np.cos(np.arange(3)), rtol=1e-5)
+    # An argument that the lanes share gets the sum of their cotangents.
+    total = mj.grad(lambda x: mj.vmap(f, (None, 0))(x, jnp.arange(3.0)).sum())(1.0)
+    np.testing.assert_allclose(total, 30 * np.cos(1), rtol=1e-5)
+
+
+def test_higher_orders_and_other_rules_inside():
+    f = with_rules(jnp.sin, lambda x: (f(x), x), lambda x, g: (g * jnp.cos(x) * 2,))
+    for d in (
+        mj.grad(mj.grad(f)),
+        mj.jit(mj.grad(mj.grad(f))),
+        mj.jacrev(mj.jacrev(f)),
+    ):
+        np.testing.assert_allclose(d(1.0), -2 * np.sin(1), rtol=1e-6)
+    g = with_rules(f, lambda x: mj.vjp(f, x), lambda pull, ct: pull(ct))
+    for d in (
+        mj.grad(g),
+        mj.grad(mj.jit(g)),
+        lambda x: mj.vmap(mj.grad(g))(x[None])[0],
+    ):
+        np.testing.assert_allclose(d(jnp.float32(1)), 2 * np.cos(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, mj.vmap])
+def test_no_forward_mode(wrap):
+    rule = with_rules(jnp.sin, lambda x: (rule(x), x), lambda x, g: (g,))
+    f = wrap(rule)
+    x = jnp.ones(2)
+    _, push = mj.linearize(f, x)  # the linear part itself may be asked for
+    for call in (
+        lambda: mj.jvp(f, (x,), (x,)),
+        lambda: mj.jacfwd(f)(x),
+        lambda: mj.hessian(lambda x: f(x).sum())(x),
+        lambda: push(x),
+    ):
+        with pytest.raises(
+            TypeError,
+            match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function\.",
+        ):
+            call()
+
+
+def test_the_linear_part_prints():
+    f = scaled_sin()
+    text = str(mj.make_jaxpr(lambda x: mj.jvp(lambda y: f(x, y), (x,), (x,)))(1.0))
+    assert (
+        "custom_lin[\n"
+        "      bwd=<lambda>\n"
+        "      in_zeros=[True, False]\n"
+        "      num_res=2\n"
+        "      symbolic_zeros=False\n"
+        "    ]" in text
+    )
+
+
+@pytest.mark.parametrize(
+    "fwd, bwd, error, words",
+    [
+        (lambda x: x, None, TypeError,
+         "must produce a pair (list or tuple of length two) where the first element"
+         " represents the primal output (equal to those of the custom_vjp-decorated"
+         " function square)"),
+        (lambda x: (x, x, x), None, TypeError, "but instead of a pair the fwd rule"),
+        (lambda x: (x, "text"), None, TypeError, "'text' of type <class 'str'> is not a"),
+        (None, lambda r, g: g, TypeError,
+         "Custom VJP bwd rule must produce an output with the same container (pytree)"
+         " structure as the args tuple of the primal function, and in particular must"
+         " produce a tuple of length equal to the number of arguments to the primal"
+         " function, but got bwd output structure PyTreeDef(*) for primal input structure"
+         " PyTreeDef((*,))."),
+        (None, lambda r, g: (g, g), TypeError, "structure PyTreeDef((*, *)) for primal"),
+        (None, lambda r, g: ((g,),), TypeError, "structure PyTreeDef(((*,),)) for primal"),
+        (None, lambda r, g: None, TypeError, "structure PyTreeDef(None) for primal"),
+        (None, lambda r, g: (jnp.ones(2),), ValueError,
+         "Custom VJP bwd rule must produce an output with the same type as the args tuple"
+         " of the primal function, but at output[0] the bwd rule produced an output of"
+         " type float32[2] corresponding to an input of type float32[], so the shapes do"
+         " not match"),
+        (None, lambda r, g: (g * 1j,), ValueError, "so the dtypes do not match"),
+        (None, lambda r, g: ("text",), TypeError, "'text' of type <class 'str'> is not a"),
+    ],
+)  # fmt: skip
+def test_what_rules_may_not_give(fwd, bwd, error, words):
+    def square(x):
+        return x**2
+
+    f = with_rules(
+        square, fwd or (lambda x: (x**2, x)), bwd or (lambda x, g: (2 * x * g,))
+    )
+    for d in (
+        mj.grad(f),
+        mj.jit(mj.grad(f)),
+        mj.grad(mj.jit(f)),
+        mj.grad(mj.checkpoint(f)),
+    ):
+        with pytest.raises(error) as e:
+            d(1.0)
+        assert words in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "out, words",
+    [
+        ((1.0,), "structure:\n    PyTreeDef((*,))\nwhile the custom_vjp-decorated"),
+        (np.ones(3, np.float32), "shapes/dtypes of:\n    float32[3]\nwhile the custom"),
+        (np.int32(1), "shapes/dtypes of:\n    int32[]\nwhile the custom_vjp-decorated"),
+    ],
+)
+def test_fwd_gives_the_functions_result(out, words):
+    f = with_rules(lambda x: x, lambda x: (out, None), lambda r, g: (g,))
+    with pytest.raises(TypeError) as e:
+        mj.grad(mj.jit(f))(1.0)  # the function has run, so what it gives is known
+    assert words in str(e.value)
+    assert "(i.e. values stored from the forward pass" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "bwd, want",
+    [
+        (lambda r, g: ({"a": g, "b": None}, g), ({"a": 1, "b": 0}, 1)),
+        (lambda r, g: (None, g), ({"a": 0, "b": 0}, 1)),
+        (lambda r, g: (None, None), ({"a": 0, "b": 0}, 0)),
+        (lambda r, g: (g, 2.0), ({"a": 1, "b": 1}, 2)),  # a prefix stands for a tree
+        (lambda r, g: [g, jnp.bfloat16(2)], ({"a": 1, "b": 1}, 2)),
+    ],
+)
+def test_cotangents_that_are_short_for_others(bwd, want):
+    f = with_rules(lambda d, x: d["a"] * x, lambda d, x: (d["a"] * x, None), bwd)
+    for d in (mj.grad(f, (0, 1)), mj.jit(mj.grad(f, (0, 1)))):
+        got = d({"a": 1.0, "b": 2.0}, 3.0)
+        assert got == want
+        assert {x.dtype for x in mj.tree.leaves(got)} == {np.dtype("float32")}
+
+
+def test_integers_keys_and_float0():
+    seen = []
+
+    def bwd(r, g):
+        seen.append((g[1].dtype, g[1].shape))
+        key, n = r
+        return None, np.zeros((), float0), g[0] * n * mj.random.uniform(key)
+
+    f = with_rules(
+        lambda key, n, x: (n * x, n), lambda key, n, x: ((n * x, n), (key, n)), bwd
+    )
+    key = mj.random.key(0)
+    want = 3 * mj.random.uniform(key)
+    d = mj.grad(lambda k, n, x: f(k, n, x)[0], 2)
+    assert d(key, 3, 1.0) == mj.jit(d)(key, 3, 1.0) == want
+    lanes = mj.vmap(d, (0, 0, None))(mj.random.split(key, 2), jnp.arange(2), 1.0)
+    assert lanes[0] == 0 and lanes.shape == (2,)
+    assert set(seen) == {(float0, ())}
+    both = mj.grad(lambda n, x: f(key, n, x)[0], (0, 1), allow_int=True)(3, 1.0)
+    assert both[0].dtype == float0 and both[1] == want
+    # Whatever a rule gives for an integer is no derivative.
+    g = with_rules(lambda n, x: n * x, lambda n, x: (n * x, n), lambda n, g: (n, n * g))
+    assert mj.grad(g, 1)(3, 1.0) == 3
+
+
+def test_rules_get_arrays():
+    """A cotangent is asked for its dtype and shape even where it is the number 1."""
+    f = with_rules(
+        lambda x: 2 * x, lambda x: (2 * x, None),
+        lambda r, g: (g.astype(g.dtype).reshape(g.shape) * 5,),
+    )  # fmt: skip
+    for d in (mj.grad(f), mj.jit(mj.grad(f)), mj.checkpoint(mj.grad(f))):
+        assert d(1.0) == 5
+    assert mj.vjp(f, 1.0)[1](1.0) == (5,)
+    assert " 1.0:f32[]" in str(mj.make_jaxpr(mj.grad(f))(1.0))
+
+
+def test_constants_in_rules_are_no_tangents():
+    """A number made in a rule belongs to the value, not to the linear part."""
+    f = with_rules(
+        lambda x: x, lambda x: (jnp.float32(2), jnp.float32(3)), lambda r, g: (r * g,)
+    )
+    out, pull = mj.vjp(f, jnp.float32(1))
+    assert out == 2 and pull(jnp.float32(1)) == (3,)
+    assert mj.grad(lambda x: f(x) * x)(jnp.float32(1)) == 5
+
+
+def test_nondiff_arguments():
+    seen = []
+
+    @partial(mj.custom_vjp, nondiff_argnums=(2,), nondiff_argnames=("g",))
+    def f(g, x, k):
+        return g(x) * k
+
+    def bwd(g, k, r, ct):
+        seen.append(k)
+        return (7 * k * ct,)
+
+    f.defvjp(lambda g, x, k: (f(g, x, k), x), bwd)
+    assert mj.grad(f, 1)(jnp.sin, 1.0, 2) == 14
+    assert mj.jit(mj.grad(lambda x: f(jnp.sin, x, k=2)))(1.0) == 14
+    assert mj.vmap(mj.grad(lambda x: f(jnp.sin, x, k=2)))(jnp.ones(2)).tolist() == [
+        14,
+        14,
+    ]
+    assert seen == [2] * 3
+    for call in (
+        lambda: mj.jit(lambda k: f(jnp.sin, 1.0, k))(2.0),
+        lambda: mj.grad(lambda k: f(jnp.sin, 1.0, k))(2.0),
+        lambda: mj.vmap(lambda k: f(jnp.sin, 1.0, k))(jnp.ones(2)),
+    ):
+        with pytest.raises(
+            mj.errors.UnexpectedTracerError,
+            match="Found a JAX Tracer object passed as an argument to a custom_vjp function"
+            " in a position indicated by nondiff_argnums as non-differentiable",
+        ):
+            call()
+
+
+@pytest.mark.parametrize(
+    "args, kwargs, words",
+    [
+        ((1.0,), {}, "missing a required argument: 'y'"),
+        ((1.0, 2.0), {"k": 3.0}, "could not be resolved to positions: k"),
+    ],
+)
+def test_unbound_arguments(args, kwargs, words):
+    f = with_rules(
+        lambda x, y, *, k=2.0: x * k, lambda x, y: (x, x), lambda r, g: (g, g)
+    )
+    assert f(1.0, y=2.0) == 2
+    with pytest.raises(TypeError, match="to the custom_vjp-decorated function") as e:
+        f(*args, **kwargs)
+    assert words in str(e.value)
+    with pytest.raises(AttributeError, match="No VJP defined for custom_vjp function"):
+        mj.custom_vjp(lambda x: x)(1.0)
+
+
+def test_symbolic_zeros():
+    seen = []
+
+    def fwd(x, y):
+        seen.append((x.perturbed, y.perturbed))
+        return (x.value * y.value, x.value + y.value), (x.value, y.value)
+
+    def bwd(r, cts):
+        seen.append(tuple(type(ct) is SymbolicZero for ct in cts))
+        return (cts[1] if type(cts[0]) is SymbolicZero else 5 * r[1], cts[0])
+
+    f = with_rules(lambda x, y: (x * y, x + y), fwd, bwd, symbolic_zeros=True)
+    for wrap in (lambda f: f, mj.jit, mj.checkpoint):
+        seen.clear()
+        assert mj.grad(wrap(lambda x: f(x, 3.0)[0]))(2.0) == 15
+        assert mj.grad(wrap(lambda x: f(x, 3.0)[1]))(2.0) == 1
+        assert (
+            mj.vmap(mj.grad(wrap(lambda x: f(x, 3.0)[0])))(jnp.ones(2)).tolist()
+            == [15] * 2
+        )
+        one = [(True, False), (False, True)]
+        assert seen == [*one, (True, False), (True, False), *one]
+    assert (
+        mj.grad(lambda y: f(2.0, y)[1])(3.0) == 0
+    )  # a symbolic zero may be given back
+
+
+def closing(y, again=True):
+    """A function and rules that close over a value."""
+
+    @mj.custom_vjp
+    def f(x):
+        return x * y
+
+    f.defvjp(
+        lambda x: (f(x) if again else x * y, x), lambda x, g: (100 * jnp.sin(y) * g,)
+    )
+    return f
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_closures_over_what_is_staged_or_mapped(again):
+    def value(y):
+        return closing(y, again)(3.0)
+
+    def slope(y):
+        return mj.grad(closing(y, again))(3.0)
+
+    def looped(y):
+        return mj.grad(
+            lambda x: lax.scan(lambda c, _: (closing(y, again)(c), c), x, None, 2)[0]
+        )(1.0)
+
+    def later(y):
+        return mj.grad(mj.jit(lambda x: closing(y, again)(x)))(3.0)
+
+    ys = jnp.arange(3.0)
+    want = 100 * np.sin(np.arange(3))
+    for fun, right in (
+        (value, 3 * np.arange(3)), (slope, want), (looped, want**2), (later, want)
+    ):  # fmt: skip
+        for wrap in (lambda f: f, mj.jit, mj.checkpoint):
+            got = [wrap(fun)(y) for y in ys]
+            np.testing.assert_allclose(got, right, rtol=1e-5)
+            np.testing.assert_allclose(mj.vmap(wrap(fun))(ys), right, rtol=1e-5)
+            np.testing.assert_allclose(wrap(mj.vmap(fun))(ys), right, rtol=1e-5)
+
+
+def test_second_derivatives_of_closures_hear_the_rule():
+    def twice(y):
+        return mj.grad(mj.jit(mj.grad(lambda x: closing(y)(x) ** 2)))(3.0)
+
+    # d/dx 2 f(x) f'(x), where f' = 100 sin(y) by the rule
+    want = 2 * (100 * np.sin(2.0)) ** 2
+    np.testing.assert_allclose(mj.jit(twice)(2.0), want, rtol=1e-5)
+    np.testing.assert_allclose(twice(2.0), want, rtol=1e-5)
+
+
+def test_closures_over_what_is_differentiated():
+    with pytest.raises(mj.errors.UnexpectedTracerError, match="closes over"):
+        mj.grad(lambda y: closing(y)(3.0))(2.0)
+    with pytest.raises(
+        mj.errors.UnexpectedTracerError,
+        match="Detected differentiation of a custom_vjp function with respect to a"
+        " closed-over value",
+    ):
+        mj.grad(mj.jit(lambda y: closing(y)(3.0)))(2.0)
+    # A value that is held fixed may be closed over.
+    held = mj.jit(lambda y: closing(lax.stop_gradient(y))(y))
+    np.testing.assert_allclose(mj.grad(held)(2.0), 100 * np.sin(2), rtol=1e-6)
+
+
+def test_bwd_alone_may_close_over_what_is_differentiated():
+    def slope(y):
+        f = with_rules(
+            lambda x: 2 * x, lambda x: (2 * x, None), lambda r, g: (g * y**2,)
+        )
+        return mj.grad(f)(3.0)
+
+    for d in (mj.grad(slope), mj.jit(mj.grad(slope)), mj.grad(mj.jit(slope))):
+        assert d(5.0) == 10
+
+
+def test_residual_trees_and_collectives():
+    f = with_rules(
+        lambda x: 2 * x,
+        lambda x: (2 * x, {"x": x, "none": None, "n": 3, "np": np.arange(3)}),
+        lambda r, g: (g * r["n"] + r["np"].sum(),),
+    )
+    assert mj.grad(f)(1.0) == mj.jit(mj.grad(f))(1.0) == 6
+    total = with_rules(
+        lambda x: lax.psum(x, "i"), lambda x: (lax.psum(x, "i"), None),
+        lambda r, g: (lax.psum(g, "i"),),
+    )  # fmt: skip
+    for over in (mj.vmap, mj.pmap):
+        assert over(mj.grad(total), axis_name="i")(jnp.arange(3.0)).tolist() == [3] * 3
+    lanes = mj.vmap(total, axis_name="i")
+    assert mj.grad(lambda x: lanes(x).sum())(jnp.ones(3)).tolist() == [3] * 3
+
+
+def test_unhashable_and_methods():
+    class Scale:
+        k = 3.0
+
+        @partial(mj.custom_vjp, nondiff_argnums=(0, 2))
+        def apply(self, x, powers):
+            return self.k * x
+
+        apply.defvjp(
+            lambda self, x, powers: (self.apply(x, powers), x),
+            lambda self, powers, r, g: (g * self.k * len(powers),),
+        )
+
+    assert mj.grad(Scale().apply)(1.0, [1, 2]) == 6
+    assert mj.jit(lambda x: mj.grad(Scale().apply)(x, [1, 2]))(1.0) == 6
+    assert Scale.apply.__name__ == "apply"
+
+
+def test_what_rules_evaluate_is_staged_elsewhere():
+    """A call that a rule of eager `grad` evaluates is an equation where one is staged."""
+    halve = mj.jit(lambda x: x / 2)
+    f = with_rules(halve, lambda x: (f(x), x), lambda x, g: (g,))
+    outer = with_rules(f, lambda x: mj.vjp(f, x), lambda pull, ct: pull(ct))
+    x = jnp.float32(1)
+    assert mj.grad(outer)(x) == 1
+    assert "div" in str(mj.make_jaxpr(lambda: halve(x))())
