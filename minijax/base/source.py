@@ -35,14 +35,14 @@ class Source:
 
     @property
     def function(self) -> str:
-        return self.code.co_name
+        return self.code.co_qualname
 
     def position(self) -> tuple[int, int]:
-        """Line and column (1-based; column 0 where it is unknown)."""
+        """Line, from 1 on, and column, from 0 on (0 where it is unknown too)."""
         index = self.lasti // 2
         for i, pos in enumerate(self.code.co_positions()):
             if i == index:
-                return pos[0] or 0, 0 if pos[2] is None else pos[2] + 1
+                return pos[0] or 0, pos[2] or 0
         return self.code.co_firstlineno, 0
 
     def __str__(self) -> str:
