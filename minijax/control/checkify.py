@@ -12,6 +12,7 @@ of operations that can fail.  What an error is stands in checks.py.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -23,14 +24,15 @@ from ..base.source import function_text
 from ..base.util import split_list
 from ..core import core
 from ..core.core import STATE, Primitive
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, close_consts, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, close_consts, eval_jaxpr
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Zero
+from ..interpreters.algebra import Zero, instantiate, lib
 from ..interpreters.stage import stage, stage_closed
 from ..ops import arithmetic, gather, logic, reductions, shapes, slicing, structural
 from ..types import dtypes
 from . import (
     checks,
+    common,
     cond,
     custom_jvp,
     custom_vjp,
@@ -124,6 +126,7 @@ def checked(enabled: Enabled, closed: ClosedJaxpr) -> Checked | None:
 
     def fun(*args: Any) -> list[Any]:
         error, outs = run_checked(enabled, closed.jaxpr, closed.consts, args)
+        error = None if error is None else checks.of_lanes(error)
         layouts.append(None if error is None else tuple(checks.layout_of(error)))
         return [*(error.leaves() if error is not None else ()), *outs]
 
@@ -243,11 +246,15 @@ def _check_update(args: Any, params: Any) -> Error | None:
 
 
 def _check_windows(
-    x: Any, index: Any, axes: Sequence[int], sizes: Sequence[int], mode: Any
+    x: Any, index: Any, axes: Sequence[int], sizes: Sequence[int]
 ) -> Any:
-    """Windows of a gather or scatter start at `index`; clipped ones cannot miss."""
+    """Windows of a gather or scatter start at `index`.
+
+    That the mode says what happens to those that miss makes no difference: lanes of a
+    `dynamic_slice` are clipped, too.
+    """
     shape = core.aval_of(x).shape
-    if mode is gather.GatherScatterMode.CLIP or not core.aval_of(index).size:
+    if not core.aval_of(index).size:
         return None
     last = [shape[a] - sizes[a] for a in axes]
     return _out_of_bounds(shape, index, axes, last)
@@ -256,7 +263,7 @@ def _check_windows(
 def _check_gather(args: Any, params: Any) -> Error | None:
     x, index = args
     axes = params["dimension_numbers"].start_index_map
-    return _check_windows(x, index, axes, params["slice_sizes"], params["mode"])
+    return _check_windows(x, index, axes, params["slice_sizes"])
 
 
 def _check_scatter(args: Any, params: Any) -> Error | None:
@@ -266,7 +273,7 @@ def _check_scatter(args: Any, params: Any) -> Error | None:
     window = iter(core.aval_of(updates).shape[d] for d in numbers.update_window_dims)
     sizes = [1 if d in gone else next(window) for d in range(core.aval_of(x).ndim)]
     axes = numbers.scatter_dims_to_operand_dims
-    return _check_windows(x, index, axes, sizes, params["mode"])
+    return _check_windows(x, index, axes, sizes)
 
 
 _index_rules: dict[Primitive, Callable[[Any, Any], Error | None]] = {
@@ -448,47 +455,138 @@ rules[remat.remat_p] = remat_rule
 
 
 def custom_jvp_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
-    """The function is checked, the rule for its derivative stays as it is."""
-    inner = checked(enabled, params["call_jaxpr"])
-    if inner is None:
+    """The function is checked, and so is what its rule does with primals.
+
+    What it does with tangents is not: they may have no value yet, as under `grad`.
+    """
+    call, jvp = params["call_jaxpr"], params["jvp"]
+    inner = checked(enabled, call)
+
+    def run(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return _run_jvp(enabled, jvp, primals, tangents)
+
+    def probe(*primals: Any) -> Error | None:
+        tangents = [lib.zeros(a.to_tangent()) for a in call.in_avals]
+        return run(primals, tangents)[0]  # type: ignore[no-any-return]
+
+    layout = _rule_layout(inner, probe, call.in_avals)
+    if layout is None:
         return None, custom_jvp.custom_jvp_call_p.bind(*args, **params)
-    jvp = params["jvp"]
+    whole = _with_layout(call, inner, layout)
 
     @functools.wraps(jvp)
     def with_error(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        error, _ = inner(*primals)
-        outs, out_ts = jvp(primals, tangents)
-        head = error.leaves()
+        error, outs, out_ts = run(primals, tangents)
+        head = _fitted(error, layout, params["name"]).leaves()
         none = [Zero(core.aval_of(x).to_tangent()) for x in head]
         return [*head, *outs], [*none, *out_ts]
 
-    outs = custom_jvp.custom_jvp_call_p.bind(
-        *args, **{**params, "call_jaxpr": inner.jaxpr, "jvp": with_error}
-    )
-    return inner.split(outs)
+    new = {"call_jaxpr": whole.jaxpr, "jvp": with_error}
+    return whole.split(custom_jvp.custom_jvp_call_p.bind(*args, **{**params, **new}))
+
+
+def _run_jvp(
+    enabled: Enabled, jvp: Any, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Error | None, list[Any], list[Any]]:
+    """A rule's results, and the first error in what does not depend on tangents."""
+    given = [type(t) is not Zero for t in tangents]
+    n, n_out = len(primals), 0
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal n_out
+        ts = common.spread(xs[n:], given, [core.aval_of(x) for x in primals])
+        outs, out_ts = jvp(xs[:n], ts)
+        n_out = len(outs)
+        return [*outs, *map(instantiate, out_ts)]
+
+    ins = [*primals, *(t for t, g in zip(tangents, given, strict=True) if g)]
+    jaxpr, consts = stage(flat, [core.aval_of(x) for x in ins], text="checkify")
+    moving = common.depends_on(jaxpr, [i >= n for i in range(len(ins))])
+    still, rest = [], []
+    for eqn in jaxpr.eqns:
+        if not any(type(a) is not Literal and a in moving for a in eqn.invars):
+            still.append(eqn)
+        elif eqn.primitive is not checks.check_p:
+            rest.append(eqn)
+    made = [v for e in still for v in e.outvars if type(v) is not DropVar]
+    first = Jaxpr(jaxpr.constvars, jaxpr.invars[:n], made, still)
+    error, values = run_checked(enabled, first, consts, primals)
+    second = Jaxpr([*jaxpr.constvars, *made], jaxpr.invars, jaxpr.outvars, rest)
+    found = eval_jaxpr(second, [*consts, *values], *ins)
+    return error, found[:n_out], found[n_out:]
+
+
+def _rule_layout(
+    inner: Checked | None, run: Callable[..., Error | None], avals: Sequence[Any]
+) -> Sequence[Any] | None:
+    """The slots for the errors of a function and of its derivative rule; None: no error."""
+    found: list[Error | None] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        found.append(run(*xs))
+        return [] if found[0] is None else found[0].leaves()
+
+    # A rule that cannot be traced says so itself, if and when it is needed.
+    with contextlib.suppress(Exception):
+        stage(flat, avals, text="checkify")
+    error = found[0] if found else None
+    if inner is None and error is None:
+        return None
+    more = checks.layout_of(error) if error is not None else ()
+    return checks.join_layouts(inner.layout if inner is not None else (), more)
+
+
+def _fitted(error: Error | None, layout: Sequence[Any], name: str) -> Error:
+    if error is None:
+        return checks.no_error(layout)
+    if len(checks.join_layouts(layout, checks.layout_of(error))) > len(layout):
+        raise NotImplementedError(
+            f"checkify: the derivative rule of {name} checks other things than when all its"
+            " arguments vary.\nTry: the same checks on either path of the rule."
+        )
+    return checks.with_layout(error, layout)
 
 
 rules[custom_jvp.custom_jvp_call_p] = custom_jvp_rule
 
 
 def custom_vjp_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
-    inner = checked(enabled, params["call_jaxpr"])
-    if inner is None:
+    """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
+    call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["bwd"]
+    inner = checked(enabled, call)
+
+    def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
+        n_res = 0
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal n_res
+            residuals, outs = fwd(flags, *xs)
+            n_res = len(residuals)
+            return [*residuals, *outs]
+
+        jaxpr, consts = stage(flat, [core.aval_of(x) for x in xs], text="checkify")
+        error, found = run_checked(enabled, jaxpr, consts, xs)
+        return error, found[:n_res], found[n_res:]
+
+    def probe(*xs: Any) -> Error | None:
+        return run([True] * len(xs), xs)[0]  # type: ignore[no-any-return]
+
+    layout = _rule_layout(inner, probe, call.in_avals)
+    if layout is None:
         return None, custom_vjp.custom_vjp_call_p.bind(*args, **params)
-    fwd, bwd = params["fwd"], params["bwd"]
+    whole = _with_layout(call, inner, layout)
 
     @functools.wraps(fwd)
     def with_error(flags: Sequence[bool], *xs: Any) -> Any:
-        error, _ = inner(*xs)
-        residuals, outs = fwd(flags, *xs)
-        return residuals, [*error.leaves(), *outs]
+        error, residuals, outs = run(flags, xs)
+        return residuals, [*_fitted(error, layout, params["name"]).leaves(), *outs]
 
     @functools.wraps(bwd)
     def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
-        return bwd(residuals, cts[inner.width :])
+        return bwd(residuals, cts[whole.width :])
 
-    new = {"call_jaxpr": inner.jaxpr, "fwd": with_error, "bwd": without_error}
-    return inner.split(custom_vjp.custom_vjp_call_p.bind(*args, **{**params, **new}))
+    new = {"call_jaxpr": whole.jaxpr, "fwd": with_error, "bwd": without_error}
+    return whole.split(custom_vjp.custom_vjp_call_p.bind(*args, **{**params, **new}))
 
 
 rules[custom_vjp.custom_vjp_call_p] = custom_vjp_rule
@@ -511,8 +609,7 @@ def pmap_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
         return None, pmap.xla_pmap_p.bind(*args, **params)
     axes = (*[0] * inner.width, *params["out_axes"])
     new = {"call_jaxpr": inner.jaxpr, "out_axes": axes}
-    error, outs = inner.split(pmap.xla_pmap_p.bind(*args, **{**params, **new}))
-    return checks.of_lanes(error), outs
+    return inner.split(pmap.xla_pmap_p.bind(*args, **{**params, **new}))
 
 
 rules[pmap.xla_pmap_p] = pmap_rule

@@ -73,6 +73,16 @@ class OOBError(JaxException):
         )
 
 
+class BatchedError(JaxException):
+    """What failed in which lanes: a dict from indices to exceptions."""
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"at mapped index {', '.join(map(str, at))}: {found}"
+            for at, found in self.args[0].items()
+        )
+
+
 class Site(NamedTuple):
     """A place that may fail: the exception, its static part, the payload's tree and types."""
 
@@ -127,22 +137,18 @@ class Error:
         >>> init_error.get() is None
         True
         """
-        failed = np.asarray(self.failed)
-        if not failed.ndim:
-            return str(self._exception(())) if failed else None
-        lines = [
-            f"at mapped index {', '.join(map(str, at))}: {self._exception(at)}"
-            for at in np.ndindex(*failed.shape)
-            if failed[at]
-        ]
-        return "\n".join(lines) or None
+        found = self.get_exception()
+        return None if found is None else str(found)
 
     def get_exception(self) -> JaxException | None:
-        """The exception of the failed check (under `vmap`, of the first lane's)."""
+        """The exception of the failed check; under `vmap` a `BatchedError` of all lanes'."""
         failed = np.asarray(self.failed)
         if not failed.any():
             return None
-        return self._exception(tuple(map(int, np.argwhere(failed)[0])))
+        if not failed.ndim:
+            return self._exception(())
+        lanes = (tuple(map(int, at)) for at in np.argwhere(failed))
+        return BatchedError({at: self._exception(at) for at in lanes})
 
     def throw(self) -> None:
         """Raise `JaxRuntimeError` if a check failed.
@@ -155,8 +161,8 @@ class Error:
         site = _sites[int(np.asarray(self.code)[at])]
         rank = np.ndim(self.failed)
         have = [shaped(a.shape[rank:], a.dtype) for a in map(core.aval_of, self.slots)]
-        values = [np.asarray(self.slots[i])[at] for i in _places(site.types, have)]
-        return site.exception(values)
+        slots = [self.slots[i] for i in _places(site.types, have)]
+        return site.exception([x[at] if at else x for x in slots])
 
     def __repr__(self) -> str:
         if any(isinstance(x, core.Tracer) for x in self.leaves()):
@@ -221,6 +227,7 @@ def first_error(a: Error | None, b: Error | None) -> Error | None:
     """`a` if it failed, else `b`."""
     if a is None or b is None:
         return b if a is None else a
+    a, b = of_lanes(a), of_lanes(b)
     layout = join_layouts(layout_of(a), layout_of(b))
     a, b = with_layout(a, layout), with_layout(b, layout)
 

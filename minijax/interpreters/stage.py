@@ -77,6 +77,15 @@ def is_scalar_array(x: Any, aval: Any) -> bool:
     return not is_extended(aval.dtype)
 
 
+def _scalar(value: Any, aval: Any) -> Any:
+    """A number of type `aval`; a weakly typed one as Python's, which stays so."""
+    if aval.weak_type:
+        python = float(str(value)) if value.dtype.kind == "f" else value.item()
+        if core.aval_of(python) is aval:
+            return python
+    return value
+
+
 class StageTrace(Trace):
     """Records what is applied to its tracers."""
 
@@ -122,7 +131,7 @@ class StageTrace(Trace):
                 return Literal(x, core.aval_of(x))
             aval = core.aval_of(x)
             if self.reads_scalars and is_scalar_array(x, aval):
-                return Literal(np.asarray(x)[()], aval)
+                return Literal(_scalar(np.asarray(x)[()], aval), aval)
             var = self.constvars[id(x)] = Var(aval)
             self.consts.append(x)
         return var
