@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import tree
+from ..base import errors, tree
+from ..base.source import function_text
 from ..base.util import canonical_axis
 from ..core import core
 from ..ops import arithmetic, logic, structural
@@ -54,7 +55,19 @@ def associative_scan(
         leaves = [rev(x, (axis,)) for x in leaves]
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        return tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        out, out_tree = tree.flatten(
+            fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b))
+        )
+        if len(out) != len(a):
+            raise ValueError(
+                errors.message(
+                    "lax.associative_scan: fn must return as many arrays as it combines,"
+                    f" got {out_tree} for {treedef}.",
+                    where=function_text(fn),
+                    why="what it returns is combined again.",
+                )
+            )
+        return out
 
     out = _prefixes(combine, leaves, axis)
     if reverse:

@@ -49,17 +49,19 @@ class Body:
 
 
 def stage_body(
-    fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], transform: str
-) -> Body:
+    fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], transform: str,
+    user: Callable[..., Any] | None = None,
+) -> Body:  # fmt: skip
     """Trace `fun`, called with the arguments that `in_tree` makes of leaves.
 
     Remembered by function and types, so that a loop run again is not compiled again.
+    Messages speak of the function `user`, if `fun` only calls it.
     """
     key = (in_tree, tuple(avals), transform, config.trace_key(), core.STATE.axes)
     known = util.memo_of(_bodies, fun)
     found = known.get(key)
     if found is None:
-        found = _stage_body(fun, in_tree, avals, transform)
+        found = _stage_body(fun, in_tree, avals, transform, function_text(user or fun))
         if not any(isinstance(c, core.Tracer) for c in found.consts):
             known[key] = found
     return found
@@ -69,7 +71,11 @@ _bodies: Any = util.cache(weakref.WeakKeyDictionary())
 
 
 def _stage_body(
-    fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], transform: str
+    fun: Callable[..., Any],
+    in_tree: Any,
+    avals: Sequence[Any],
+    transform: str,
+    text: str,
 ) -> Body:
     trees: list[Any] = []
 
@@ -79,15 +85,15 @@ def _stage_body(
         for x in outs:
             if not core.is_value(x):
                 raise TypeError(
-                    f"{transform}: {function_text(fun)} returned {x!r} of type"
-                    f" {type(x)}, which is not a valid JAX type."
+                    f"{transform}: {text} returned {x!r} of type {type(x)}, which is not"
+                    " a valid JAX type."
                 )
         trees.append(out_tree)
         return outs
 
     jaxpr, consts = stage(
         flat, avals, name=getattr(fun, "__name__", transform),
-        text=function_text(fun), transform=transform,
+        text=text, transform=transform,
     )  # fmt: skip
     return Body(jaxpr, consts, trees[0])
 
@@ -170,6 +176,11 @@ class Loop(NamedTuple):
         return cls(
             what, fun, names[position] if position < len(names) else "carry", inside
         )
+
+    @property
+    def transform(self) -> str:
+        """The function that the user called."""
+        return self.what.split()[0]
 
     def component(self, path: Sequence[Any]) -> str:
         """The carry or a component of it, as a path from the user's name for it."""
@@ -293,7 +304,7 @@ def promote_weak(
 
 def with_dtype(x: Any, dtype: Any) -> Any:
     """The scalar or array `x`, strongly typed; a Python number without an equation."""
-    if isinstance(x, (bool, int, float, complex)):
+    if isinstance(x, (bool, int, float, complex, np.generic)):
         return np.asarray(x, dtype)[()]
     convert = core.registry["convert_element_type"]
     return convert.bind(x, new_dtype=dtype, weak_type=False, sharding=None)

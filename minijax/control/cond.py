@@ -2,7 +2,7 @@
 
 Operands are (index, *ops); all branches take all operands, constants they capture
 included.  Batched over the index, all branches run and their results are selected; the
-caller may choose otherwise with `batched=`.  Next: scan.py.
+caller may choose otherwise with `batched=`.  Next: branching.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config, errors, tree
-from ..base.source import function_text
+from ..base import errors
 from ..core import core
 from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_effects
@@ -23,13 +22,13 @@ from ..interpreters.algebra import Linear, Zero, instantiate, lib
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
-from ..interpreters.stage import StageTrace, stage_closed
+from ..interpreters.stage import stage_closed
 from ..interpreters.transpose import transpose_jaxpr
 from ..ops import logic, reductions
 from ..runtime import array as arrays
 from ..runtime import lower
 from ..types import dtypes
-from . import checks, common, refs
+from . import checks, common
 from .custom_jvp import stop_gradient_p
 from .named import jaxprs_axes
 
@@ -321,8 +320,8 @@ def _batch_group(
             lanes.in_avals, text="cond skipped",
         )  # fmt: skip
         taken = reductions.reduce_or(logic.eq(index, np.int32(i)), (0,))
-        run = tuple(_settle_weak([skip, lanes]))
-        results.append(cond_p.bind(_index_of(taken), *ops, branches=run, **params))
+        run = tuple(settle_weak([skip, lanes]))
+        results.append(cond_p.bind(index_of(taken), *ops, branches=run, **params))
     select = _Select(index)
     outs = [select(*column) for column in zip(*results, strict=True)]
     return outs, [0] * len(outs)
@@ -363,7 +362,7 @@ def cond_lower(
     platforms: tuple[str | None, ...] = (), **_: Any,
 ) -> list[Any]:  # fmt: skip
     if platforms:  # chosen here, not when the program runs
-        chosen = branches[platforms.index(_choose(ctx.platform, platforms))]
+        chosen = branches[platforms.index(choose_platform(ctx.platform, platforms))]
         return ctx.jaxpr(chosen, *ops)  # type: ignore
     run = [functools.partial(ctx.jaxpr, b, *ops) for b in branches]
     return ctx.case(index, run, [ctx.type(a) for a in ctx.avals_out])  # type: ignore
@@ -372,7 +371,7 @@ def cond_lower(
 cond_p.lower = cond_lower
 
 
-def _choose(platform: str, known: Container[str | None]) -> str | None:
+def choose_platform(platform: str, known: Container[str | None]) -> str | None:
     """The platform whose function runs on `platform`; None for the default."""
     which = platform if platform in known else None
     if which not in known:
@@ -388,57 +387,17 @@ def cond_by_hand(
 ) -> list[Any]:  # fmt: skip
     if platforms:
         here = arrays.default_placement().platform
-        return branches[platforms.index(_choose(here, platforms))](*ops)
+        return branches[platforms.index(choose_platform(here, platforms))](*ops)
     return branches[int(index)](*ops)
 
 
 common.run_by_hand(cond_p, cond_by_hand)
 
 
-# --------------------------------------------------------------------------- functions
+# ---------------------------------------------------------------------------- helpers
 
 
-def _bind_branches(
-    name: str, index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...],
-    params: dict[str, Any],
-) -> Any:  # fmt: skip
-    """Stage each function once, and bind; of `cond` the true function comes first."""
-    ops, ops_tree = tree.flatten(operands)
-    avals = common.types_of("operands", ops, ops_tree)
-    once = {id(f): f for f in funs}
-    bodies = [common.stage_body(f, ops_tree, avals, name) for f in once.values()]
-    _check_branches(name, list(once.values()), bodies)
-    consts = _join_consts(bodies)
-    closed = _settle_weak([_close(b, consts) for b in bodies])
-    of = dict(zip(once, closed, strict=True))
-    branches = tuple(of[id(f)] for f in (reversed(funs) if name == "cond" else funs))
-    out = cond_p.bind(index, *consts, *ops, branches=branches, **params)
-    return tree.unflatten(bodies[0].out_tree, out)
-
-
-def _join_consts(bodies: Sequence[common.Body]) -> list[Any]:
-    found: dict[int, Any] = {}
-    for b in bodies:
-        for c in b.consts:
-            found.setdefault(id(c), c)
-    return list(found.values())
-
-
-def _close(body: common.Body, consts: Sequence[Any]) -> ClosedJaxpr:
-    """A branch that takes the constants of all branches first."""
-    j = body.jaxpr
-    own = {id(c): v for c, v in zip(body.consts, j.constvars, strict=True)}
-    ins = [own.get(id(c)) or core.aval_of(c) for c in consts]
-    return common.remembered(
-        ClosedJaxpr(j), ("closed", tuple(ins)),
-        lambda: ClosedJaxpr(
-            Jaxpr([], [*(v if type(v) is Var else Var(v) for v in ins), *j.invars],
-                  j.outvars, j.eqns, j.name)
-        ),
-    )  # fmt: skip
-
-
-def _settle_weak(branches: Sequence[ClosedJaxpr]) -> Branches:
+def settle_weak(branches: Sequence[ClosedJaxpr]) -> Branches:
     """Make results strongly typed where any branch's is."""
     columns = zip(*(b.out_avals for b in branches), strict=True)
     strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
@@ -452,14 +411,11 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
     ]
     if not any(todo):
         return closed
-    convert = core.registry["convert_element_type"]
 
     def fun(*args: Any) -> list[Any]:
         out = eval_jaxpr(closed.jaxpr, closed.consts, *args)
         return [
-            convert.bind(x, new_dtype=a.dtype, weak_type=False, sharding=None)
-            if t
-            else x
+            common.with_dtype(x, a.dtype) if t else x
             for x, t, a in zip(out, todo, closed.out_avals, strict=True)
         ]
 
@@ -469,224 +425,8 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
     )  # fmt: skip
 
 
-def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None:
-    """TypeError unless all branches return the same tree of the same types."""
-    first = bodies[0]
-    for i, b in enumerate(bodies[1:], 1):
-        two = (
-            ("true_fun", "false_fun") if name == "cond" else ("branch 0", f"branch {i}")
-        )
-        where = " and ".join(
-            f"{label}: {function_text(f)}"
-            for label, f in zip(two, (funs[0], funs[i]), strict=True)
-        )
-        if b.out_tree != first.out_tree:
-            path, one, other, why = common.tree_difference(first.out_tree, b.out_tree)
-            raise TypeError(
-                errors.message(
-                    f"{name} branch outputs must have the same pytree structure, but they"
-                    " differ.",
-                    which=f"result{tree.keystr(path)}: {two[0]} gives {one}, {two[1]} gives"
-                    f" {other}: {why}",
-                    where=where,
-                )
-            )
-        rows = tree.leaves_with_path(tree.unflatten(first.out_tree, first.out_avals))
-        for (path, x), y in zip(rows, b.out_avals, strict=True):
-            if not common.same_type(x, y):
-                raise TypeError(
-                    errors.message(
-                        f"{name} branches must have equal output types but they differ.",
-                        which=f"result{tree.keystr(path)}: {two[0]} gives"
-                        f" {x.str_short(False)}, {two[1]} gives {y.str_short(False)}, so"
-                        f" {common.type_difference(x, y)}",
-                        where=where,
-                        tries=["convert one result with .astype(...)"],
-                    )
-                )
-
-
-@refs.through_cond
-def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
-    batched: str = "select", **extra: Any,
-) -> Any:  # fmt: skip
-    """Run `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
-
-    Args:
-      pred: a scalar, bool or number.
-      true_fun, false_fun: functions with results of equal trees and types.
-      operands: their arguments.
-      batched: what happens under `vmap` when `pred` differs from lane to lane: 'select'
-        runs both branches and selects; 'loop' takes lane after lane, each its own
-        branch; 'group' runs a branch, on all lanes, only if any takes it; 'error' refuses.
-
-    Raises:
-      TypeError: `pred` is no scalar, or the branches' results differ in type.
-
-    Example:
-      >>> import minijax as mj
-      >>> mj.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1)
-      Array(2, dtype=int32, weak_type=True)
-
-    Differs from JAX: `batched`.
-    """
-    operands = _operands("cond", operands, extra)
-    if not callable(true_fun) or not callable(false_fun):
-        # The five-argument form: cond(pred, x, true_fun, y, false_fun).
-        if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
-            x, f, y, g = true_fun, false_fun, operands[0], operands[1]
-            return cond(
-                pred, lambda a, b: f(a), lambda a, b: g(b), x, y, batched=batched
-            )
-        raise TypeError(
-            "lax.cond: true_fun and false_fun arguments should be callable."
-        )
-    if pred is None:
-        raise TypeError("cond predicate is None: Pred must be a scalar.")
-    if not core.is_value(pred):
-        raise TypeError(f"Pred must be a scalar, got {pred!r} of type {type(pred)}.")
-    aval = core.aval_of(pred)
-    if aval.shape != ():
-        raise TypeError(
-            f"Pred must be a scalar, got {aval.str_short()} of shape {aval.shape}."
-        )
-    if not (dtypes.is_bool(aval.dtype) or dtypes.is_integer(aval.dtype)
-            or dtypes.is_float(aval.dtype)):  # fmt: skip
-        raise TypeError(
-            f"Pred type must be either boolean or number, got {aval.str_short()}."
-        )
-    if config.DISABLE_JIT.value and core.is_concrete(pred):
-        return true_fun(*operands) if pred else false_fun(*operands)
-    if not dtypes.is_bool(aval.dtype):
-        pred = pred != 0
-    return _bind_branches(
-        "cond", _index_of(pred), [true_fun, false_fun], operands, _how(batched)
-    )
-
-
-def _operands(name: str, operands: Any, extra: dict[str, Any]) -> Any:
-    """The operands, of which the only one may be given by keyword."""
-    for key in extra:
-        if key != "operand":
-            raise TypeError(f"{name}() got an unexpected keyword argument {key!r}.")
-    if not extra:
-        return operands
-    if operands:
-        raise TypeError(
-            "if 'operand' keyword is passed then no positional operands can be passed, got"
-            f" operand={extra['operand']!r} and positional operands {operands}."
-        )
-    return (extra["operand"],)
-
-
-def _how(batched: str) -> dict[str, Any]:
-    if batched == "select":
-        return {}
-    if batched not in BATCHED:
-        raise ValueError(f"batched={batched!r}: choose one of {['select', *BATCHED]}.")
-    return {"batched": batched}
-
-
-def _index_of(pred: Any) -> Any:
+def index_of(pred: Any) -> Any:
     if isinstance(pred, (bool, np.bool_)):
         return np.int32(pred)
     convert = core.registry["convert_element_type"]
     return convert.bind(pred, new_dtype=dtypes.int32, weak_type=False, sharding=None)
-
-
-@refs.through_cond
-def switch(
-    index: Any,
-    branches: Sequence[Callable[..., Any]],
-    *operands: Any,
-    batched: str = "select",
-    **extra: Any,
-) -> Any:
-    """Run `branches[index](*operands)`; an index out of range is clamped.
-
-    Args:
-      index: an integer scalar.
-      branches: functions with results of equal trees and types.
-      batched: as for `cond`.
-
-    Raises:
-      TypeError: `index` is no integer scalar, or results differ in type; ValueError: no
-      branches.
-
-    Example:
-      >>> import minijax as mj
-      >>> mj.lax.switch(1, [lambda x: x, lambda x: -x], 3)
-      Array(-3, dtype=int32, weak_type=True)
-    """
-    if not all(callable(b) for b in branches):
-        raise TypeError(
-            "lax.switch: branches argument should be a sequence of callables."
-        )
-    operands = _operands("switch", operands, extra)
-    if index is None or not core.is_value(index):
-        raise TypeError(f"Index type must be an integer, got {index!r}.")
-    aval = core.aval_of(index)
-    if aval.shape != ():
-        raise TypeError(
-            f"Branch index must be scalar, got {aval.str_short()} of shape {aval.shape}."
-        )
-    if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"Index type must be an integer, got {aval.str_short()}.")
-    branches = tuple(branches)
-    if not branches:
-        raise ValueError("Empty branch sequence")
-    if len(branches) == 1:
-        return branches[0](*operands)
-    if config.DISABLE_JIT.value and core.is_concrete(index):
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    convert = core.registry["convert_element_type"]
-    if aval.dtype != dtypes.int32 or aval.weak_type:
-        index = convert.bind(
-            index, new_dtype=dtypes.int32, weak_type=False, sharding=None
-        )
-    index = core.registry["clamp"].bind(np.int32(0), index, np.int32(len(branches) - 1))
-    return _bind_branches("switch", index, branches, operands, _how(batched))
-
-
-def platform_dependent(
-    *args: Any,
-    default: Callable[..., Any] | None = None,
-    **per_platform: Callable[..., Any],
-) -> Any:
-    """Run the function for the platform that the program is compiled for.
-
-    Args:
-      args: the arguments of all functions.
-      default: for platforms that are not named.
-      per_platform: `cpu=`, `cuda=` (or `gpu=`), `tpu=`, `rocm=` ..: functions with
-        results of equal trees and types.  What runs at once traces only its own.
-
-    Raises:
-      ValueError: no function at all; TypeError: results differ in type, or no function;
-      NotImplementedError: no function for the platform.
-
-    Example:
-      >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
-      4
-    """
-    known = {"gpu": "cuda"}
-    funs: dict[str | None, Callable[..., Any]] = {
-        known.get(name, name): f for name, f in per_platform.items()
-    }
-    if default is not None:
-        funs[None] = default
-    for name, f in funs.items():
-        if not callable(f):
-            raise TypeError(
-                f"lax.platform_dependent: the {name or 'default'!r} branch must be a"
-                f" callable, got {f!r}."
-            )
-    if not funs:
-        raise ValueError("platform_dependent: no function was given.")
-    if not any(isinstance(t, StageTrace) for t in core.trace_stack()):
-        return funs[_choose(arrays.default_placement().platform, funs)](*args)
-    return _bind_branches(
-        "platform_dependent", np.int32(0), list(funs.values()), args,
-        {"platforms": tuple(funs)},
-    )  # fmt: skip

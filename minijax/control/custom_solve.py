@@ -199,7 +199,7 @@ def custom_linear_solve(
     avals = common.types_of("b", leaves, b_tree)
 
     def staged(name: str, fun: Any, user: Any, has_aux: bool = False) -> common.Body:
-        body = common.stage_body(fun, tree.structure((b,)), avals, name)
+        body = common.stage_body(fun, tree.structure((b,)), avals, name, user)
         got = solution_tree(name, user, body, has_aux)
         check_tree(f"{name}()", user, got, "b", b_tree)
         shapes = [a.shape for a in body.out_avals[: len(leaves)]]
@@ -325,20 +325,31 @@ def custom_root(
     )  # fmt: skip
     check_tree("tangent_solve()", tangent_solve, along.out_tree, "x", x_tree)
 
+    captured = {id(c): c for c in (*f_consts, *s_consts, *t_consts)}
+    order = {key: i for i, key in enumerate(captured)}
+
+    def of(consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        """What one function captured, among what all of them did."""
+        return [values[order[id(c)]] for c in consts]
+
     @custom_jvp
-    def root(f_consts: Any, s_consts: Any, t_consts: Any, guess: Any) -> Any:
-        out = find(*s_consts, guess)
+    def root(values: Any, guess: Any) -> Any:
+        out = find(*of(s_consts, values), guess)
         return out if has_aux else (out, ())
 
     @root.defjvp
     def root_jvp(primals: Any, tangents: Any) -> Any:
-        x, aux = root(*primals)
-        fs, _, ts, _ = primals
-        _, moved = jvp_flat(lambda *c: tree.leaves(at(*c, x)), fs, tangents[0])
+        (values, guess), (pushes, _) = primals, tangents
+        x, aux = root(values, guess)
+        _, moved = jvp_flat(
+            lambda *c: tree.leaves(at(*c, x)),
+            of(f_consts, values),
+            of(f_consts, pushes),
+        )
         rhs = [arithmetic.neg(instantiate(t)) for t in moved]
-        x_t = along(*ts, x, tree.unflatten(x_tree, rhs))
+        x_t = along(*of(t_consts, values), x, tree.unflatten(x_tree, rhs))
         aux_t = tree.map(lambda a: instantiate(Zero(core.aval_of(a).to_tangent())), aux)
         return (x, aux), (x_t, aux_t)
 
-    out, aux = root(f_consts, s_consts, t_consts, initial_guess)
+    out, aux = root(list(captured.values()), initial_guess)
     return (out, aux) if has_aux else out

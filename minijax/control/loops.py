@@ -11,7 +11,9 @@ Next: custom_jvp.py.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,7 +43,7 @@ from ..ops import arithmetic, logic, reductions, shapes
 from ..runtime import lower
 from ..types import dtypes
 from . import checks, common, refs
-from .cond import cond
+from .branching import cond
 from .jit import as_value
 from .named import jaxprs_axes
 from .remat import checkpoint
@@ -328,7 +330,8 @@ def while_loop(
       loop: how messages speak of the loop, where another function is built on this one.
 
     Raises:
-      TypeError: the carry changes its type, or the condition is no bool scalar.
+      TypeError: the carry changes its type, or the condition is no bool scalar;
+      ValueError: `max_steps` is no int, or negative.
 
     Example:
       >>> import minijax as mj
@@ -343,16 +346,21 @@ def while_loop(
         raise TypeError(
             "lax.while_loop: body_fun and cond_fun arguments should be callable."
         )
+    if max_steps is not None:
+        max_steps = core.concrete_or_error(
+            operator.index, max_steps, "The `max_steps` of a while_loop decides how much"
+            " its backward pass stores.",
+        )  # fmt: skip
+        if max_steps < 0:
+            raise ValueError(f"while_loop: max_steps must be >= 0, got {max_steps}.")
     if config.DISABLE_JIT.value:
         try:
-            val = init_val
-            while cond_fun(val):
+            val, steps = init_val, itertools.count()
+            while cond_fun(val) and (max_steps is None or next(steps) < max_steps):
                 val = body_fun(val)
             return val
         except errors.ConcretizationTypeError:
             pass  # a traced condition: stage the loop after all
-    if max_steps is not None:
-        return _bounded(cond_fun, body_fun, init_val, max_steps)
     loop = loop or common.Loop.of("while_loop body", body_fun)
     init, init_tree = tree.flatten(init_val)
     common.types_of("init_val", init, init_tree)
@@ -360,7 +368,7 @@ def while_loop(
     while True:
         avals = [core.aval_of(x) for x in init]
         cond = common.stage_body(cond_fun, in_tree, avals, "while_loop")
-        body = common.stage_body(body_fun, in_tree, avals, "while_loop")
+        body = common.stage_body(body_fun, in_tree, avals, loop.transform, loop.fun)
         if body.out_tree == init_tree:
             promoted = common.promote_weak(init, avals, body.out_avals)
             if promoted is not None:
@@ -369,6 +377,8 @@ def while_loop(
         break
     _check_condition(cond_fun, cond)
     common.check_carry(loop, init_tree, avals, body.out_tree, body.out_avals)
+    if max_steps is not None:
+        return _bounded(cond_fun, body_fun, tree.unflatten(init_tree, init), max_steps)
     # What no step changes, and the condition does not ask for, is no carry.
     asked = read_vars(cond.jaxpr)
     fixed = [
@@ -406,10 +416,6 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
 
     Each segment is a checkpoint: the backward pass replays it from its first carry.
     """
-    if not isinstance(max_steps, (int, np.integer)) or max_steps < 0:
-        raise ValueError(
-            f"while_loop: max_steps must be an int >= 0, got {max_steps!r}."
-        )
     inner = max(1, math.isqrt(max(max_steps - 1, 0)) + 1)
     outer = -(-max_steps // inner)
 

@@ -14,9 +14,7 @@ from .common import Loop, same_for
 from .scanning import scan, scan_length
 
 
-def map(
-    f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None
-) -> Any:
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply a function to each row of `xs`, one after the other, in one compiled loop.
 
     Args:
@@ -52,7 +50,8 @@ def map(
             tree.map(lambda y: lib.reshape(y, (full * batch_size, *y.shape[2:])), many)
         )
     if rest or not full:
-        tail = [lib.slice_axis(x, 0, full * batch_size, n) for x in leaves]
+        done = full * batch_size
+        tail = [lib.slice_axis(x, 0, done, n) if done else x for x in leaves]
         parts.append(_lanes(f, rest, tree.unflatten(xs_tree, tail)))
     if len(parts) == 1:
         return parts[0]

@@ -18,7 +18,7 @@ from ..core import core
 from ..ops import arithmetic, logic, shapes
 from . import loops
 from . import scanning as scans
-from .cond import cond
+from .branching import cond
 from .debugging import debug_callback
 
 _UPDATES = 100

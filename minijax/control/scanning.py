@@ -126,7 +126,9 @@ def stage_carry(
     n = len(init)
     while True:
         carry_avals = [core.aval_of(x) for x in init]
-        body = common.stage_body(f, in_tree, [*carry_avals, *x_avals], "scan")
+        body = common.stage_body(
+            f, in_tree, [*carry_avals, *x_avals], loop.transform, loop.fun
+        )
         out_tree, _ = _split_out(loop, body)
         if out_tree == init_tree:
             promoted = common.promote_weak(init, carry_avals, body.out_avals[:n])

@@ -2,10 +2,10 @@
 from ..control.associative import associative_scan as associative_scan
 
 # ---- control flow
-from ..control.cond import cond as cond
+from ..control.branching import cond as cond
+from ..control.branching import platform_dependent as platform_dependent
+from ..control.branching import switch as switch
 from ..control.cond import cond_p as cond_p
-from ..control.cond import platform_dependent as platform_dependent
-from ..control.cond import switch as switch
 from ..control.custom_jvp import stop_gradient as stop_gradient
 from ..control.custom_jvp import stop_gradient_p as stop_gradient_p
 from ..control.custom_solve import custom_linear_solve as custom_linear_solve

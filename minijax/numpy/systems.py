@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import errors
-from ..control.cond import cond as lax_cond
+from ..control.branching import cond as lax_cond
 from ..control.custom_jvp import custom_jvp, stop_gradient
 from ..control.custom_solve import custom_linear_solve
 from ..control.jit import composite

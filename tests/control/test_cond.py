@@ -229,6 +229,28 @@ def test_operands_are_no_residuals_again():
     assert len(first.outvars) == 1
 
 
+def test_what_all_branches_hand_on_is_no_result():
+    def f(p, x, y):
+        return lax.cond(p, lambda x, y: (x, y, x * y), lambda x, y: (x, x, y), x, y)
+
+    jaxpr = mj.make_jaxpr(f)(True, X, W)
+    eqn = only(jaxpr, "cond")
+    assert len(eqn.outvars) == 2 and jaxpr.jaxpr.outvars[0] is jaxpr.jaxpr.invars[1]
+    for p, expected in ((True, (X, W, X * W)), (False, (X, X, W))):
+        for got, want in zip(f(p, X, W), expected, strict=True):
+            assert isinstance(got, mj.Array) and (got == want).all()
+    # An operand that no lane changes is not spread over the lanes.
+    lanes = mj.vmap(lambda p: f(p, X, W)[0], out_axes=None)
+    assert lanes(np.array([True, False])).shape == X.shape
+
+
+def test_strong_literals_take_no_equation():
+    jaxpr = mj.make_jaxpr(lambda p: lax.cond(p, lambda: 1.0, lambda: jnp.float32(2)))(
+        True
+    )
+    assert names(jaxpr) == ["convert_element_type", "cond"]  # of the predicate
+
+
 def test_dead_results_are_pruned_inside():
     def f(p, x):
         a, _ = lax.cond(p, lambda x: (x * 2, jnp.sin(x)), lambda x: (x, jnp.cos(x)), x)
