@@ -5,6 +5,7 @@ Loading this room gives them to what `jit` returns (control/jit.py, `methods`).
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..base import errors, tree
@@ -276,8 +277,9 @@ class Compiled:
             )
             for x in leaves
         ]
-        out = jitting.run_program(self._program, buffers, stage._jitted.name)
         donated = self._lowered._donated
+        again = None if any(donated) else functools.partial(stage.jaxpr, *leaves)
+        out = jitting.run_program(self._program, buffers, stage._jitted.name, again)
         if any(donated):
             jitting._delete_donated(leaves, donated)
         return tree.unflatten(self.out_tree, self._program.wrap(out))

@@ -72,7 +72,10 @@ class Option:
 
     @contextlib.contextmanager
     def __call__(self, value: Any = True) -> Iterator[None]:
-        old = self._cell.swap_local(self.check(value))
+        value = self.check(value)
+        if self.on_change is not None:
+            self.on_change(value)
+        old = self._cell.swap_local(value)
         try:
             yield
         finally:

@@ -223,10 +223,13 @@ def _run_on_host(
         raise compat.RuntimeFailure(
             f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
         ) from e
-    return [
-        Array(arrays.put_numpy(v, a, where, committed))
+    buffers = [
+        arrays.put_numpy(v, a, where, committed)
         for v, a in zip(found, avals, strict=True)
     ]
+    for check in dispatch.checks:
+        check(name, buffers)
+    return list(map(Array, buffers))
 
 
 def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:

@@ -199,7 +199,7 @@ def jit_impl(
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
     )
-    return program.wrap(run_program(program, buffers, name))
+    return program.wrap(run_program(program, buffers, name, lambda: jaxpr(*args)))
 
 
 jit_p.impl = jit_impl
@@ -215,6 +215,8 @@ def program_of(
     options: tuple[Any, ...],
 ) -> dispatch.Program:
     """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
+    if dispatch.checks and dispatch.watched():
+        donated = ()  # a failed check computes again from the operands
     known = util.memo_of(_runs, jaxpr)
     key = (
         where, committed, tuple(donated), keep_unused, options,
@@ -244,14 +246,21 @@ def _log_compile(name: str, jaxpr: ClosedJaxpr) -> None:
     )
 
 
-def run_program(program: dispatch.Program, buffers: Sequence[Any], name: str) -> Any:
-    """Run a program on ArrayImpls, with the checks that are switched on."""
+def run_program(
+    program: dispatch.Program, buffers: Sequence[Any], name: str,
+    again: Callable[[], Any] | None,
+) -> Any:  # fmt: skip
+    """Run a program on ArrayImpls, with the checks that are switched on.
+
+    `again`, where it can be had, evaluates it operation by operation: to find the one
+    that fails a check.
+    """
     try:
         out = program(buffers)
     except (RuntimeError, ValueError) as e:
         raise dispatch.execution_error(e, buffers) from None
     for check in dispatch.checks:
-        check(name, out)
+        check(f"jit({name})", out, again)
     return out
 
 
@@ -723,7 +732,10 @@ class Jitted:
             traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
             self.options,
         )  # fmt: skip
-        out = run_program(program, buffers, self.name)
+        again = functools.partial(traced.jaxpr, *call.leaves)
+        if self.inline_traced:  # one of our own functions: errors speak of the caller's line
+            again = functools.partial(self.fun, *call.args, **call.kwargs)
+        out = run_program(program, buffers, self.name, again)
         if any(donated):
             _delete_donated(call.leaves, donated)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
@@ -731,7 +743,8 @@ class Jitted:
 
     def fast(self, program: dispatch.Program, call: Call, result: Any) -> Any:
         """The C++ fast path of a signature, where it may have one."""
-        if not program.stable or dispatch.checks or not _native(call.leaves, program):
+        watched = dispatch.checks and dispatch.watched()
+        if not program.stable or watched or not _native(call.leaves, program):
             return None
         n = len(call.leaves)
         kept = range(n) if program.kept is None else program.kept

@@ -391,6 +391,8 @@ class Replicas:
             token = results.consume_token()
             for hook in dispatch.on_effects:
                 hook(token)
+        for check in dispatch.checks:
+            check("sharded computation", out)
         if self.collective and self.devices[0].platform == "cpu":
             in_flight.add(out)
         return out  # type: ignore[no-any-return]

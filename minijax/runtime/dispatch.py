@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config, errors, util
-from ..core.core import EvalTrace, Primitive
+from ..base import config, errors, source, util
+from ..core.core import STATE, EvalTrace, Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, sub_jaxprs
 from ..interpreters.stage import abstract
 from ..types import dtypes
@@ -94,7 +94,7 @@ on_effects: list[Callable[[Any], None]] = []  # told of each program with effect
 _programs: dict[Any, Program] = util.cache({})
 # Primitives that drive devices themselves: programs with them are run one by one.
 host_driven: set[Primitive] = set()
-checks: list[Callable[[str, Sequence[Any]], None]] = []  # NaN checks, when switched on
+checks: list[Callable[..., None]] = []  # of results, from when they are first switched on
 
 
 def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -383,13 +383,51 @@ def move_buffer(buffer: Any, where: Placement) -> Any:
     return arrays.put_numpy(arrays.host_value(buffer), buffer.aval, where)
 
 
-def nan_check(name: str, out: Sequence[Any]) -> None:
-    """Raise FloatingPointError when a result holds what is being watched for."""
-    for b in out:
-        if not dtypes.is_inexact(b.aval.dtype):
-            continue
-        value = arrays.host_value(b)
-        if config.DEBUG_NANS.value and np.isnan(value).any():
-            raise FloatingPointError(f"invalid value (nan) encountered in {name}")
-        if config.DEBUG_INFS.value and np.isinf(value).any():
-            raise FloatingPointError(f"invalid value (inf) encountered in {name}")
+# ---------------------------------------------------------------------------- NaN checks
+
+
+def watched() -> bool:
+    """Whether NaNs or infinities are looked for now, in this thread."""
+    return bool(config.DEBUG_NANS.value or config.DEBUG_INFS.value)
+
+
+def nan_check(
+    name: str, out: Sequence[Any], again: Callable[[], Any] | None = None
+) -> None:
+    """FloatingPointError when a result holds what is being watched for.
+
+    `again` computes the results operation by operation: it raises at the first that
+    does.
+    """
+    if not watched():
+        return
+    values = [
+        arrays.host_value(b)
+        for b in out
+        if b is not None and dtypes.is_inexact(b.aval.dtype)
+    ]
+    for option, kind, wrong in (
+        (config.DEBUG_NANS, "nan", np.isnan), (config.DEBUG_INFS, "inf", np.isinf)
+    ):  # fmt: skip
+        if option.value and any(wrong(v).any() for v in values):
+            if again is not None:
+                again()
+            raise FloatingPointError(
+                errors.message(
+                    f"invalid value ({kind}) encountered in {name}",
+                    where=str(STATE.source or source.here() or "") or None,
+                    why=None if again is None else "computed operation by operation, it"
+                    " was in none of the results: the program got it as an operand, or"
+                    " XLA computes otherwise.",
+                )
+            )
+
+
+def _switch(on: Any) -> None:
+    if on and nan_check not in checks:
+        checks.append(nan_check)
+
+
+for _option in (config.DEBUG_NANS, config.DEBUG_INFS):
+    _option.on_change = _switch
+    _switch(_option.value)
