@@ -41,6 +41,7 @@ from .define import (
     filled,
     linear_in_first,
     linear_jvp,
+    lower_elementwise,
     nary,
     repeat_like,
     same_dtype,
@@ -173,8 +174,13 @@ def _mul_transpose(ct: Any, x: Any, y: Any, *, out_dtype: Any = None) -> list[An
     return [None, unbroadcast(mul(x, ct, out_dtype=back), y.aval)]
 
 
+_lower_product = lower_elementwise("multiply")
+
+
 def _lower_mul(ctx: Any, x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     out = ctx.avals_out[0]
+    if out_dtype is None:
+        return _lower_product(ctx, x, y)
     operands: list[Any] = []
     avals = []
     for value, aval in zip((x, y), ctx.avals_in, strict=True):

@@ -20,6 +20,7 @@ from ..core import core
 from ..core.core import Primitive
 from ..interpreters import algebra
 from ..interpreters.algebra import Zero, lib
+from ..runtime.lower import create
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
 
@@ -243,9 +244,11 @@ def broadcast_operands(
     for x, aval in zip(operands, ctx.avals_in, strict=True):
         if aval.shape == shape:
             out.append(x)
+        elif not aval.shape:
+            out.append(ctx.repeat(x, shaped(tuple(shape), aval.dtype)))
         else:
             wide = shaped(tuple(shape), aval.dtype)
-            dims = ctx.i64s(range(len(shape)) if aval.shape else ())
+            dims = ctx.i64s(range(len(shape)))
             out.append(ctx.op("broadcast_in_dim", wide, x, broadcast_dimensions=dims))
     return out
 
@@ -262,7 +265,8 @@ def lower_elementwise(op: str) -> Rule:
                 operands = tuple(broadcast_operands(ctx, operands, shape))
                 break
         kind = ctx.types.get(out) or ctx.type(out)
-        return ctx.create(full, (kind,), operands).result
+        # Without a call between: most equations come here.
+        return create(full, results=(kind,), operands=operands, loc=ctx.loc).result
 
     return lower
 

@@ -292,10 +292,8 @@ def drop_unused(
     n = len(jaxpr.invars)
     if keep_unused:
         return closed, list(range(n))
-    used: set[Any] = set()
-    for eqn in jaxpr.eqns:
-        used.update(v for v in eqn.invars if isinstance(v, Var))
-    used.update(v for v in jaxpr.outvars if isinstance(v, Var))
+    used = {v for eqn in jaxpr.eqns for v in eqn.invars}
+    used.update(jaxpr.outvars)
     kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
     if len(kept) == n:
         return closed, kept

@@ -37,6 +37,7 @@ from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
 
 keys_aware: set[Primitive] = set()
+create = ir.Operation.create
 
 
 class Context(threading.local):
@@ -155,7 +156,7 @@ class Lowering:
 
     __slots__ = (
         "avals_in", "avals_out", "axes", "consts", "loc", "locations", "module", "prefix",
-        "token", "types",
+        "repeated", "token", "types",
     )  # fmt: skip
 
     def __init__(self, module: Module, prefix: str = "") -> None:
@@ -164,12 +165,13 @@ class Lowering:
         self.avals_out: Sequence[Any] = ()
         self.consts: dict[int, Any] = {}
         self.loc: Any = context.unknown
-        # This thread's types; locations by code object's id, alive as long as the jaxpr.
         self.types = context.types
         self.locations: dict[Any, Any] = {}
         self.prefix = prefix
         self.axes: tuple[tuple[Any, int], ...] = ()
         self.token: Any = None
+        # Scalars that were broadcast in this block: each once for a type.
+        self.repeated: dict[Any, Any] = {}
 
     @property
     def platform(self) -> str:
@@ -252,6 +254,15 @@ class Lowering:
         """Emit `chlo.<name>` with one result of type `aval`; return the result."""
         return self.create("chlo." + name, [self.type(aval)], operands, **attrs).result
 
+    def repeat(self, x: Any, aval: Any) -> Any:
+        """A scalar as an array of type `aval`."""
+        key = id(x), aval
+        found = self.repeated.get(key)
+        if found is None:
+            y = self.op("broadcast_in_dim", aval, x, broadcast_dimensions=self.i64s(()))
+            found = self.repeated[key] = y, x  # x lives on, for its id
+        return found[0]
+
     def constant(self, value: Any, aval: Any) -> Any:
         """A constant; a Python or NumPy scalar is repeated to the aval's shape."""
         if isinstance(aval, AbstractToken):
@@ -279,8 +290,12 @@ class Lowering:
     def block(self, region: Any, *types: Any) -> Iterator[Any]:
         """Append a block with arguments of these MLIR types; emit into it."""
         block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
-        with ir.InsertionPoint(block):
-            yield block.arguments
+        outside, self.repeated = self.repeated, {}
+        try:
+            with ir.InsertionPoint(block):
+                yield block.arguments
+        finally:
+            self.repeated = outside
 
     def region_op(
         self,
@@ -454,21 +469,23 @@ def emit_jaxpr(
     """Emit a jaxpr's equations; return the values of its outputs."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    keys = has_keys(jaxpr)
+    emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
     literals: dict[Any, Any] = {}
     for eqn in jaxpr.eqns:
-        values = [
-            _literal(ctx, a, literals) if type(a) is Literal else env[a]
-            for a in eqn.invars
-        ]
-        ctx.avals_in = [a.aval for a in eqn.invars]
-        ctx.avals_out = [v.aval for v in eqn.outvars]
-        ctx.loc = _location(ctx, eqn)
-        out = emit_equation(ctx, eqn, values, keys)
-        if eqn.primitive.multiple_results:
-            env.update(zip(eqn.outvars, out, strict=True))
+        values = []
+        ctx.avals_in = avals = []
+        for a in eqn.invars:
+            values.append(_literal(ctx, a, literals) if type(a) is Literal else env[a])
+            avals.append(a.aval)
+        prim, outvars = eqn.primitive, eqn.outvars
+        key = eqn.source, eqn.names, prim
+        ctx.loc = ctx.locations.get(key) or _location(ctx, key)
+        if prim.multiple_results:
+            ctx.avals_out = [v.aval for v in outvars]
+            env.update(zip(outvars, emit(ctx, eqn, values), strict=True))
         else:
-            env[eqn.outvars[0]] = out
+            ctx.avals_out = (outvars[0].aval,)
+            env[outvars[0]] = emit(ctx, eqn, values)
     return [
         ctx.constant(a.val, a.aval) if type(a) is Literal else env[a]
         for a in jaxpr.outvars
@@ -498,22 +515,24 @@ def has_keys(jaxpr: Jaxpr) -> bool:
     return bool(found)
 
 
-def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any], keys: bool) -> Any:
+def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     prim = eqn.primitive
-    if (
-        keys
-        and prim not in keys_aware
-        and any(
-            dtypes.is_extended(getattr(a, "dtype", None))
-            for a in (*ctx.avals_in, *ctx.avals_out)
-        )
-    ):
-        return _emit_on_keys(ctx, prim, values, eqn.params)
     if prim.lower_on:
         rule = prim.lower_on.get(ctx.module.platform, prim.lower)
     else:
         rule = prim.lower
     return rule(ctx, *values, **eqn.params)
+
+
+def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+    """`emit_equation` of a jaxpr in which there are keys."""
+    prim = eqn.primitive
+    if prim not in keys_aware and any(
+        dtypes.is_extended(getattr(a, "dtype", None))
+        for a in (*ctx.avals_in, *ctx.avals_out)
+    ):
+        return _emit_on_keys(ctx, prim, values, eqn.params)
+    return emit_equation(ctx, eqn, values)
 
 
 def _emit_on_keys(
@@ -543,18 +562,12 @@ def _emit_on_keys(
     return out if prim.multiple_results else out[0]
 
 
-def _location(ctx: Lowering, eqn: Equation) -> Any:
-    source, names = eqn.source, eqn.names
-    prefix = f"{ctx.prefix}/{names}" if names else ctx.prefix
-    if source is None:
-        key: Any = None, prefix, eqn.primitive
-    else:
-        key = id(source.code), source.lasti, prefix, eqn.primitive
-    found = ctx.locations.get(key)
-    if found is None:
-        place = _file_location(source)
-        label = f"{prefix}/{eqn.primitive.name}" if prefix else eqn.primitive.name
-        found = ctx.locations[key] = ir.Location.name(label, childLoc=place)
+def _location(ctx: Lowering, key: tuple[Source | None, str, Primitive]) -> Any:
+    """The location of an equation with this source, name stack and primitive."""
+    source, names, prim = key
+    label = "/".join(filter(None, (ctx.prefix, names, prim.name)))
+    found = ir.Location.name(label, childLoc=_file_location(source))
+    ctx.locations[key] = found
     return found
 
 
