@@ -49,7 +49,7 @@ _HOMES = {
     "api.scopes": ("named_scope", "named_call", "ensure_compile_time_eval"),
     "control.callbacks": ("pure_callback",),
     "control.effects": ("effects_barrier",),
-    "control.refs": ("Ref", "freeze", "new_ref"),
+    "control.refs": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..control import jit as jitting
+from ..control.discharge import by_value, is_lasting, values_of, write_back
 from ..control.jit import Call, Jitted, Traced
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr
@@ -18,6 +19,7 @@ from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS
+from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, struct_of
 
 jit = jitting.jit
@@ -59,7 +61,7 @@ class TracedStage:
     @property
     def in_avals(self) -> list[Any]:
         """The types of the dynamic arguments."""
-        return self.jaxpr.in_avals
+        return self.jaxpr.in_avals[len(self._traced.hoisted) :]
 
     @property
     def out_avals(self) -> list[Any]:
@@ -92,8 +94,9 @@ class TracedStage:
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
         """Lower to StableHLO, for the default platform or the first one named."""
-        if self._traced.hoisted:
-            raise core.leak_error(self._traced.hoisted[0])
+        for x in self._traced.hoisted:
+            if not is_lasting(x):
+                raise core.leak_error(x)
         return Lowered(self, lowering_platforms)
 
 
@@ -109,8 +112,14 @@ class Lowered:
         if jitted.device is not None:
             self._where, self._committed = arrays.placement(jitted.device), True
         platform = platforms[0] if platforms else self._where.platform
-        self._donated = jitted.donated(stage._call)
-        closed, self._kept = dispatch.drop_unused(stage.jaxpr, jitted.keep_unused)
+        # What is closed over comes first: references, and arrays beside them.
+        self._before = stage._traced.hoisted
+        self._donated = (*(False for _ in self._before), *jitted.donated(stage._call))
+        due = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
+        closed, self._written = stage.jaxpr, due
+        if any(due):
+            closed, self._written = by_value(stage.jaxpr, due)
+        closed, self._kept = dispatch.drop_unused(closed, jitted.keep_unused)
         self._closed = closed
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         kept = [self._donated[i] for i in self._kept]
@@ -137,7 +146,9 @@ class Lowered:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        return tuple(i for i, d in enumerate(self._donated) if d)
+        return tuple(
+            i for i, d in enumerate(self._donated[len(self._before) :]) if d
+        )
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: 'stablehlo' (default) or 'hlo'."""
@@ -213,13 +224,13 @@ class Compiled:
 
     @property
     def input_shardings(self) -> Any:
-        n = len(self._lowered._stage.jaxpr.in_avals)
+        n = self.in_tree.num_leaves
         mine = shardings.SingleDeviceSharding(self._program.place.device)
         return tree.unflatten(self.in_tree, [mine] * n)
 
     @property
     def output_shardings(self) -> Any:
-        n = len(self._program.out_avals)
+        n = self.out_tree.num_leaves
         mine = shardings.SingleDeviceSharding(self._program.place.device)
         return tree.unflatten(self.out_tree, [mine] * n)
 
@@ -257,7 +268,7 @@ class Compiled:
             )
         for i, (x, aval) in enumerate(zip(leaves, stage.in_avals, strict=True)):
             got = core.aval_of(x)
-            if (got.shape, got.dtype) != (aval.shape, aval.dtype):
+            if (type(got), got.shape, got.dtype) != (type(aval), aval.shape, aval.dtype):
                 label = jitting.ArgNames(
                     stage._jitted.fun, in_tree, stage._call.positions
                 )[i]
@@ -271,18 +282,24 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         stage = self._lowered._stage
         leaves = self.checked_leaves(args, kwargs)
+        args = (*self._lowered._before, *leaves)
+        refs = [isinstance(x, core.Reference) for x in args]
         buffers = [
             dispatch.move_buffer(
                 arrays.to_buffer(x, self._program.place), self._program.place
             )
-            for x in leaves
+            for x in values_of(args, refs)
         ]
         donated = self._lowered._donated
-        again = None if any(donated) else functools.partial(stage.jaxpr, *leaves)
+        once = any(donated) or any(refs)  # what was there cannot be had again
+        again = None if once else functools.partial(stage.jaxpr, *leaves)
         out = jitting.run_program(self._program, buffers, stage._jitted.name, again)
         if any(donated):
-            jitting._delete_donated(leaves, donated)
-        return tree.unflatten(self.out_tree, self._program.wrap(out))
+            jitting._delete_donated(args, donated)
+        results = self._program.wrap(out)
+        n = self.out_tree.num_leaves
+        write_back(args, self._lowered._written, results[n:])
+        return tree.unflatten(self.out_tree, results[:n])
 
 
 def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, Traced]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import errors, tree
 from ..base.source import function_text
+from ..control.discharge import Inside
 from ..core import core
 from ..core.core import EVAL, STATE
 from ..interpreters import algebra
@@ -58,6 +59,8 @@ class Flat:
             self.aux = [unwrap(x)[0] if core.is_value(x) else x for x in found]
         outs, self.out_tree = tree.flatten(out)
         for x in outs:
+            if isinstance(x, core.Reference):
+                raise ValueError(core.returned_message(function_text(self.fun), x.aval))
             if not core.is_value(x):
                 raise TypeError(
                     f"{function_text(self.fun)} returned {x!r} of type {type(x)}, which"
@@ -87,6 +90,15 @@ def one(aval: Any) -> Any:
 
 def check_value(x: Any, name: str) -> Any:
     """The aval of an argument of a transformed function."""
+    if isinstance(x, core.Reference):
+        raise TypeError(
+            errors.message(
+                f"{name}: cannot differentiate with respect to a reference of type"
+                f" {x.aval}.",
+                why="what changes has no one value to differentiate at.",
+                tries=["differentiate with respect to ref[...]", "jvp, which can"],
+            )
+        )
     try:
         return core.aval_of(x)
     except TypeError as e:
@@ -363,9 +375,20 @@ def jvp(
             f" primals have tree structure {in_tree} whereas tangents have tree"
             f" structure {t_tree}."
         )
-    ts = [tangent_for(x, t, "jvp") for x, t in zip(leaves, t_leaves, strict=True)]
     flat = Flat(fun, in_tree, has_aux)
-    outs, out_ts = jvp_flat(flat, leaves, ts)
+    due = [isinstance(x, core.Reference) for x in leaves]
+    if due != [isinstance(t, core.Reference) for t in t_leaves]:
+        raise TypeError("jvp: the tangent of a reference is a reference to its tangent.")
+    run, directions = Inside(flat, leaves, due), Inside(flat, t_leaves, due)
+    ts = [
+        tangent_for(x, t, "jvp")
+        for x, t in zip(run.start, directions.start, strict=True)
+    ]
+    outs, out_ts = jvp_flat(run, run.start, ts)
+    if n := sum(due):  # both the values and their tangents were written
+        run.write_back(outs[-n:])
+        directions.write_back(map(instantiate, out_ts[-n:]))
+        outs, out_ts = outs[:-n], out_ts[:-n]
     out = tree.unflatten(flat.out_tree, map(as_array, outs))
     out_t = tree.unflatten(flat.out_tree, [as_array(instantiate(t)) for t in out_ts])
     return (out, out_t, flat.aux_value()) if has_aux else (out, out_t)

@@ -11,9 +11,12 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from ..base import errors, tree
+from ..base.source import function_text
 from ..control.axes import Mapped, result_axis
+from ..control.discharge import Inside, check_passed_once
 from ..control.jit import ArgNames
 from ..core import core
+from ..core.core import Reference
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
 from .chunks import batch_in_chunks
 
@@ -95,6 +98,8 @@ def vmap(
             a, k = tree.unflatten(in_tree, xs)
             outs, out_tree = tree.flatten(fun(*a, **k))
             for y in outs:
+                if isinstance(y, Reference):
+                    raise ValueError(core.returned_message(function_text(fun), y.aval))
                 if not core.is_value(y):
                     raise mapped.error(
                         f"cannot stack a result: Output from batched function {y!r}"
@@ -105,10 +110,28 @@ def vmap(
             return outs
 
         axis = Axis(name, size, spmd_axis_name)
+        run: Any = flat
+        moving = [
+            isinstance(x, Reference) and d is not None
+            for x, d in zip(leaves, dims, strict=True)
+        ]
+        if any(moving):
+            names = ArgNames(fun, in_tree, range(10_000))
+            check_passed_once(leaves, fun, "vmap", names)
+            run = Inside(flat, leaves, moving)
+            leaves = run.start
         if chunk is not None and chunk < size:
-            outs, out_dims = batch_in_chunks(flat, axis, leaves, dims, chunk)
+            outs, out_dims = batch_in_chunks(run, axis, leaves, dims, chunk)
         else:
-            outs, out_dims = batch_flat(flat, axis, leaves, dims)
+            outs, out_dims = batch_flat(run, axis, leaves, dims)
+        if any(moving):
+            n = len(outs) - sum(moving)
+            places = [d for d, m in zip(dims, moving, strict=True) if m]
+            run.write_back(
+                move_lane(x, size, d, to)
+                for x, d, to in zip(outs[n:], out_dims[n:], places, strict=True)
+            )
+            outs, out_dims = outs[:n], out_dims[:n]
         wanted = tree.flatten_axes("vmap out_axes", trees[0], out_axes)
         placed = [
             _place(x, size, d, w)

@@ -10,7 +10,8 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from ..base import tree
+from ..base import errors, tree
+from ..base.source import function_text
 from ..control import pmap as replicas
 from ..control.axes import Mapped, result_axis
 from ..control.jit import ArgNames, Call, Jitted, Statics, Traced, as_tuple
@@ -76,6 +77,7 @@ def pmap(
     def prepare(args: Any, kwargs: Any, aval_of: Any = None) -> Prepared:
         _check_statics(statics, args)
         call = jitted.split(args, kwargs)
+        _refuse_references(fun, call.leaves)
         if aval_of is None:
             avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
         else:
@@ -84,6 +86,7 @@ def pmap(
         slices = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
         with core.mapped_axis(name, size):
             traced = jitted.trace_avals(call, tuple(slices))
+        _refuse_references(fun, traced.hoisted)
         out_dims = [
             None if d is None else result_axis(d, a.ndim + 1)
             for d, a in zip(
@@ -117,6 +120,18 @@ def pmap(
 
     pmapped.lower = lower  # type: ignore[attr-defined]
     return pmapped
+
+
+def _refuse_references(fun: Any, values: Sequence[Any]) -> None:
+    for x in values:
+        if isinstance(x, core.Reference):
+            raise NotImplementedError(
+                errors.message(
+                    f"pmap: a reference of type {x.aval} cannot be used on devices.",
+                    where=function_text(fun),
+                    tries=["pass its value, and return the new one"],
+                )
+            )
 
 
 class Prepared(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base import tree
 from ..base.source import function_text
+from ..control.discharge import check_closed_over, check_passed_once
 from ..control.jit import ArgNames, Jitted, Statics, resolve_statics
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr
@@ -122,6 +123,8 @@ def make_jaxpr(
     @functools.wraps(fun)
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         call = jitted.split(args, kwargs)
+        names = ArgNames(fun, call.in_tree, call.positions)
+        check_passed_once(call.leaves, fun, "jit", names)
         avals = [aval_like(x) for x in call.leaves]
         trees: list[Any] = []
 
@@ -134,8 +137,9 @@ def make_jaxpr(
         with core.axis_env((*core.STATE.axes, *outer)):
             jaxpr, consts = stage(
                 flat, avals, text=function_text(fun), transform="make_jaxpr",
-                arg_names=ArgNames(fun, call.in_tree, call.positions),  # type: ignore
+                arg_names=names,  # type: ignore
             )  # fmt: skip
+        check_closed_over(consts, call.leaves, fun, "jit", names)
         closed = ClosedJaxpr(jaxpr, consts)
         if not return_shape:
             return closed
@@ -159,6 +163,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
     leaves, in_tree = tree.flatten((args, kwargs))
+    check_passed_once(leaves, fun, "jit", ArgNames(fun, in_tree, range(len(args))))
     avals = [aval_like(x) for x in leaves]
     trees: list[Any] = []
 

@@ -18,7 +18,7 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..interpreters.stage import StageTrace
 from ..runtime import array as arrays
 from ..types import dtypes
-from . import common, refs
+from . import common
 from .cond import BATCHED, choose_platform, cond_p, index_of, settle_weak
 from .jit import as_value
 
@@ -34,6 +34,7 @@ def _bind_branches(
     bodies = [common.stage_body(f, ops_tree, avals, name) for f in once.values()]
     _check_branches(name, list(once.values()), bodies)
     consts = _join_consts(bodies)
+    common.check_references(funs[0], name, operands, consts)
     closed = settle_weak([_close(b, consts) for b in bodies])
     # What every branch hands on as it is, the cond need not hand on.
     given = [dict(zip(b.jaxpr.invars, range(len(b.jaxpr.invars)))) for b in closed]
@@ -115,7 +116,6 @@ def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None
                 )
 
 
-@refs.through_cond
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
     batched: str = "select", **extra: Any,
@@ -197,7 +197,6 @@ def _how(batched: str) -> dict[str, Any]:
     return {"batched": batched}
 
 
-@refs.through_cond
 def switch(
     index: Any,
     branches: Sequence[Callable[..., Any]],

@@ -15,14 +15,14 @@ import numpy as np
 from ..base import config, errors, tree, util
 from ..base.source import function_text
 from ..core import core
-from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, close_consts, sub_jaxprs
 from ..interpreters.algebra import Zero, instantiate
 from ..interpreters.stage import stage
 from ..runtime import dispatch
 from ..types import dtypes
-from ..types.avals import ShapedArray
-from .jit import signature_of
+from ..types.avals import AbstractRef, ShapedArray
+from .discharge import FunctionPrimitive, check_closed_over, check_passed_once
+from .jit import ArgNames, signature_of
 
 
 class Body:
@@ -284,6 +284,17 @@ def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
         raise
 
 
+def check_references(
+    fun: Any, transform: str, args: tuple[Any, ...], consts: Sequence[Any]
+) -> None:
+    """ValueError if a body would know one reference by two names."""
+    leaves, in_tree = tree.flatten((args, {}))
+    if any(isinstance(x, core.Reference) for x in leaves):
+        names = ArgNames(fun, in_tree, range(len(args)))
+        check_passed_once(leaves, fun, transform, names)
+        check_closed_over(consts, leaves, fun, transform, names)
+
+
 def promote_weak(
     values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> list[Any] | None:
@@ -314,7 +325,7 @@ def _joins(a: Any, b: Any) -> bool:
     return bool(dtypes.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
 
 
-def run_by_hand(prim: Primitive, by_hand: Callable[..., list[Any]]) -> None:
+def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> None:
     """Evaluate in Python, step by step, what cannot be part of a compiled program."""
 
     def impl(*args: Any, **params: Any) -> Any:
@@ -324,7 +335,7 @@ def run_by_hand(prim: Primitive, by_hand: Callable[..., list[Any]]) -> None:
             return by_hand(*args, **params)
         return dispatch.run(prim, args, params)
 
-    prim.impl = impl
+    prim.impl = prim.evaluated(impl)
 
 
 def remembered(
@@ -377,11 +388,16 @@ def spread(
 
 
 def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
-    """NotImplementedError for effects that lanes which take no part would have, too."""
-    if any(getattr(e, "once", False) for e in effects):
+    """NotImplementedError for effects that lanes which take no part would have, too.
+
+    `what`, with a place for the kind of effect, says what cannot be done.
+    """
+    acting = [e for e in effects if getattr(e, "once", False)]
+    if acting:
+        state = all(getattr(e, "on_references", False) for e in acting)
         raise NotImplementedError(
             errors.message(
-                f"{what}.",
+                f"{what.format('State' if state else 'IO')}.",
                 why=why,
                 tries=["lax.map instead of vmap", "pure_callback, if it has no effect"],
             )
@@ -406,6 +422,8 @@ def stacked(aval: Any, n: int) -> Any:
 
 def row(aval: Any) -> Any:
     """The type of one row."""
+    if isinstance(aval, AbstractRef):
+        return AbstractRef(row(aval.inner_aval))
     return aval.update(shape=aval.shape[1:])
 
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..base import errors
 from ..core import core
-from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, instantiate, lib
@@ -28,13 +27,14 @@ from ..ops import logic, reductions
 from ..runtime import array as arrays
 from ..runtime import lower
 from ..types import dtypes
-from . import checks, common
+from . import checks, common, discharge
 from .custom_jvp import stop_gradient_p
+from .discharge import FunctionPrimitive
 from .named import jaxprs_axes
 
 Branches = tuple[ClosedJaxpr, ...]
 
-cond_p = Primitive("cond", multiple_results=True)
+cond_p = FunctionPrimitive("cond")
 lower.keys_aware.add(cond_p)
 cond_p.abstract = lambda *avals, branches, **params: branches[0].out_avals
 cond_p.effects = jaxprs_effects
@@ -219,7 +219,7 @@ def cond_batch(
         )
     common.refuse_lanes(
         effects,
-        "IO effect not supported in vmap-of-cond with batched predicate",
+        "{} effect not supported in vmap-of-cond with batched predicate",
         "every lane runs all branches, and untaken ones would act.",
     )
     n = len(branches[0].out_avals)
@@ -392,6 +392,31 @@ def cond_by_hand(
 
 
 common.run_by_hand(cond_p, cond_by_hand)
+
+
+def cond_discharge(
+    due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """Every branch returns what any branch writes to."""
+    branches, mine = params["branches"], due[1:]
+    written = _union([discharge.by_value(b, mine)[1] for b in branches])
+    flat = settle_weak([discharge.by_value(b, mine, written)[0] for b in branches])
+    index, *ops = discharge.values_of(args, due)
+    out = cond_p.bind(index, *ops, **{**params, "branches": flat})
+    n = len(branches[0].out_avals)
+    discharge.write_back(args[1:], written, out[n:])
+    return out[:n]
+
+
+cond_p.discharge = cond_discharge
+
+
+def cond_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
+    branches = tuple(discharge.open_jaxpr(b, captured) for b in params["branches"])
+    return (args[0], *captured, *args[1:]), {**params, "branches": branches}
+
+
+cond_p.opened = cond_opened
 
 
 # ---------------------------------------------------------------------------- helpers

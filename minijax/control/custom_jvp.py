@@ -25,6 +25,7 @@ from ..interpreters.transpose import backward_pass
 from ..runtime import lower
 from ..types import dtypes
 from .common import same_type
+from .discharge import RulePrimitive
 from .jit import POSITIONAL, as_tuple, signature_of
 from .named import jaxprs_axes
 
@@ -62,7 +63,7 @@ def as_zero(tangent: Any, primal: Any) -> Any:
 
 # --------------------------------------------------------------------- the primitive
 
-custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True)
+custom_jvp_call_p = RulePrimitive("custom_jvp_call")
 lower.keys_aware.add(custom_jvp_call_p)
 custom_jvp_call_p.impl = lambda *args, call_jaxpr, **params: call_jaxpr(*args)
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals

@@ -15,7 +15,7 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text
 from ..core import core
-from ..core.core import Primitive, Tracer
+from ..core.core import Tracer
 from ..core.jaxpr import ClosedJaxpr, Var, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
@@ -42,6 +42,7 @@ from .custom_jvp import (
     split_arguments,
     stage_call,
 )
+from .discharge import RulePrimitive
 from .jit import signature_of
 from .named import jaxprs_axes
 
@@ -50,7 +51,7 @@ NUMBERS = (float, complex)
 # `fwd(flags, *args) -> (residuals, outs)`; `bwd(residuals, cts) -> cts of args`, where
 # cts and flags follow the flat arguments and results, and cts may be `Zero`.
 
-custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True)
+custom_vjp_call_p = RulePrimitive("custom_vjp_call")
 lower.keys_aware.add(custom_vjp_call_p)
 custom_vjp_call_p.impl = lambda *args, call_jaxpr, **params: call_jaxpr(*args)
 custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals
@@ -325,7 +326,7 @@ custom_vjp_call_p.closes = True
 
 # ------------------------------------------------------------- the linear part of a call
 
-custom_lin_p = Primitive("custom_lin", multiple_results=True)
+custom_lin_p = RulePrimitive("custom_lin")
 custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
 custom_lin_p.pretty = lambda eqn, printer: [
     (k, v.__name__ if k == "bwd" else v)

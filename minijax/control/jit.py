@@ -22,7 +22,7 @@ import numpy as np
 from ..base import config, errors, tree, util
 from ..base.source import function_text
 from ..core import core
-from ..core.core import EVAL, STATE, Primitive, Tracer
+from ..core.core import EVAL, STATE, Reference, Tracer
 from ..core.jaxpr import ClosedJaxpr, Equation, close_consts, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero
@@ -35,13 +35,14 @@ from ..runtime import array as arrays
 from ..runtime import client, dispatch, lower
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import ARRAYS, Array
-from ..types.avals import DEVICE
-from . import refs
+from ..types.avals import DEVICE, AbstractRef
+from . import discharge
+from .discharge import FunctionPrimitive
 from .named import jaxprs_axes
 
 # --------------------------------------------------------------------- the primitive
 
-jit_p = Primitive("jit", multiple_results=True)
+jit_p = FunctionPrimitive("jit")
 jit_p.abstract = lambda *avals, jaxpr, **params: jaxpr.out_avals
 jit_p.effects = jaxprs_effects
 jit_p.named_axes = jaxprs_axes
@@ -167,6 +168,27 @@ def jit_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 jit_p.dce = jit_dce
 
 
+def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
+    n = len(params["jaxpr"].out_avals)
+    flat, written = discharge.by_value(params["jaxpr"], due)
+    ins = discharge.values_of(args, due)
+    out = jit_p.bind(*ins, **jit_params(flat, params))
+    discharge.write_back(args, written, out[n:])
+    return out[:n]
+
+
+jit_p.discharge = jit_discharge
+
+
+def jit_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
+    closed = discharge.open_jaxpr(params["jaxpr"], captured)
+    donated = (*(False for _ in captured), *params["donated_invars"])
+    return (*captured, *args), {**params, "jaxpr": closed, "donated_invars": donated}
+
+
+jit_p.opened = jit_opened
+
+
 def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
     """What is unlike the default; the inner variables bear the outer ones' names."""
     printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
@@ -202,7 +224,7 @@ def jit_impl(
     return program.wrap(run_program(program, buffers, name, lambda: jaxpr(*args)))
 
 
-jit_p.impl = jit_impl
+jit_p.impl = jit_p.evaluated(jit_impl)
 
 
 def program_of(
@@ -444,7 +466,7 @@ class Jitted:
     __slots__ = (
         "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
         "inline_traced", "keep_unused", "max_traces", "name", "options", "statics", "traces",
-        "passing", "transform", "with_refs",
+        "transform",
     )  # fmt: skip
 
     def __init__(
@@ -473,8 +495,6 @@ class Jitted:
         self.inline_traced = inline_traced
         self.max_traces = max_traces
         self.transform = transform
-        self.with_refs: tuple[tuple[refs.Ref, ...], Jitted] | None = None
-        self.passing: tuple[Any, Jitted] | None = None
         self.name = getattr(fun, "__name__", None) or _name_of(fun)
         self.traces = util.memo_of(_traces, fun)
         key = (statics, donate, keep_unused, device, inline, options, inline_traced)
@@ -536,14 +556,15 @@ class Jitted:
     def trace(self, call: Call) -> Traced:
         """The jaxpr of a call."""
         avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
+        if any(type(a) is AbstractRef for a in avals):
+            names = ArgNames(self.fun, call.in_tree, call.positions)
+            discharge.check_passed_once(call.leaves, self.fun, "jit", names)
         return self.trace_avals(call, avals)
 
     def aval_of(self, x: Any, i: int, call: Call) -> Any:
         try:
             return x._b.aval if type(x) is Array else core.aval_of(x)
         except TypeError as e:
-            if isinstance(x, refs.Ref):
-                raise refs.Passed from None
             if isinstance(x, (bool, int, float, complex)):
                 raise
             which = ArgNames(self.fun, call.in_tree, call.positions)[i]
@@ -580,17 +601,20 @@ class Jitted:
             trees.append(out_tree)
             return outs
 
+        text = function_text(self.fun)
+        names = ArgNames(self.fun, call.in_tree, call.positions)
         jaxpr, consts = stage(
             flat,
             avals,
             name=self.name,
-            text=function_text(self.fun),
+            text=text,
             transform=self.transform,
-            arg_names=ArgNames(self.fun, call.in_tree, call.positions),  # type: ignore
+            arg_names=names,  # type: ignore
         )
         closed, hoisted = hoist_tracers(jaxpr, consts)
         traced = Traced(closed, trees[0], hoisted)
-        if not hoisted:
+        discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
+        if all(map(discharge.is_lasting, hoisted)):
             self.traces[key] = traced
         return traced
 
@@ -611,66 +635,7 @@ class Jitted:
             return NotImplemented, None, False
         if config.DISABLE_JIT.value or (self.inline_traced and STATE.trace is not EVAL):
             return self.fun(*args, **kwargs), None, False
-        if self.with_refs is None:
-            try:
-                return self._miss(args, kwargs)
-            except refs.Passed:
-                return self._call_passing(args, kwargs), None, False
-            except refs.Touched as e:
-                touched: tuple[refs.Ref, ...] = (e.ref,)
-        else:
-            touched = tuple(r for r in self.with_refs[0] if r.alive)
-        out = refs.discharge(
-            lambda found: self._call_with(found, args, kwargs), touched
-        )
-        return out, None, False
-
-    def _call_passing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call with references among the arguments: the program closes over them."""
-        call = self.split(args, kwargs)
-        given = {i: x for i, x in enumerate(call.leaves) if isinstance(x, refs.Ref)}
-        rest = [x for i, x in enumerate(call.leaves) if i not in given]
-        key = call.in_tree, call.static, tuple(given.items())
-        if self.passing is None or self.passing[0] != key:
-
-            def closing(leaves: Any) -> Any:
-                it = iter(leaves)
-                full = [given[i] if i in given else next(it) for i in range(n)]
-                args, kwargs = self.rebuild(call, full)
-                return self.fun(*args, **kwargs)
-
-            n = len(call.leaves)
-            kept = [None if i in call.positions else x for i, x in enumerate(args)]
-            call = call._replace(leaves=[], args=tuple(kept), kwargs={})
-            closing.__name__ = self.name
-            inner = Jitted(
-                closing, Statics((), ()), device=self.device, options=self.options
-            )
-            self.passing = key, inner
-        return self.passing[1].cpp(rest)
-
-    def _call_with(
-        self, found: tuple[refs.Ref, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Call with the values of references as an argument and a result more."""
-        if self.with_refs is None or self.with_refs[0] != found:
-            fun = self.fun
-
-            def returning(values: Any, *args: Any, **kwargs: Any) -> Any:
-                with refs.bound(found, values) as final:
-                    out = fun(*args, **kwargs)
-                return out, final.values
-
-            returning.__name__ = self.name
-            inner = Jitted(
-                returning, _shifted(self.statics), _shifted(self.donate),
-                keep_unused=self.keep_unused, device=self.device, inline=self.inline,
-                options=self.options,
-            )  # fmt: skip
-            self.with_refs = found, inner
-        out, values = self.with_refs[1].cpp(refs.values_of(found), *args, **kwargs)
-        refs.write_all(found, values)
-        return out
+        return self._miss(args, kwargs)
 
     def _miss(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -680,11 +645,12 @@ class Jitted:
             for x in call.leaves:
                 if isinstance(x, Tracer):
                     raise core.leak_error(x)
+        traced = self.trace(call)
+        if STATE.trace is EVAL and not _touches_references(traced, call):
             # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
             asked_by_trace = config.TRACING.value
-            out = self.evaluate(call)
+            out = self.evaluate(call, traced)
             return (out[0], None, False) if asked_by_trace else out
-        traced = self.trace(call)
         n = len(traced.hoisted)
         donated = (False,) * n + self.donated(call)
         out = jit_p.bind(
@@ -698,6 +664,8 @@ class Jitted:
             device=self.device,
             compiler_options_kvs=self.options,
         )
+        if STATE.trace is EVAL:
+            _delete_donated(call.leaves, donated[n:])
         return tree.unflatten(traced.out_tree, out), None, False
 
     def donated(self, call: Call) -> tuple[bool, ...]:
@@ -717,9 +685,8 @@ class Jitted:
         )
         return tuple(tree.leaves(marks))
 
-    def evaluate(self, call: Call) -> tuple[Any, Any, bool]:
+    def evaluate(self, call: Call, traced: Traced) -> tuple[Any, Any, bool]:
         """Run on concrete values; tell C++ how to do so next time."""
-        traced = self.trace(call)
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
             out = [as_array(x) for x in traced.jaxpr(*call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
@@ -772,16 +739,17 @@ def _sharding_of(x: Any, sharding: Any) -> Any:
     return x._b._sharding if kept else sharding
 
 
-def _shifted(statics: Statics) -> Statics:
-    """The same arguments of a function that takes another one first."""
-    return Statics(tuple(n + 1 if n >= 0 else n for n in statics.nums), statics.names)
-
-
 def _name_of(fun: Any) -> str:
     inner = getattr(fun, "func", None)
     return _name_of(inner) if inner is not None else str(
         getattr(fun, "__name__", type(fun).__name__)
     )  # fmt: skip
+
+
+def _touches_references(traced: Traced, call: Call) -> bool:
+    return any(
+        isinstance(x, Reference) for xs in (traced.hoisted, call.leaves) for x in xs
+    )
 
 
 def _type_of_static(item: tuple[Any, Any]) -> type:

@@ -23,7 +23,7 @@ from ..base import config, errors, tree
 from ..base.source import function_text
 from ..base.util import split_list
 from ..core import core
-from ..core.core import Primitive, unsupported
+from ..core.core import unsupported
 from ..core.jaxpr import (
     ClosedJaxpr,
     Equation,
@@ -42,15 +42,16 @@ from ..interpreters.stage import stage_closed
 from ..ops import arithmetic, logic, reductions, shapes
 from ..runtime import lower
 from ..types import dtypes
-from . import checks, common, refs
+from . import checks, common, discharge
 from .branching import cond
+from .discharge import FunctionPrimitive
 from .jit import as_value
 from .named import jaxprs_axes
 from .remat import checkpoint
 from .scan import carry_fixpoint
 from .scanning import scan
 
-while_p = Primitive("while", multiple_results=True)
+while_p = FunctionPrimitive("while")
 lower.keys_aware.add(while_p)
 while_p.abstract = lambda *avals, body_jaxpr, **params: body_jaxpr.out_avals
 while_p.effects = jaxprs_effects
@@ -169,7 +170,7 @@ def while_batch(
         # One condition a lane: lanes that are done keep what they have (`_masked`).
         common.refuse_lanes(
             cond_jaxpr.effects | body_jaxpr.effects,
-            "Unordered IO effects not supported in while_loop with batched predicate",
+            "Unordered {} effects not supported in while_loop with batched predicate",
             "lanes that are done would go on acting.",
         )
         b_carry = [True] * len(b_carry)
@@ -314,7 +315,75 @@ def while_by_hand(
 common.run_by_hand(while_p, while_by_hand)
 
 
-@refs.through_while
+def while_discharge(
+    due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """References that the body writes to are carried; the condition may only read."""
+    n_c, n_b = params["cond_nconsts"], params["body_nconsts"]
+    n = len(args) - n_c - n_b
+    cond, in_cond = discharge.by_value(
+        params["cond_jaxpr"], [*due[:n_c], *[False] * n]
+    )
+    if any(in_cond):
+        raise ValueError("while_loop: cond_fun must not write to a reference.")
+    body, in_body = discharge.by_value(
+        params["body_jaxpr"], [*due[n_c : n_c + n_b], *[False] * n]
+    )
+    body_args = args[n_c : n_c + n_b]
+    carried = [i for i, w in enumerate(in_body[:n_b]) if w]
+    where = {id(body_args[i]): k for k, i in enumerate(carried)}
+    # The condition finds what is carried there, not among its constants.
+    stay_c = [i for i in range(n_c) if not due[i] or id(args[i]) not in where]
+    stay_b = [i for i in range(n_b) if not in_body[i]]
+    body = common.permute(
+        body, [*stay_b, *carried, *range(n_b, n_b + n)],
+        [*range(n, n + len(carried)), *range(n)],
+    )  # fmt: skip
+    carry_avals = [body_args[i].aval.inner_aval for i in carried]
+    read = [where.get(id(x)) if d else None for x, d in zip(args[:n_c], due, strict=False)]
+    values = discharge.values_of(args, due)
+    out = while_p.bind(
+        *(values[i] for i in stay_c), *(values[n_c + i] for i in stay_b),
+        *(values[n_c + i] for i in carried), *values[n_c + n_b :],
+        cond_jaxpr=_reading_carry(cond, n_c, read, carry_avals),
+        cond_nconsts=len(stay_c), body_jaxpr=body, body_nconsts=len(stay_b),
+    )  # fmt: skip
+    discharge.write_back(body_args, in_body[:n_b], out[: len(carried)])
+    return out[len(carried) :]
+
+
+def _reading_carry(
+    cond: ClosedJaxpr, n_consts: int, read: Sequence[int | None], avals: Sequence[Any]
+) -> ClosedJaxpr:
+    """A condition with more carry components first, of which it reads some as constants."""
+    j = cond.jaxpr
+    consts, carry = j.invars[:n_consts], j.invars[n_consts:]
+    of = {at: v for v, at in zip(consts, read, strict=True) if at is not None}
+    stay = [v for v, at in zip(consts, read, strict=True) if at is None]
+    more = [of.get(k) or Var(a) for k, a in enumerate(avals)]
+    ins = [*stay, *more, *carry]
+    return common.remembered(
+        cond, ("reading", *read, *avals),
+        lambda: ClosedJaxpr(Jaxpr(j.constvars, ins, j.outvars, j.eqns, j.name)),
+    )  # fmt: skip
+
+
+while_p.discharge = while_discharge
+
+
+def while_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
+    n, k = params["cond_nconsts"], len(captured)
+    return (*captured, *args[:n], *captured, *args[n:]), {
+        "cond_jaxpr": discharge.open_jaxpr(params["cond_jaxpr"], captured),
+        "cond_nconsts": n + k,
+        "body_jaxpr": discharge.open_jaxpr(params["body_jaxpr"], captured),
+        "body_nconsts": params["body_nconsts"] + k,
+    }  # fmt: skip
+
+
+while_p.opened = while_opened
+
+
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
     max_steps: int | None = None, loop: common.Loop | None = None,

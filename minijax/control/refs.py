@@ -1,79 +1,39 @@
 """Mutable references: `new_ref`, `ref[...]`, `ref[...] = v`, `freeze`.
 
-A `Ref` holds an array or a tracer, its *home* is the trace in which that lives.  Where
-it is used in its home, or in a transformation around no staging, nothing special
-happens: writing replaces the value.  A function that is staged (by jit, scan, while,
-cond) must not touch a reference from outside: it would leak a tracer.  So that raises
-`Touched`; the higher-order function catches it, and stages again with the reference's
-value as one more argument and result (`discharge`).  Programs stay functional; the
-compiler updates in place.
+A `Ref` is at home in the trace that was current when it was made.  It is in one of two
+states.  *Held*: it has a value, an array or a tracer of its home, and writing replaces
+the value; so it is in evaluation, and in transformations that make no program.
+*Recorded*: it is a variable of a program being staged, where reading and writing are
+equations (`get`, `swap`, `addupdate`).  A reference from outside that a staged function
+touches is a constant of the program, and so becomes an operand.
 
-This room knows traces and arrays' methods.  Next: jit.py.
+A program runs when its references have become values again: discharge.py.  This room
+knows arrays' methods.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ..base import errors
 from ..core import core
-from ..core.core import EVAL, STATE, Trace, Tracer
-from ..interpreters.algebra import lib
+from ..core.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
+from ..core.jaxpr import Equation
+from ..interpreters import stage
+from ..interpreters.algebra import Zero, lib
+from ..interpreters.batch import batch_flat
 from ..interpreters.stage import StageTrace
-from ..runtime.array import Array, default_placement, to_buffer
+from ..runtime.array import ARRAYS, Array, default_placement, to_buffer
 from ..types import dtypes
-from ..types.avals import AbstractValue
+from ..types.avals import AbstractRef, shaped
+from .effects import Effect
+from .subscripts import Index, read, take_apart, write
 
 
-class AbstractRef(AbstractValue):
-    """The type of a reference to an array of type `inner_aval`."""
-
-    __slots__ = ("inner_aval",)
-
-    def __init__(self, inner_aval: Any) -> None:
-        self.inner_aval = inner_aval
-
-    def str_short(self, short_dtypes: bool = True) -> str:
-        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
-
-    def __repr__(self) -> str:
-        return self.str_short(False)
-
-    def __hash__(self) -> int:
-        return hash((AbstractRef, self.inner_aval))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractRef) and self.inner_aval == other.inner_aval
-
-
-class Touched(TypeError):
-    """A staged function used a reference from outside of it."""
-
-    def __init__(self, ref: Ref, trace: Trace) -> None:
-        super().__init__(
-            errors.message(
-                f"A reference of type {ref.aval} was used in a function that is staged,"
-                " outside of which it was made.",
-                where=f"{trace.describe()}; transformations: {core.stack_text()}",
-                why="references go through jit, scan, while_loop, fori_loop, cond and"
-                " switch alone.",
-                tries=[
-                    "make the reference inside",
-                    "pass its value, and return the new one",
-                ],
-            )
-        )
-        self.ref = ref
-
-
-class Passed(TypeError):
-    """A reference is an argument of a jitted function."""
-
-
-class Ref:
+class Ref(Reference):
     """A mutable array: `ref[i]` reads, `ref[i] = x` writes, `ref[...]` is all of it.
 
     >>> import minijax.numpy as jnp
@@ -83,28 +43,43 @@ class Ref:
     Ref([1., 0.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_home", "_value", "aval")
+    __slots__ = ("_home", "_shared", "_value")
 
-    def __init__(self, value: Any) -> None:
-        self._value = value
+    def __init__(self, value: Any, aval: Any = None) -> None:
+        self._value = value  # None: recorded, or freed
         self._home: Trace = STATE.trace
-        self.aval = AbstractRef(core.aval_of(value))
+        self._shared = True  # whether others may know the array that is the value
+        self.aval = AbstractRef(core.aval_of(value)) if aval is None else aval
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.aval.inner_aval.shape  # type: ignore[no-any-return]
+        return self.aval.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> Any:
-        return self.aval.inner_aval.dtype
+        return self.aval.dtype
 
     @property
     def ndim(self) -> int:
-        return len(self.shape)
+        return len(self.aval.shape)
 
     @property
     def size(self) -> int:
-        return self.aval.inner_aval.size  # type: ignore[no-any-return]
+        return self.aval.size  # type: ignore[no-any-return]
+
+    @property
+    def sharding(self) -> Any:
+        """Where the value lives."""
+        return read_all(self).sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether the value is bound to its device."""
+        return read_all(self).committed  # type: ignore[no-any-return]
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the value, which the next write may change."""
+        return read_all(self).unsafe_buffer_pointer()  # type: ignore[no-any-return]
 
     def __getitem__(self, idx: Any) -> Any:
         return get(self, idx)
@@ -112,103 +87,338 @@ class Ref:
     def __setitem__(self, idx: Any, value: Any) -> None:
         set(self, idx, value)
 
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
     def addupdate(self, value: Any, idx: Any = ...) -> None:
         """`ref[idx] += value`."""
         addupdate(self, idx, value)
 
-    @property
-    def alive(self) -> bool:
-        """Whether the trace in which it was made goes on."""
-        return self._home.alive
-
     def __len__(self) -> int:
-        return len(self.aval.inner_aval)
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         value = self._value
-        return str(self.aval) if isinstance(value, Tracer) else f"Ref{repr(value)[5:]}"
+        if value is None or isinstance(value, Tracer):
+            return str(self.aval)
+        return (
+            f"Ref{repr(value).removeprefix(type(value).__name__).removeprefix('Array')}"
+        )
+
+    def __copy__(self) -> Ref:
+        return Ref(read_all(self))
+
+    def __deepcopy__(self, memo: Any) -> Ref:
+        return Ref(read_all(self))
 
 
-def _read(ref: Any) -> Any:
-    """The value of a reference, where it may be used."""
-    if not isinstance(ref, Ref):
-        raise TypeError(f"expected a Ref, got {ref!r} of type {type(ref)}.")
-    home = ref._home
-    trace = STATE.trace
+core.register_aval(Ref, lambda ref: ref.aval)
+stage.boxes[AbstractRef] = lambda tracer: _recorded(tracer._trace, tracer.aval)
+
+
+def _recorded(trace: Trace, aval: Any) -> Ref:
+    ref = Ref(None, aval)
+    ref._home = trace
+    return ref
+
+
+class ByValue(StageTrace):
+    """Records a program in which references made inside are values."""
+
+    __slots__ = ()
+
+
+def is_recorded(ref: Ref) -> bool:
+    """Whether what is done to a reference now is recorded, not done."""
+    home, trace = ref._home, STATE.trace
     while trace is not home:
-        if type(trace) is StageTrace and home.alive:
-            raise Touched(ref, trace)
-        if trace is EVAL:
-            raise errors.UnexpectedTracerError(
-                errors.message(
-                    f"A reference of type {ref.aval} was used after the function that"
-                    " made it had ended.",
-                    why="references are not results of transformed functions.",
-                    tries=["return freeze(ref), or ref[...]"],
-                )
-            )
+        if trace is EVAL or (trace.records and not home.alive):
+            raise _ended(ref)
+        if trace.records:
+            return True
         trace = trace.parent
+    if ref._value is not None:
+        return False
+    if not isinstance(home, StageTrace):
+        raise RuntimeError(
+            f"A reference of type {ref.aval} was used after it was freed."
+        )
+    return True
+
+
+def _ended(ref: Ref) -> Exception:
+    return errors.UnexpectedTracerError(
+        errors.message(
+            "Encountered an unexpected tracer: a reference of type"
+            f" {ref.aval} was used after the function that made it had ended.",
+            where=ref._home.describe(),
+            why="references are not results of transformed functions.",
+            tries=["return freeze(ref), or ref[...]"],
+        )
+    )
+
+
+def check_ref(ref: Any, name: str) -> Ref:
+    if isinstance(ref, Ref):
+        return ref
+    raise ValueError(
+        f"Can only call `ref_{name}` on a `Ref`: expected a Ref, got {ref!r}."
+    )
+
+
+def read_all(ref: Ref) -> Any:
+    """The value of a reference that others know of from now on."""
+    if is_recorded(ref):
+        return get_p.bind(ref, index=None)
+    ref._shared = True
     return ref._value
 
 
-def _write(ref: Ref, value: Any) -> None:
-    """Make `value`, a whole array, the value of a reference."""
+def write_all(ref: Ref, value: Any) -> None:
+    """Make `value`, a whole array of its type, the value of a reference."""
+    if is_recorded(ref):
+        swap_p.bind(ref, value, index=None)
+    else:
+        _hold(ref, value)
+        ref._shared = True
+
+
+def _hold(ref: Ref, value: Any, name: str = "a set/swap") -> None:
+    """Let a held reference have another value, if that may be known in its home."""
     if isinstance(value, Tracer):
         trace: Trace = ref._home
         while trace is not value._trace:
             if trace is EVAL:
-                kind = value._trace.transform
-                what = "vmapped" if kind == "vmap" else "differentiated"
-                raise ValueError(
-                    errors.message(
-                        f"performing a set/swap operation with a {what} value on a"
-                        f" reference of type {ref.aval} from outside of {kind}.",
-                        why="the reference has no place for the value's lanes or tangents.",
-                        tries=[
-                            f"make the reference inside the function given to {kind}"
-                        ],
-                    )
-                )
+                raise _foreign(ref, value._trace.transform, name)
             trace = trace.parent
     ref._value = value
 
 
-def _all(idx: Any) -> bool:
-    return (
-        idx is None or idx is Ellipsis or (type(idx) is tuple and idx in ((), (...,)))
+def _foreign(ref: Any, transform: str, name: str) -> Exception:
+    aval = ref.aval
+    if transform == "vmap":
+        what = f"performing {name} operation with vmapped value on an unbatched array"
+    else:
+        what = (
+            f"performing {name} operation with a differentiated value on a"
+            " non-differentiated array"
+        )
+    return ValueError(
+        errors.message(
+            f"{what} reference of type {aval}.",
+            where=core.stack_text(),
+            why="the reference has no place for the value's lanes or tangents.",
+            tries=[
+                "make the array reference an argument to the vmapped function"
+                if transform == "vmap"
+                else "stop_gradient(value)",
+                "make the reference inside the function",
+            ],
+        )
     )
 
 
-def _in_bounds(ref: Ref, idx: Any) -> Any:
-    """A subscript whose Python ints are known to lie within the array."""
-    entries = idx if type(idx) is tuple else (idx,)
-    if any(e is None or e is Ellipsis for e in entries):
-        return idx
-    for e, n in zip(entries, ref.shape, strict=False):
-        if type(e) is int and not -n <= e < n:
-            raise ValueError(f"Out of bound indexer: idx={e}, dim={n}.")
-    return idx
+# -------------------------------------------------------------------------- primitives
 
 
-def _same_dtype(ref: Ref, value: Any, name: str) -> Any:
-    """A value of the reference's dtype: weak ones of its kind give way."""
-    aval = core.aval_of(value)
-    dtype = ref.dtype
-    yields = aval.weak_type and dtypes.kind(aval.dtype) == dtypes.kind(dtype)
-    if aval.dtype != dtype and not yields:
-        raise ValueError(
-            f"Invalid dtype for `{name}`. Ref dtype: {dtype.name}. Value dtype:"
-            f" {aval.dtype.name}.\nTry: value.astype(ref.dtype)"
-        )
-    weak = ref.aval.inner_aval.weak_type
-    if (
-        aval.dtype == dtype
-        and aval.weak_type == weak
-        and isinstance(value, (Array, Tracer))
-    ):
-        return value
-    convert = core.registry["convert_element_type"]
-    return convert.bind(value, new_dtype=dtype, weak_type=weak, sharding=None)
+class _Effect(Effect):
+    """What an equation does to one of its operands."""
+
+    __slots__ = ()
+    runs = False  # nothing is left of it in a compiled program
+    on_references = True
+    kept = True  # a result may not be computed again later: the reference changes
+
+
+READS = frozenset((_Effect("Read", ordered=False, once=False),))
+WRITES = frozenset((_Effect("Write", ordered=False, once=True),))
+
+
+class RefPrimitive(Primitive):
+    """An operation on a reference, its first operand.
+
+    act(ref, *args, **params): do it, to a reference that is held
+    """
+
+    __slots__ = ("act",)
+    act: Callable[..., Any]
+
+    def admit(self, aval: Any) -> None:
+        pass
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if is_recorded(args[0]):
+            return STATE.trace.process(self, args, params)
+        return self.act(*args, **params)
+
+
+class MakingPrimitive(Primitive):
+    """An operation whose result is a reference: recorded by programs, else `impl`."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        trace = STATE.trace
+        if not trace.records or isinstance(trace, ByValue):
+            return self.impl(*args, **params)  # type: ignore[misc]
+        atoms = [trace.atom(x) for x in args]  # type: ignore[attr-defined]
+        aval = self.abstract(*(a.aval for a in atoms), **params)
+        return trace.boxed(trace.record(self, atoms, params, aval))  # type: ignore
+
+
+def _result(ref: Any, operands: Any, index: Index | None) -> Any:
+    inner = ref.inner_aval
+    if index is None:
+        return inner
+    shape = index.result_shape([a.shape for a in operands])
+    return inner.update(shape=shape)
+
+
+def _place_text(eqn: Equation, printer: Any, first: int) -> str:
+    ref, index = eqn.invars[0], eqn.params["index"]
+    operands = [printer.untyped(a) for a in eqn.invars[first:]]
+    inside = "..." if index is None else index.text(operands)
+    return f"{printer.untyped(ref)}[{inside}]"
+
+
+new_ref_p = MakingPrimitive("new_ref")
+new_ref_p.abstract = lambda x, **_: AbstractRef(x)
+new_ref_p.impl = lambda x, **_: Ref(x)
+
+empty_ref_p = MakingPrimitive("empty_ref")
+empty_ref_p.abstract = lambda *, ty, memory_space: AbstractRef(ty.aval)
+empty_ref_p.impl = lambda *, ty, memory_space: Ref(lib.zeros(ty.aval))
+
+free_ref_p = RefPrimitive("free_ref", multiple_results=True)
+free_ref_p.abstract = lambda ref: []
+free_ref_p.effects = lambda params: WRITES
+
+
+def _free(ref: Ref) -> list[Any]:
+    ref._value = None
+    return []
+
+
+free_ref_p.act = _free
+
+freeze_p = RefPrimitive("freeze")
+freeze_p.abstract = lambda ref: ref.inner_aval
+freeze_p.effects = lambda params: READS
+freeze_p.act = read_all
+
+get_p = RefPrimitive("get")
+get_p.abstract = lambda ref, *operands, index: _result(ref, operands, index)
+get_p.effects = lambda params: READS
+
+
+def _get(ref: Ref, *operands: Any, index: Index | None) -> Any:
+    ref._shared = ref._shared or index is None
+    return read(ref._value, index, operands)
+
+
+def _get_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    out = get_p.bind(*primals, **params)
+    return out, Zero(core.aval_of(out).to_tangent())
+
+
+def _get_batch(axis: Any, args: Any, dims: Any, *, index: Index | None) -> Any:
+    """Lanes that read at places of their own."""
+    whole = read_all(args[0])
+    outs, out_dims = batch_flat(
+        lambda *operands: [read(whole, index, operands)], axis, args[1:], dims[1:]
+    )
+    return outs[0], out_dims[0]
+
+
+def _get_text(eqn: Equation, printer: Any) -> str:
+    place = _place_text(eqn, printer, 1)
+    return f"{printer.bound(eqn.outvars[0])} <- {place}"
+
+
+get_p.act, get_p.jvp, get_p.batch, get_p.text = _get, _get_jvp, _get_batch, _get_text
+
+
+swap_p = RefPrimitive("swap")
+swap_p.abstract = lambda ref, x, *operands, index: _result(ref, operands, index)
+swap_p.effects = lambda params: WRITES
+
+
+def _swap(ref: Ref, value: Any, *operands: Any, index: Index | None) -> Any:
+    old = read(ref._value, index, operands)
+    _put(ref, index, operands, value)
+    return old
+
+
+def _put(ref: Ref, index: Index | None, operands: Any, value: Any) -> None:
+    if index is None:
+        _hold(ref, _typed(ref, value, False))
+        ref._shared = True
+    else:
+        new = write(ref._value, index, operands, value, "set")
+        _hold(ref, new)
+        ref._shared = False
+
+
+def _swap_jvp(primals: Any, tangents: Any, **_: Any) -> Any:
+    raise _foreign(primals[0], "grad", "a set/swap")
+
+
+def _swap_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
+    raise _foreign(args[0], "vmap", "a set/swap")
+
+
+def _swap_text(eqn: Equation, printer: Any) -> str:
+    out = printer.bound(eqn.outvars[0])
+    place, value = _place_text(eqn, printer, 2), printer.typed(eqn.invars[1])
+    if out.startswith("_"):  # nobody reads what was there
+        return f"{place} <- {value}"
+    return f"{out}, {place} <- {place}, {value}"
+
+
+swap_p.act, swap_p.jvp, swap_p.batch, swap_p.text = (
+    _swap, _swap_jvp, _swap_batch, _swap_text,
+)  # fmt: skip
+
+
+addupdate_p = RefPrimitive("addupdate", multiple_results=True)
+addupdate_p.abstract = lambda ref, x, *operands, index: []
+addupdate_p.effects = lambda params: WRITES
+
+
+def _add(ref: Ref, value: Any, *operands: Any, index: Index | None) -> list[Any]:
+    old = ref._value
+    if index is None:
+        new = lib.add(old, value)
+    else:
+        new = write(old, index, operands, value, "add")
+    _hold(ref, new, "an addupdate")
+    ref._shared = False
+    return []
+
+
+def _add_jvp(primals: Any, tangents: Any, **_: Any) -> Any:
+    raise _foreign(primals[0], "grad", "an addupdate")
+
+
+def _add_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
+    raise _foreign(args[0], "vmap", "an addupdate")
+
+
+def _add_text(eqn: Equation, printer: Any) -> str:
+    place = _place_text(eqn, printer, 2)
+    return f"{place} += {printer.typed(eqn.invars[1])}"
+
+
+addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
+    _add, _add_jvp, _add_batch, _add_text,
+)  # fmt: skip
+
+
+for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addupdate_p):
+    _prim.lower = unsupported("references become values before lowering")
+    _prim.transpose = unsupported("what references hold is transposed, not references")
 
 
 # --------------------------------------------------------------------------- functions
@@ -233,24 +443,132 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
         raise NotImplementedError("new_ref: only references in default memory exist.")
     if isinstance(init_val, Ref):
         raise TypeError("new_ref: the initial value is itself a Ref; pass ref[...].")
-    if not isinstance(init_val, (Array, Tracer)):
+    try:
         core.aval_of(init_val)
+    except TypeError as e:
+        raise TypeError(
+            "Error interpreting argument to new_ref as a JAX value. The problematic value"
+            f" is of type {type(init_val)} and was passed to new_ref at position 0."
+        ) from e
+    if STATE.trace is EVAL and type(init_val) not in ARRAYS:
         init_val = Array(to_buffer(init_val, default_placement()))
-    return Ref(init_val)
+    return new_ref_p.bind(init_val, memory_space=None, kind=None)  # type: ignore
+
+
+class _Type:
+    """The type of what an empty reference will hold."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return str(self.aval.str_short(False))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Type) and self.aval == other.aval
+
+    def __hash__(self) -> int:
+        return hash(self.aval)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A mutable array whose elements are to be written before they are read.
+
+    Args:
+      ty: anything with `shape` and `dtype`, such as a `ShapeDtypeStruct`.
+
+    Raises:
+      NotImplementedError: a `memory_space`.
+
+    Example:
+      >>> import numpy as np
+      >>> ref = empty_ref(np.zeros(2, 'float32'))
+      >>> ref[...] = np.ones(2, 'float32')
+      >>> ref
+      Ref([1., 1.], dtype=float32)
+    """
+    if memory_space is not None:
+        raise NotImplementedError("empty_ref: only references in default memory exist.")
+    aval = shaped(tuple(ty.shape), dtypes.canonical(ty.dtype))
+    return empty_ref_p.bind(ty=_Type(aval), memory_space=None)  # type: ignore
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
     """`ref[idx]`; all of it without `idx`.
 
+    Raises:
+      ValueError: a static position is out of bounds.  A traced one is moved into them.
+
     >>> get(new_ref(3))
     Array(3, dtype=int32, weak_type=True)
     """
-    value = _read(ref)
-    return value if _all(idx) else value[_in_bounds(ref, idx)]
+    recorded = is_recorded(check_ref(ref, "get"))
+    index, operands = take_apart(ref.aval.shape, idx)
+    if recorded:
+        return STATE.trace.process(get_p, (ref, *operands), {"index": index})
+    if index is None:
+        ref._shared = True
+        return ref._value
+    return ref._value[idx]
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) in ARRAYS or isinstance(x, Tracer)
+
+
+def _typed(ref: Ref, value: Any, recorded: bool, adds: bool = False) -> Any:
+    """A value as an array of the reference's type; a program may have it as a literal."""
+    aval = core.aval_of(value)
+    dtype = ref.dtype
+    if recorded:
+        if aval.dtype == dtype and (adds or not aval.weak_type):
+            return value
+        if not aval.shape and not _is_array(value):
+            return np.asarray(value, dtype)[()]
+    weak = ref.aval.inner_aval.weak_type and not recorded
+    if aval.dtype == dtype and aval.weak_type == weak and _is_array(value):
+        return value
+    convert = core.registry["convert_element_type"]
+    return convert.bind(value, new_dtype=dtype, weak_type=weak, sharding=None)
+
+
+def _stored(
+    ref: Ref, value: Any, shape: tuple[int, ...], name: str, recorded: bool
+) -> Any:
+    """A value of the reference's dtype: weak ones of its kind give way."""
+    if isinstance(value, Ref) or not core.is_value(value):
+        raise TypeError(
+            f"Argument {value!r} of type {type(value)} is not a valid JAX type."
+        )
+    aval = core.aval_of(value)
+    dtype = ref.dtype
+    yields = aval.weak_type and dtypes.kind(aval.dtype) == dtypes.kind(dtype)
+    if aval.dtype != dtype and not yields:
+        raise ValueError(
+            f"Invalid dtype for `{name}`. Ref dtype: {dtype.name}. Value dtype:"
+            f" {aval.dtype.name}.\nTry: value.astype(ref.dtype)"
+        )
+    if aval.shape not in (shape, ()):
+        raise ValueError(
+            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {shape}."
+            f" Value shape: {aval.shape}.\nTry: jnp.broadcast_to(value, {shape})"
+        )
+    value = _typed(ref, value, recorded, adds=name == "addupdate")
+    return value if aval.shape == shape else lib.broadcast_to(value, shape)
+
+
+def _place(ref: Ref, idx: Any) -> tuple[Index | None, list[Any], tuple[int, ...]]:
+    index, operands = take_apart(ref.aval.shape, idx)
+    if index is None:
+        return None, operands, ref.aval.shape
+    shape = index.result_shape([core.aval_of(i).shape for i in operands])
+    return index, operands, shape
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
-    """`ref[idx] = value`.
+    """`ref[idx] = value`; a scalar is written everywhere.
 
     Raises:
       ValueError: dtype or shape of `value` do not fit.
@@ -258,17 +576,13 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
     >>> ref = new_ref(3)
     >>> set(ref, (), 4)
     """
-    old = _read(ref)
-    value = _same_dtype(ref, value, "set")
-    if not _all(idx):
-        _write(ref, old.at[_in_bounds(ref, idx)].set(value))
-        return
-    shape = core.aval_of(value).shape
-    if shape not in (ref.shape, ()):
-        raise ValueError(
-            f"Invalid shape for `set`. Ref shape: {ref.shape}. Value shape: {shape}."
-        )
-    _write(ref, value if shape == ref.shape else lib.broadcast_to(value, ref.shape))
+    recorded = is_recorded(check_ref(ref, "set"))
+    index, operands, shape = _place(ref, idx)
+    value = _stored(ref, value, shape, "swap", recorded)
+    if recorded:
+        STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
+    else:
+        _put(ref, index, operands, value)
 
 
 def swap(ref: Ref, idx: Any, value: Any) -> Any:
@@ -277,9 +591,12 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
     >>> swap(new_ref(3), None, 4)
     Array(3, dtype=int32, weak_type=True)
     """
-    old = get(ref, idx)
-    set(ref, idx, value)
-    return old
+    recorded = is_recorded(check_ref(ref, "swap"))
+    index, operands, shape = _place(ref, idx)
+    value = _stored(ref, value, shape, "swap", recorded)
+    if recorded:
+        return STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
+    return _swap(ref, value, *operands, index=index)
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
@@ -290,12 +607,13 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     >>> ref[...]
     Array(7, dtype=int32, weak_type=True)
     """
-    old = _read(ref)
-    x = _same_dtype(ref, x, "addupdate")
-    if _all(idx):
-        set(ref, None, old + x)
+    recorded = is_recorded(check_ref(ref, "addupdate"))
+    index, operands, shape = _place(ref, idx)
+    x = _stored(ref, x, shape, "addupdate", recorded)
+    if recorded:
+        STATE.trace.process(addupdate_p, (ref, x, *operands), {"index": index})
     else:
-        _write(ref, old.at[_in_bounds(ref, idx)].add(x))
+        _add(ref, x, *operands, index=index)
 
 
 def freeze(ref: Ref) -> Any:
@@ -304,156 +622,12 @@ def freeze(ref: Ref) -> Any:
     >>> freeze(new_ref(3))
     Array(3, dtype=int32, weak_type=True)
     """
-    return _read(ref)
+    return freeze_p.bind(check_ref(ref, "freeze"))
 
 
-# ----------------------------------------------------------------- higher-order functions
+def free_ref(ref: Ref) -> None:
+    """Let go of a reference's value; it is not to be used any more.
 
-
-class _Final:
-    """The values of bound references when the block has ended."""
-
-    __slots__ = ("values",)
-
-    def __init__(self) -> None:
-        self.values: tuple[Any, ...] = ()
-
-
-@contextmanager
-def bound(refs: Sequence[Ref], values: Sequence[Any]) -> Iterator[_Final]:
-    """Let references stand for other values, at home in the current trace."""
-    saved = [(r._value, r._home) for r in refs]
-    final = _Final()
-    for r, v in zip(refs, values, strict=True):
-        r._value, r._home = v, STATE.trace
-    try:
-        yield final
-        final.values = tuple(r._value for r in refs)
-    finally:
-        for r, (v, home) in zip(refs, saved, strict=True):
-            r._value, r._home = v, home
-
-
-def values_of(refs: Sequence[Ref]) -> tuple[Any, ...]:
-    return tuple(map(_read, refs))
-
-
-def write_all(refs: Sequence[Ref], values: Sequence[Any]) -> None:
-    for r, v in zip(refs, values, strict=True):
-        _write(r, v)
-
-
-def discharge(
-    attempt: Callable[[tuple[Ref, ...]], Any], refs: tuple[Ref, ...] = ()
-) -> Any:
-    """`attempt(refs)`, with all the references that it turns out to touch."""
-    while True:
-        try:
-            return attempt(refs)
-        except Touched as e:
-            if e.ref in refs:
-                raise
-            refs = (*refs, e.ref)
-
-
-def through_scan(scan: Callable[..., Any]) -> Callable[..., Any]:
-    """Carry the references that the body of a scan touches."""
-
-    @functools.wraps(scan)
-    def scan_with_refs(f: Any, init: Any = None, *args: Any, **kwargs: Any) -> Any:
-        def attempt(refs: tuple[Ref, ...]) -> Any:
-            if not refs:
-                return scan(f, init, *args, **kwargs)
-
-            @functools.wraps(f)
-            def step(carry: Any, x: Any) -> Any:
-                with bound(refs, carry[1]) as final:
-                    new, y = f(carry[0], x)
-                return (new, final.values), y
-
-            (out, values), ys = scan(step, (init, values_of(refs)), *args, **kwargs)
-            write_all(refs, values)
-            return out, ys
-
-        return discharge(attempt)
-
-    return scan_with_refs
-
-
-def through_while(while_loop: Callable[..., Any]) -> Callable[..., Any]:
-    """Carry the references that a while loop touches; its condition may only read."""
-
-    @functools.wraps(while_loop)
-    def while_with_refs(
-        cond_fun: Any, body_fun: Any, init_val: Any, **kwargs: Any
-    ) -> Any:
-        def attempt(refs: tuple[Ref, ...]) -> Any:
-            if not refs:
-                return while_loop(cond_fun, body_fun, init_val, **kwargs)
-
-            @functools.wraps(cond_fun)
-            def go_on(carry: Any) -> Any:
-                with bound(refs, carry[1]) as final:
-                    out = cond_fun(carry[0])
-                if any(a is not b for a, b in zip(final.values, carry[1], strict=True)):
-                    raise ValueError(
-                        "while_loop: cond_fun must not write to a reference."
-                    )
-                return out
-
-            @functools.wraps(body_fun)
-            def step(carry: Any) -> Any:
-                with bound(refs, carry[1]) as final:
-                    new = body_fun(carry[0])
-                return new, final.values
-
-            out, values = while_loop(go_on, step, (init_val, values_of(refs)), **kwargs)
-            write_all(refs, values)
-            return out
-
-        return discharge(attempt)
-
-    return while_with_refs
-
-
-def _returning(fun: Callable[..., Any], refs: tuple[Ref, ...], values: Any) -> Any:
-    """A branch that also returns the references' values."""
-
-    @functools.wraps(fun)
-    def branch(*operands: Any) -> Any:
-        with bound(refs, values) as final:
-            out = fun(*operands)
-        return out, final.values
-
-    return branch
-
-
-def through_cond(cond: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the references that branches touch: `cond` or `switch`."""
-
-    @functools.wraps(cond)
-    def cond_with_refs(*args: Any, **kwargs: Any) -> Any:
-        def attempt(refs: tuple[Ref, ...]) -> Any:
-            if not refs:
-                return cond(*args, **kwargs)
-            values = values_of(refs)
-
-            def wrap(a: Any) -> Any:
-                if callable(a):
-                    return _returning(a, refs, values)
-                if _is_branches(a):
-                    return [_returning(f, refs, values) for f in a]
-                return a
-
-            named = {name: wrap(a) for name, a in kwargs.items()}
-            out, values = cond(*map(wrap, args), **named)
-            write_all(refs, values)
-            return out
-
-        return discharge(attempt)
-
-    return cond_with_refs
-
-
-def _is_branches(a: Any) -> bool:
-    return isinstance(a, (list, tuple)) and bool(a) and all(map(callable, a))
+    >>> free_ref(new_ref(3))
+    """
+    free_ref_p.bind(check_ref(ref, "free"))

@@ -43,7 +43,8 @@ from ..ops.define import batch_elementwise, linear_in_first
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
-from . import common
+from . import common, discharge
+from .discharge import FunctionPrimitive
 from .jit import ArgNames, Jitted, Statics, jit_p, resolve_statics
 from .named import jaxprs_axes
 
@@ -80,7 +81,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 # ---------------------------------------------------------------------- the primitive
 
-remat_p = Primitive("remat2", multiple_results=True)
+remat_p = FunctionPrimitive("remat2")
 lower.keys_aware.add(remat_p)
 remat_p.abstract = lambda *avals, jaxpr, **params: jaxpr.out_avals
 remat_p.effects = jaxprs_effects
@@ -132,7 +133,7 @@ def _split(
     key = ("remat", nonzero, policy, STATE.axes)
     known = jaxpr.memo.get(key)
     if known is None:
-        closed = ClosedJaxpr(inline_calls(jaxpr))
+        closed = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
         parts = linearize_jaxpr(closed, nonzero, forward_out=False)
         forward, recompute, _ = split_by_policy(
             parts.primal.jaxpr, len(jaxpr.outvars), policy
@@ -186,7 +187,9 @@ def split_by_policy(
     inputs = [*primal.constvars, *primal.invars]
     may: dict[Any, bool | Offload] = {}
     for eqn in primal.eqns:
-        answer: bool | Offload = any(getattr(e, "once", False) for e in eqn.effects)
+        answer: bool | Offload = any(
+            getattr(e, "once", False) or getattr(e, "kept", False) for e in eqn.effects
+        )
         if not answer and policy is not None:
             avals = [a.aval for a in eqn.invars]
             answer = policy(eqn.primitive, *avals, **eqn.params)
@@ -301,6 +304,20 @@ def remat_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 
 
 remat_p.dce = remat_dce
+
+
+def remat_discharge(
+    due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    n = len(params["jaxpr"].outvars)
+    flat, written = discharge.by_value(ClosedJaxpr(params["jaxpr"]), due)
+    ins = discharge.values_of(args, due)
+    out = remat_p.bind(*flat.consts, *ins, **{**params, "jaxpr": close_consts(flat)})
+    discharge.write_back(args, written, out[n:])
+    return out[:n]
+
+
+remat_p.discharge = remat_discharge
 
 
 def remat_lower(

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from ..base.util import split_list
 from ..core import core
-from ..core.core import Primitive
 from ..core.jaxpr import (
     ClosedJaxpr,
     Equation,
@@ -37,10 +36,11 @@ from ..ops import structural
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
-from . import common
+from . import common, discharge
+from .discharge import FunctionPrimitive
 from .named import jaxprs_axes
 
-scan_p = Primitive("scan", multiple_results=True)
+scan_p = FunctionPrimitive("scan")
 lower.keys_aware.add(scan_p)
 
 
@@ -691,3 +691,41 @@ def scan_by_hand(
 
 
 common.run_by_hand(scan_p, scan_by_hand)
+
+
+def scan_discharge(
+    due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """References among the consts are carried, rows of those among the xs are ys."""
+    n_c, n_i = params["num_consts"], params["num_carry"]
+    body, written = discharge.by_value(params["jaxpr"], due)
+    n_ys = len(params["jaxpr"].out_avals) - n_i
+    in_carry = [i for i in range(n_c) if written[i]]
+    in_rows = sum(written[n_c:])
+    stay = [i for i in range(n_c) if not written[i]]
+    ins = [*stay, *in_carry, *range(n_c, len(args))]
+    first, last = n_i + n_ys, n_i + n_ys + len(in_carry)
+    outs = [*range(first, last), *range(first), *range(last, last + in_rows)]
+    values = discharge.values_of(args, due)
+    out = scan_p.bind(
+        *(values[i] for i in ins),
+        **{
+            **params, "jaxpr": common.permute(body, ins, outs), "num_consts": len(stay),
+            "num_carry": len(in_carry) + n_i,
+        },
+    )  # fmt: skip
+    carried, results, rows = split_list(out, [len(in_carry), n_i + n_ys])
+    discharge.write_back(args, written, [*carried, *rows])
+    return results
+
+
+scan_p.discharge = scan_discharge
+
+
+def scan_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
+    body = discharge.open_jaxpr(params["jaxpr"], captured)
+    n = params["num_consts"] + len(captured)
+    return (*captured, *args), {**params, "jaxpr": body, "num_consts": n}
+
+
+scan_p.opened = scan_opened

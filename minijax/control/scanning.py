@@ -16,12 +16,12 @@ from ..base.source import function_text
 from ..base.util import split_list
 from ..core import core
 from ..ops import structural
-from . import common, refs
+from . import common
 from .jit import as_value
+from .refs import Ref
 from .scan import scan_p
 
 
-@refs.through_scan
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -78,6 +78,7 @@ def scan(
     x_avals = [common.row(core.aval_of(x)) for x in xs_leaves]
     in_tree = tree.structure((init, xs))
     body, init_leaves = stage_carry(f, loop, in_tree, init_tree, init_leaves, x_avals)
+    common.check_references(loop.fun, "scan", (init, xs), body.consts)
     # What no step changes is no carry, and rows handed on are xs again.
     j, n_carry = body.jaxpr, len(init_leaves)
     fixed = [
@@ -191,8 +192,12 @@ def _scan_in_python(
         raise ValueError("zero-length scan is not supported in disable_jit() mode.")
     carry, ys = init, []
     for i in reversed(range(n)) if reverse else range(n):
-        carry, y = f(carry, tree.unflatten(xs_tree, [x[i] for x in xs]))
+        rows = [Ref(x[i]) if isinstance(x, Ref) else x[i] for x in xs]
+        carry, y = f(carry, tree.unflatten(xs_tree, rows))
         ys.append(y)
+        for x, row in zip(xs, rows, strict=True):
+            if isinstance(x, Ref):
+                x[i] = row[...]
     if reverse:
         ys.reverse()
     return carry, tree.map(lambda *rows: structural.stack(rows), *ys)

@@ -71,13 +71,13 @@ class Primitive:
     closes: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand has any
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
-        printer.py
+        printer.py; text(eqn, printer) -> the whole equation as text, if in its own form
     """
 
     __slots__ = (
         "__weakref__", "abstract", "batch", "batch_named", "closes", "dce", "effects",
         "impl", "jvp", "linearize", "lower", "lower_on", "multiple_results", "name",
-        "named_axes", "pretty", "stage", "transpose",
+        "named_axes", "pretty", "stage", "text", "transpose",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -99,12 +99,17 @@ class Primitive:
         self.effects: Rule | None = None
         self.named_axes: Rule | None = None
         self.pretty: Rule | dict[str, Any] | None = None
+        self.text: Rule | None = None
         self.dce: Rule | None = None
         registry[name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
         return STATE.trace.process(self, args, params)
+
+    def admit(self, aval: Any) -> None:
+        """Raise unless the primitive takes references, of type `aval`."""
+        raise reference_error(aval, self.name)
 
     def __repr__(self) -> str:
         return self.name
@@ -121,6 +126,7 @@ class Trace:
 
     __slots__ = ("__weakref__", "alive", "parent")
     transform = "trace"
+    records = False  # whether it makes a program, which must not touch what is outside
     parent: Trace
 
     def __init__(self, parent: Trace) -> None:
@@ -412,6 +418,36 @@ class Tracer:
 
     def copy_to_host_async(self) -> None:
         return None
+
+
+def reference_error(aval: Any, name: str) -> ValueError:
+    """The error for a reference where a value is needed."""
+    return ValueError(
+        errors.message(
+            f"Attempting to pass a Ref {aval} to a primitive: {name} -- did you forget to"
+            " unpack ([...]) the ref?",
+            where=stack_text(),
+            why="primitives compute with values.",
+            tries=["ref[...], its value"],
+        )
+    )
+
+
+def returned_message(fun: str, aval: Any, which: str | None = None) -> str:
+    """The message for a reference among the results of a function."""
+    return errors.message(
+        f"function {fun} returned a mutable array reference of type {aval}, but mutable"
+        " array references cannot be returned.",
+        which=which,
+        tries=["return ref[...], its value", "pass a reference in, and write to it"],
+    )
+
+
+class Reference:
+    """A value that changes, which programs know by its identity: see control/refs.py."""
+
+    __slots__ = ("__weakref__", "aval")
+    aval: Any
 
 
 def conversion_message(x: Tracer, what: str, why: str, tries: list[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base import errors
 from ..base.source import Source
-from ..types.avals import DEVICE, ShapedArray
+from ..types.avals import DEVICE, AbstractRef, ShapedArray
 from . import core
 from .core import Primitive, stack_text
 
@@ -135,6 +135,12 @@ class Jaxpr:
             for eqn in self.eqns:
                 if eqn.primitive.effects is not None:
                     found = found | eqn.primitive.effects(eqn.params)
+            if found and not any(
+                isinstance(v.aval, AbstractRef) for v in (*self.constvars, *self.invars)
+            ):  # what is done to references made inside is seen by nobody
+                found = frozenset(
+                    e for e in found if not getattr(e, "on_references", False)
+                )
             self._effects = found
         return self._effects
 

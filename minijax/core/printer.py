@@ -12,6 +12,7 @@ A primitive says by its attribute `pretty` how its equations differ from the pla
     a dict      params left out: always where the value is `...`, else where the param
                 equals the value;
     a function  `(eqn, printer) -> [(param, value)]`, what to show, in order.
+An attribute `text`, `(eqn, printer) -> str`, writes the whole equation in another form.
 This room names no primitive.  It is loaded when something is printed.
 """
 
@@ -195,6 +196,9 @@ class Printer:
         return pp.group(pp.concat([pp.text("{ "), inner, pp.text(" }")]))
 
     def equation(self, eqn: Equation) -> pp.Doc:
+        if eqn.primitive.text is not None and self.custom_rules:
+            line = eqn.primitive.text(eqn, self)
+            return pp.text(line, self.annotation(eqn))
         params = self.params(eqn)
         parts = []
         if eqn.outvars:
@@ -250,10 +254,23 @@ class Printer:
             docs.append(pp.concat([pp.text(self.bind(v)), coloured]))
         return wrapped(docs, MAYBE_LINE)
 
-    def atom(self, atom: Any) -> pp.Doc:
+    def bound(self, var: Var) -> str:
+        """A variable and its type, where it is bound."""
+        name = self.bind(var)
+        return f"{name}:{var.aval.str_short()}" if self.print_shapes else name
+
+    def untyped(self, atom: Any) -> str:
+        """A variable's name, or a literal without its type."""
+        return literal_text(atom.val) if type(atom) is Literal else self.name(atom)
+
+    def typed(self, atom: Any) -> str:
+        """A variable's name, or a literal with its type."""
         if type(atom) is Literal:
-            return pp.text(f"{literal_text(atom.val)}:{atom.aval.str_short()}")
-        return pp.text(self.name(atom))
+            return f"{literal_text(atom.val)}:{atom.aval.str_short()}"
+        return self.name(atom)
+
+    def atom(self, atom: Any) -> pp.Doc:
+        return pp.text(self.typed(atom))
 
     def keyword(self, word: str) -> pp.Doc:
         doc = pp.text(word)

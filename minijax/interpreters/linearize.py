@@ -30,6 +30,7 @@ class TangentTrace(StageTrace):
     """Records equations that depend on a tangent; runs all others in the parent."""
 
     __slots__ = ()
+    records = False
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent, transform="")

@@ -17,7 +17,7 @@ import numpy as np
 from ..base import config, source, util
 from ..core import core
 from ..core.check import check_jaxpr
-from ..core.core import STATE, Primitive, Trace, Tracer
+from ..core.core import STATE, Primitive, Reference, Trace, Tracer
 from ..core.jaxpr import (
     ClosedJaxpr,
     Equation,
@@ -27,7 +27,7 @@ from ..core.jaxpr import (
     close_consts,
     result_type,
 )
-from ..types.avals import ShapedArray, shaped
+from ..types.avals import AbstractRef, ShapedArray, shaped
 from ..types.dtypes import is_extended
 
 _SCALARS = (bool, int, float, complex)
@@ -86,13 +86,18 @@ def _scalar(value: Any, aval: Any) -> Any:
     return value
 
 
+# How a function sees a variable of another type than an array: type of aval -> maker.
+boxes: dict[type, Callable[[JitTracer], Any]] = {}
+
+
 class StageTrace(Trace):
     """Records what is applied to its tracers."""
 
     __slots__ = (
         "arg_names", "consts", "constvars", "eqns", "fun", "invars", "reads_scalars",
-        "transform",
+        "stands", "transform",
     )  # fmt: skip
+    records = True
 
     def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
         self.parent = parent
@@ -102,14 +107,25 @@ class StageTrace(Trace):
         self.invars: list[Var] = []
         self.consts: list[Any] = []
         self.constvars: dict[int, Var] = {}
+        self.stands: dict[int, tuple[Any, Var]] = {}  # references of this program
         self.fun = fun
         self.transform = transform
         self.arg_names: Sequence[str] = ()
 
-    def new_arg(self, aval: Any) -> JitTracer:
+    def new_arg(self, aval: Any) -> Any:
         var = Var(aval)
         self.invars.append(var)
-        return JitTracer(self, aval, var)
+        tracer = JitTracer(self, aval, var)
+        return tracer if type(aval) is ShapedArray else self.boxed(tracer)
+
+    def boxed(self, tracer: JitTracer) -> Any:
+        """What the function sees of a variable; found again by identity."""
+        box = boxes.get(type(tracer.aval))
+        if box is None:
+            return tracer
+        x = box(tracer)
+        self.stands[id(x)] = x, tracer.variable
+        return x
 
     def atom(self, x: Any) -> Any:
         """The variable or literal that stands for `x` in this program."""
@@ -121,6 +137,8 @@ class StageTrace(Trace):
         if isinstance(x, (np.ndarray, np.generic)) and not x.shape:
             aval = core.aval_of(x)
             return Literal(np.asarray(x, aval.dtype)[()], aval)
+        if id(x) in self.stands:
+            return self.stands[id(x)][1]
         var = self.constvars.get(id(x))
         if var is None:
             if isinstance(x, Tracer):
@@ -147,6 +165,8 @@ class StageTrace(Trace):
                 avals.append(x.aval)
             else:
                 a = self.atom(x)
+                if type(a.aval) in boxes:
+                    prim.admit(a.aval)
                 atoms.append(a)
                 avals.append(a.aval)
         return self.record(prim, atoms, params, abstract(prim, avals, params))
@@ -172,6 +192,9 @@ class StageTrace(Trace):
         """The jaxpr with these outputs, and the values of its constvars."""
         self.reads_scalars = False  # what is only handed out need not be read
         outvars = [self.atom(x) for x in outs]
+        for v in outvars:
+            if isinstance(v.aval, AbstractRef):
+                raise ValueError(self.returned(v))
         jaxpr = Jaxpr(
             list(self.constvars.values()), self.invars, outvars, self.eqns, name,
             self.arg_names,
@@ -180,6 +203,16 @@ class StageTrace(Trace):
         if config.ENABLE_CHECKS.value:
             check_jaxpr(jaxpr)
         return jaxpr, self.consts
+
+    def returned(self, var: Var) -> str:
+        """The message for a reference among the results."""
+        which = None
+        if var in self.invars:
+            at = self.invars.index(var)
+            name = self.arg_names[at] if at < len(self.arg_names) else f"number {at}"
+            which = f"The returned mutable array was passed in as the argument {name}."
+        fun = f"{self.fun} traced for {self.transform}"
+        return core.returned_message(fun, var.aval, which)
 
     def describe(self) -> str:
         return f"while tracing {self.fun} for {self.transform}" if self.fun else ""
@@ -218,9 +251,10 @@ def stage(
     text: str = "",
     transform: str = "jit",
     arg_names: Sequence[str] = (),
+    kind: type[StageTrace] = StageTrace,
 ) -> tuple[Jaxpr, list[Any]]:
     """Trace `fun`, from flat arguments to flat results, into (jaxpr, const values)."""
-    trace = StageTrace(STATE.trace, text or source.function_text(fun), transform)
+    trace = kind(STATE.trace, text or source.function_text(fun), transform)
     trace.arg_names = arg_names
     args = [trace.new_arg(aval) for aval in in_avals]
     old, names, place = STATE.trace, STATE.names, STATE.source
@@ -244,12 +278,12 @@ def stage_closed(
 
 
 def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[Any]]:
-    """Make constants that are outer tracers into leading arguments.
+    """Make constants that are outer tracers, or references, into leading arguments.
 
-    Returns the closed jaxpr and the values to pass first.  When any constant is a
-    tracer all become arguments; otherwise all stay inside.
+    Returns the closed jaxpr and the values to pass first.  When any constant is one
+    all become arguments; otherwise all stay inside.
     """
-    if not any(isinstance(c, Tracer) for c in consts):
+    if not any(isinstance(c, (Tracer, Reference)) for c in consts):
         return ClosedJaxpr(jaxpr, consts), []
     return ClosedJaxpr(close_consts(ClosedJaxpr(jaxpr, consts))), consts
 

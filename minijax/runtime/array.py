@@ -600,7 +600,9 @@ def to_buffer(x: Any, where: Placement) -> Any:
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return to_buffer(custom(), where)
-    core.aval_of(x)  # raises, saying what is wrong
+    aval = core.aval_of(x)  # raises, saying what is wrong
+    if isinstance(x, core.Reference):
+        raise core.reference_error(aval, "an operation")
     raise TypeError(f"minijax bug: no buffer for {type(x)}")
 
 

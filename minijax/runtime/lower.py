@@ -40,6 +40,12 @@ keys_aware: set[Primitive] = set()
 create = ir.Operation.create
 
 
+def functional(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr without references, which the control floor turns into values."""
+    return closed
+
+
+
 class Context(threading.local):
     """This thread's MLIR context with its caches of types and attributes."""
 
@@ -343,6 +349,7 @@ class Lowering:
     # ---- nested programs
     def jaxpr(self, closed: ClosedJaxpr, *args: Any) -> list[Any]:
         """Emit a closed jaxpr in place."""
+        closed = functional(closed)
         consts = [self.const_value(c, v.aval) for c, v in zip(
             closed.consts, closed.jaxpr.constvars, strict=True)]  # fmt: skip
         saved = self.avals_in, self.avals_out, self.loc

@@ -171,6 +171,51 @@ class AbstractToken(AbstractValue):
 abstract_token = AbstractToken()
 
 
+class AbstractRef(AbstractValue):
+    """The type of a mutable reference to an array of type `inner_aval`."""
+
+    __slots__ = ("inner_aval",)
+    weak_type = False
+
+    def __init__(self, inner_aval: Any) -> None:
+        self.inner_aval = inner_aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inner_aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.inner_aval.size  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        return len(self.inner_aval)
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __repr__(self) -> str:
+        return self.str_short(False)
+
+    def to_tangent(self) -> ShapedArray:
+        """None: what a reference holds is differentiated, not the reference."""
+        return shaped(self.shape, dtypes.float0)
+
+    def __hash__(self) -> int:
+        return hash((AbstractRef, self.inner_aval))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractRef) and self.inner_aval == other.inner_aval
+
+
 def scalar_aval(kind: type) -> ShapedArray:
     """The weakly typed aval of a Python scalar of type `kind`."""
     return shaped((), dtypes.scalar_dtype(kind), kind is not bool)
