@@ -247,7 +247,7 @@ def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     found = jaxpr.memo.get("without_own")
     if found is None:
-        found = jaxpr, []
+        found = False  # not the jaxpr: it must not keep itself alive
         if any(isinstance(e.primitive, MakingPrimitive) for e in jaxpr.eqns):
             ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
             opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, jaxpr.name)
@@ -259,7 +259,7 @@ def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
                 new.consts,
             )
         jaxpr.memo["without_own"] = found
-    if found[0] is jaxpr:
+    if found is False:
         return closed
     return ClosedJaxpr(found[0], [*found[1], *closed.consts])
 
