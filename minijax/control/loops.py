@@ -424,7 +424,7 @@ def while_loop(
             raise ValueError(f"while_loop: max_steps must be >= 0, got {max_steps}.")
     if config.DISABLE_JIT.value:
         try:
-            val, steps = init_val, itertools.count()
+            val, steps = tree.map(as_value, init_val), itertools.count()
             while cond_fun(val) and (max_steps is None or next(steps) < max_steps):
                 val = body_fun(val)
             return val

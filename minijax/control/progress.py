@@ -6,6 +6,7 @@ standard error; between two calls it pays for one comparison of the step's numbe
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Callable
@@ -82,6 +83,7 @@ def scan(
     n = scans.scan_length(f, *tree.flatten(xs), length)
     bar = Bar(n)
 
+    @functools.wraps(f)
     def step(carry: Any, row: Any) -> Any:
         i, x = row
         _report(bar, arithmetic.sub(np.int32(n - 1), i) if reverse else i, n)
@@ -111,6 +113,7 @@ def fori_loop(
     n = core.concrete_or_error(int, upper, "fori_loop(progress=)") - first
     bar = Bar(n)
 
+    @functools.wraps(body_fun)
     def body(i: Any, val: Any) -> Any:
         _report(bar, arithmetic.sub(i, np.asarray(first, core.aval_of(i).dtype)), n)
         return body_fun(i, val)

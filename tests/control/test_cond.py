@@ -105,7 +105,7 @@ def test_batched_loop_runs_one_branch_a_lane_and_group_skips_unused():
 
     p, x = np.array([True, True]), np.stack([X, W])
     program = {
-        how: mj.make_jaxpr(mj.vmap(lambda p, x: f(p, x, how)))(p, x)
+        how: mj.make_jaxpr(mj.vmap(lambda p, x, how=how: f(p, x, how)))(p, x)
         for how in ("select", "loop", "group")
     }
     assert "select_n" in names(program["select"]) and "cond" not in names(
@@ -414,7 +414,7 @@ def test_no_branches():
 
 def test_messages_name_the_branches():
     with pytest.raises(
-        TypeError, match="true_fun: times_w at .* false_fun: <lambda> at"
+        TypeError, match=r"true_fun: times_w at .* false_fun: <lambda> at"
     ):
         lax.cond(True, times_w, lambda x: x[0], X)
 
