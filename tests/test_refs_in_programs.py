@@ -40,7 +40,7 @@ def test_one_reference_has_one_name():
     with pytest.raises(ValueError, match="for scan the mutable array reference"):
         lax.scan(lambda c, x: (c, None), 0, (r, r))
     with pytest.raises(
-        ValueError, match="for cond, a mutable array .* both closed over"
+        ValueError, match=r"for cond, a mutable array .* both closed over"
     ):
         lax.cond(True, lambda a: r[0] + a[0], lambda a: a[0], r)
     f(r, three())
@@ -89,10 +89,28 @@ def test_arrays_given_and_taken_stay_as_they_are():
     f(r)
     y = r[...]
     f(r)
-    z = r[...]
+    z = r[:]
     f(r)
-    for value, first in ((x, 0), (y, 1), (z, 2), (r[...], 3)):
+    old = mj.ref.swap(r, None, x)
+    f(r)
+    f(r)
+    for value, first in ((x, 0), (y, 1), (z, 2), (old, 3), (r[...], 2)):
         same(value, [first, 0, 0])
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_programs_update_in_place(closed):
+    r = mj.new_ref(jnp.zeros(1000))
+    f = lambda a, x: a.__setitem__(0, x)
+    g = mj.jit((lambda x: f(r, x)) if closed else f)
+    call = (lambda x: g(x)) if closed else (lambda x: g(r, x))
+    call(1.0)  # takes a copy: the array that the reference started with is known
+    before = r._value
+    where = before.unsafe_buffer_pointer()
+    call(2.0)
+    assert before.is_deleted()
+    assert r._value.unsafe_buffer_pointer() == where
+    same(r[:2], [2, 0])
 
 
 def test_references_live_on_their_device():

@@ -114,12 +114,25 @@ def values_of(args: Sequence[Any], due: Flags) -> list[Any]:
     return [read_all(x) if d else x for x, d in zip(args, due, strict=True)]
 
 
-def write_back(args: Sequence[Any], written: Flags, values: Sequence[Any]) -> None:
-    """Give the references flagged `written` their new values."""
+def owned_values(args: Sequence[Any], due: Flags, written: Flags) -> list[Any]:
+    """The operands, with values for references; nobody else knows those of `written`."""
+    copy = core.registry["copy"]
+    return [
+        (copy.bind(x._value) if x._shared else x._value) if w
+        else read_all(x) if d
+        else x
+        for x, d, w in zip(args, due, written, strict=True)
+    ]  # fmt: skip
+
+
+def write_back(
+    args: Sequence[Any], written: Flags, values: Sequence[Any], owned: bool = False
+) -> None:
+    """Give the references flagged `written` their new values; `owned`: theirs alone."""
     new = iter(values)
     for x, w in zip(args, written, strict=True):
         if w:
-            write_all(x, next(new))
+            write_all(x, next(new), owned)
 
 
 def by_value(

@@ -171,9 +171,15 @@ jit_p.dce = jit_dce
 def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
     n = len(params["jaxpr"].out_avals)
     flat, written = discharge.by_value(params["jaxpr"], due)
-    ins = discharge.values_of(args, due)
-    out = jit_p.bind(*ins, **jit_params(flat, params))
-    discharge.write_back(args, written, out[n:])
+    new = jit_params(flat, params)
+    if STATE.trace is EVAL:  # the program updates in place what it writes to
+        pairs = zip(params["donated_invars"], written, strict=True)
+        new["donated_invars"] = tuple(d or w for d, w in pairs)
+        ins = discharge.owned_values(args, due, written)
+        out = jit_p.bind(*ins, **new)
+    else:
+        out = jit_p.bind(*discharge.values_of(args, due), **new)
+    discharge.write_back(args, written, out[n:], STATE.trace is EVAL)
     return out[:n]
 
 
@@ -221,7 +227,8 @@ def jit_impl(
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
     )
-    return program.wrap(run_program(program, buffers, name, lambda: jaxpr(*args)))
+    again = None if any(donated_invars) else functools.partial(jaxpr, *args)
+    return program.wrap(run_program(program, buffers, name, again))
 
 
 jit_p.impl = jit_p.evaluated(jit_impl)

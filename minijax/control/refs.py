@@ -176,13 +176,16 @@ def read_all(ref: Ref) -> Any:
     return ref._value
 
 
-def write_all(ref: Ref, value: Any) -> None:
-    """Make `value`, a whole array of its type, the value of a reference."""
+def write_all(ref: Ref, value: Any, owned: bool = False) -> None:
+    """Make `value`, a whole array of its type, the value of a reference.
+
+    owned: nobody else knows the array.
+    """
     if is_recorded(ref):
         swap_p.bind(ref, value, index=None)
     else:
         _hold(ref, value)
-        ref._shared = True
+        ref._shared = not owned
 
 
 def _hold(ref: Ref, value: Any, name: str = "a set/swap") -> None:
@@ -314,8 +317,9 @@ get_p.effects = lambda params: READS
 
 
 def _get(ref: Ref, *operands: Any, index: Index | None) -> Any:
-    ref._shared = ref._shared or index is None
-    return read(ref._value, index, operands)
+    out = read(ref._value, index, operands)
+    ref._shared = ref._shared or out is ref._value
+    return out
 
 
 def _get_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -351,14 +355,19 @@ def _swap(ref: Ref, value: Any, *operands: Any, index: Index | None) -> Any:
     return old
 
 
+def _update(ref: Ref, new: Any, name: str = "a set/swap") -> None:
+    """Let a held reference have what was just computed."""
+    old = ref._value
+    _hold(ref, new, name)
+    ref._shared = ref._shared and new is old
+
+
 def _put(ref: Ref, index: Index | None, operands: Any, value: Any) -> None:
     if index is None:
         _hold(ref, _typed(ref, value, False))
         ref._shared = True
     else:
-        new = write(ref._value, index, operands, value, "set")
-        _hold(ref, new)
-        ref._shared = False
+        _update(ref, write(ref._value, index, operands, value, "set"))
 
 
 def _swap_jvp(primals: Any, tangents: Any, **_: Any) -> Any:
@@ -393,8 +402,7 @@ def _add(ref: Ref, value: Any, *operands: Any, index: Index | None) -> list[Any]
         new = lib.add(old, value)
     else:
         new = write(old, index, operands, value, "add")
-    _hold(ref, new, "an addupdate")
-    ref._shared = False
+    _update(ref, new, "an addupdate")
     return []
 
 
@@ -508,10 +516,10 @@ def get(ref: Ref, idx: Any = None) -> Any:
     index, operands = take_apart(ref.aval.shape, idx)
     if recorded:
         return STATE.trace.process(get_p, (ref, *operands), {"index": index})
-    if index is None:
-        ref._shared = True
-        return ref._value
-    return ref._value[idx]
+    old = ref._value
+    out = old if index is None else old[idx]
+    ref._shared = ref._shared or out is old
+    return out
 
 
 def _is_array(x: Any) -> bool:
