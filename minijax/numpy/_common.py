@@ -350,7 +350,7 @@ def static_axis(axis: Any) -> Any:
 
 def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     """A shape argument as a tuple of ints (an int stands for one axis)."""
-    if type(shape) is tuple and all(type(n) is int for n in shape):
+    if type(shape) is tuple and {*map(type, shape)} <= _INTS:
         return shape
     if (
         not isinstance(shape, (tuple, list, np.ndarray, Array))
@@ -358,6 +358,9 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     ) or not getattr(shape, "shape", (1,)):
         shape = (shape,)
     return int_tuple(shape, name)
+
+
+_INTS = {int}
 
 
 def check_sizes(shape: Sequence[int], name: str) -> None:
@@ -372,8 +375,9 @@ def static_dtype(dtype: Any, name: str) -> Any:
     """A dtype argument as an np.dtype that arrays can have; None stays None."""
     if dtype is None:
         return None
-    if type(dtype) is np.dtype and dtype in _SAFE:
-        return dtype
+    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "dtype", None)
+    if isinstance(plain, np.dtype) and plain in _SAFE:
+        return plain
     dtypes.check_user_dtype(dtype, name)
     return dtypes.canonical(dtype)
 

@@ -104,7 +104,7 @@ def complete_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
             raise ZeroDivisionError(what)
     elif unknown:
         what = f"can only specify one unknown axis size with a `-1` value, got {new}"
-    elif wanted == size and not any(n < 0 for n in new):
+    elif wanted == size and min(new, default=0) >= 0:
         return new
     else:
         what = (

@@ -25,6 +25,8 @@ class MemorySpace(enum.Enum):
     Host = 2
     Any = 3
 
+    __hash__ = object.__hash__  # enum's is a Python function, and each type is hashed
+
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
 
