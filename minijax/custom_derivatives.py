@@ -6,6 +6,10 @@ from .control.custom_gradient import linear_call as linear_call
 from .control.custom_jvp import SymbolicZero as SymbolicZero
 from .control.custom_jvp import custom_jvp as custom_jvp
 from .control.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
+from .control.custom_jvp import zero_from_primal as zero_from_primal
 from .control.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from .control.custom_vjp import custom_vjp as custom_vjp
 from .control.custom_vjp import custom_vjp_call_p as custom_vjp_call_p
+from .control.custom_vjp import (
+    custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
+)

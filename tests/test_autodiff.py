@@ -187,7 +187,7 @@ def test_stop_gradient():
         (lambda: mj.jvp(f, (1.0,), (jnp.ones(2),)), ValueError, "shape"),
         (lambda: mj.jvp(f, (1.0,), ((1.0,),)), TypeError, "tree structure"),
         (lambda: mj.jvp(f, 1.0, 1.0), TypeError, "tuples or lists"),
-        (lambda: mj.vjp(f, 1.0)[1](jnp.ones(2)), ValueError, "expected f32"),
+        (lambda: mj.vjp(f, 1.0)[1](jnp.ones(2)), ValueError, "expected float32"),
         (lambda: mj.vjp(f, 1.0)[1]((1.0,)), ValueError, "tree structure"),
         (lambda: mj.linearize(f, 1.0)[1](jnp.ones(2)), ValueError, "tangent"),
     ],

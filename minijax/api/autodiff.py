@@ -1,13 +1,14 @@
-"""Differentiation for users: grad, jvp, vjp, linearize, Jacobians.
+"""Differentiation for users: grad, jvp, vjp, linearize.
 
 `grad` runs the function once, keeping its linear part (interpreters/linearize.py), and
 turns that part around (interpreters/transpose.py).  Everything here is bookkeeping:
-pytrees, argnums, checks and their messages.  Next: mapping.py.
+pytrees, argnums, checks and their messages.  Next: jacobians.py.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from ..base import errors, tree
 from ..base.source import function_text
+from ..control.common import tree_difference
 from ..control.discharge import Inside
+from ..control.jit import jit
 from ..core import core
 from ..core.core import EVAL, STATE
-from ..interpreters import algebra
 from ..interpreters.algebra import Linear, Zero, instantiate
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.linearize import LinearPart, linearize_flat
@@ -26,7 +28,6 @@ from ..interpreters.stage import stage
 from ..interpreters.transpose import backward_pass
 from ..runtime.array import ARRAYS, Array, default_placement, put_numpy
 from ..types import dtypes
-from .mapping import vmap
 from .shapes import aval_like
 
 # -------------------------------------------------------------------------- plumbing
@@ -50,8 +51,12 @@ class Flat:
         if self.has_aux:
             if not isinstance(out, (tuple, list)) or len(out) != 2:
                 raise TypeError(
-                    f"expected {function_text(self.fun)} with has_aux=True to return a"
-                    f" pair (out, aux), got {type(out).__name__}."
+                    errors.message(
+                        "expected function with aux output to return a two-element tuple,"
+                        f" but got type {type(out)} with value {out!r}"[:400],
+                        where=function_text(self.fun),
+                        why="has_aux=True: the result is a pair (out, aux).",
+                    )
                 )
             out, aux = out
             found, self.aux_tree = tree.flatten(aux)
@@ -62,10 +67,7 @@ class Flat:
             if isinstance(x, core.Reference):
                 raise ValueError(core.returned_message(function_text(self.fun), x.aval))
             if not core.is_value(x):
-                raise TypeError(
-                    f"{function_text(self.fun)} returned {x!r} of type {type(x)}, which"
-                    " is not a valid JAX type: it cannot be differentiated."
-                )
+                raise not_a_value(x, f"the result of {function_text(self.fun)}")
         return outs
 
     def aux_value(self) -> Any:
@@ -99,17 +101,21 @@ def check_value(x: Any, name: str) -> Any:
                 tries=["differentiate with respect to ref[...]", "jvp, which can"],
             )
         )
-    try:
-        return core.aval_of(x)
-    except TypeError as e:
-        raise TypeError(
-            errors.message(
-                f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
-                where=name,
-                why="only arrays, numbers and pytrees of them have derivatives.",
-                tries=["choose other argnums", "close over the value"],
-            )
-        ) from e
+    if not core.is_value(x):
+        raise not_a_value(x, name)
+    return core.aval_of(x)
+
+
+def not_a_value(x: Any, where: str) -> TypeError:
+    """The error for what has no derivative at all."""
+    return TypeError(
+        errors.message(
+            f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
+            where=where,
+            why="only arrays, numbers and pytrees of them have derivatives.",
+            tries=["choose other argnums", "close over the value", "has_aux=True"],
+        )
+    )
 
 
 def pick_args(
@@ -119,12 +125,21 @@ def pick_args(
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     n = len(args)
     for i in nums:
-        if not -n <= i < n:
+        if i < -n:
+            raise ValueError(
+                errors.message(
+                    "Positional argument indices, e.g. for `argnums`, must have value"
+                    " greater than or equal to -len(args) and less than len(args), but got"
+                    f" value {i} for len(args) == {n}.",
+                    where=function_text(fun),
+                )
+            )
+        if i >= n:
             raise TypeError(
                 errors.message(
                     f"differentiating with respect to argnums={argnums} requires at"
-                    f" least {max(nums) + 1 if i >= 0 else -i} positional arguments to"
-                    f" be passed by the caller, but got only {n} positional arguments.",
+                    f" least {max(nums) + 1} positional arguments to be passed by the"
+                    f" caller, but got only {n} positional arguments.",
                     where=function_text(fun),
                 )
             )
@@ -136,6 +151,7 @@ def pick_args(
             full[i] = x
         return fun(*full, **kwargs)
 
+    partial.__name__ = getattr(fun, "__name__", "function")
     partial.__wrapped__ = fun  # type: ignore[attr-defined]
     return partial, tuple(args[i] for i in nums)
 
@@ -144,7 +160,7 @@ def check_argnums(argnums: Any) -> Any:
     if isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool):
         return int(argnums)
     try:
-        nums = tuple(int(i) for i in argnums)
+        nums = tuple(operator.index(i) for i in argnums)
     except TypeError:
         raise TypeError(
             f"argnums must be an int or a sequence of ints, got {argnums!r}."
@@ -155,7 +171,7 @@ def check_argnums(argnums: Any) -> Any:
 # ------------------------------------------------------------------------------ grad
 
 
-def _check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> None:
+def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> None:
     dtype = aval.dtype
     if dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype):
         if allow_int and not holomorphic:
@@ -180,12 +196,13 @@ def _check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> No
         )
     if not holomorphic and dtypes.is_complex(dtype) and name in ("jacfwd",):
         raise TypeError(
-            f"{name} requires real-valued inputs, but got {dtype.name}. For holomorphic"
-            " differentiation, pass holomorphic=True."
+            f"{name} requires real-valued inputs (input dtype that is a sub-dtype of"
+            f" np.floating), but got {dtype.name}. For holomorphic differentiation, pass"
+            " holomorphic=True.\nTry: jvp or jacrev for other functions of complex inputs."
         )
 
 
-def _check_output(aval: Any, name: str, holomorphic: bool) -> None:
+def check_output(aval: Any, name: str, holomorphic: bool) -> None:
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise TypeError(
             f"{name} with holomorphic=True requires outputs with complex dtype, but got"
@@ -231,7 +248,7 @@ def value_and_grad(
       >>> mj.value_and_grad(lambda x: x ** 2)(3.)
       (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    _check_callable(fun)
+    check_callable(fun)
     argnums = check_argnums(argnums)
 
     @functools.wraps(fun)
@@ -239,7 +256,7 @@ def value_and_grad(
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         leaves, in_tree = tree.flatten(chosen)
         for x in leaves:
-            _check_input(check_value(x, "grad"), "grad", holomorphic, allow_int)
+            check_input(check_value(x, "grad"), "grad", holomorphic, allow_int)
         flat = Flat(partial, in_tree, has_aux)
         outs, part = linearize_flat(flat, leaves)
         if len(outs) != 1 or flat.out_tree.num_nodes != 1:
@@ -266,7 +283,7 @@ def value_and_grad(
                     tries=["sum or average the result", "jacrev for all derivatives"],
                 )
             )
-        _check_output(aval, "grad", holomorphic)
+        check_output(aval, "grad", holomorphic)
         grads = pull_back(part, leaves, [one(aval)])
         result = tree.unflatten(in_tree, map(as_array, grads))
         if isinstance(argnums, int):
@@ -330,7 +347,7 @@ def grad(
     return grad_fun
 
 
-def _check_callable(fun: Any) -> None:
+def check_callable(fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
 
@@ -359,7 +376,7 @@ def jvp(
       >>> mj.jvp(lambda x: x * x, (3.,), (1.,))[1]
       Array(6., dtype=float32, weak_type=True)
     """
-    _check_callable(fun)
+    check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(
         tangents, (tuple, list)
     ):
@@ -443,7 +460,7 @@ class LinearMap:
                 f" than the primals': {t_tree} instead of {self.in_tree}."
             )
         for x, aval in zip(leaves, self.in_avals, strict=True):
-            got = core.aval_of(x)
+            got = check_value(x, "the tangents of a linearized function")
             if (got.shape, got.dtype) != (aval.shape, aval.dtype):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the"
@@ -468,12 +485,27 @@ class Pullback:
 
     def __call__(self, consts: Sequence[Any], *ct: Any) -> Any:
         if len(ct) != 1:
-            raise TypeError(f"vjp function takes one cotangent, got {len(ct)}.")
+            raise TypeError(
+                errors.message(
+                    f"The function returned by `jax.vjp` was called with {len(ct)}"
+                    " arguments, but functions returned by `jax.vjp` must be called with a"
+                    " single argument corresponding to the single value returned by the"
+                    " function being differentiated.",
+                    tries=["vjp_fun((a, b)) where the function returns (x, y)"],
+                )
+            )
         leaves, ct_tree = tree.flatten(ct[0])
-        if ct_tree != self.map.out_tree:
+        out_tree = self.map.out_tree
+        if ct_tree != out_tree:
+            path, want, got, why = tree_difference(out_tree, ct_tree)
             raise ValueError(
-                "unexpected tree structure of argument to vjp function: got"
-                f" {ct_tree}, but expected to match {self.map.out_tree}."
+                errors.message(
+                    "unexpected tree structure. The argument to a VJP function returned by"
+                    " `jax.vjp` must match the pytree structure of the differentiated"
+                    f" function's result: got {ct_tree}, but expected {out_tree}.",
+                    which=f"out{tree.keystr(path)} is {want} in the result, {got} here:"
+                    f" {why}",
+                )
             )
         cts = [
             check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)
@@ -484,22 +516,18 @@ class Pullback:
 
 def check_cotangent(ct: Any, aval: Any) -> Any:
     """A cotangent, checked against the output it belongs to."""
-    got, want = core.aval_of(ct), aval.to_tangent()
-    if got.dtype != want.dtype:
+    want = aval.to_tangent()
+    if want.dtype == dtypes.float0:
+        return Zero(want)
+    got = check_value(ct, "the cotangents of a vjp function")
+    if (got.dtype, got.shape) != (want.dtype, want.shape):
         raise ValueError(
-            "unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got"
-            f" {got.str_short()}, but expected {want.str_short()} because the"
-            f" corresponding output of the differentiated function had JAX type"
-            f" {aval.str_short()}."
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
+            f" {got.str_short(False)}, but expected {want.str_short(False)} because the"
+            " corresponding output of the differentiated function had JAX type"
+            f" {aval.str_short(False)}."
         )
-    if got.shape != want.shape:
-        raise ValueError(
-            "unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got"
-            f" {got.str_short()}, but expected {want.str_short()} because the"
-            f" corresponding output of the differentiated function had JAX type"
-            f" {aval.str_short()}."
-        )
-    return Zero(want) if want.dtype == dtypes.float0 else ct
+    return ct
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -519,7 +547,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
       >>> f_jvp(2.)
       Array(12., dtype=float32, weak_type=True)
     """
-    _check_callable(fun)
+    check_callable(fun)
     leaves, in_tree = tree.flatten(primals)
     for x in leaves:
         check_value(x, "linearize")
@@ -552,7 +580,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
       >>> pull(1.)
       (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
-    _check_callable(fun)
+    check_callable(fun)
     leaves, in_tree = tree.flatten(primals)
     for x in leaves:
         check_value(x, "vjp")
@@ -565,6 +593,45 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (out, pull, flat.aux_value()) if has_aux else (out, pull)
 
 
+def fwd_and_bwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    r"""The two halves of reverse mode as functions of their own.
+
+    Args:
+      fun: the function.
+      argnums: which positional argument(s) to differentiate with respect to.
+      has_aux: `fun` returns (out, aux).
+      jitted: compile both.
+
+    Returns:
+      (fwd, bwd): `fwd(*args)` returns (out, residuals), or (out, residuals, aux);
+      `bwd(residuals, ct)` returns the cotangent(s) of the chosen argument(s).
+
+    Example:
+      >>> import minijax as mj
+      >>> fwd, bwd = mj.fwd_and_bwd(lambda x, y: x * y, argnums=0)
+      >>> out, res = fwd(2., 3.)
+      >>> bwd(res, 1.)
+      Array(3., dtype=float32, weak_type=True)
+    """
+    check_callable(fun)
+    argnums = check_argnums(argnums)
+
+    def fwd(*args: Any) -> Any:
+        partial, chosen = pick_args(fun, argnums, args, {})
+        return vjp(partial, *chosen, has_aux=has_aux)
+
+    def bwd(residuals: Any, ct: Any) -> Any:
+        found = residuals(ct)
+        return found[0] if isinstance(argnums, int) else found
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
     r"""Transpose a linear function: :math:`x \mapsto Ax` becomes :math:`y \mapsto A^Ty`.
 
@@ -573,7 +640,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
       primals: arrays or `ShapeDtypeStruct`s that give the arguments' types.
 
     Returns:
-      A function from a cotangent like `fun`'s result to a tuple of cotangents.
+      A function from a cotangent like `fun`'s result to a tuple of cotangents; a pytree
+      (`tree_util.Partial`) of the values that `fun` closes over.
 
     Raises:
       TypeError: `fun` is not linear, or a dtype is not inexact.
@@ -587,15 +655,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     avals = [aval_like(x) for x in leaves]
     flat = Flat(fun, in_tree, False)
     jaxpr, consts = stage(flat, avals, text=function_text(fun), transform="transpose")
-    for a in (*avals, *jaxpr.out_avals):
-        if not dtypes.is_differentiable(a.dtype) and not dtypes.is_integer(a.dtype):
-            raise TypeError(
-                "linear_transpose only supports linear functions of numbers, got"
-                f" {a.str_short()}."
-            )
+    _check_linear_types([a.dtype for a in avals], [a.dtype for a in jaxpr.out_avals])
     out_tree = flat.out_tree
 
-    def transposed(ct: Any) -> Any:
+    def transposed(consts: Any, ct: Any) -> Any:
         cts, ct_tree = tree.flatten(ct)
         if ct_tree != out_tree:
             raise TypeError(
@@ -603,197 +666,24 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
                 f" got {ct_tree}."
             )
         for x, v in zip(cts, jaxpr.outvars, strict=True):
-            got = core.aval_of(x)
+            got = check_value(x, "the cotangents of a transposed function")
             if (got.shape, got.dtype) != (v.aval.shape, v.aval.dtype):
                 raise TypeError(
                     "cotangent type does not match function output, expected"
-                    f" {v.aval.str_short()} but got {got.str_short()}."
+                    f" {v.aval.str_short(False)} but got {got.str_short(False)}."
                 )
         found = backward_pass(jaxpr, consts, [Linear(a) for a in avals], cts)
         return tree.unflatten(in_tree, [as_array(instantiate(x)) for x in found])
 
-    return transposed
+    return tree.Partial(transposed, consts)
 
 
-# ------------------------------------------------------------------------- Jacobians
-
-
-def standard_basis(leaves: Sequence[Any]) -> list[Any]:
-    """For each leaf the stack of unit tangents, over all leaves together."""
-    avals = [core.aval_of(x) for x in leaves]
-    total = sum(a.size for a in avals)
-    out, start = [], 0
-    for a in avals:
-        eye = algebra.lib.eye(total, a.size, -start, a.dtype)
-        if a.weak_type:
-            convert = core.registry["convert_element_type"]
-            eye = convert.bind(eye, new_dtype=a.dtype, weak_type=True, sharding=None)
-        out.append(algebra.lib.reshape(eye, (total, *a.shape)))
-        start += a.size
-    return out
-
-
-def _split_columns(x: Any, axis: int, leaves: Sequence[Any], in_tree: Any) -> Any:
-    """Cut the stacked basis axis into one piece for each leaf, shaped like it."""
-    aval = core.aval_of(x)
-    parts, start = [], 0
-    for leaf in leaves:
-        a = core.aval_of(leaf)
-        piece = algebra.lib.slice_axis(x, axis, start, start + a.size)
-        shape = (*aval.shape[:axis], *a.shape, *aval.shape[axis + 1 :])
-        parts.append(algebra.lib.reshape(piece, shape))
-        start += a.size
-    return tree.unflatten(in_tree, parts)
-
-
-def jacfwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable[..., Any]:
-    r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
-
-    Returns a function with `fun`'s arguments whose result has, for each output leaf of
-    shape `s` and each chosen input leaf of shape `t`, an array of shape `s + t`.
-
-    Raises:
-      TypeError: inputs are not real (complex with `holomorphic`).
-
-    Example:
-      >>> import minijax as mj
-      >>> mj.jacfwd(lambda x: x ** 2)(mj.numpy.array([1., 2.]))
-      Array([[2., 0.],
-             [0., 4.]], dtype=float32)
-    """
-    _check_callable(fun)
-    argnums = check_argnums(argnums)
-
-    @functools.wraps(fun)
-    def jacfun(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = pick_args(fun, argnums, args, kwargs)
-        leaves, in_tree = tree.flatten(chosen)
-        for x in leaves:
-            _check_input(check_value(x, "jacfwd"), "jacfwd", holomorphic, False)
-        aux: list[Any] = []
-
-        def push(*tangents: Any) -> Any:
-            out = jvp(
-                partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux
-            )
-            aux[:] = out[2:]
-            return (out[1], out[2]) if has_aux else out[1]
-
-        basis = standard_basis(leaves)
-        if has_aux:
-            jac, aux_value = vmap(push, out_axes=(-1, None))(*basis)
-        else:
-            jac, aux_value = vmap(push, out_axes=-1)(*basis), None
-        for x in tree.leaves(jac):
-            aval = core.aval_of(x)
-            if holomorphic and not dtypes.is_complex(aval.dtype):
-                _check_output(aval, "jacfwd", True)
-        example = in_tree
-        result = tree.map(
-            lambda x: _split_columns(x, core.aval_of(x).ndim - 1, leaves, example), jac
+def _check_linear_types(ins: list[Any], outs: list[Any]) -> None:
+    kinds = [
+        all(map(kind, (*ins, *outs))) for kind in (dtypes.is_inexact, dtypes.is_integer)
+    ]
+    if not any(kinds):
+        raise TypeError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and"
+            f" integer -> integer functions, but got {ins} -> {outs}."
         )
-        if isinstance(argnums, int):
-            result = _take_first(result, jac)
-        return (result, aux_value) if has_aux else result
-
-    return jacfun
-
-
-def _take_first(result: Any, like: Any) -> Any:
-    """Drop the 1-tuple of chosen arguments under each leaf of `like`."""
-    treedef = tree.structure(like)
-    return tree.unflatten(treedef, [x[0] for x in treedef.flatten_up_to(result)])
-
-
-def jacrev(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
-    r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
-
-    Result and errors are those of `jacfwd`.
-
-    Example:
-      >>> import minijax as mj
-      >>> mj.jacrev(lambda x: x ** 2)(mj.numpy.array([1., 2.]))
-      Array([[2., 0.],
-             [0., 4.]], dtype=float32)
-    """
-    _check_callable(fun)
-    argnums = check_argnums(argnums)
-
-    @functools.wraps(fun)
-    def jacfun(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = pick_args(fun, argnums, args, kwargs)
-        for x in tree.leaves(chosen):
-            _check_input(check_value(x, "jacrev"), "jacrev", holomorphic, allow_int)
-        out = vjp(partial, *chosen, has_aux=has_aux)
-        y, pull = out[:2]
-        rows, out_tree = tree.flatten(y)
-        for x in rows:
-            _check_output(core.aval_of(x), "jacrev", holomorphic)
-        basis = standard_basis(rows)
-        jac = vmap(lambda *cts: pull(tree.unflatten(out_tree, cts)))(*basis)
-        if isinstance(argnums, int):
-            jac = jac[0]
-        # From "input tree of stacked rows" to "output tree of input trees".
-        stacked, jac_tree = tree.flatten(jac)
-        split = [_split_rows(x, rows) for x in stacked]
-        outs = [tree.unflatten(jac_tree, column) for column in zip(*split, strict=True)]
-        result = tree.unflatten(out_tree, outs)
-        return (result, out[2]) if has_aux else result
-
-    return jacfun
-
-
-def _split_rows(x: Any, rows: Sequence[Any]) -> list[Any]:
-    aval = core.aval_of(x)
-    out, start = [], 0
-    for row in rows:
-        a = core.aval_of(row)
-        if aval.dtype == dtypes.float0:
-            out.append(np.zeros((*a.shape, *aval.shape[1:]), dtypes.float0))
-            continue
-        piece = algebra.lib.slice_axis(x, 0, start, start + a.size)
-        out.append(algebra.lib.reshape(piece, (*a.shape, *aval.shape[1:])))
-        start += a.size
-    return out
-
-
-def jacobian(*args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """Alias of `jacrev`.
-
-    Example:
-      >>> import minijax as mj
-      >>> mj.jacobian(lambda x: 2 * x)(1.)
-      Array(2., dtype=float32, weak_type=True)
-    """
-    return jacrev(*args, **kwargs)
-
-
-def hessian(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable[..., Any]:
-    r"""Hessian, by forward mode over reverse mode.
-
-    Example:
-      >>> import minijax as mj
-      >>> mj.hessian(lambda x: (x ** 3).sum())(mj.numpy.array([1., 2.]))
-      Array([[ 6.,  0.],
-             [ 0., 12.]], dtype=float32)
-    """
-    return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
-        argnums, has_aux=has_aux, holomorphic=holomorphic,
-    )  # fmt: skip

@@ -20,6 +20,7 @@ from ..interpreters.algebra import Linear, Zero, instantiate
 from ..interpreters.stage import stage
 from ..types import dtypes
 from . import common
+from .custom_jvp import check_values, types_text
 from .custom_vjp import custom_vjp
 
 
@@ -84,7 +85,21 @@ def closure_convert(
     consts = [c for c, h in zip(captured, hoist, strict=True) if h]
     n = len(example_args)
 
+    in_tree = tree.structure(example_args)
+
     def converted(*args: Any) -> Any:
+        got = tree.structure(args[:n])
+        if got != in_tree or len(args) != n + len(consts):
+            raise TypeError(
+                errors.message(
+                    "The inputs to the closure produced by closure_convert must have the"
+                    " same Pytree structure as the example arguments passed when"
+                    f" closure_convert was called. Expected {in_tree} and"
+                    f" {len(consts)} captured values, but got {got} and"
+                    f" {max(len(args) - n, 0)}.",
+                    where=function_text(fun),
+                )
+            )
         given = iter(args[n:])
         values = [next(given) if h else c for c, h in zip(captured, hoist, strict=True)]
         return new(*values, *args[:n])
@@ -238,7 +253,20 @@ def linear_call(
 
     def turn(*xs: Any) -> list[Any]:
         ct = tree.unflatten(trees[0], xs[len(res) :])
-        return tree.leaves(fun_transpose(tree.unflatten(res_tree, xs[: len(res)]), ct))
+        found = fun_transpose(tree.unflatten(res_tree, xs[: len(res)]), ct)
+        leaves, got = tree.flatten(found)
+        types = [core.aval_of(x) for x in check_values(leaves, function_text(fun))]
+        want = avals[len(res) :]
+        if got != lin_tree or not all(map(common.same_type, types, want)):
+            raise TypeError(
+                errors.message(
+                    "linear_call: the transpose must give back what the function takes.",
+                    which=f"it gives {types_text(got, types)}, the linear arguments are"
+                    f" {types_text(lin_tree, want)}",
+                    where=function_text(fun_transpose),
+                )
+            )
+        return leaves
 
     turned, t_consts = stage(
         turn, [*avals[: len(res)], *out_avals], text=function_text(fun_transpose)

@@ -50,6 +50,16 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval})"
 
 
+def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value; a `SymbolicZero` on demand.
+
+    >>> zero_from_primal(3).dtype
+    dtype([('float0', 'V')])
+    """
+    zero = Zero(core.aval_of(x).to_tangent())
+    return SymbolicZero(zero.aval) if symbolic_zeros else instantiate(zero)
+
+
 def from_symbolic(x: Any) -> Any:
     """`Zero` for a `SymbolicZero`; other values themselves."""
     return Zero(x.aval) if isinstance(x, SymbolicZero) else x

@@ -21,6 +21,8 @@ from .custom_jvp import (
     call_dce,
     call_lower,
     call_transpose,
+    check_values,
+    name_of,
     stage_call,
 )
 from .jit import signature_of
@@ -163,10 +165,12 @@ class custom_vmap:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
             raise AttributeError(
-                f"No batching rule defined for custom_vmap function {function_text(self.fun)}."
+                f"No batching rule defined for custom_vmap function {name_of(self.fun)}"
+                " using def_vmap."
             )
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vmap")
         leaves, in_tree = tree.flatten(tuple(args))
+        check_values(leaves, f"the arguments of {function_text(self.fun)}")
         trees: list[Any] = []
 
         def call(*xs: Any) -> list[Any]:
@@ -183,7 +187,7 @@ class custom_vmap:
         stage(call, [core.aval_of(x) for x in leaves], text=function_text(self.fun))
         out = custom_vmap_call_p.bind(
             *leaves, call=call, rule=rule,
-            name=getattr(self.fun, "__name__", "custom_vmap"),
+            name=name_of(self.fun),
         )  # fmt: skip
         return tree.unflatten(trees[0], out)
 
@@ -194,20 +198,27 @@ def _run_rule(
     """Call the user's rule and check what it gives back."""
     assert custom.vmap_rule is not None
     in_batched = list(tree.unflatten(tree.structure(args), flags))
-    out, out_batched = custom.vmap_rule(size, in_batched, *args)
-    leaves, got = tree.flatten(out)
-    out_flags, flag_tree = tree.flatten(out_batched)
-    said = f"custom vmap rule {function_text(custom.vmap_rule)}"
+    out = custom.vmap_rule(size, in_batched, *args)
+    name = name_of(custom.vmap_rule)
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise ValueError(
+            f"custom vmap rule ({name}) must return a pair (out, out_batched), got {out!r}."
+        )
+    leaves, got = tree.flatten(out[0])
+    out_flags, flag_tree = tree.flatten(out[1])
     if got != flag_tree:
         raise ValueError(
-            f"structure of output value and output batching specification returned by {said}"
-            f" do not match: {got} and {flag_tree}."
+            "structure of output value and output batching specification returned by"
+            f" custom vmap rule ({name}) do not match.\nOutput values: {got}\n"
+            f"Batching spec: {flag_tree}"
         )
     if got != want:
         raise ValueError(
-            f"structure of output returned by {said} does not match that of original"
-            f" custom-vmapped function: {got} instead of {want}."
+            f"structure of output returned by custom vmap rule ({name}) does not match that"
+            f" of original custom-vmapped function.\nOriginal output: {want}\n"
+            f"Rule output: {got}"
         )
+    check_values(leaves, f"the result of {function_text(custom.vmap_rule)}")
     return leaves, out_flags
 
 

@@ -647,6 +647,8 @@ class Jitted:
     def _miss(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any, bool]:
+        # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
+        asked_by_trace = config.TRACING.value
         call = self.split(args, kwargs)
         if STATE.trace is EVAL:
             for x in call.leaves:
@@ -654,8 +656,6 @@ class Jitted:
                     raise core.leak_error(x)
         traced = self.trace(call)
         if STATE.trace is EVAL and not _touches_references(traced, call):
-            # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
-            asked_by_trace = config.TRACING.value
             out = self.evaluate(call, traced)
             return (out[0], None, False) if asked_by_trace else out
         n = len(traced.hoisted)

@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..base import tree
+from ..base import errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.core import STATE, Primitive
@@ -44,8 +44,9 @@ from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 from . import common, discharge
+from .custom_jvp import check_values
 from .discharge import FunctionPrimitive
-from .jit import ArgNames, Jitted, Statics, jit_p, resolve_statics
+from .jit import ArgNames, Jitted, Statics, jit_p, resolve_statics, signature_of
 from .named import jaxprs_axes
 
 
@@ -66,6 +67,11 @@ linear_in_first(name_p, lambda ct, x, *, name: [ct])
 batch_elementwise(name_p)
 name_p.lower = lambda ctx, x, *, name: x
 name_p.impl = lambda x, *, name: x
+# The value has the name, not its tangent.
+name_p.jvp = lambda primals, tangents, *, name: (
+    name_p.bind(*primals, name=name),
+    tangents[0],
+)
 lower.keys_aware.add(name_p)
 
 
@@ -76,6 +82,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     >>> checkpoint_name(mj.numpy.ones(2), 'hidden')
     Array([1., 1.], dtype=float32)
     """
+    check_values(tree.leaves(x), "checkpoint_name")
     return tree.map(lambda v: name_p.bind(v, name=name), x)
 
 
@@ -196,9 +203,7 @@ def split_by_policy(
         if answer:
             may.update(dict.fromkeys(eqn.outvars, answer))
     candidates = list(may)
-    rest = [
-        e for e in primal.eqns if not all(v in may for v in e.outvars) or _shows(e)
-    ]
+    rest = [e for e in primal.eqns if not all(v in may for v in e.outvars) or _shows(e)]
     wanted = primal.outvars[n_out:]
     whole = Jaxpr([], [*inputs, *candidates], wanted, rest, primal.name)
     keep = [*[True] * len(inputs), *[False] * len(candidates)]
@@ -269,7 +274,9 @@ def remat_transpose(cts: Any, *args: Any, jaxpr: Jaxpr, **params: Any) -> Any:
     )
     ins = [x for x in args if type(x) is not Linear]
     ins += [ct for ct in cts if type(ct) is not Zero]
-    found = iter(remat_p.bind(*turned.consts, *ins, jaxpr=close_consts(turned), **params))
+    found = iter(
+        remat_p.bind(*turned.consts, *ins, jaxpr=close_consts(turned), **params)
+    )
     there = iter(present)
     return [(next(found) if next(there) else None) if lin else None for lin in linear]
 
@@ -405,8 +412,11 @@ def checkpoint(
       policy: `policy(prim, *avals, **params) -> bool`, asked for each operation whether
         its results may be stored (or stored on the host); see `checkpoint_policies`.
         None: nothing is.
-      static_argnums: arguments that are passed as they are.
+      static_argnums: arguments that are passed as they are, hashable or not.
       concrete: must be False (JAX has dropped the option too).
+
+    Raises:
+      ValueError: there is no such argument as `static_argnums` says.
 
     Example:
       >>> import minijax as mj
@@ -415,16 +425,22 @@ def checkpoint(
     """
     if concrete:
         raise NotImplementedError(
-            "checkpoint: concrete=True was removed from JAX.\n"
+            "The `concrete` option to `jax.checkpoint` was deprecated, and is gone.\n"
             "Try: static_argnums for values that steer Python control flow."
         )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
-    statics = resolve_statics(fun, static_argnums, None, "static")
-    jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
+    statics = _statics_of(fun, static_argnums)
+    jitted = Jitted(fun, statics, inline_traced=True, transform="checkpoint / remat")
 
     @functools.wraps(fun)
     def rematted(*args: Any, **kwargs: Any) -> Any:
+        closed = [n for n in statics.nums if n < len(args) and not _hashable(args[n])]
+        if closed:
+            again = functools.partial(
+                checkpoint, prevent_cse=prevent_cse, policy=policy
+            )
+            return _closing(fun, args, closed, statics.nums, again)(**kwargs)
         call = jitted.split(args, kwargs)
         avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
         traced = jitted.trace_avals(call, avals)
@@ -441,6 +457,52 @@ def checkpoint(
 remat = checkpoint
 
 
+def _statics_of(fun: Any, nums: Any) -> Statics:
+    try:
+        return Statics(resolve_statics(fun, nums, None, "static").nums, ())
+    except ValueError as e:
+        raise ValueError(
+            errors.message(
+                "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only"
+                " take integer values greater than or equal to `-len(args)` and less than"
+                f" `len(args)`, but got {nums}.",
+                where=function_text(fun),
+            )
+        ) from e
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _closing(
+    fun: Callable[..., Any], args: tuple[Any, ...], closed: Sequence[int],
+    static: Sequence[int], again: Callable[..., Any],
+) -> Callable[..., Any]:  # fmt: skip
+    """The rematerialised call, for which nothing can be remembered: a closure."""
+    given = [i for i in range(len(args)) if i not in closed]
+
+    @functools.wraps(fun)
+    def rest(*xs: Any, **kwargs: Any) -> Any:
+        full = list(args)
+        for i, x in zip(given, xs, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    sig = signature_of(fun)
+    if sig is not None:
+        left = [p for i, p in enumerate(sig.parameters.values()) if i not in closed]
+        rest.__signature__ = sig.replace(parameters=left)  # type: ignore[attr-defined]
+    nums = [given.index(n) for n in static if n in given]
+    return functools.partial(
+        again(rest, static_argnums=nums), *(args[i] for i in given)
+    )
+
+
 # ---------------------------------------------------------------------- what is saved
 
 
@@ -448,7 +510,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     """What a reverse pass through `fun` stores: (type, where it comes from) pairs."""
     leaves, in_tree = tree.flatten((args, kwargs))
     names = ArgNames(fun, in_tree, range(len(args)))
-    found: list[tuple[Any, str]] = []
+    found: list[tuple[int, Any, str]] = []
 
     def run(*xs: Any) -> list[Any]:
         def flat(*vals: Any) -> list[Any]:
@@ -458,21 +520,24 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
         outs, part = linearize_flat(flat, xs)
         trace = STATE.trace
         assert isinstance(trace, StageTrace)
-        made = {v: e for e in trace.eqns for v in e.outvars}
+        place = {v: i for i, v in enumerate(trace.invars)}
+        made = {v: i for i, e in enumerate(trace.eqns) for v in e.outvars}
         for c in part.consts:
             aval = core.aval_of(c)
-            if isinstance(c, JitTracer) and c.variable in trace.invars:
-                found.append(
-                    (aval, f"from the argument {names[trace.invars.index(c.variable)]}")
-                )
-            elif isinstance(c, JitTracer) and c.variable in made:
-                found.append((aval, _origin(made[c.variable])))
+            var = c.variable if isinstance(c, JitTracer) else None
+            if var in place:
+                i = place[var]
+                found.append((i, aval, f"from the argument {names[i]}"))
+            elif var in made:
+                i = made[var]
+                found.append((len(place) + i, aval, _origin(trace.eqns[i])))
             else:
-                found.append((aval, "from a constant"))
+                found.append((-1, aval, "from a constant"))
         return outs
 
     stage(run, [core.aval_of(x) for x in leaves], text=function_text(fun))
-    return found
+    found.sort(key=lambda item: item[0])  # in the order in which they come to be
+    return [(aval, where) for _, aval, where in found]
 
 
 def _origin(eqn: Equation) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import errors, source
 from ..core import core
 from ..types import dtypes
 
@@ -71,6 +72,21 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({self.aval})"
+
+
+def _read(x: Linear) -> Any:
+    raise TypeError(
+        errors.message(
+            "Only linear functions can be transposed, and this one is not: it computes"
+            " with a linear argument what is not linear in it.",
+            which=x.aval.str_short(),
+            where=str(source.here() or core.stack_text()),
+            tries=["vjp, which linearizes first"],
+        )
+    )
+
+
+core.register_aval(Linear, _read)
 
 
 def is_linear(x: Any) -> bool:

@@ -1,0 +1,216 @@
+"""Jacobians and Hessians: `vmap` of forward or reverse mode over a basis.
+
+Basis vectors run over all leaves of a pytree together: one stacked axis, cut into a piece
+for each leaf on the way in and out.  Next: jet.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import tree
+from ..core import core
+from ..interpreters.algebra import lib
+from ..types import dtypes
+from .autodiff import (
+    check_argnums,
+    check_callable,
+    check_input,
+    check_output,
+    check_value,
+    jvp,
+    pick_args,
+    vjp,
+)
+from .mapping import vmap
+
+
+def standard_basis(leaves: Sequence[Any]) -> list[Any]:
+    """For each leaf the stack of unit tangents, over all leaves together."""
+    avals = [core.aval_of(x) for x in leaves]
+    sizes = [a.size for a in avals]
+    total = sum(sizes)
+    if len({a.dtype for a in avals}) == 1:
+        pieces = cut(lib.eye(total, total, 0, avals[0].dtype), 1, sizes)
+    else:
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        pieces = [
+            lib.eye(total, a.size, -start, a.dtype)
+            for a, start in zip(avals, starts, strict=True)
+        ]
+    out = []
+    for a, piece in zip(avals, pieces, strict=True):
+        x = lib.reshape(piece, (total, *a.shape))
+        if a.weak_type:
+            convert = core.registry["convert_element_type"]
+            x = convert.bind(x, new_dtype=a.dtype, weak_type=True, sharding=None)
+        out.append(x)
+    return out
+
+
+def cut(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
+    """`x` cut along an axis."""
+    if len(sizes) == 1:
+        return [x]
+    return list(core.registry["split"].bind(x, sizes=tuple(sizes), axis=axis))
+
+
+def _split_axis(x: Any, axis: int, leaves: Sequence[Any]) -> list[Any]:
+    """Cut the stacked basis axis into one piece for each leaf, shaped like it."""
+    shape = core.aval_of(x).shape
+    avals = [core.aval_of(leaf) for leaf in leaves]
+    if core.aval_of(x).dtype == dtypes.float0:
+        return [
+            np.zeros((*shape[:axis], *a.shape, *shape[axis + 1 :]), dtypes.float0)
+            for a in avals
+        ]
+    pieces = cut(x, axis, [a.size for a in avals])
+    return [
+        lib.reshape(piece, (*shape[:axis], *a.shape, *shape[axis + 1 :]))
+        for piece, a in zip(pieces, avals, strict=True)
+    ]
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
+
+    Returns a function with `fun`'s arguments whose result has, for each output leaf of
+    shape `s` and each chosen input leaf of shape `t`, an array of shape `s + t`.
+
+    Raises:
+      TypeError: inputs are not real (complex with `holomorphic`).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jacfwd(lambda x: x ** 2)(mj.numpy.array([1., 2.]))
+      Array([[2., 0.],
+             [0., 4.]], dtype=float32)
+    """
+    check_callable(fun)
+    argnums = check_argnums(argnums)
+
+    @functools.wraps(fun)
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        leaves, in_tree = tree.flatten(chosen)
+        for x in leaves:
+            check_input(check_value(x, "jacfwd"), "jacfwd", holomorphic, False)
+        aux: list[Any] = []
+
+        def push(*tangents: Any) -> Any:
+            out = jvp(
+                partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux
+            )
+            aux[:] = out[2:]
+            return (out[1], out[2]) if has_aux else out[1]
+
+        basis = standard_basis(leaves)
+        if has_aux:
+            jac, aux_value = vmap(push, out_axes=(-1, None))(*basis)
+        else:
+            jac, aux_value = vmap(push, out_axes=-1)(*basis), None
+        for x in tree.leaves(jac):
+            aval = core.aval_of(x)
+            if holomorphic and not dtypes.is_complex(aval.dtype):
+                check_output(aval, "jacfwd", True)
+        result = tree.map(
+            lambda x: tree.unflatten(
+                in_tree, _split_axis(x, core.aval_of(x).ndim - 1, leaves)
+            ),
+            jac,
+        )
+        if isinstance(argnums, int):
+            result = _take_first(result, jac)
+        return (result, aux_value) if has_aux else result
+
+    return jacfun
+
+
+def _take_first(result: Any, like: Any) -> Any:
+    """Drop the 1-tuple of chosen arguments under each leaf of `like`."""
+    treedef = tree.structure(like)
+    return tree.unflatten(treedef, [x[0] for x in treedef.flatten_up_to(result)])
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
+
+    Result and errors are those of `jacfwd`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jacrev(lambda x: x ** 2)(mj.numpy.array([1., 2.]))
+      Array([[2., 0.],
+             [0., 4.]], dtype=float32)
+    """
+    check_callable(fun)
+    argnums = check_argnums(argnums)
+
+    @functools.wraps(fun)
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        for x in tree.leaves(chosen):
+            check_input(check_value(x, "jacrev"), "jacrev", holomorphic, allow_int)
+        out = vjp(partial, *chosen, has_aux=has_aux)
+        y, pull = out[:2]
+        rows, out_tree = tree.flatten(y)
+        for x in rows:
+            check_output(core.aval_of(x), "jacrev", holomorphic)
+        basis = standard_basis(rows)
+        jac = vmap(lambda *cts: pull(tree.unflatten(out_tree, cts)))(*basis)
+        if isinstance(argnums, int):
+            jac = jac[0]
+        # From "input tree of stacked rows" to "output tree of input trees".
+        stacked, jac_tree = tree.flatten(jac)
+        split = [_split_axis(x, 0, rows) for x in stacked]
+        outs = [tree.unflatten(jac_tree, column) for column in zip(*split, strict=True)]
+        result = tree.unflatten(out_tree, outs)
+        return (result, out[2]) if has_aux else result
+
+    return jacfun
+
+
+def jacobian(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """Alias of `jacrev`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jacobian(lambda x: 2 * x)(1.)
+      Array(2., dtype=float32, weak_type=True)
+    """
+    return jacrev(*args, **kwargs)
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    r"""Hessian, by forward mode over reverse mode.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.hessian(lambda x: (x ** 3).sum())(mj.numpy.array([1., 2.]))
+      Array([[ 6.,  0.],
+             [ 0., 12.]], dtype=float32)
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums, has_aux=has_aux, holomorphic=holomorphic,
+    )  # fmt: skip
