@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base import errors
 from ..control import scanning as loops
 from ..core import core
 from ..interpreters.algebra import lib
-from ..interpreters.batch import Axis, batch_flat, bring_front
+from ..interpreters.batch import Axis, batch_flat, bring_front, no_name
 from ..ops import structural
+
+
+def chunk_size(chunk: Any) -> int:
+    """How many lanes to take at a time, as the user said it."""
+    if isinstance(chunk, bool) or not hasattr(chunk, "__index__"):
+        raise TypeError(f"vmap: chunk must be a positive int, got {chunk!r}.")
+    if operator.index(chunk) < 1:
+        raise ValueError(f"vmap: chunk must be a positive int, got {chunk}.")
+    return operator.index(chunk)
 
 
 def batch_in_chunks(
@@ -24,16 +35,18 @@ def batch_in_chunks(
     Lane axes of the results come first.  Collectives over the lane axis would see one
     chunk only, so a named axis is refused.
     """
-    if chunk < 1:
-        raise ValueError(f"vmap: chunk must be a positive int, got {chunk}.")
-    if isinstance(axis.name, str):
+    if axis.name is not no_name:
         raise ValueError(
-            f"vmap: chunk={chunk} with axis_name={axis.name!r}: collectives would see one"
-            " chunk only.\nTry: drop axis_name, or chunk."
+            errors.message(
+                f"vmap: chunk={chunk} with axis_name={axis.name!r}: collectives would"
+                " see one chunk only.",
+                tries=["drop axis_name, or chunk"],
+            )
         )
     mapped = [bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True)
               if d is not None]  # fmt: skip
     full, rest = divmod(axis.size, chunk)
+    stacked: list[bool] = []
 
     def run(size: int, rows: Sequence[Any]) -> list[Any]:
         it = iter(rows)
@@ -42,22 +55,39 @@ def batch_in_chunks(
             fun, Axis(axis.name, size, axis.spmd_name), ins,
             [None if d is None else 0 for d in dims],
         )  # fmt: skip
-        return [bring_front(x, size, d) for x, d in zip(outs, out_dims, strict=True)]
+        stacked[:] = [d is not None for d in out_dims]
+        return [
+            x if d is None else bring_front(x, size, d)
+            for x, d in zip(outs, out_dims, strict=True)
+        ]
 
     head = [
         lib.reshape(
-            lib.slice_axis(x, 0, 0, full * chunk),
+            lib.slice_axis(x, 0, 0, full * chunk) if rest else x,
             (full, chunk, *core.aval_of(x).shape[1:]),
         )
         for x in mapped
     ]
     _, many = loops.scan(lambda _, rows: ((), run(chunk, rows)), (), head, length=full)
-    parts = [[lib.reshape(y, (full * chunk, *core.aval_of(y).shape[2:])) for y in many]]
+    outs = [
+        _joined(y, full * chunk) if s else y for y, s in zip(many, stacked, strict=True)
+    ]
     if rest:
         tail = [lib.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]
-        parts.append(run(rest, tail))
-    if len(parts) == 1:
-        outs = parts[0]
-    else:
-        outs = [structural.concatenate(pair, 0) for pair in zip(*parts, strict=True)]
-    return outs, [0] * len(outs)
+        last = run(rest, tail)
+        outs = [
+            structural.concatenate([y, z], 0) if s else z
+            for y, z, s in zip(outs, last, stacked, strict=True)
+        ]
+    else:  # what all lanes share is the same in every chunk
+        outs = [y if s else _first(y) for y, s in zip(outs, stacked, strict=True)]
+    return outs, [0 if s else None for s in stacked]
+
+
+def _joined(x: Any, size: int) -> Any:
+    """The chunks of a result, one after the other."""
+    return lib.reshape(x, (size, *core.aval_of(x).shape[2:]))
+
+
+def _first(x: Any) -> Any:
+    return lib.reshape(lib.slice_axis(x, 0, 0, 1), core.aval_of(x).shape[1:])

@@ -18,7 +18,7 @@ from ..control.jit import ArgNames
 from ..core import core
 from ..core.core import Reference
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
-from .chunks import batch_in_chunks
+from .chunks import batch_in_chunks, chunk_size
 
 
 def vmap(
@@ -68,6 +68,7 @@ def vmap(
     mapped.check_spec("in_axes", in_axes)
     mapped.check_spec("out_axes", out_axes)
     name = no_name if axis_name is None else axis_name
+    at_once = None if chunk is None else chunk_size(chunk)
 
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
@@ -116,12 +117,11 @@ def vmap(
             for x, d in zip(leaves, dims, strict=True)
         ]
         if any(moving):
-            names = ArgNames(fun, in_tree, range(10_000))
             check_passed_once(leaves, fun, "vmap", names)
             run = Inside(flat, leaves, moving)
             leaves = run.start
-        if chunk is not None and chunk < size:
-            outs, out_dims = batch_in_chunks(run, axis, leaves, dims, chunk)
+        if at_once is not None and at_once < size:
+            outs, out_dims = batch_in_chunks(run, axis, leaves, dims, at_once)
         else:
             outs, out_dims = batch_flat(run, axis, leaves, dims)
         if any(moving):
