@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -46,8 +46,8 @@ def functional(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 
-class Context(threading.local):
-    """This thread's MLIR context with its caches of types and attributes."""
+class Context:
+    """An MLIR context with its caches of types and attributes."""
 
     def __init__(self) -> None:
         registry = ir.DialectRegistry()
@@ -89,7 +89,35 @@ def _element_types() -> dict[Any, Any]:
     return found
 
 
-context = Context()
+class _Lease:
+    """A context in use by a thread; when the thread ends, the next one gets it.
+
+    A context must not die with its thread: a thread of the runtime, that runs a
+    callback, has no interpreter any more when its locals are destroyed.
+    """
+
+    __slots__ = ("context",)
+    spare: ClassVar[list[Context]] = []
+
+    def __init__(self) -> None:
+        try:
+            self.context = self.spare.pop()
+        except IndexError:
+            self.context = Context()
+
+    def __del__(self) -> None:
+        self.spare.append(self.context)
+
+
+class _Current(threading.local):
+    """This thread's context: its attributes."""
+
+    def __init__(self) -> None:
+        self.lease = _Lease()
+        vars(self).update(vars(self.lease.context))
+
+
+context = _Current()
 
 
 def physical(aval: Any) -> Any:
