@@ -31,7 +31,7 @@ from ..ops.structural import (
     rev,
     squeeze_p,
 )
-from ..runtime.array import Array
+from ..runtime.array import Array, in_slices, local_row
 from ..types import dtypes
 from . import subscripts
 from ._common import (
@@ -59,7 +59,8 @@ def getitem(x: Any, subscript: Any) -> Any:
     eager = STATE.trace is EVAL
     if eager and type(x) is Array:
         if type(subscript) is int:
-            return row(x, min(max(subscript, -FAR), FAR))
+            found = row(x, min(max(subscript, -FAR), FAR))
+            return local_row(x, subscript) if found is NotImplemented else found
         plan, leaves = subscripts.parse(subscript, x._b.aval.shape, True)
         if not leaves and is_whole(plan):
             return x
@@ -68,9 +69,12 @@ def getitem(x: Any, subscript: Any) -> Any:
     return read(x, leaves, plan)
 
 
-@composite
+@composite(accepts=lambda x, i: type(x) is not Array or not in_slices(x))
 def row(x: Any, i: Any) -> Any:
-    """`x[i]` for a Python int `i`, which is an operand of the program."""
+    """`x[i]` for a Python int `i`, which is an operand of the program.
+
+    Not for an array that lies on several devices, row by row: its rows need no program.
+    """
     shape = x.shape
     if not shape:
         raise subscripts.too_many(1, 0)

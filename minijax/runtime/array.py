@@ -639,7 +639,30 @@ def block_until_ready(trees: Any) -> Any:
     return trees
 
 
+def in_slices(x: Array) -> bool:
+    """Whether the rows of an array lie on a device each, as `pmap` leaves them."""
+    if placement_of(x._b) is not None:
+        return False
+    whole = shardings.of_buffer(x._b)
+    return isinstance(whole, shardings.PmapSharding) and whole.axis == 0
+
+
+def local_row(x: Array, i: int) -> Array:
+    """The row `i` of an array in slices: a copy on the device where it lies.
+
+    Not committed, so that rows of several devices can be computed with together.
+    """
+    x._check_alive()
+    n = x.shape[0]
+    b = shardings.shard_buffers(x._b)[max(0, min(i + n if i < 0 else i, n - 1))]
+    where = placement(b._sharding._device)
+    return Array(compat.copy_to(b, where.device, where.loose))
+
+
 def iterate_rows(x: Array) -> Iterator[Any]:
-    """Rows of an array, cut on the host in one transfer."""
+    """Rows of an array, cut on the host in one transfer (or where they lie)."""
+    if in_slices(x):
+        yield from (local_row(x, i) for i in range(x.shape[0]))
+        return
     for row in x._value:
         yield Array(put_numpy(row, shaped(x.shape[1:], x.dtype, x.weak_type)))
