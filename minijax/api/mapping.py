@@ -42,6 +42,8 @@ def vmap(
       axis_name: a name for the lane axis, for collectives such as `lax.psum`.
       axis_size: the number of lanes, where no argument tells it.
       spmd_axis_name: mesh axes over which the lane axis is laid out.
+      sum_match: whether results that all lanes share may be asked for as sums; without
+        effect, since out_axes are ints and None.
       chunk: run this many lanes at a time, one chunk after the other, in one compiled
         loop; for work that does not fit in memory at once.
 
