@@ -150,3 +150,11 @@ def test_errors():
         jet(lambda x: x, (1,), ((1,),))
     with pytest.raises(ValueError, match="has shape"):
         jet(lambda x: x, (jnp.ones(2),), ((jnp.ones(3),),))
+
+
+def test_results_are_arrays():
+    """Also those that do not depend on the arguments, or have no derivatives."""
+    out, terms = jet(lambda x: (3.0, x > 0, x), (0.5,), ([1.0, 2.0],))
+    leaves = mj.tree.leaves((out, terms))
+    assert all(isinstance(x, mj.Array) for x in leaves) and len(leaves) == 9
+    assert [[float(t) for t in ts] for ts in terms] == [[0, 0], [0, 0], [1, 2]]

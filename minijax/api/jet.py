@@ -547,9 +547,11 @@ def jet(
         if not dtypes.is_inexact(aval.dtype):
             aval = shaped(aval.shape, dtypes.scalar_dtype(float))
         rest = s[1:] or [lib.zeros(aval)] * order
-        terms_out.append([times(t, k) for t, k in zip(rest, scales[1:], strict=True)])
+        terms_out.append([
+            as_value(times(t, k)) for t, k in zip(rest, scales[1:], strict=True)
+        ])  # fmt: skip
     return (
-        tree.unflatten(trees[0], [s[0] for s in outs]),
+        tree.unflatten(trees[0], [as_value(s[0]) for s in outs]),
         tree.unflatten(trees[0], terms_out),
     )
 

@@ -159,10 +159,10 @@ def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedR
     _pending.rules.append(rules)
     try:
         rules.trace(trace, fwd, bwd, avals)
-        known = -1
-        while rules.again and known < len(rules.captured):
+        found = -1
+        while rules.again and found < len(rules.captured):
             # Now that it is known what they capture, the calls inside can pass it on.
-            known = len(rules.captured)
+            found = len(rules.captured)
             rules.trace(trace, fwd, bwd, avals)
     finally:
         _pending.rules.pop()
