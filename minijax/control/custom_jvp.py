@@ -15,7 +15,7 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text
 from ..core import core
-from ..core.core import STATE, Primitive, Tracer
+from ..core.core import Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_effects
 from ..interpreters import algebra
 from ..interpreters import batch as batching
@@ -97,12 +97,11 @@ def stage_call(
     if isinstance(call, ClosedJaxpr):
         return call, []
     avals = [core.aval_of(x) for x in args]
-    old = STATE.trace
-    core.enter(trace)
+    before = core.enter(trace)
     try:
         return hoist_tracers(*stage(call, avals, name=name, text=name, transform=name))
     finally:
-        core.enter(old)
+        core.leave(before)
 
 
 def custom_jvp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:

@@ -650,6 +650,8 @@ class Jitted:
         # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
         asked_by_trace = config.TRACING.value
         call = self.split(args, kwargs)
+        # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
+        asked_by_trace = config.TRACING.value
         if STATE.trace is EVAL:
             for x in call.leaves:
                 if isinstance(x, Tracer):

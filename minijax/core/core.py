@@ -177,20 +177,31 @@ STATE = _State()
 @contextmanager
 def current(trace: Trace) -> Iterator[Trace]:
     """Make `trace` current in this thread for a block."""
-    old = STATE.trace
-    enter(trace)
+    before = enter(trace)
     try:
         yield trace
     finally:
-        enter(old)
+        leave(before)
 
 
-def enter(trace: Trace) -> None:
-    """Make `trace` current; C++ dispatch is told when it is not evaluation."""
-    old = STATE.trace
+def enter(trace: Trace) -> tuple[Trace, bool]:
+    """Make `trace` current; returns what `leave` takes to undo it.
+
+    C++ dispatch is told when it is not evaluation.  A trace that applies a rule need not
+    tell it of its parent: the rule's jitted calls then ask Python.
+    """
+    before = STATE.trace, config.TRACING.value
     STATE.trace = trace
-    if (old is EVAL) is not (trace is EVAL):
+    if before[1] is (trace is EVAL):
         config.TRACING.set_local(trace is not EVAL)
+    return before
+
+
+def leave(before: tuple[Trace, bool]) -> None:
+    """Make current what was so before `enter`."""
+    STATE.trace, tracing = before
+    if config.TRACING.value is not tracing:
+        config.TRACING.set_local(tracing)
 
 
 @contextmanager

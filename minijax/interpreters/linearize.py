@@ -122,8 +122,7 @@ def linearize_flat(
             args.append(JVPTracer(trace, p, tangent if moves else Zero(aval)))
         else:
             args.append(p)
-    old = STATE.trace
-    core.enter(trace)
+    before = core.enter(trace)
     try:
         outs = fun(*args)
         pairs = [trace.unwrap(x) for x in outs]
@@ -137,7 +136,7 @@ def linearize_flat(
             jaxpr, consts = live, [value_of[v] for v in live.constvars]
     finally:
         trace.alive = tangent_trace.alive = False
-        core.enter(old)
+        core.leave(before)
     return [p for p, _ in pairs], LinearPart(jaxpr, consts, zeros)
 
 
@@ -215,9 +214,8 @@ def _linearize_jaxpr(
 ) -> LinearizedJaxpr:
     trace = StageTrace(STATE.trace, "linearize")
     args = [trace.new_arg(a) for a in closed.in_avals]
-    old, names = STATE.trace, STATE.names
-    STATE.names = ""
-    core.enter(trace)
+    names, STATE.names = STATE.names, ""
+    before = core.enter(trace)
     try:
         outs, part = linearize_flat(
             lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), args, nonzero
@@ -240,7 +238,7 @@ def _linearize_jaxpr(
         primal, consts = trace.finish([*outs, *new], closed.jaxpr.name)
     finally:
         trace.alive = False
-        core.enter(old)
+        core.leave(before)
         STATE.names = names
     nonzero_out = [f or z is None for f, z in zip(force, part.out_zeros, strict=True)]
     linear = Jaxpr(

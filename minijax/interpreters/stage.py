@@ -257,15 +257,15 @@ def stage(
     trace = kind(STATE.trace, text or source.function_text(fun), transform)
     trace.arg_names = arg_names
     args = [trace.new_arg(aval) for aval in in_avals]
-    old, names, place = STATE.trace, STATE.names, STATE.source
+    names, place = STATE.names, STATE.source
     STATE.names, STATE.source = "", None
-    core.enter(trace)
+    before = core.enter(trace)
     try:
         outs = fun(*args)
         return trace.finish(outs, name)
     finally:
         trace.alive = False
-        core.enter(old)
+        core.leave(before)
         STATE.names, STATE.source = names, place
 
 
