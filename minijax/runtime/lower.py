@@ -15,16 +15,12 @@ This room names no operation of the ops floor.  Next: compile.py.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
-
-# The extension modules, not the dialects' generated builders: those take long to load.
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
 from ..base.source import Source
@@ -35,6 +31,7 @@ from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
 from ..interpreters.stage import stage
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
+from .mlir_context import context
 
 keys_aware: set[Primitive] = set()
 create = ir.Operation.create
@@ -43,81 +40,6 @@ create = ir.Operation.create
 def functional(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The jaxpr without references, which the control floor turns into values."""
     return closed
-
-
-
-class Context:
-    """An MLIR context with its caches of types and attributes."""
-
-    def __init__(self) -> None:
-        registry = ir.DialectRegistry()
-        _jax_mlir_ext.register_dialects(registry)
-        self.ir = ctx = ir.Context()
-        ctx.enable_multithreading(False)
-        ctx.append_dialect_registry(registry)
-        ctx.load_all_available_dialects()
-        for dialect in (_sdy, _chlo, hlo):
-            dialect.register_dialect(ctx)
-        self.types: dict[Any, Any] = {}
-        self.attributes: dict[Any, Any] = {}
-        self.locations: dict[Any, Any] = {}
-        with ctx:
-            self.unknown = ir.Location.unknown()
-            self.elements = _element_types()
-
-
-def _element_types() -> dict[Any, Any]:
-    signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
-    found = {
-        dtypes.bool_: signless(1),
-        dtypes.bfloat16: ir.BF16Type.get(),
-        dtypes.float16: ir.F16Type.get(),
-        dtypes.float32: ir.F32Type.get(),
-        dtypes.float64: ir.F64Type.get(),
-        dtypes.complex64: ir.ComplexType.get(ir.F32Type.get()),
-        dtypes.complex128: ir.ComplexType.get(ir.F64Type.get()),
-        dtypes.float0: signless(1),
-    }
-    for bits, i, u in zip(
-        (2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True
-    ):
-        found[i], found[u] = signless(bits), unsigned(bits)
-    for dtype in dtypes.SMALL_FLOATS:
-        # float8_e4m3fn is Float8E4M3FNType
-        kind = "Float" + dtype.name[len("float") :].replace("_", "").upper() + "Type"
-        found[dtype] = getattr(ir, kind).get()
-    return found
-
-
-class _Lease:
-    """A context in use by a thread; when the thread ends, the next one gets it.
-
-    A context must not die with its thread: a thread of the runtime, that runs a
-    callback, has no interpreter any more when its locals are destroyed.
-    """
-
-    __slots__ = ("context",)
-    spare: ClassVar[list[Context]] = []
-
-    def __init__(self) -> None:
-        try:
-            self.context = self.spare.pop()
-        except IndexError:
-            self.context = Context()
-
-    def __del__(self) -> None:
-        self.spare.append(self.context)
-
-
-class _Current(threading.local):
-    """This thread's context: its attributes."""
-
-    def __init__(self) -> None:
-        self.lease = _Lease()
-        vars(self).update(vars(self.lease.context))
-
-
-context = _Current()
 
 
 def physical(aval: Any) -> Any:
