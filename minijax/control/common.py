@@ -61,13 +61,14 @@ def stage_body(
     known = util.memo_of(_bodies, fun)
     found = known.get(key)
     if found is None:
-        found = _stage_body(fun, in_tree, avals, transform, function_text(user or fun))
+        found = _stage_body(fun, in_tree, avals, transform, user or fun)
         if not any(isinstance(c, core.Tracer) for c in found.consts):
             known[key] = found
     return found
 
 
 _bodies: Any = util.cache(weakref.WeakKeyDictionary())
+_NO_KEYWORDS = tree.structure({})
 
 
 def _stage_body(
@@ -75,9 +76,13 @@ def _stage_body(
     in_tree: Any,
     avals: Sequence[Any],
     transform: str,
-    text: str,
+    user: Callable[..., Any],
 ) -> Body:
+    text = function_text(user)
     trees: list[Any] = []
+    names: Any = ()
+    if user is fun:  # else it has other parameters
+        names = ArgNames(fun, tree.treedef_tuple([in_tree, _NO_KEYWORDS]), ())
 
     def flat(*leaves: Any) -> list[Any]:
         out = fun(*tree.unflatten(in_tree, leaves))
@@ -93,7 +98,7 @@ def _stage_body(
 
     jaxpr, consts = stage(
         flat, avals, name=getattr(fun, "__name__", transform),
-        text=text, transform=transform,
+        text=text, transform=transform, arg_names=names,
     )  # fmt: skip
     return Body(jaxpr, consts, trees[0])
 

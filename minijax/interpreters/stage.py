@@ -240,7 +240,9 @@ class StageTrace(Trace):
             if not names:
                 return line
             return f"a value that depends on {', '.join(names[:5])}\n     {line}"
-        return f"the argument {', '.join(names)}" if names else "a constant"
+        if not names:
+            return "a constant"
+        return f"the argument {names[0]}" if self.arg_names else f"the {names[0]}"
 
 
 def stage(

@@ -486,3 +486,12 @@ def test_a_leaked_carry_is_told():
     lax.scan(lambda c, x: (leaked.append(c) or c, None), 0.0, X)
     with pytest.raises(mj.errors.UnexpectedTracerError, match="for scan"):
         leaked[0] + 1
+
+
+def test_messages_name_the_carrys_components():
+    with pytest.raises(
+        mj.errors.TracerBoolConversionError, match=r"on c\['a'\], x\[1\]"
+    ):
+        lax.scan(
+            lambda c, x: ({"a": 1 if c["a"] > x[1] else 2}, None), {"a": 0}, (X, X)
+        )
