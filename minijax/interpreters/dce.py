@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.jaxpr import DropVar, Equation, Jaxpr, Literal
+from ..core.jaxpr import DropVar, Equation, Jaxpr
 
 
 def dce_jaxpr(
@@ -45,18 +45,18 @@ def _dce(
 def _live_equations(
     eqns: Sequence[Equation], outvars: Sequence[Any]
 ) -> tuple[list[Equation], set[Any]]:
-    used: set[Any] = {v for v in outvars if type(v) is not Literal}
+    used: set[Any] = set(outvars)
     kept: list[Equation] = []
     for eqn in reversed(eqns):
-        flags = [v in used for v in eqn.outvars]
-        if not any(flags) and not eqn.effects:
+        if used.isdisjoint(eqn.outvars) and not eqn.effects:
             continue
+        flags = [v in used for v in eqn.outvars]
         if eqn.primitive.dce is not None:
             pruned = eqn.primitive.dce(flags, eqn)
             if pruned is None:
                 continue
             eqn = pruned
-        elif not all(flags):
+        elif False in flags:
             eqn = eqn.replace(
                 outvars=[
                     v if f or type(v) is DropVar else DropVar(v.aval)
@@ -64,7 +64,7 @@ def _live_equations(
                 ]
             )
         kept.append(eqn)
-        used.update(a for a in eqn.invars if type(a) is not Literal)
+        used.update(eqn.invars)
     kept.reverse()
     return kept, used
 

@@ -34,11 +34,11 @@ def backward_pass(
             env[v] = x
     tape: list[Equation] = []
     for eqn in jaxpr.eqns:
-        if any(type(a) is not Literal and a in linear for a in eqn.invars):
+        if linear.isdisjoint(eqn.invars):
+            _run(eqn, env)
+        else:
             linear.update(eqn.outvars)
             tape.append(eqn)
-        else:
-            _run(eqn, env)
     ct_of: dict[Any, Any] = {}
     for v, ct in zip(jaxpr.outvars, cts, strict=True):
         if ct is not None and type(ct) is not Zero and v in linear:
@@ -61,10 +61,26 @@ def _turn(
     eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]
 ) -> None:
     """Take the cotangents of an equation's outputs back to its inputs."""
-    out_cts = [ct_of.pop(v, None) for v in eqn.outvars]
-    if all(ct is None for ct in out_cts):
-        return
-    for a, ct in zip(eqn.invars, _pull_back(eqn, out_cts, env, linear), strict=True):
+    prim: Primitive = eqn.primitive
+    out_cts: Any
+    if prim.multiple_results:
+        given = [ct_of.pop(v, None) for v in eqn.outvars]
+        if given.count(None) == len(given):
+            return
+        out_cts = [
+            Zero(v.aval) if ct is None else ct
+            for v, ct in zip(eqn.outvars, given, strict=True)
+        ]
+    else:
+        out_cts = ct_of.pop(eqn.outvars[0], None)
+        if out_cts is None:
+            return
+    args = [
+        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
+        for a in eqn.invars
+    ]
+    found = prim.transpose(out_cts, *args, **eqn.params)
+    for a, ct in zip(eqn.invars, found, strict=True):
         if ct is not None and type(ct) is not Zero:
             _accumulate(ct_of, a, ct)
 
@@ -81,23 +97,6 @@ def _run(eqn: Equation, env: dict[Any, Any]) -> None:
         env.update(zip(eqn.outvars, out, strict=True))
     else:
         env[eqn.outvars[0]] = out
-
-
-def _pull_back(
-    eqn: Equation, out_cts: list[Any], env: dict[Any, Any], linear: set[Any]
-) -> Sequence[Any]:
-    args = [
-        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
-        for a in eqn.invars
-    ]
-    prim: Primitive = eqn.primitive
-    if prim.multiple_results:
-        cts = [
-            Zero(v.aval) if ct is None else ct
-            for v, ct in zip(eqn.outvars, out_cts, strict=True)
-        ]
-        return prim.transpose(cts, *args, **eqn.params)  # type: ignore[no-any-return]
-    return prim.transpose(out_cts[0], *args, **eqn.params)  # type: ignore[no-any-return]
 
 
 def transpose_jaxpr(
