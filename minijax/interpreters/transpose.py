@@ -65,7 +65,7 @@ def _turn(
     out_cts: Any
     if prim.multiple_results:
         given = [ct_of.pop(v, None) for v in eqn.outvars]
-        if given.count(None) == len(given):
+        if all(ct is None for ct in given):
             return
         out_cts = [
             Zero(v.aval) if ct is None else ct
