@@ -27,12 +27,16 @@ class Subject:
     reference: Any
     reverse: bool = True  # has reverse mode
     forward: bool = True  # has forward mode
+    forward_of_reverse: bool = True  # where not: the forward rule has no forward mode
+    lanes_of_branch: bool = True  # can be in a branch that differs from lane to lane
 
     def __repr__(self):
         return self.name
 
 
 SUBJECTS: list[Subject] = []
+# The forward rule of a `custom_vjp` calls the function itself.
+NO_FORWARD = {"forward": False, "forward_of_reverse": False}
 
 
 def subject(reference, **options):
@@ -72,9 +76,7 @@ def jit_closure(x, w):
 
 @subject(lambda x, w: x * x + w if x[0] > 0 else np.cos(x) * w)
 def cond(x, w):
-    return lax.cond(
-        x[0] > 0, lambda x, w: x * x + w, lambda x, w: jnp.cos(x) * w, x, w
-    )
+    return lax.cond(x[0] > 0, lambda x, w: x * x + w, lambda x, w: jnp.cos(x) * w, x, w)
 
 
 @subject(lambda x, w: w * 2 if x[1] > 0 else np.exp(0.3 * x) * w)
@@ -82,9 +84,13 @@ def cond_closure(x, w):
     return lax.cond(x[1] > 0, lambda: w * 2, lambda: jnp.exp(0.3 * x) * w)
 
 
-@subject(lambda x, w: [x * w, np.sin(x), w**3][int(np.clip(np.floor(4 * x[0]), 0, 2))])
+def which(x):
+    return np.clip(np.floor(4 * x[0] + 0.4), 0, 2)
+
+
+@subject(lambda x, w: [x * w, np.sin(x), w**3][int(which(x))])
 def switch(x, w):
-    index = jnp.floor(4 * lax.stop_gradient(x[0])).astype(int)
+    index = jnp.floor(4 * lax.stop_gradient(x[0]) + 0.4).astype(int)
     branches = [lambda x, w: x * w, lambda x, w: jnp.sin(x), lambda x, w: w**3]
     return lax.switch(index, branches, x, w)
 
@@ -94,14 +100,14 @@ def switch(x, w):
 
 def while_reference(x, w):
     i, c = 0, x
-    while i < 3 and c[0] < 2.0:
+    while i < 3 and c[0] < 2.3:
         i, c = i + 1, c * c * 0.6 + w
     return c
 
 
 def _while(x, w, **options):
     return lax.while_loop(
-        lambda s: (s[0] < 3) & (s[1][0] < 2.0),
+        lambda s: (s[0] < 3) & (s[1][0] < 2.3),
         lambda s: (s[0] + 1, s[1] * s[1] * 0.6 + w),
         (0, x),
         **options,
@@ -131,8 +137,10 @@ def fori_loop(x, w):
 
 @subject(fori_reference, reverse=False)
 def fori_loop_dynamic(x, w):
-    stop = jnp.where(x[0] > 100.0, 1, 4)
-    return lax.fori_loop(1, stop, lambda i, c: jnp.sin(c) * w + i * c * 0.5, x)
+    step = lambda i, c: jnp.sin(c) * w + i * c * 0.5
+    # Under jit the number of steps is not known, wherever x comes from.
+    run = mj.jit(lambda x, stop: lax.fori_loop(1, stop, step, x))
+    return run(x, jnp.where(x[0] > 100.0, 1, 4))
 
 
 def scan_reference(x, w):
@@ -213,7 +221,8 @@ def custom_jvps(x, w):
         return jnp.sin(x) * w + 0.5 * x * x
 
     f.defjvps(
-        lambda t, out, x, w: (jnp.cos(x) * w + x) * t, lambda t, out, x, w: jnp.sin(x) * t
+        lambda t, out, x, w: (jnp.cos(x) * w + x) * t,
+        lambda t, out, x, w: jnp.sin(x) * t,
     )
     return f(x, w)
 
@@ -256,18 +265,18 @@ def _vjp_rule(**options):
     return f
 
 
-@subject(smooth, forward=False)
+@subject(smooth, **NO_FORWARD)
 def custom_vjp(x, w):
     out = _vjp_rule()(x, w)
     return out["a"] + out["b"]
 
 
-@subject(lambda x, w: np.sin(x) * w, forward=False)
+@subject(lambda x, w: np.sin(x) * w, **NO_FORWARD)
 def custom_vjp_symbolic(x, w):
     return _vjp_rule(symbolic_zeros=True)(x, w)["a"]
 
 
-@subject(lambda x, w: np.sin(x * w) * w, forward=False)
+@subject(lambda x, w: np.sin(x * w) * w, **NO_FORWARD)
 def custom_vjp_closure(x, w):
     @functools.partial(mj.custom_vjp, nondiff_argnums=(0,))
     def f(scale, x, w):

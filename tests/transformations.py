@@ -18,7 +18,8 @@ N = 3
 MIX = np.array([1.0, -0.5, 0.25])  # makes one number of a vector
 PUSH = np.array([0.3, -1.0, 0.5]), np.array([-0.2, 0.4, 1.0])  # a tangent (x, w)
 LANES = np.array([1.0, 0.7])  # factors that make two lanes of a vector
-STEP = 1e-5
+STEP = 1e-3
+STENCIL = (1, 8 / 12), (-1, -8 / 12), (2, -1 / 12), (-2, 1 / 12)  # error: STEP ** 4
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Transformation:
     reference: Any
     forward: bool = False  # uses forward mode
     reverse: bool = False  # uses reverse mode
-    lanes: bool = False  # uses vmap
+    lanes: bool = False  # x differs from lane to lane
 
     def __repr__(self):
         return self.name
@@ -44,22 +45,16 @@ def same(f):
 
 
 def directional(f, x, w, tx, tw):
-    """The derivative of `f` at (x, w) along (tx, tw), by central differences."""
-    up = f(x + STEP * tx, w + STEP * tw)
-    down = f(x - STEP * tx, w - STEP * tw)
-    return (up - down) / (2 * STEP)
+    """The derivative of `f` at (x, w) along (tx, tw), by differences of fourth order.
+
+    With their wide steps, differences of differences keep nine digits in double precision.
+    """
+    return sum(c * f(x + k * STEP * tx, w + k * STEP * tw) for k, c in STENCIL) / STEP
 
 
 def gradient_reference(f):
     def run(x, w):
-        zero = np.zeros(N)
-        return np.array(
-            [
-                MIX @ directional(f, x, w, e, zero)
-                + 2 * (MIX @ directional(f, x, w, zero, e))
-                for e in np.eye(N)
-            ]
-        )
+        return np.array([MIX @ directional(f, x, w, e, 2 * e) for e in np.eye(N)])
 
     return run
 
@@ -150,7 +145,9 @@ def pmap(f):
 
     def run(x, w):
         each = mj.pmap(
-            lambda x, w: f(x, w) + lax.psum(0.1 * x, "i"), axis_name="i", in_axes=(0, None)
+            lambda x, w: f(x, w) + lax.psum(0.1 * x, "i"),
+            axis_name="i",
+            in_axes=(0, None),
         )
         return LANES @ each(jnp.outer(LANES, x), w)
 
@@ -225,11 +222,11 @@ TRANSFORMATIONS = [
     Transformation("jvp", jvp, lambda f: lambda x, w: directional(f, x, w, *PUSH),
                    forward=True),
     Transformation("linearize", linearize, linearize_reference, forward=True),
-    Transformation("jacfwd", jacfwd, jacfwd_reference, forward=True, lanes=True),
+    Transformation("jacfwd", jacfwd, jacfwd_reference, forward=True),
     Transformation("vmap", vmap, vmap_reference, lanes=True),
     Transformation("vmap_shared", vmap_shared, vmap_shared_reference, lanes=True),
-    Transformation("vmap_other", vmap_other, vmap_other_reference, lanes=True),
-    Transformation("pmap", pmap, pmap_reference, lanes=False),
+    Transformation("vmap_other", vmap_other, vmap_other_reference),
+    Transformation("pmap", pmap, pmap_reference),
     Transformation("checkpoint", mj.checkpoint, same),
     Transformation("in_scan", in_scan, in_scan_reference),
     Transformation("in_loop", in_loop, in_loop_reference),

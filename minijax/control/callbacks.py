@@ -99,7 +99,8 @@ def emit_callback(
     def run(*values: Any) -> Any:
         if after:
             values = values[1:]
-        out = callback(*map(_host_argument, values))
+        with config.X64(x64):  # a thread of the runtime has no setting of its own
+            out = callback(*map(_host_argument, values))
         found = _checked(name, fun, out, avals_out, x64)
         return (None, *found) if after else found
 
