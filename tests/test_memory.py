@@ -121,12 +121,12 @@ def count():
 def test_programs_of_loops_are_forgotten():
     for name in ("scan", "while_loop", "cond", "grad_scan", "pmap"):
         USES[name](fresh())
-        primitives, _ = count()
+        primitives, loops = count()
         for _ in range(10):
             USES[name](fresh())
-        again, loops = count()
+        again, more = count()
         assert again == primitives
-        assert loops <= 1, name  # one may still run
+        assert more <= loops + 1, name  # one may still run
 
 
 def test_the_latest_executables_are_few(monkeypatch):

@@ -20,6 +20,7 @@ from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_effects
 from ..interpreters import algebra
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate
+from ..interpreters.linearize import linearize_flat
 from ..interpreters.stage import StageTrace, hoist_tracers, stage
 from ..interpreters.transpose import backward_pass
 from ..runtime import lower
@@ -143,6 +144,39 @@ def custom_jvp_jvp(primals: Any, tangents: Any, *, jvp: Any, **_: Any) -> Any:
 
 
 custom_jvp_call_p.jvp = custom_jvp_jvp
+
+
+def custom_jvp_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jvp: Any, **_: Any
+) -> Any:
+    """The rule, run on tangents that are recorded; mostly that splits it by itself.
+
+    Where it hands primals and tangents together to a jit or a loop, those are recorded as
+    a whole, with the primal results.  A rule is linear in its tangents, and so is its own
+    derivative in them: linearized at zero it comes apart.
+    """
+    with core.current(trace):
+        outs, out_ts = jvp(primals, tangents)
+    if not any(isinstance(x, core.Tracer) and x._trace is trace for x in outs):
+        return outs, out_ts
+    moving = [t for t in tangents if type(t) is not Zero]
+
+    def rule(*ts: Any) -> list[Any]:
+        it = iter(ts)
+        outs, out_ts = jvp(
+            primals, [t if type(t) is Zero else next(it) for t in tangents]
+        )
+        return [*outs, *map(instantiate, out_ts)]
+
+    found, part = linearize_flat(
+        rule, [instantiate(Zero(core.aval_of(t))) for t in moving]
+    )
+    with core.current(trace):
+        out_ts = part(*moving)[len(outs) :]
+    return found[: len(outs)], out_ts
+
+
+custom_jvp_call_p.linearize = custom_jvp_linearize
 
 
 def call_transpose(cts: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:

@@ -19,6 +19,7 @@ from ..base.util import split_list
 from ..core import core
 from ..core.jaxpr import (
     ClosedJaxpr,
+    DropVar,
     Equation,
     Jaxpr,
     Literal,
@@ -249,7 +250,7 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
     body = jaxpr.replace(
         invars=[*consts, *made, *rest],
         outvars=[*outs, *(v for i, v in enumerate(new) if i not in fixed)],
-        eqns=[e for e in jaxpr.eqns if e.effects or not {*made} & {*e.outvars}],
+        eqns=[e if e.effects else _without({*made}, e) for e in jaxpr.eqns],
         arg_names=(),
     )
     keep = [*[True] * num_consts, *[False] * len(made), *[True] * len(rest)]
@@ -262,6 +263,17 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
         {i: values.index(v) for i, v in fixed.items()},
     )
     return found
+
+
+def _without(made: set[Any], eqn: Equation) -> Equation:
+    """The equation, which no longer defines variables that are at hand.
+
+    Of several results the others may still be wanted; if none is, dce drops it.
+    """
+    if made.isdisjoint(eqn.outvars):
+        return eqn
+    outvars = [DropVar(v.aval) if v in made else v for v in eqn.outvars]
+    return eqn.replace(outvars=outvars)
 
 
 # -------------------------------------------------------------------------- transpose
