@@ -52,7 +52,7 @@ def refusal(subject, stack):
     for i, used in enumerate(forward):
         below = any(reverse[i + 1 :])
         if used and not (subject.forward_of_reverse if below else subject.forward):
-            return TypeError, "can't apply forward-mode differentiation"
+            return TypeError, "can't apply forward-mode autodiff"
     if not subject.lanes_of_branch:
         for i, t in enumerate(stack):
             if t.lanes and any(s.name == "in_cond" for s in stack[i + 1 :]):

@@ -299,7 +299,8 @@ class Lowering:
     # ---- nested programs
     def jaxpr(self, closed: ClosedJaxpr, *args: Any) -> list[Any]:
         """Emit a closed jaxpr in place."""
-        closed = functional(closed)
+        with core.axis_env(self.axes):
+            closed = functional(closed)
         consts = [self.const_value(c, v.aval) for c, v in zip(
             closed.consts, closed.jaxpr.constvars, strict=True)]  # fmt: skip
         saved = self.avals_in, self.avals_out, self.loc
