@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..base import errors, tree
+from ..base import config, errors, tree
 from ..control import jit as jitting
+from ..control.arguments import ArgNames
+from ..control.calls import run_program
 from ..control.discharge import by_value, is_lasting, values_of, write_back
 from ..control.jit import Call, Jitted, Traced
 from ..core import core
@@ -269,7 +271,7 @@ class Compiled:
         for i, (x, aval) in enumerate(zip(leaves, stage.in_avals, strict=True)):
             got = core.aval_of(x)
             if (type(got), got.shape, got.dtype) != (type(aval), aval.shape, aval.dtype):
-                label = jitting.ArgNames(
+                label = ArgNames(
                     stage._jitted.fun, in_tree, stage._call.positions
                 )[i]
                 raise TypeError(
@@ -293,7 +295,7 @@ class Compiled:
         donated = self._lowered._donated
         once = any(donated) or any(refs)  # what was there cannot be had again
         again = None if once else functools.partial(stage.jaxpr, *leaves)
-        out = jitting.run_program(self._program, buffers, stage._jitted.name, again)
+        out = run_program(self._program, buffers, stage._jitted.name, again)
         if any(donated):
             jitting._delete_donated(args, donated)
         results = self._program.wrap(out)
@@ -361,13 +363,13 @@ def _differences(jitted: Jitted, call: Call, avals: Any, key: Any) -> list[str]:
     if key[0] != call.in_tree:
         out.append(f"argument trees differ: known {key[0]}, now {call.in_tree}")
     elif len(key[1]) == len(avals):
-        names = jitting.ArgNames(jitted.fun, call.in_tree, call.positions)
+        names = ArgNames(jitted.fun, call.in_tree, call.positions)
         for i, (a, b) in enumerate(zip(key[1], avals, strict=True)):
             if a != b:
                 out.append(f"{names[i]}: known {a}, now {b}")
     if key[2] != call.static:
         out.append(f"static arguments differ: known {key[2]}, now {call.static}")
-    if key[4] != jitting.config.trace_key():
+    if key[4] != config.trace_key():
         out.append("options that change tracing differ (x64, promotion, precision ...)")
     return out
 

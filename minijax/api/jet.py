@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from ..base import tree
-from ..control.jit import as_value, jit_p
+from ..control.arguments import as_value
+from ..control.calls import jit_p
 from ..control.remat import remat_p
 from ..core import core
 from ..core.core import STATE, Primitive, Trace, Tracer

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
+from ..control.arguments import ArgNames
 from ..control.axes import Mapped, result_axis
 from ..control.discharge import Inside, check_passed_once
-from ..control.jit import ArgNames
 from ..core import core
 from ..core.core import Reference
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from ..base import errors, tree
 from ..base.source import function_text
 from ..control import pmap as replicas
+from ..control.arguments import ArgNames, Statics, as_tuple
 from ..control.axes import Mapped, result_axis
-from ..control.jit import ArgNames, Call, Jitted, Statics, Traced, as_tuple
+from ..control.jit import Call, Jitted, Traced
 from ..control.pmap import AxisName, xla_pmap_p
 from ..core import core
 from ..core.core import EVAL, STATE, Tracer

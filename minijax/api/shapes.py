@@ -8,8 +8,9 @@ from typing import Any
 
 from ..base import tree
 from ..base.source import function_text
+from ..control.arguments import ArgNames, Statics, resolve_statics
 from ..control.discharge import check_closed_over, check_passed_once
-from ..control.jit import ArgNames, Jitted, Statics, resolve_statics
+from ..control.jit import Jitted
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr
 from ..interpreters.stage import stage

@@ -13,7 +13,7 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text
 from ..core import core
-from .jit import ArgNames
+from .arguments import ArgNames
 
 
 class Mapped:

@@ -19,8 +19,8 @@ from ..interpreters.stage import StageTrace
 from ..runtime import array as arrays
 from ..types import dtypes
 from . import common
+from .arguments import as_value
 from .cond import BATCHED, choose_platform, cond_p, index_of, settle_weak
-from .jit import as_value
 
 
 def _bind_branches(

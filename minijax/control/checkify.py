@@ -42,6 +42,8 @@ from . import (
     remat,
     scan,
 )
+from .arguments import as_value
+from .calls import jit_p, jit_params
 from .checks import (
     DivisionByZeroError,
     Error,
@@ -51,7 +53,6 @@ from .checks import (
     OOBError,
     first_error,
 )
-from .jit import as_value, jit_p, jit_params
 
 ErrorCategory = type[JaxException]
 Enabled = frozenset[Any]

@@ -21,8 +21,8 @@ from ..interpreters.stage import stage
 from ..runtime import dispatch
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray
+from .arguments import ArgNames, signature_of
 from .discharge import FunctionPrimitive, check_closed_over, check_passed_once
-from .jit import ArgNames, signature_of
 
 
 class Body:

@@ -25,9 +25,9 @@ from ..interpreters.stage import StageTrace, hoist_tracers, stage
 from ..interpreters.transpose import backward_pass
 from ..runtime import lower
 from ..types import dtypes
+from .arguments import POSITIONAL, as_tuple, signature_of
 from .common import same_type
 from .discharge import RulePrimitive
-from .jit import POSITIONAL, as_tuple, signature_of
 from .named import jaxprs_axes
 
 

@@ -24,6 +24,7 @@ from ..ops.cast import convert_element_type
 from ..runtime import lower
 from ..runtime.array import Array, default_placement, put_scalar
 from ..types import dtypes
+from .arguments import signature_of
 from .common import type_difference
 from .custom_jvp import (
     RESIDUALS,
@@ -43,7 +44,6 @@ from .custom_jvp import (
     stage_call,
 )
 from .discharge import RulePrimitive
-from .jit import signature_of
 from .named import jaxprs_axes
 
 NUMBERS = (float, complex)

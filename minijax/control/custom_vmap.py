@@ -16,6 +16,7 @@ from ..interpreters.algebra import instantiate
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import StageTrace, stage
 from ..runtime import lower
+from .arguments import signature_of
 from .custom_jvp import (
     bind_arguments,
     call_dce,
@@ -25,7 +26,6 @@ from .custom_jvp import (
     name_of,
     stage_call,
 )
-from .jit import signature_of
 from .mapping import map as map_rows
 from .named import jaxprs_axes
 

@@ -43,9 +43,9 @@ from ..ops import arithmetic, logic, reductions, shapes
 from ..runtime import lower
 from ..types import dtypes
 from . import checks, common, discharge
+from .arguments import as_value
 from .branching import cond
 from .discharge import FunctionPrimitive
-from .jit import as_value
 from .named import jaxprs_axes
 from .remat import checkpoint
 from .scan import carry_fixpoint

@@ -44,9 +44,11 @@ from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 from . import common, discharge
+from .arguments import ArgNames, Statics, resolve_statics, signature_of
+from .calls import jit_p
 from .custom_jvp import check_values
 from .discharge import FunctionPrimitive
-from .jit import ArgNames, Jitted, Statics, jit_p, resolve_statics, signature_of
+from .jit import Jitted
 from .named import jaxprs_axes
 
 

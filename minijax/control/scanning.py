@@ -17,7 +17,7 @@ from ..base.util import split_list
 from ..core import core
 from ..ops import structural
 from . import common
-from .jit import as_value
+from .arguments import as_value
 from .refs import Ref
 from .scan import scan_p
 

@@ -1,0 +1,281 @@
+"""`jit_p`: the call of a compiled function, with all its rules.
+
+Evaluated, its jaxpr is compiled once a device and run; staged, it is an equation; each
+transformation of it is the call of the transformed jaxpr.
+
+Next: jit.py, the function that users wrap theirs with.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import config, util
+from ..core.core import EVAL, STATE
+from ..core.jaxpr import ClosedJaxpr, Equation, close_consts, jaxprs_effects
+from ..interpreters import batch as batching
+from ..interpreters.algebra import Linear, Zero
+from ..interpreters.dce import dce_jaxpr
+from ..interpreters.jvp import jvp_jaxpr
+from ..interpreters.linearize import linearize_jaxpr
+from ..interpreters.stage import StageTrace
+from ..interpreters.transpose import transpose_jaxpr
+from ..runtime import dispatch, lower
+from . import discharge
+from .discharge import FunctionPrimitive
+from .named import jaxprs_axes
+
+jit_p = FunctionPrimitive("jit")
+jit_p.abstract = lambda *avals, jaxpr, **params: jaxpr.out_avals
+jit_p.effects = jaxprs_effects
+jit_p.named_axes = jaxprs_axes
+lower.keys_aware.add(jit_p)
+
+
+def jit_params(jaxpr: ClosedJaxpr, params: dict[str, Any]) -> dict[str, Any]:
+    """The params of a jit of a transformed jaxpr: names stay, donation does not."""
+    return {
+        **params,
+        "jaxpr": jaxpr,
+        "donated_invars": (False,) * len(jaxpr.in_avals),
+    }
+
+
+def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    closed = params["jaxpr"]
+    if params["inline"]:
+        return closed(*args)
+    if consts := closed.consts:  # the program around it holds them, once for all calls
+        donated = (*(False for _ in consts), *params["donated_invars"])
+        args = (*consts, *args)
+        closed = closed.jaxpr.memo.setdefault(
+            "opened", ClosedJaxpr(close_consts(closed))
+        )
+        params = {**params, "jaxpr": closed, "donated_invars": donated}
+    atoms = [trace.atom(x) for x in args]
+    return trace.record(jit_p, atoms, params, closed.out_avals)
+
+
+jit_p.stage = jit_stage
+
+
+def jit_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    nonzero = [type(t) is not Zero for t in tangents]
+    pushed, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
+    args = [*primals, *(t for t in tangents if type(t) is not Zero)]
+    out = jit_p.bind(*args, **jit_params(pushed, params))
+    n = len(nonzero_out)
+    return out[:n], fill_zeros(out[n:], nonzero_out, jaxpr.out_avals)
+
+
+def fill_zeros(
+    found: Sequence[Any], present: Sequence[bool], avals: Sequence[Any]
+) -> Any:
+    """Tangents for all outputs, given those that are not known to be zero."""
+    it = iter(found)
+    return [
+        next(it) if p else Zero(a.to_tangent())
+        for p, a in zip(present, avals, strict=True)
+    ]
+
+
+jit_p.jvp = jit_jvp
+
+
+def jit_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any
+) -> Any:
+    nonzero = [type(t) is not Zero for t in tangents]
+    parts = linearize_jaxpr(jaxpr, nonzero)
+    out = jit_p.bind(*primals, **jit_params(parts.primal, params))
+    n = len(jaxpr.out_avals)
+    outs, new = out[:n], out[n:]
+    if not any(parts.nonzero_out):
+        return outs, fill_zeros([], parts.nonzero_out, jaxpr.out_avals)
+    residuals = parts.residual_values(primals, outs, new)
+    args = (*residuals, *(t for t in tangents if type(t) is not Zero))
+    found = trace.process(jit_p, args, jit_params(parts.linear, params))
+    return outs, fill_zeros(found, parts.nonzero_out, jaxpr.out_avals)
+
+
+jit_p.linearize = jit_linearize
+
+
+def jit_transpose(cts: Any, *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    linear = [type(x) is Linear for x in args]
+    given = [type(ct) is not Zero for ct in cts]
+    turned, present = transpose_jaxpr(jaxpr, linear, given, instantiate_out=False)
+    ins = [x for x in args if type(x) is not Linear]
+    ins += [ct for ct in cts if type(ct) is not Zero]
+    found = iter(jit_p.bind(*ins, **jit_params(turned, params)))
+    there = iter(present)
+    return [(next(found) if next(there) else None) if lin else None for lin in linear]
+
+
+jit_p.transpose = jit_transpose
+
+
+def jit_batch(
+    axis: Any, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, **params: Any
+) -> Any:
+    batched = [d is not None for d in dims]
+    ins = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args, dims, strict=True)
+    ]
+    lanes, out_batched = batching.batch_jaxpr(jaxpr, axis, batched)
+    out = jit_p.bind(*ins, **jit_params(lanes, params))
+    return out, [0 if b else None for b in out_batched]
+
+
+jit_p.batch = jit_batch
+jit_p.lower = lambda ctx, *args, jaxpr, name, **params: ctx.call(jaxpr, name, args)
+
+
+def jit_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    closed = eqn.params["jaxpr"]
+    pruned, used_in = dce_jaxpr(closed.jaxpr, used)
+    if not any(used) and not pruned.effects:
+        return None
+    keep = closed.jaxpr.constvars
+    params = jit_params(
+        ClosedJaxpr(pruned.replace(constvars=keep), closed.consts), eqn.params
+    )
+    return eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        params=params,
+    )
+
+
+jit_p.dce = jit_dce
+
+
+def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
+    n = len(params["jaxpr"].out_avals)
+    flat, written = discharge.by_value(params["jaxpr"], due)
+    new = jit_params(flat, params)
+    if STATE.trace is EVAL:  # the program updates in place what it writes to
+        pairs = zip(params["donated_invars"], written, strict=True)
+        new["donated_invars"] = tuple(d or w for d, w in pairs)
+        ins = discharge.owned_values(args, due, written)
+        out = jit_p.bind(*ins, **new)
+    else:
+        out = jit_p.bind(*discharge.values_of(args, due), **new)
+    discharge.write_back(args, written, out[n:], STATE.trace is EVAL)
+    return out[:n]
+
+
+jit_p.discharge = jit_discharge
+
+
+def jit_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
+    closed = discharge.open_jaxpr(params["jaxpr"], captured)
+    donated = (*(False for _ in captured), *params["donated_invars"])
+    return (*captured, *args), {**params, "jaxpr": closed, "donated_invars": donated}
+
+
+jit_p.opened = jit_opened
+
+
+def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
+    """What is unlike the default; the inner variables bear the outer ones' names."""
+    printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
+    plain = {
+        "compiler_options_kvs": (), "device": None, "inline": False,
+        "keep_unused": False, "donated_invars": (False,) * len(eqn.invars),
+    }  # fmt: skip
+    return printer.shown(eqn, plain, first="name")
+
+
+jit_p.pretty = jit_pretty
+
+_runs: Any = util.cache(weakref.WeakKeyDictionary())
+
+
+def jit_impl(
+    *args: Any,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: Sequence[bool] = (),
+    keep_unused: bool = False,
+    device: Any = None,
+    compiler_options_kvs: tuple[Any, ...] = (),
+    **_: Any,
+) -> list[Any]:
+    """Run a jaxpr as one program."""
+    if dispatch.is_host_driven(jaxpr.jaxpr):
+        return jaxpr(*args)
+    buffers, where, committed = dispatch.place_values(args, name, device)
+    program = program_of(
+        jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
+    )
+    again = None if any(donated_invars) else functools.partial(jaxpr, *args)
+    return program.wrap(run_program(program, buffers, name, again))
+
+
+jit_p.impl = jit_p.evaluated(jit_impl)
+
+
+def program_of(
+    jaxpr: ClosedJaxpr,
+    name: str,
+    where: Any,
+    committed: bool,
+    donated: Sequence[bool],
+    keep_unused: bool,
+    options: tuple[Any, ...],
+) -> dispatch.Program:
+    """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
+    if dispatch.checks and dispatch.watched():
+        donated = ()  # a failed check computes again from the operands
+    known = util.memo_of(_runs, jaxpr)
+    key = (
+        where, committed, tuple(donated), keep_unused, options,
+        config.DISABLE_MOST_OPTIMIZATIONS.value,
+    )  # fmt: skip
+    program = known.get(key)
+    if program is None:
+        if config.LOG_COMPILES.value:
+            _log_compile(name, jaxpr)
+        program = known[key] = dispatch.compile_jaxpr(
+            jaxpr,
+            name,
+            where,
+            committed,
+            donated=donated if any(donated) else (),
+            keep_unused=keep_unused,
+            overrides=dict(options) or None,
+        )
+    return program
+
+
+def _log_compile(name: str, jaxpr: ClosedJaxpr) -> None:
+    import logging
+
+    logging.getLogger("minijax").warning(
+        "Compiling %s with global shapes and types %s.", name, jaxpr.in_avals
+    )
+
+
+def run_program(
+    program: dispatch.Program, buffers: Sequence[Any], name: str,
+    again: Callable[[], Any] | None,
+) -> Any:  # fmt: skip
+    """Run a program on ArrayImpls, with the checks that are switched on.
+
+    `again`, where it can be had, evaluates it operation by operation: to find the one
+    that fails a check.
+    """
+    try:
+        out = program(buffers)
+    except (RuntimeError, ValueError) as e:
+        raise dispatch.execution_error(e, buffers) from None
+    for check in dispatch.checks:
+        check(f"jit({name})", out, again)
+    return out
+
+
