@@ -28,6 +28,7 @@ class Subject:
     reverse: bool = True  # has reverse mode
     forward: bool = True  # has forward mode
     forward_of_reverse: bool = True  # where not: the forward rule has no forward mode
+    unread: bool = True  # the gradient does not read what the forward rule computes
     lanes_of_branch: bool = True  # can be in a branch that differs from lane to lane
 
     def __repr__(self):

@@ -425,7 +425,7 @@ _TABLE = [
     (scan_of_checkpoint, step_reference, {}),
     (checkpoint_named, step_reference, {}),
     (scan_of_jit_of_custom_jvp, step_reference, {}),
-    (scan_of_custom_vjp, step_reference, NO_FORWARD),
+    (scan_of_custom_vjp, step_reference, {**NO_FORWARD, "unread": False}),
     (associative_scan_pairs, associative_scan_pairs_reference, {}),
     (grad_in_scan, grad_in_scan_reference, {}),
     (jvp_in_while, jvp_in_while_reference, {"reverse": False}),

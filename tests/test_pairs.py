@@ -51,6 +51,8 @@ def refusal(subject, stack):
         )
     for i, used in enumerate(forward):
         below = any(reverse[i + 1 :])
+        if below and subject.unread and stack[i].name == "linearize":
+            continue  # what the gradient does not need is not in the linear part
         if used and not (subject.forward_of_reverse if below else subject.forward):
             return TypeError, "can't apply forward-mode autodiff"
     if not subject.lanes_of_branch:
