@@ -1,7 +1,8 @@
 """`scan` and `fori_loop` with a progress bar: the public ones.
 
-With `progress='text'` the loop calls back about a hundred times in all, to draw a bar on
-standard error; between two calls it pays for one comparison of the step's number.
+With `progress='text'` the loop is cut into about a hundred blocks, each a loop of its own
+that knows nothing of the bar; between two of them Python is called, to draw it on standard
+error.
 """
 
 from __future__ import annotations
@@ -16,30 +17,36 @@ import numpy as np
 
 from ..base import tree
 from ..core import core
-from ..ops import arithmetic, logic, shapes
+from ..interpreters.algebra import lib
+from ..ops import arithmetic, shapes
+from ..ops.cast import cast
+from ..ops.structural import concatenate
 from . import loops
 from . import scanning as scans
-from .branching import cond
 from .debugging import debug_callback
 
-_UPDATES = 100
+_BLOCKS = 100
 _WIDTH = 30
+_PAUSE = 0.05  # seconds: drawing costs more than the call does
 
 
 class Bar:
     """A bar on standard error for a loop of `total` steps."""
 
-    __slots__ = ("__name__", "start", "total")
+    __slots__ = ("__name__", "drawn", "start", "total")
 
     def __init__(self, total: int) -> None:
         self.total = total
-        self.start = 0.0
+        self.start = self.drawn = 0.0
         self.__name__ = "progress"
 
     def __call__(self, step: Any) -> None:
         done, now = int(step), time.monotonic()
         if done == 0 or not self.start:
             self.start = now
+        elif done < self.total and now - self.drawn < _PAUSE:
+            return
+        self.drawn = now
         filled = _WIDTH * done // max(self.total, 1)
         rate = done / (now - self.start) if now > self.start and done else 0.0
         sys.stderr.write(
@@ -49,27 +56,18 @@ class Bar:
         )
         sys.stderr.flush()
 
+    def show(self, done: Any) -> None:
+        """Draw, when the program gets here."""
+        debug_callback(self, done, ordered=True)
+
 
 def _check(progress: Any) -> None:
     if progress not in (None, "text"):
         raise ValueError(f"progress={progress!r}: choose None or 'text'.")
 
 
-def _report(bar: Bar, i: Any, n: int) -> None:
-    """Call the bar at every hundredth part of `n` steps; `i` counts from 0."""
-    every = max(1, n // _UPDATES)
-    done = arithmetic.add(i, np.int32(1))
-    last = logic.eq(done, np.int32(n))
-    tick = logic.bitwise_or(
-        logic.eq(arithmetic.rem(i, np.int32(every)), np.int32(0)), last
-    )
-    shown = logic.select_n(last, i, done)
-
-    def draw(k: Any) -> Any:
-        debug_callback(bar, k, ordered=True)
-        return ()
-
-    cond(tick, draw, lambda k: (), shown)
+def _block_size(n: int) -> int:
+    return max(1, n // _BLOCKS)
 
 
 def scan(
@@ -81,16 +79,43 @@ def scan(
         return scans.scan(f, init, xs, length, reverse, unroll, _split_transpose)
     _check(progress)
     n = scans.scan_length(f, *tree.flatten(xs), length)
-    bar = Bar(n)
+    bar, size = Bar(n), _block_size(n)
+    blocks, left = divmod(n, size)
+    whole = n - left  # the rows of all blocks; those left over are the last ones
 
-    @functools.wraps(f)
-    def step(carry: Any, row: Any) -> Any:
-        i, x = row
-        _report(bar, arithmetic.sub(np.int32(n - 1), i) if reverse else i, n)
-        return f(carry, x)
+    def part(carry: Any, rows: Any, count: int) -> tuple[Any, Any]:
+        return scans.scan(f, carry, rows, count, reverse, unroll, _split_transpose)
 
-    steps = shapes.iota(np.int32, n)
-    return scans.scan(step, init, (steps, xs), n, reverse, unroll, _split_transpose)
+    def block(carry: Any, at: Any) -> tuple[Any, Any]:
+        i, rows = at
+        bar.show(arithmetic.mul(i, np.int32(size)) if not reverse else _done_before(i))
+        return part(carry, rows, size)
+
+    def _done_before(i: Any) -> Any:
+        return arithmetic.sub(np.int32(n - size), arithmetic.mul(i, np.int32(size)))
+
+    def in_blocks(x: Any) -> Any:
+        shape = core.aval_of(x).shape[1:]
+        return lib.reshape(lib.slice_axis(x, 0, 0, whole), (blocks, size, *shape))
+
+    def in_a_row(y: Any) -> Any:
+        return lib.reshape(y, (whole, *core.aval_of(y).shape[2:]))
+
+    rest = tree.map(lambda x: lib.slice_axis(x, 0, whole, n), xs)
+    carry, last = init, None
+    if left and reverse:
+        carry, last = part(carry, rest, left)
+    numbers = shapes.iota(np.int32, blocks)
+    carry, ys = scans.scan(
+        block, carry, (numbers, tree.map(in_blocks, xs)), blocks, reverse
+    )
+    ys = tree.map(in_a_row, ys)
+    if left and not reverse:
+        carry, last = part(carry, rest, left)
+    if left:
+        ys = tree.map(lambda *parts: concatenate(parts, 0), ys, last)
+    bar.show(n)
+    return carry, ys
 
 
 scan.__doc__ = (
@@ -111,14 +136,32 @@ def fori_loop(
     _check(progress)
     first = core.concrete_or_error(int, lower, "fori_loop(progress=)")
     n = core.concrete_or_error(int, upper, "fori_loop(progress=)") - first
-    bar = Bar(n)
+    if n <= 0:
+        return loops.fori_loop(lower, upper, body_fun, init_val, unroll=unroll)
+    bar, size = Bar(n), _block_size(n)
+    blocks, left = divmod(n, size)
+    aval = core.aval_of(lower)
 
-    @functools.wraps(body_fun)
-    def body(i: Any, val: Any) -> Any:
-        _report(bar, arithmetic.sub(i, np.asarray(first, core.aval_of(i).dtype)), n)
-        return body_fun(i, val)
+    def part(start: Any, count: int, val: Any) -> Any:
+        @functools.wraps(body_fun)
+        def body(j: Any, val: Any) -> Any:
+            return body_fun(arithmetic.add(cast(j, aval.dtype, aval.weak_type), start), val)
 
-    return loops.fori_loop(lower, upper, body, init_val, unroll=unroll)
+        return loops.fori_loop(0, count, body, val, unroll=unroll)
+
+    def block(b: Any, val: Any) -> Any:
+        done = arithmetic.mul(b, size)
+        bar.show(done)
+        return part(add_to_first(done), size, val)
+
+    def add_to_first(done: Any) -> Any:
+        return cast(arithmetic.add(done, first), aval.dtype, aval.weak_type)
+
+    val = loops.fori_loop(0, blocks, block, init_val)
+    if left:
+        val = part(add_to_first(blocks * size), left, val)
+    bar.show(n)
+    return val
 
 
 fori_loop.__doc__ = (

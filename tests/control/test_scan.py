@@ -391,7 +391,9 @@ def test_collectives_inside():
 # ---------------------------------------------------------------------------- progress
 
 
-def test_progress(capsys):
+def test_progress(capsys, monkeypatch):
+    monkeypatch.setattr("minijax.control.progress._PAUSE", 0.0)
+
     def lines():
         mj.effects_barrier()
         return capsys.readouterr().err.split("\r")[1:]
@@ -404,13 +406,13 @@ def test_progress(capsys):
         expected = lax.scan(f, 0.0, X, **options)
         assert got[0] == expected[0] and (got[1] == expected[1]).all()
         shown = lines()
-        assert len(shown) == 3 and "3/3" in shown[-1] and shown[-1].endswith("\n")
+        assert len(shown) == 4 and "3/3" in shown[-1] and shown[-1].endswith("\n")
     mj.jit(
         lambda: lax.scan(lambda c, _: (c + 1, None), 0, None, 250, progress="text")
     )()
     assert 100 <= len(lines()) <= 127
     grad = mj.grad(lambda x: lax.scan(f, x, X, progress="text")[1].sum())(1.0)
-    assert grad == 3 and len(lines()) == 3
+    assert grad == 3 and len(lines()) == 4
     with pytest.raises(ValueError, match="progress=True: choose None or 'text'"):
         lax.scan(f, 0.0, X, progress=True)
     with pytest.raises(TypeError, match=r"Where: wrong at .*test_scan.py"):

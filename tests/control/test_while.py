@@ -411,10 +411,15 @@ def lines(capsys):
     return capsys.readouterr().err.split("\r")[1:]
 
 
-def test_progress_of_fori_loop(capsys):
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr("minijax.control.progress._PAUSE", 0.0)
+
+
+def test_progress_of_fori_loop(capsys, at_once):
     assert lax.fori_loop(2, 7, lambda i, c: c + i, 0, progress="text") == 20
     shown = lines(capsys)
-    assert len(shown) == 5 and "5/5" in shown[-1] and shown[-1].endswith("\n")
+    assert len(shown) == 6 and "5/5" in shown[-1] and shown[-1].endswith("\n")
     assert (
         mj.jit(lambda: lax.fori_loop(0, 1000, lambda i, c: c + 1, 0, progress="text"))()
         == 1000
@@ -425,15 +430,44 @@ def test_progress_of_fori_loop(capsys):
     assert lines(capsys) == []
 
 
-def test_progress_of_a_gradient_is_shown_once(capsys):
+def test_progress_is_drawn_now_and_then(capsys):
+    mj.jit(lambda: lax.fori_loop(0, 1000, lambda i, c: c + 1, 0, progress="text"))()
+    shown = lines(capsys)  # the first and the last; the loop takes no time
+    assert 2 <= len(shown) < 50 and "0/1000" in shown[0] and "1000/1000" in shown[-1]
+
+
+@pytest.mark.parametrize("n", [1, 99, 100, 101, 250, 333])
+def test_progress_changes_no_result(n, at_once, capsys):
+    xs = np.linspace(-1, 1, n).astype(np.float32)
+    step = lambda c, x: (jnp.sin(c) + x, (c * x, {"i": x}))
+    for reverse in (False, True):
+        plain = lax.scan(step, 0.5, xs, reverse=reverse)
+        shown = lax.scan(step, 0.5, xs, reverse=reverse, progress="text")
+        for a, b in zip(mj.tree.leaves(plain), mj.tree.leaves(shown), strict=True):
+            assert a.aval == b.aval
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+    body = lambda i, c: jnp.sin(c) + i
+    plain = lax.fori_loop(3, 3 + n, body, 0.5)
+    shown = lax.fori_loop(3, 3 + n, body, 0.5, progress="text")
+    np.testing.assert_allclose(plain, shown, rtol=1e-5)
+    seen = []
+    lax.fori_loop(
+        np.uint8(1), np.uint8(4), lambda i, c: (seen.append(i.aval), c)[1], 0,
+        progress="text",
+    )  # fmt: skip
+    assert {str(a) for a in seen} == {"uint8[]"}
+    assert lines(capsys)
+
+
+def test_progress_of_a_gradient_is_shown_once(capsys, at_once):
     def f(x):
         return lax.fori_loop(0, 4, lambda i, c: jnp.sin(c), x, progress="text")
 
     plain = mj.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: jnp.sin(c), x))(1.0)
     assert mj.grad(f)(1.0) == plain
-    assert len(lines(capsys)) == 4
+    assert len(lines(capsys)) == 5
     assert mj.vmap(f)(np.ones(3)).shape == (3,)
-    assert len(lines(capsys)) == 4
+    assert len(lines(capsys)) == 5
 
 
 def test_progress_errors():
