@@ -75,7 +75,7 @@ def test_the_directory_can_be_chosen(tmp_path):
 def test_a_useless_home_says_nothing(tmp_path):
     file = pathlib.Path(tmp_path, "file")
     file.write_text("not a directory")
-    value, compiled, loaded, said = run(file, HOME=str(file))
+    _, compiled, loaded, said = run(file, HOME=str(file))
     assert compiled > 0 and loaded == 0 and said == ""
 
 

@@ -23,9 +23,9 @@ def documented(module):
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__):
         yield test.name.rsplit(".", 1)[-1], test.docstring
     for name, value in vars(module).items():
-        if type(value).__name__ == "PjitFunction":
-            if getattr(value, "__module__", None) == module.__name__ and value.__doc__:
-                yield name, value.__doc__
+        ours = getattr(value, "__module__", None) == module.__name__
+        if ours and type(value).__name__ == "PjitFunction" and value.__doc__:
+            yield name, value.__doc__
 
 
 @pytest.mark.parametrize("name", list(modules()))

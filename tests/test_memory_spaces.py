@@ -35,7 +35,9 @@ def test_a_sharding_names_a_memory():
     x = mj.device_put(X, sharding)
     assert x.sharding == sharding
     assert x.aval.memory_space is Space.Host
-    with pytest.raises(ValueError, match=r"Could not find memory.*Got memory kind: foo"):
+    with pytest.raises(
+        ValueError, match=r"Could not find memory.*Got memory kind: foo"
+    ):
         sharding.with_memory_kind("foo")
 
 
@@ -70,9 +72,9 @@ def test_two_memories_do_not_mix(wrap):
 
 def test_bad_places_are_refused():
     for bad in ("pinned_host", 3, Space.Any):
-        with pytest.raises(ValueError, match="device_put.*only accepts"):
+        with pytest.raises(ValueError, match=r"device_put.*only accepts"):
             mj.device_put(X, bad)
-        with pytest.raises(ValueError, match="device_put.*only accepts"):
+        with pytest.raises(ValueError, match=r"device_put.*only accepts"):
             mj.jit(lambda x, bad=bad: mj.device_put(x, bad))(X)
 
 

@@ -92,7 +92,9 @@ def energy(solve, A, y0, t):
 
 def test_the_adjoint_of_an_ode_with_adaptive_steps_is_right():
     with mj.enable_x64():
-        found = mj.jit(mj.value_and_grad(functools.partial(energy, adjoint_odeint), (0, 1, 2)))
+        found = mj.jit(
+            mj.value_and_grad(functools.partial(energy, adjoint_odeint), (0, 1, 2))
+        )
         value, (dA, dy, dt) = found(A, Y0, 1.5)
     end = expm(1.5 * A) @ Y0
     np.testing.assert_allclose(value, end @ end, rtol=1e-7)
@@ -127,7 +129,9 @@ def test_many_of_them_under_vmap():
         one = mj.grad(functools.partial(energy, adjoint_odeint), 1)
         together = mj.jit(mj.vmap(one, (None, 0, None)))(A, starts, 1.5)
     turned = expm(1.5 * A)
-    np.testing.assert_allclose(together, 2 * starts @ turned.T @ turned, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        together, 2 * starts @ turned.T @ turned, rtol=1e-5, atol=1e-9
+    )
 
 
 def test_a_neural_ode_learns_a_flow():
@@ -215,7 +219,8 @@ def test_a_recurrent_network_learns_the_tutorials():
         params, first, second, value = train(params, first, second, np.float32(t), rows)
         values.append(float(value))
     assert values[0] == pytest.approx(np.log(n), rel=0.1)
-    assert np.mean(values[-10:]) < 0.8 * entropy  # better than knowing the letters' counts
+    # Better than knowing the letters' counts.
+    assert np.mean(values[-10:]) < 0.8 * entropy
 
 
 # ------------------------------------------------------- Hamiltonian Monte Carlo
@@ -273,7 +278,8 @@ def _gradient(wrap):
 
 
 def test_remat_keeps_a_third_of_a_transformers_memory():
-    (stored, args), (again, _) = _gradient(lambda layer: layer), _gradient(mj.checkpoint)
+    stored, args = _gradient(lambda layer: layer)
+    again, _ = _gradient(mj.checkpoint)
     temporary = [f.memory_analysis().temp_size_in_bytes for f in (stored, again)]
     assert temporary[0] > 3 * temporary[1], temporary
     for a, b in zip(*(mj.tree.leaves(f(*args)) for f in (stored, again)), strict=True):
@@ -287,9 +293,8 @@ def test_a_policy_chooses_between_memory_and_work():
         return f.memory_analysis().temp_size_in_bytes, f.cost_analysis()["flops"]
 
     policies = mj.checkpoint_policies
-    nothing, dots, everything = map(
-        compiled,
-        (policies.nothing_saveable, policies.dots_saveable, policies.everything_saveable),
-    )
+    nothing = compiled(policies.nothing_saveable)
+    dots = compiled(policies.dots_saveable)
+    everything = compiled(policies.everything_saveable)
     assert nothing[0] < dots[0] < everything[0]
     assert nothing[1] > dots[1] >= everything[1]

@@ -764,7 +764,9 @@ def test_any_trees(a, b):
         assert mapped == b
     else:
         if None not in tree.leaves(a, is_none):
-            with pytest.raises(ValueError, match="axes specification must be a tree prefix"):
+            with pytest.raises(
+                ValueError, match="axes specification must be a tree prefix"
+            ):
                 tree.flatten_axes("axes", other, a)
         with pytest.raises(ValueError, match=r"tree\.map over 2 trees"):
             tree.map(lambda x, y: y, a, b)

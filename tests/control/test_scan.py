@@ -49,11 +49,13 @@ BODIES = {
         lambda out: (out[0][1], out[1])
     )(scan(lambda c, r: ((c[0] + 1, c[1] * r * c[0]), c[1]), (1, x), ROWS)),
     "cond inside": lambda scan, x: scan(
-        lambda c, r: (lax.cond(r[0] > 0.6, lambda c: jnp.sin(c) * r, lambda c: c * W, c), c),
-        x, ROWS,
+        lambda c, r: (
+            lax.cond(r[0] > 0.6, lambda c: jnp.sin(c) * r, lambda c: c * W, c), c
+        ), x, ROWS,
     ),
     "scan inside": lambda scan, x: scan(
-        lambda c, r: (scan(lambda d, q: (jnp.sin(d) * q, d), c, ROWS[:2])[0] * r, c), x, ROWS
+        lambda c, r: (scan(lambda d, q: (jnp.sin(d) * q, d), c, ROWS[:2])[0] * r, c),
+        x, ROWS,
     ),
     "a checkpoint": lambda scan, x: scan(
         mj.checkpoint(lambda c, r: (jnp.sin(c) * r, jnp.cos(c))), x, ROWS
@@ -441,9 +443,9 @@ ERRORS = {
              "scan body output must be a pair, got None"),
     "dtype": (lambda: lax.scan(lambda c, x: (c.astype(int), None), np.float32(0), X),
               TypeError, "scan body function carry input and carry output must have equal"
-              " types, but they differ.\nWhich: The input carry c has type float32[] but the"
-              " corresponding output carry component has type int32[], so the dtypes do not"
-              " match"),
+              " types, but they differ.\nWhich: The input carry c has type float32[] but"
+              " the corresponding output carry component has type int32[], so the dtypes"
+              " do not match"),
     "tree": (lambda: lax.scan(lambda c, x: ({"a": c["a"]}, None), {"a": 0, "b": 0}, X),
              TypeError, "scan body function carry input and carry output must have the same"
              " pytree structure, but they differ.\nWhich: The input carry c is a dict with"
@@ -453,7 +455,8 @@ ERRORS = {
               "scan got values with different leading axis sizes: 3, 5.\nWhich: xs['a']:"
               " f32[3] and xs['b']: f32[5,3]"),
     "length": (lambda: lax.scan(keep, 0, X, length=4), ValueError,
-               "scan got `length` argument of 4 which disagrees with leading axis sizes [3]"),
+               "scan got `length` argument of 4 which disagrees with leading axis sizes"
+               " [3]"),
     "no length": (lambda: lax.scan(keep, 0, None), ValueError,
                   "scan got no values to scan over and `length` not provided"),
     "traced length": (lambda: mj.jit(lambda n: lax.scan(keep, 0, None, length=n))(3),
@@ -464,7 +467,8 @@ ERRORS = {
     "rows": (lambda: lax.scan(keep, 0, [object()]), TypeError,
              "is not a valid JAX type.\nWhich: xs[0]"),
     "init": (lambda: lax.scan(keep, {"a": "b"}, X), TypeError,
-             "Argument 'b' of type <class 'str'> is not a valid JAX type.\nWhich: init['a']"),
+             "Argument 'b' of type <class 'str'> is not a valid JAX type.\n"
+             "Which: init['a']"),
     "result": (lambda: lax.scan(lambda c, x: (c, "y"), 0, X), TypeError,
                "returned 'y' of type <class 'str'>, which is not a valid JAX type"),
     "unroll": (lambda: lax.scan(keep, 0, X, unroll=-1), ValueError,

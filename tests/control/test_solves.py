@@ -286,8 +286,8 @@ ERRORS = {
     "a text": (lambda b: solve_with()({"a": "b"}), TypeError, "Which: b['a']"),
     "f": (lambda x: lax.custom_root(lambda z: (z,), x, newton, divide), TypeError,
           "f() output pytree structure must match initial_guess, got"),
-    "solve": (lambda x: lax.custom_root(lambda z: z, x, lambda f, z: [z], divide), TypeError,
-              "solve() output pytree structure must match initial_guess, got"),
+    "solve": (lambda x: lax.custom_root(lambda z: z, x, lambda f, z: [z], divide),
+              TypeError, "solve() output pytree structure must match initial_guess, got"),
     "tangent_solve": (
         lambda x: lax.custom_root(lambda z: z, x, lambda f, z: z, lambda g, y: (y,)),
         TypeError, "tangent_solve() output pytree structure must match x, got"),

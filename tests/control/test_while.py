@@ -499,11 +499,12 @@ ERRORS = {
                 "cond_fun must return a boolean scalar, but got output type(s)"),
     "a vector": (lambda: lax.while_loop(below, lambda x: x, X), TypeError,
                  "cond_fun must return a boolean scalar, but got output type(s)"),
-    "tree": (lambda: lax.while_loop(lambda c: c["a"] < 3, lambda c: {"a": (0, 1)}, {"a": 0}),
+    "tree": (lambda: lax.while_loop(lambda c: c["a"] < 3, lambda c: {"a": (0, 1)},
+                                    {"a": 0}),
              TypeError, "while_loop body function carry input and carry output must have"
-             " the same pytree structure, but they differ.\nWhich: The input carry component"
-             " c['a'] is an array but the corresponding component of the carry output is a"
-             " tuple of length 2"),
+             " the same pytree structure, but they differ.\nWhich: The input carry"
+             " component c['a'] is an array but the corresponding component of the carry"
+             " output is a tuple of length 2"),
     "dtype": (lambda: lax.while_loop(below, lambda x: x.astype(int), np.float32(0)),
               TypeError, "must have equal types, but they differ.\nWhich: The input carry x"
               " has type float32[] but the corresponding output carry component has type"
@@ -521,7 +522,8 @@ ERRORS = {
     "bounded: negative": (lambda: lax.while_loop(below, lambda x: x, 0, max_steps=-1),
                           ValueError, "max_steps must be >= 0, got -1"),
     "bounded: traced": (mj.jit(lambda n: lax.while_loop(below, below, 0, max_steps=n)),
-                        mj.errors.ConcretizationTypeError, "The `max_steps` of a while_loop"),
+                        mj.errors.ConcretizationTypeError,
+                        "The `max_steps` of a while_loop"),
     "bounded: condition": (lambda: lax.while_loop(lambda x: x, lambda x: x, 0, max_steps=2),
                            TypeError, "cond_fun must return a boolean scalar"),
     "bounded: carry": (lambda: lax.while_loop(below, lambda x: (x, x), 0, max_steps=2),
@@ -535,13 +537,14 @@ ERRORS = {
                        TypeError, "must have equal types, got int32 and int8"),
     "fori: negative uint": (lambda: lax.fori_loop(-3, jnp.uint8(3), lambda i, c: c, 0),
                             TypeError, "must have equal types, got int32 and uint8"),
-    "fori: a vector": (lambda: lax.fori_loop(np.array([0]), 3, lambda i, c: c, 0), TypeError,
+    "fori: a vector": (lambda: lax.fori_loop(np.array([0]), 3, lambda i, c: c, 0),
+                       TypeError,
                        "lower and upper arguments to fori_loop must be integer scalars"),
     "fori: carry": (lambda: lax.fori_loop(0, 3, lambda i, val: val[0], (X, X)), TypeError,
-                    "fori_loop body function carry input and carry output must have the same"
-                    " pytree structure, but they differ.\nWhich: The input carry val is a"
-                    " tuple of length 2 but the corresponding component of the carry output"
-                    " is an array"),
+                    "fori_loop body function carry input and carry output must have the"
+                    " same pytree structure, but they differ.\nWhich: The input carry val"
+                    " is a tuple of length 2 but the corresponding component of the carry"
+                    " output is an array"),
     "fori: unroll": (lambda: lax.fori_loop(0, 3, lambda i, c: c, 0, unroll=-1), ValueError,
                      "`unroll` must be a `bool` or a non-negative `int`"),
     "fori: if": (lambda: lax.fori_loop(0, 3, lambda i, c: 1 if i > 1 else 2, 0),

@@ -93,8 +93,9 @@ def test_layout_of_results():
     assert both(lambda x: call(lambda v: np.asarray(v).T, x, out=out), x).tolist() == (
         x.T.tolist()
     )
-    assert both(lambda x: call(lambda v: np.asarray(v)[:, ::-2].T[:1, :, None], x,
-                               out=Shape((1, 2, 1), "float32")), x).tolist() == [[[2], [5]]]  # fmt: skip
+    out = Shape((1, 2, 1), "float32")
+    odd = lambda v: np.asarray(v)[:, ::-2].T[:1, :, None]
+    assert both(lambda x: call(odd, x, out=out), x).tolist() == [[[2], [5]]]
 
 
 def test_keys_are_their_numbers():
@@ -130,7 +131,8 @@ REFUSED = [
     (lambda: np.zeros(3, np.float32), Shape((2,), "float32"),
      r"Incorrect output shape for return value #0: Expected: \(2,\), Actual: \(3,\)"),
     (lambda: np.float32(0), Shape((1,), "float32"), r"Expected: \(1,\), Actual: \(\)"),
-    (lambda: np.float16(0), SCALAR, "output dtype .*#0: Expected: float32, Actual: float16"),
+    (lambda: np.float16(0), SCALAR,
+     "output dtype .*#0: Expected: float32, Actual: float16"),
     (lambda: np.int32(0), SCALAR, "Expected: float32, Actual: int32"),
     (lambda: 1, SCALAR, "Expected: float32, Actual: int32"),
     (lambda: 1.5, Shape((), "int32"), "Expected: int32, Actual: float32"),
@@ -152,8 +154,9 @@ def test_wrong_results(host, out, words, jit):
 
 
 @pytest.mark.parametrize("kind, words, f", [
-    (TypeError, "Error interpreting argument to pure_callback as a JAX value. The problematic"
-     " value is of type <class 'str'> and was passed to pure_callback at position 1",
+    (TypeError, "Error interpreting argument to pure_callback as a JAX value. The"
+     " problematic value is of type <class 'str'> and was passed to pure_callback at"
+     " position 1",
      lambda: call(max, 1.0, "s")),
     (TypeError, "Expected a callable", lambda: call(3)),
     (ValueError, "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is"
@@ -399,7 +402,8 @@ PROGRAM = """
 
     pad = [object() for _ in range(int(sys.argv[1]))]  # addresses differ by process
     f = mj.jit(lambda x: mj.pure_callback(
-        lambda v: np.asarray(v) + float(sys.argv[1]), mj.ShapeDtypeStruct((), 'float32'), x))
+        lambda v: np.asarray(v) + float(sys.argv[1]),
+        mj.ShapeDtypeStruct((), 'float32'), x))
     mj.jit(lambda x: mj.debug.print('x {}', x))(1.5)
     mj.effects_barrier()
     print(float(f(1.0)))

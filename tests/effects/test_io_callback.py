@@ -51,7 +51,8 @@ def test_order_and_results():
     (lambda log: lax.scan(lambda c, x: ((io(log, x), c)[1], None), 0.0, X), [0, 1, 2]),
     (lambda log: lax.scan(lambda c, x: (io(log, c), None), 0.0, X), [0, 1, 2]),
     (lambda log: lax.fori_loop(0, 3, lambda i, c: (io(log, i), c)[1], 0), [0, 1, 2]),
-    (lambda log: lax.while_loop(lambda c: io(log, c) < 4, lambda c: c + 1, 0), [0, 1, 2, 3]),
+    (lambda log: lax.while_loop(lambda c: io(log, c) < 4, lambda c: c + 1, 0),
+     [0, 1, 2, 3]),
     (lambda log: lax.cond(X[0] < 1, lambda x: io(log, x), lambda x: x, 5.0), [5]),
     (lambda log: lax.cond(X[0] > 1, lambda x: io(log, x), lambda x: x, 5.0), []),
     (lambda log: lax.map(lambda x: io(log, x), X), [0, 1, 2]),
@@ -114,8 +115,10 @@ def bad(*_):
 
 
 @pytest.mark.parametrize("kind, words, f", [
-    (ValueError, "Cannot `vmap` ordered IO callback", lambda: mj.vmap(lambda x: io(max, x))(X)),
-    (ValueError, "IO callbacks do not support JVP", lambda: mj.grad(lambda x: io(max, x))(1.0)),
+    (ValueError, "Cannot `vmap` ordered IO callback",
+     lambda: mj.vmap(lambda x: io(max, x))(X)),
+    (ValueError, "IO callbacks do not support JVP",
+     lambda: mj.grad(lambda x: io(max, x))(1.0)),
     (NotImplementedError, "IO effect not supported in vmap-of-cond",
      lambda: mj.vmap(lambda x: lax.cond(
          x > 0, lambda x: io(max, x, False), lambda x: x, x))(X)),

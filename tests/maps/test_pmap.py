@@ -74,8 +74,8 @@ def add_one(x):
          r"static_broadcasted_argnums=\(1,\) but was called with only 1 positional arg"),
         (lambda: pmap(lambda x: lax.psum(x, "i"))(A), NameError,
          r"unbound axis name: i\n(.|\n)*pmap"),
-        (lambda: pmap(lambda x: 1 if x > 0 else 0)(x3), jax.errors.TracerBoolConversionError,
-         r"bool\[\]"),
+        (lambda: pmap(lambda x: 1 if x > 0 else 0)(x3),
+         jax.errors.TracerBoolConversionError, r"bool\[\]"),
     ],
 )  # fmt: skip
 def test_messages(call, error, words):

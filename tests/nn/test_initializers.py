@@ -67,7 +67,7 @@ def test_plain_ones():
     assert initializers.ones(KEY, (2,), jnp.int8).dtype == jnp.int8
     np.testing.assert_array_equal(initializers.constant(3)(KEY, (2,)), [3, 3])
     x = np.asarray(initializers.uniform(5.0)(KEY, (5000,)))
-    assert 0 <= x.min() and 4.9 < x.max() < 5
+    assert x.min() >= 0 and 4.9 < x.max() < 5
     x = np.asarray(initializers.normal(3.0)(KEY, (5000,)))
     np.testing.assert_allclose(x.std(), 3, rtol=0.05)
     x = np.asarray(initializers.truncated_normal(3.0)(KEY, (5000,)))
@@ -84,7 +84,11 @@ def test_plain_ones():
         (lambda: initializers.delta_orthogonal(), (4, 4), "3D, 4D or 5D"),
         (lambda: initializers.delta_orthogonal(), (3, 4, 2), "fan_in"),
         (lambda: initializers.variance_scaling(1, "fan", "normal"), (2, 2), "mode"),
-        (lambda: initializers.variance_scaling(1, "fan_in", "x"), (2, 2), "distribution"),
+        (
+            lambda: initializers.variance_scaling(1, "fan_in", "x"),
+            (2, 2),
+            "distribution",
+        ),
     ],
 )
 def test_messages(make, shape, message):

@@ -117,8 +117,10 @@ def test_small_names():
         (lambda: mj.grad(f, argnums=-2)(1.0), ValueError,
          "must have value greater than or equal to -len(args) and less than len(args), but"
          " got value -2 for len(args) == 1"),
-        (lambda: mj.grad(f, argnums="a"), TypeError, "argnums must be an int or a sequence"),
-        (lambda: mj.grad(f, argnums=1.5), TypeError, "argnums must be an int or a sequence"),
+        (lambda: mj.grad(f, argnums="a"), TypeError,
+         "argnums must be an int or a sequence"),
+        (lambda: mj.grad(f, argnums=1.5), TypeError,
+         "argnums must be an int or a sequence"),
         (lambda: mj.grad(lambda x: "text")(1.0), TypeError,
          "Argument 'text' of type <class 'str'> is not a valid JAX type"),
         (lambda: mj.grad(lambda x: x, has_aux=True)(1.0), TypeError,

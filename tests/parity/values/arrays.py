@@ -67,7 +67,7 @@ def formats():
         f"{jnp.asarray(7):d}",
         f"{s}",
         f"{n}",
-        "%.1f" % s,
+        "%.1f" % s,  # noqa: UP031 (an array's own answer to the old form)
         f"{jnp.asarray(3):>5}",
         attempt(lambda: f"{x:.2f}"),
     ]

@@ -171,11 +171,14 @@ def unrolled_both_ways():
             lambda c, r: (jnp.sin(c * 2) + r, c + r), x, v, None, reverse, unroll
         )
 
+    def last(x, unroll, reverse):
+        return run(x, unroll, reverse)[1].sum()
+
     return [
-        (run(x, unroll, reverse), jax.grad(lambda x, u=unroll, r=reverse: run(x, u, r)[1].sum())(x))
+        (run(x, unroll, reverse), jax.grad(last)(x, unroll, reverse))
         for unroll in (0, 1, 2, 3, 4, 9, True, False)
         for reverse in (False, True)
-    ]  # fmt: skip
+    ]
 
 
 def inner(c, r):

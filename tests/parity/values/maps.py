@@ -300,9 +300,9 @@ def pmap_derivatives():
         jax.grad(cubes(0, lax.psum))(2.0),
         jax.grad(cubes(None, lax.psum))(2.0),
         jax.grad(cubes(None, lax.pmean))(2.0),
-        jax.grad(lambda x: pmap(lambda x: lax.pmean(x**2, "i"), "i", out_axes=None)(x).sum())(
-            A
-        ),
+        jax.grad(
+            lambda x: pmap(lambda x: lax.pmean(x**2, "i"), "i", out_axes=None)(x).sum()
+        )(A),
         pmap(
             jax.grad(lambda w, x: lax.pmean(((x * w) ** 2).sum(), "i")), "i",
             in_axes=(None, 0),
