@@ -55,8 +55,8 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 _MODULES = frozenset((
-    "lax", "numpy", "memory", "random", "nn", "scipy", "tree", "tree_util", "errors", "dtypes",
-    "core", "custom_derivatives", "custom_batching", "debug", "ops", "sharding",
+    "lax", "numpy", "memory", "random", "nn", "scipy", "tree", "tree_util", "errors",
+    "dtypes", "core", "custom_derivatives", "custom_batching", "debug", "ops", "sharding",
     "image", "experimental", "checkpoint_policies", "ad_checkpoint", "api_util",
     "interpreters", "extend", "profiler", "stages", "typing", "util", "scipy", "ref",
     "example_libraries", "export", "ffi", "flatten_util", "distributed", "dlpack",

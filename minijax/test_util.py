@@ -153,7 +153,9 @@ def _smooth_part(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         full = list(leaves)
         for i, x in zip(moving, xs, strict=True):
             full[i] = x
-        return [y for y in tree.leaves(f(*tree.unflatten(in_tree, full))) if _is_smooth(y)]
+        return [
+            y for y in tree.leaves(f(*tree.unflatten(in_tree, full))) if _is_smooth(y)
+        ]
 
     return flat, tuple(leaves[i] for i in moving)
 

@@ -15,8 +15,9 @@ class SupportsDType(Protocol):
     def dtype(self) -> Any: ...
 
 
-ArrayLike = Union[Array, np.ndarray, np.bool_, np.number, bool, int, float, complex]
-DTypeLike = Union[str, type[Any], np.dtype, SupportsDType]
+# As in JAX, and not `X | Y`: libraries that read annotations ask for this origin.
+ArrayLike = Union[Array, np.ndarray, np.bool_, np.number, bool, int, float, complex]  # noqa: UP007
+DTypeLike = Union[str, type[Any], np.dtype, SupportsDType]  # noqa: UP007
 Shape = Sequence[int]
 
 __all__ = ["ArrayLike", "DTypeLike", "Shape"]

@@ -89,9 +89,7 @@ class TracedStage:
     @property
     def args_info(self) -> Any:
         donated = self._jitted.donated(self._call)
-        infos = [
-            ArgInfo(a, d) for a, d in zip(self.in_avals, donated, strict=True)
-        ]
+        infos = [ArgInfo(a, d) for a, d in zip(self.in_avals, donated, strict=True)]
         return tree.unflatten(self.in_tree, infos)
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
@@ -148,9 +146,7 @@ class Lowered:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        return tuple(
-            i for i, d in enumerate(self._donated[len(self._before) :]) if d
-        )
+        return tuple(i for i, d in enumerate(self._donated[len(self._before) :]) if d)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: 'stablehlo' (default) or 'hlo'."""
@@ -270,10 +266,9 @@ class Compiled:
             )
         for i, (x, aval) in enumerate(zip(leaves, stage.in_avals, strict=True)):
             got = core.aval_of(x)
-            if (type(got), got.shape, got.dtype) != (type(aval), aval.shape, aval.dtype):
-                label = ArgNames(
-                    stage._jitted.fun, in_tree, stage._call.positions
-                )[i]
+            same = type(got) is type(aval) and got.shape == aval.shape
+            if not same or got.dtype != aval.dtype:
+                label = ArgNames(stage._jitted.fun, in_tree, stage._call.positions)[i]
                 raise TypeError(
                     "Argument types differ from the types for which this computation was"
                     f" compiled: argument {label} compiled with {aval.str_short(False)} and"

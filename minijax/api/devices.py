@@ -22,6 +22,7 @@ from ..types.avals import shaped
 Device = compat.Device
 clear_backends = client.clear_backends
 
+
 def device_put(
     x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
     may_alias: Any = None,

@@ -174,7 +174,7 @@ def by_jvp(
     return out
 
 
-# ---------------------------------------------------------------------- arithmetic of series
+# --------------------------------------------------------------- arithmetic of series
 
 
 def constant(like: Any, value: float) -> Any:
@@ -510,8 +510,11 @@ def jet(
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> jet(jnp.square, (3.0,), ((1.0, 0.0),))
-      (Array(9., dtype=float32, weak_type=True), [Array(6., dtype=float32), Array(2., dtype=float32)])
+      >>> value, derivatives = jet(jnp.square, (3.0,), ((1.0, 0.0),))
+      >>> value
+      Array(9., dtype=float32, weak_type=True)
+      >>> derivatives
+      [Array(6., dtype=float32), Array(2., dtype=float32)]
 
     Differs from JAX: every operation with a jvp rule will do.
     """

@@ -120,7 +120,8 @@ def emit_callback(
     op = ctx.create(
         "stablehlo.custom_call", types, [*tokens, *args],
         call_target_name=ctx.string(target[module.platform]), api_version=ctx.i32(4),
-        has_side_effect=ctx.bool(effect), backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
+        has_side_effect=ctx.bool(effect),
+        backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
     )  # fmt: skip
     results = list(op.results)
     if tokens:
@@ -201,8 +202,9 @@ def flat_call(
             path = tree.keystr(tree.leaves_with_path((args, kwargs))[i][0][1:])
             raise TypeError(
                 errors.message(
-                    f"Error interpreting argument to {name} as a JAX value. The problematic"
-                    f" value is of type {type(x)} and was passed to {name} at position {i}.",
+                    f"Error interpreting argument to {name} as a JAX value. The"
+                    f" problematic value is of type {type(x)} and was passed to {name} at"
+                    f" position {i}.",
                     which=f"argument {path} of {function_text(callback)}",
                     tries=["functools.partial of the callback for what is no array"],
                 )
@@ -301,7 +303,8 @@ def pure_callback_batch(
 
 
 _VMAP_METHODS = (
-    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
+    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+    "legacy_vectorized",
 )  # fmt: skip
 
 
@@ -337,8 +340,8 @@ pure_callback_p.lower = lambda ctx, *args, callback, **params: emit_callback(
 
 
 def pure_callback(
-    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
-    vmap_method: str | None = None, **kwargs: Any,
+    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+    sharding: Any = None, vmap_method: str | None = None, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Call a pure Python function from compiled code.
 
@@ -414,8 +417,8 @@ io_callback_p.lower = lambda ctx, *args, callback, ordered, **params: emit_callb
 
 
 def io_callback(
-    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
-    ordered: bool = False, **kwargs: Any,
+    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+    sharding: Any = None, ordered: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Call a Python function with side effects from compiled code: once a run.
 

@@ -84,7 +84,7 @@ class BatchedError(JaxException):
 
 
 class Site(NamedTuple):
-    """A place that may fail: the exception, its static part, the payload's tree and types."""
+    """A place that may fail: the exception, its static part, its payload's tree, types."""
 
     kind: type[JaxException]
     text: Any
@@ -141,7 +141,7 @@ class Error:
         return None if found is None else str(found)
 
     def get_exception(self) -> JaxException | None:
-        """The exception of the failed check; under `vmap` a `BatchedError` of all lanes'."""
+        """The failed check's exception; under `vmap` a `BatchedError` of all lanes'."""
         failed = np.asarray(self.failed)
         if not failed.any():
             return None

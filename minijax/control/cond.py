@@ -153,7 +153,9 @@ def _with_residuals(
     ins = [own.get(k) or Var(a) for k, a in zip(read, res_avals, strict=True)]
     return common.remembered(
         parts.linear, key,
-        lambda: ClosedJaxpr(Jaxpr([], [*ins, *j.invars[n_res:]], j.outvars, j.eqns, j.name)),
+        lambda: ClosedJaxpr(
+            Jaxpr([], [*ins, *j.invars[n_res:]], j.outvars, j.eqns, j.name)
+        ),
     )  # fmt: skip
 
 

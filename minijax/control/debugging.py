@@ -223,9 +223,9 @@ class _Formatter(string.Formatter):
             )
         if names:
             raise ValueError(
-                f"Unused keyword arguments to `jax.debug.print`: {names}. You may be passing"
-                ' an f-string (i.e, `f"{x}"`) into `jax.debug.print` and instead should'
-                " pass in a regular string."
+                f"Unused keyword arguments to `jax.debug.print`: {names}. You may be"
+                ' passing an f-string (i.e, `f"{x}"`) into `jax.debug.print` and instead'
+                " should pass in a regular string."
             )
 
 

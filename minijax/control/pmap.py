@@ -297,8 +297,10 @@ def inner_replicas(jaxpr: Jaxpr) -> int:
 class Replicas:
     """A replica program, lowered: where it runs and how its operands are laid out."""
 
-    __slots__ = ("acts", "collective", "consts", "devices", "executable", "handlers",
-                 "lowered", "originals", "out_avals", "out_axes", "per_slice", "size")  # fmt: skip
+    __slots__ = (
+        "acts", "collective", "consts", "devices", "executable", "handlers",
+        "lowered", "originals", "out_avals", "out_axes", "per_slice", "size",
+    )  # fmt: skip
 
     def __init__(
         self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,

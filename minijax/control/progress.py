@@ -145,7 +145,9 @@ def fori_loop(
     def part(start: Any, count: int, val: Any) -> Any:
         @functools.wraps(body_fun)
         def body(j: Any, val: Any) -> Any:
-            return body_fun(arithmetic.add(cast(j, aval.dtype, aval.weak_type), start), val)
+            return body_fun(
+                arithmetic.add(cast(j, aval.dtype, aval.weak_type), start), val
+            )
 
         return loops.fori_loop(0, count, body, val, unroll=unroll)
 

@@ -448,8 +448,8 @@ def checkpoint(
         traced = jitted.trace_avals(call, avals)
         consts = [*traced.hoisted, *traced.jaxpr.consts]
         out = remat_p.bind(
-            *consts, *call.leaves, jaxpr=close_consts(traced.jaxpr), prevent_cse=prevent_cse,
-            differentiated=False, policy=policy,
+            *consts, *call.leaves, jaxpr=close_consts(traced.jaxpr),
+            prevent_cse=prevent_cse, differentiated=False, policy=policy,
         )  # fmt: skip
         return tree.unflatten(traced.out_tree, out)
 

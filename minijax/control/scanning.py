@@ -66,7 +66,8 @@ def scan(
     n = scan_length(loop.fun, xs_leaves, xs_tree, length)
     if not isinstance(unroll, (int, np.integer)) or unroll < 0:
         raise ValueError(
-            f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`, got {unroll!r}."
+            f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`, got"
+            f" {unroll!r}."
         )
     if unroll is True or (unroll == 0 and unroll is not False):
         unroll = n

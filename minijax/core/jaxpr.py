@@ -330,9 +330,7 @@ def unweaken(aval: Any) -> Any:
 memory_aware: set[Primitive] = set()  # those whose rules say where their results are
 
 
-def result_type(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
-) -> Any:
+def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The type(s) of a primitive's result(s); they are kept where the operands are."""
     out = prim.abstract(*avals, **params)
     for a in avals:

@@ -188,7 +188,8 @@ def linearize_jaxpr(
     """Cut a jaxpr into its primal and its linear part.
 
     Residuals that are inputs (where `forward_in` allows) or outputs (`forward_out`) of
-    the primal part are not outputs again.  `instantiate_out` forces tangent outputs to be there.
+    the primal part are not outputs again.  `instantiate_out` forces tangent outputs to be
+    there.
     """
     n_out = len(closed.out_avals)
     force = flags_of(instantiate_out, n_out)

@@ -245,7 +245,7 @@ def _attention(
     shape = query.shape
     query, key, value = (with_four_axes(jnp.asarray(x)) for x in (query, key, value))
     check_operands(query, key, value)
-    b, t, n, h = query.shape
+    b, t, _, h = query.shape
     if mask is not None:
         mask = with_four_axes(jnp.asarray(mask))
         check_dtype("mask", mask, dtypes.bool_)
@@ -256,9 +256,7 @@ def _attention(
     scores = scores * (1 / np.sqrt(h).item() if scale is None else scale)
     if bias is not None:
         scores = scores + with_four_axes(jnp.asarray(bias))
-    seen = visible(
-        mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths
-    )
+    seen = visible(mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths)
     if seen is not None:
         # Not -inf: a query that sees nothing gets the mean of all values, not nan.
         scores = jnp.where(seen, scores, -0.7 * float(jnp.finfo(dtype).max))

@@ -316,7 +316,8 @@ def _by_fan(name: str, scale: float, mode: str, distribution: str, source: str) 
         )
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""An initializer: `variance_scaling({scale}, {mode!r}, {distribution!r})`.
+    settings = f"{scale}, {mode!r}, {distribution!r}"
+    make.__doc__ = f"""An initializer: `variance_scaling({settings})`.
 
     Args:
       in_axis, out_axis: axes of inputs and of outputs.

@@ -273,9 +273,7 @@ def standardize(
       >>> mj.nn.standardize(mj.numpy.array([-2., 2.]), epsilon=0.)
       Array([-1.,  1.], dtype=float32)
     """
-    return _standardize(
-        x, static_axis(axis), mean, variance, epsilon, where, algorithm
-    )
+    return _standardize(x, static_axis(axis), mean, variance, epsilon, where, algorithm)
 
 
 @composite(static=("axis", "algorithm"))
@@ -325,7 +323,9 @@ def one_hot(
       Array([[1., 0., 0.],
              [0., 0., 1.]], dtype=float32)
     """
-    n = core.concrete_or_error(None, num_classes, "It is num_classes of jax.nn.one_hot.")
+    n = core.concrete_or_error(
+        None, num_classes, "It is num_classes of jax.nn.one_hot."
+    )
     dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, "one_hot")
     if not isinstance(axis, (str, tuple)) and hasattr(axis, "__index__"):
         axis = operator.index(axis)

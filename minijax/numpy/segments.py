@@ -23,9 +23,13 @@ def _segment(
 ) -> Any:  # fmt: skip
     data, ids = as_array(data), as_array(segment_ids)
     if ids.ndim != 1:
-        raise ValueError(f"{name}: segment_ids must be one-dimensional, got {ids.ndim} axes.")
+        raise ValueError(
+            f"{name}: segment_ids must be one-dimensional, got {ids.ndim} axes."
+        )
     if num_segments is None:
-        highest = core.concrete_or_error(int, reductions.max(ids), f"{name}: num_segments")
+        highest = core.concrete_or_error(
+            int, reductions.max(ids), f"{name}: num_segments"
+        )
         num_segments = highest + 1
     num_segments = core.concrete_or_error(int, num_segments, f"{name}: num_segments")
     if num_segments < 0:
@@ -61,7 +65,9 @@ _JOIN: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _maker(name: str, method: str, start: Callable[[Any], Any], what: str) -> Callable[..., Any]:
+def _maker(
+    name: str, method: str, start: Callable[[Any], Any], what: str
+) -> Callable[..., Any]:
     def segment(
         data: Any, segment_ids: Any, num_segments: int | None = None,
         indices_are_sorted: bool = False, unique_indices: bool = False,

@@ -70,7 +70,9 @@ zero_jvp(rng_bit_generator_p)
 rng_bit_generator_p.transpose = unsupported("random bits are linear in nothing")
 
 
-def _generator_batch(axis: Any, args: Any, dims: Any, *, shape: Any, **params: Any) -> Any:
+def _generator_batch(
+    axis: Any, args: Any, dims: Any, *, shape: Any, **params: Any
+) -> Any:
     # The first lane's state makes the bits of all lanes, as in JAX: lanes differ, but
     # are not what the other lanes' states would give.
     states = bring_front(args[0], axis.size, dims[0])

@@ -55,7 +55,8 @@ class Word:
         if other.aval is not aval:
             aval = shaped(broadcast_shape(op, (aval, other.aval)), dtypes.uint32)
         x, y = self.wide(aval), other.wide(aval)
-        return Word(self.ctx, self.ctx.create(op, [self.ctx.type(aval)], [x, y]).result, aval)
+        out = self.ctx.create(op, [self.ctx.type(aval)], [x, y]).result
+        return Word(self.ctx, out, aval)
 
     def __add__(self, other: Word | int) -> Word:
         return self._with(other, "stablehlo.add")
@@ -135,11 +136,11 @@ def philox2x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
 
 def philox4x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
     """Philox-4x32 with 10 rounds."""
-    (k, l), (a, b, c, d) = key, words
+    (k, k2), (a, b, c, d) = key, words
     m, n = PHILOX_4
     for turn in range(10):
         bump = k + turn * GOLDEN % 2**32 if turn else k
-        bump2 = l + turn * SQRT3 % 2**32 if turn else l
+        bump2 = k2 + turn * SQRT3 % 2**32 if turn else k2
         a, b, c, d = c.high(n) ^ b ^ bump, c * n, a.high(m) ^ d ^ bump2, a * m
     return [a, b, c, d]
 

@@ -125,7 +125,9 @@ def stacked(words: Sequence[Any]) -> Any:
 
 def to_uint(x: Any, dtype: Any) -> Any:
     """Integers as unsigned ones, modulo 2**bits (also 64 bits where x64 is off)."""
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+    return convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=False, sharding=None
+    )
 
 
 def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
@@ -141,7 +143,9 @@ def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
     stride = 1
     for axis in reversed(range(len(shape))):
         if shape[axis] != 1:
-            step = iota_p.bind(dtype=dtype, shape=tuple(shape), dimension=axis, sharding=None)
+            step = iota_p.bind(
+                dtype=dtype, shape=tuple(shape), dimension=axis, sharding=None
+            )
             if stride != 1:
                 step = mul(step, dtype.type(stride))
             place = step if place is None else add(place, step)

@@ -79,8 +79,9 @@ def lowering(
     """
 
     def rule(
-        ctx: Any, *operands: Any, impl: Any = None, partitionable: Any = None, **params: Any
-    ) -> Any:
+        ctx: Any, *operands: Any, impl: Any = None, partitionable: Any = None,
+        **params: Any,
+    ) -> Any:  # fmt: skip
         keys = ctx.avals_in[0]
         avals = tuple([lower.physical(a) for a in ctx.avals_in])
         lead = broadcast_shape(prim.name, ctx.avals_in) if elementwise else keys.shape
@@ -94,7 +95,9 @@ def lowering(
     return rule
 
 
-def lowered_as(prim: Primitive, fun: Callable[..., Any], elementwise: bool = True) -> None:
+def lowered_as(
+    prim: Primitive, fun: Callable[..., Any], elementwise: bool = True
+) -> None:
     """Set the lowering of `prim` to that of `fun`, on all platforms."""
     prim.lower = lowering(prim, fun, elementwise)
 
@@ -247,7 +250,9 @@ def random_fold_in(keys: Any, data: Any) -> Any:
 random_bits_p = Primitive("random_bits")
 
 
-def _bits_type(keys: Any, *, bit_width: int, shape: Any, partitionable: Any = None) -> Any:
+def _bits_type(
+    keys: Any, *, bit_width: int, shape: Any, partitionable: Any = None
+) -> Any:
     check_keys("random_bits", keys)
     check_sizes("random_bits", "shape", shape)
     if bit_width not in (8, 16, 32, 64):

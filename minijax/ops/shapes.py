@@ -95,7 +95,9 @@ def _shape_error(values: Any, what: str) -> TypeError:
     given = values if isinstance(values, (tuple, list)) else (values,)
     traced = [v for v in given if isinstance(v, core.Tracer)]
     if not traced:
-        return TypeError(errors.message(text, why=why, tries=["a tuple of Python ints"]))
+        return TypeError(
+            errors.message(text, why=why, tries=["a tuple of Python ints"])
+        )
     tries = [
         "x.shape and NumPy functions of it, which are known while tracing",
         "static_argnums or static_argnames for arguments that are sizes",

@@ -50,9 +50,7 @@ def _halves(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     return args[: len(args) // 2], args[len(args) // 2 :]
 
 
-def _windows_abstract(
-    *avals: Any, jaxpr: Any, consts: Any, **params: Any
-) -> list[Any]:
+def _windows_abstract(*avals: Any, jaxpr: Any, consts: Any, **params: Any) -> list[Any]:
     operands, inits = _halves(avals)
     if any(x.shape != operands[0].shape for x in operands):
         raise TypeError(

@@ -72,8 +72,7 @@ def _bernoulli(key: Any, p: Any, shape: Any, mode: str) -> Any:
     if not dtypes.is_float(aval.dtype):
         raise problem(
             TypeError,
-            "bernoulli probability `p` must have a floating dtype, got"
-            f" {aval.dtype}.",
+            f"bernoulli probability `p` must have a floating dtype, got {aval.dtype}.",
             p,
             why="a probability is a number between 0 and 1.",
             tries=["float(p)", "p.astype(float)"],
@@ -372,9 +371,7 @@ def permutation(
 # ------------------------------------------------------------------------------ choice
 
 
-def _positions(
-    key: Any, n: int, shape: Shape, replace: bool, p: Any, mode: str
-) -> Any:
+def _positions(key: Any, n: int, shape: Shape, replace: bool, p: Any, mode: str) -> Any:
     """Indices below `n`, drawn with probabilities `p` (None: equal ones)."""
     many = math.prod(shape)
     if p is None:

@@ -254,7 +254,10 @@ def placed(x: Any, out_sharding: Any, name: str) -> Any:
     """A sample laid out as `out_sharding` says (None: anywhere)."""
     if out_sharding is None:
         return x
-    if not hasattr(out_sharding, "spec") and type(out_sharding).__name__ != "PartitionSpec":
+    if (
+        not hasattr(out_sharding, "spec")
+        and type(out_sharding).__name__ != "PartitionSpec"
+    ):
         raise problem(
             TypeError,
             f"`out_sharding` argument of {name} only supports instances of"

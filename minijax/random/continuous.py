@@ -267,7 +267,9 @@ def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
 
 
 @composite(static=("shape", "dtype"))
-def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape, dtype: Any) -> Any:
+def _double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Shape, dtype: Any
+) -> Any:
     typed, _ = opaque("double_sided_maxwell", key)
     shapes = [aval_of(loc).shape, aval_of(scale).shape]
     shape = (*shape, *broadcast_shapes("double_sided_maxwell", shapes))
@@ -463,7 +465,9 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: Any, dtype: Any) 
     out = mul(root, erf_inv(u))
     # Rounding must not lead onto the bounds, or beyond.
     inner = nextafter(stop_gradient(low), constant(math.inf, dtype))
-    return min(nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out))
+    return min(
+        nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out)
+    )
 
 
 def truncated_normal(
@@ -518,8 +522,9 @@ def _wald(key: Any, mean: Any, shape: Any, dtype: Any) -> Any:
 
 
 def wald(
-    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Wald (inverse Gaussian) random numbers of scale 1.
 
     Args:
@@ -598,11 +603,16 @@ def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
         size, exponent = promote_dtypes_inexact(size, exponent)
     total = reduce_sum(pow(size, exponent), (len(shape),))
     total, e = promote_dtypes_inexact(total, e)
-    total, exponent = promote_dtypes_inexact(add(total, e), spread(reciprocal(p), shape))
+    total, exponent = promote_dtypes_inexact(
+        add(total, e), spread(reciprocal(p), shape)
+    )
     norm = pow(total, exponent)
     if aval_of(norm).shape != shape:
         raise problem(
-            TypeError, f"ball: p does not fit the shape {shape}.", p, why="one p a ball."
+            TypeError,
+            f"ball: p does not fit the shape {shape}.",
+            p,
+            why="one p a ball.",
         )
     return div(x, repeated(_last(norm), aval_of(x).shape))
 

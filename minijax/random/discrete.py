@@ -270,8 +270,9 @@ def _poisson(key: Any, lam: Any, shape: Any, dtype: Any) -> Any:
 
 
 def poisson(
-    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Poisson random numbers: how many events happen where `lam` are expected.
 
     Args:
@@ -402,9 +403,7 @@ def binomial_of(key: Any, n: Any, p: Any) -> Any:
     few = bitwise_or(bad_n, le(mul(n, q), kind.type(10)))
     n = floor(n)
     # Each way gets numbers that it ends with soon, where the other's are wanted.
-    by_waiting = _binomial_by_waiting(
-        key, select_n(few, full(0), n), log1p(neg(q))
-    )
+    by_waiting = _binomial_by_waiting(key, select_n(few, full(0), n), log1p(neg(q)))
     by_rejection = _binomial_by_rejection(
         key, select_n(few, n, full(1e4)), select_n(few, q, full(0.5))
     )

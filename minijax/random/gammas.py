@@ -59,7 +59,9 @@ from .sampling import Shape, normal_of, split_of, unit_of
 random_gamma_p = Primitive("random_gamma")
 
 
-def _gamma_type(keys: Any, a: Any, *, log_space: bool, partitionable: Any = None) -> Any:
+def _gamma_type(
+    keys: Any, a: Any, *, log_space: bool, partitionable: Any = None
+) -> Any:
     check_keys("random_gamma", keys)
     if a.shape[: len(keys.shape)] != keys.shape:
         raise problem(

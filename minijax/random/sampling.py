@@ -68,7 +68,9 @@ def _bits(key: Any, shape: Shape, bit_width: int) -> Any:
     return random_bits_p.bind(typed, bit_width=bit_width, shape=shape)
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Uniform random bits, as unsigned integers.
 
     Args:
@@ -217,7 +219,9 @@ def _normal(key: Any, shape: Shape, dtype: Any) -> Any:
     return normal_of(opaque("normal", key)[0], shape, dtype)
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def normal(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     r"""Standard normal random numbers: density exp(-x²/2) / √(2π).
 
     Args:
@@ -382,7 +386,10 @@ def randint(
                 TypeError,
                 f"randint only accepts integer dtypes, got {dtype}",
                 why="it draws whole numbers.",
-                tries=["jax.random.uniform for floats", "jax.random.bernoulli for bools"],
+                tries=[
+                    "jax.random.uniform for floats",
+                    "jax.random.bernoulli for bools",
+                ],
             )
     out = _randint(key, minval, maxval, static_shape(shape, "randint"), dtype)
     return out if out_sharding is None else placed(out, out_sharding, "randint")

@@ -74,8 +74,8 @@ class Program:
         if self.kept is not None:
             buffers = self.consts + [buffers[i] for i in self.kept]
         if self.stable:
-            out = self.run(buffers).consume_with_handlers(self.handlers)
-            return out  # type: ignore[no-any-return]
+            results = self.run(buffers)
+            return results.consume_with_handlers(self.handlers)  # type: ignore[no-any-return]
         return self.run_with_effects(buffers)
 
     def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
@@ -94,7 +94,8 @@ on_effects: list[Callable[[Any], None]] = []  # told of each program with effect
 _programs: dict[Any, Program] = util.cache({})
 # Primitives that drive devices themselves: programs with them are run one by one.
 host_driven: set[Primitive] = set()
-checks: list[Callable[..., None]] = []  # of results, from when they are first switched on
+# Checks of results, from when they are first switched on.
+checks: list[Callable[..., None]] = []
 
 
 def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -410,13 +411,15 @@ def nan_check(
         if option.value and any(wrong(v).any() for v in values):
             if again is not None:
                 again()
+            why = (
+                "computed operation by operation, it was in none of the results: the"
+                " program got it as an operand, or XLA computes otherwise."
+            )
             raise FloatingPointError(
                 errors.message(
                     f"invalid value ({kind}) encountered in {name}",
                     where=str(STATE.source or source.here() or "") or None,
-                    why=None if again is None else "computed operation by operation, it"
-                    " was in none of the results: the program got it as an operand, or"
-                    " XLA computes otherwise.",
+                    why=None if again is None else why,
                 )
             )
 

@@ -90,5 +90,5 @@ def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Arr
             sharding.internal(value.ndim),
             parts,
             sharding.devices,
-        )  # fmt: skip
+        )
     )

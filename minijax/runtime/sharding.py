@@ -109,7 +109,8 @@ class SingleDeviceSharding(Sharding):
         )
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
+        kind = self.memory_kind
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={kind})"
 
 
 class PmapSharding(Sharding):
