@@ -36,8 +36,8 @@ _HOMES = {
     "control.custom_vjp": ("custom_vjp",),
     "control.custom_gradient": ("custom_gradient", "closure_convert"),
     "control.remat": ("checkpoint", "remat"),
-    "api.autodiff": ("grad", "value_and_grad", "jvp", "vjp", "linearize",
-                     "linear_transpose", "fwd_and_bwd"),
+    "api.autodiff": ("grad", "value_and_grad", "jvp", "linearize"),
+    "api.reverse": ("vjp", "linear_transpose", "fwd_and_bwd"),
     "api.jacobians": ("jacfwd", "jacrev", "jacobian", "hessian"),
     "api.mapping": ("vmap",),
     "api.shapes": ("ShapeDtypeStruct", "eval_shape", "make_jaxpr", "typeof"),
@@ -55,7 +55,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 _MODULES = frozenset((
-    "lax", "numpy", "memory", "random", "nn", "scipy", "tree", "tree_util", "errors",
+    "ad", "lax", "numpy", "memory", "random", "nn", "tree", "tree_util", "errors",
     "dtypes", "core", "custom_derivatives", "custom_batching", "debug", "ops", "sharding",
     "image", "experimental", "checkpoint_policies", "ad_checkpoint", "api_util",
     "interpreters", "extend", "profiler", "stages", "typing", "util", "scipy", "ref",

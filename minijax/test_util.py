@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .api.autodiff import jvp, vjp
+from .api.autodiff import jvp
+from .api.reverse import vjp
 from .base import errors, tree
 from .base.source import function_text
 from .core import core

@@ -1,8 +1,8 @@
-"""Differentiation for users: grad, jvp, vjp, linearize.
+"""Differentiation for users: grad, jvp, linearize.
 
 `grad` runs the function once, keeping its linear part (interpreters/linearize.py), and
 turns that part around (interpreters/transpose.py).  Everything here is bookkeeping:
-pytrees, argnums, checks and their messages.  Next: jacobians.py.
+pytrees, argnums, checks and their messages.  Next: reverse.py, jacobians.py.
 """
 
 from __future__ import annotations
@@ -16,19 +16,15 @@ import numpy as np
 
 from ..base import errors, tree
 from ..base.source import function_text
-from ..control.common import tree_difference
-from ..control.discharge import Inside
-from ..control.jit import jit
+from ..control.discharge import Inside, values_of, write_back
 from ..core import core
 from ..core.core import EVAL, STATE
 from ..interpreters.algebra import Linear, Zero, instantiate
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.linearize import LinearPart, linearize_flat
-from ..interpreters.stage import stage
-from ..interpreters.transpose import backward_pass
+from ..interpreters.transpose import Sinks, backward_pass
 from ..runtime.array import ARRAYS, Array, default_placement, put_numpy
 from ..types import dtypes
-from .shapes import aval_like
 
 # -------------------------------------------------------------------------- plumbing
 
@@ -284,7 +280,7 @@ def value_and_grad(
                 )
             )
         check_output(aval, "grad", holomorphic)
-        grads = pull_back(part, leaves, [one(aval)])
+        grads = pull_back(part, [one(aval)])
         result = tree.unflatten(in_tree, map(as_array, grads))
         if isinstance(argnums, int):
             result = result[0]
@@ -308,16 +304,18 @@ def as_array(x: Any) -> Any:
 
 
 def pull_back(
-    part: LinearPart, primals: Sequence[Any], cts: Sequence[Any]
+    part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None
 ) -> list[Any]:
-    """Cotangents of all inputs of a linearized function."""
-    avals = [v.aval for v in part.jaxpr.invars]
+    """Cotangents of all inputs of a linearized function; None where a sink took it."""
+    ins = part.jaxpr.invars
     kept = [ct for ct, z in zip(cts, part.out_zeros, strict=False) if z is None]
-    found = backward_pass(part.jaxpr, part.consts, [Linear(a) for a in avals], kept)
+    args = [Linear(v.aval) for v in ins]
+    found = backward_pass(part.jaxpr, part.consts, args, kept, sinks)
     return [
-        instantiate(ct if type(ct) is not Zero else Zero(a))
-        for ct, a in zip(found, avals, strict=True)
-    ]
+        None if sinks and v in sinks
+        else instantiate(ct if type(ct) is not Zero else Zero(v.aval))
+        for ct, v in zip(found, ins, strict=True)
+    ]  # fmt: skip
 
 
 def grad(
@@ -395,7 +393,9 @@ def jvp(
     flat = Flat(fun, in_tree, has_aux)
     due = [isinstance(x, core.Reference) for x in leaves]
     if due != [isinstance(t, core.Reference) for t in t_leaves]:
-        raise TypeError("jvp: the tangent of a reference is a reference to its tangent.")
+        raise TypeError(
+            "jvp: the tangent of a reference is a reference to its tangent."
+        )
     run, directions = Inside(flat, leaves, due), Inside(flat, t_leaves, due)
     ts = [
         tangent_for(x, t, "jvp")
@@ -438,16 +438,27 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
 
 
 class LinearMap:
-    """The linear part of a function: called with residuals first, then tangents."""
+    """The linear part of a function: called with residuals first, then tangents.
 
-    __slots__ = ("in_avals", "in_tree", "jaxpr", "out_tree", "out_zeros")
+    A reference's tangent is a reference: `written` tells which of those that are `due`
+    get a new value.
+    """
 
-    def __init__(self, part: LinearPart, in_tree: Any, out_tree: Any) -> None:
+    __slots__ = (
+        "due", "in_avals", "in_tree", "jaxpr", "out_tree", "out_zeros", "written",
+    )  # fmt: skip
+
+    def __init__(
+        self, part: LinearPart, in_tree: Any, out_tree: Any, due: Sequence[bool] = (),
+        written: Sequence[bool] = (),
+    ) -> None:  # fmt: skip
         self.jaxpr = part.jaxpr
         self.out_zeros = tuple(part.out_zeros)
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.in_avals = [v.aval for v in part.jaxpr.invars]
+        self.due = due or [False] * len(self.in_avals)
+        self.written = written
 
     def part(self, consts: Sequence[Any]) -> LinearPart:
         return LinearPart(self.jaxpr, list(consts), list(self.out_zeros))
@@ -459,75 +470,31 @@ class LinearMap:
                 "linearized function called with tangents of another tree structure"
                 f" than the primals': {t_tree} instead of {self.in_tree}."
             )
-        for x, aval in zip(leaves, self.in_avals, strict=True):
-            got = check_value(x, "the tangents of a linearized function")
+        for x, aval, due in zip(leaves, self.in_avals, self.due, strict=True):
+            if due is not isinstance(x, core.Reference):
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the"
+                    " original primal values: the tangent of a reference, and of nothing"
+                    " else, is a reference to its tangent."
+                )
+            got = (
+                x.aval.inner_aval
+                if isinstance(x, core.Reference)
+                else check_value(x, "the tangents of a linearized function")
+            )
             if (got.shape, got.dtype) != (aval.shape, aval.dtype):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the"
                     f" original primal values: got tangent {got.str_short()} where"
                     f" {aval.str_short()} was expected."
                 )
-        outs = self.part(consts)(*leaves)
-        return tree.unflatten(self.out_tree, [as_array(instantiate(x)) for x in outs])
-
-
-class Pullback:
-    """A transposed linear map: called with residuals first, then a cotangent."""
-
-    __slots__ = ("in_tree", "map", "out_avals")
-
-    def __init__(
-        self, linear_map: LinearMap, in_tree: Any, out_avals: list[Any]
-    ) -> None:
-        self.map = linear_map
-        self.in_tree = in_tree
-        self.out_avals = out_avals
-
-    def __call__(self, consts: Sequence[Any], *ct: Any) -> Any:
-        if len(ct) != 1:
-            raise TypeError(
-                errors.message(
-                    f"The function returned by `jax.vjp` was called with {len(ct)}"
-                    " arguments, but functions returned by `jax.vjp` must be called with a"
-                    " single argument corresponding to the single value returned by the"
-                    " function being differentiated.",
-                    tries=["vjp_fun((a, b)) where the function returns (x, y)"],
-                )
-            )
-        leaves, ct_tree = tree.flatten(ct[0])
-        out_tree = self.map.out_tree
-        if ct_tree != out_tree:
-            path, want, got, why = tree_difference(out_tree, ct_tree)
-            raise ValueError(
-                errors.message(
-                    "unexpected tree structure. The argument to a VJP function returned by"
-                    " `jax.vjp` must match the pytree structure of the differentiated"
-                    f" function's result: got {ct_tree}, but expected {out_tree}.",
-                    which=f"out{tree.keystr(path)} is {want} in the result, {got} here:"
-                    f" {why}",
-                )
-            )
-        cts = [
-            check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)
-        ]
-        found = pull_back(self.map.part(consts), (), cts)
-        return tree.unflatten(self.in_tree, map(as_array, found))
-
-
-def check_cotangent(ct: Any, aval: Any) -> Any:
-    """A cotangent, checked against the output it belongs to."""
-    want = aval.to_tangent()
-    if want.dtype == dtypes.float0:
-        return Zero(want)
-    got = check_value(ct, "the cotangents of a vjp function")
-    if (got.dtype, got.shape) != (want.dtype, want.shape):
-        raise ValueError(
-            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
-            f" {got.str_short(False)}, but expected {want.str_short(False)} because the"
-            " corresponding output of the differentiated function had JAX type"
-            f" {aval.str_short(False)}."
-        )
-    return ct
+        outs = [instantiate(x) for x in self.part(consts)(*values_of(leaves, self.due))]
+        if n := sum(self.due):
+            refs = [x for x, d in zip(leaves, self.due, strict=True) if d]
+            new = zip(outs[-n:], self.written, strict=True)
+            write_back(refs, self.written, [x for x, w in new if w])
+            outs = outs[:-n]
+        return tree.unflatten(self.out_tree, map(as_array, outs))
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -539,7 +506,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
       has_aux: `fun` returns (out, aux); aux comes back third.
 
     Returns:
-      (out, f_jvp): `f_jvp` takes tangents like the primals and may be called often.
+      (out, f_jvp): `f_jvp` takes tangents like the primals and may be called often.  For
+      a reference among the primals it takes a reference to its tangent, and writes to it
+      where `fun` wrote.
 
     Example:
       >>> import minijax as mj
@@ -549,141 +518,20 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable(fun)
     leaves, in_tree = tree.flatten(primals)
-    for x in leaves:
-        check_value(x, "linearize")
+    due = [isinstance(x, core.Reference) for x in leaves]
     flat = Flat(fun, in_tree, has_aux)
-    outs, part = linearize_flat(flat, leaves)
-    lin = tree.Partial(LinearMap(part, in_tree, flat.out_tree), part.consts)
+    run = Inside(flat, leaves, due)
+    for x in run.start:
+        check_value(x, "linearize")
+    outs, part = linearize_flat(run, run.start)
+    written: list[bool] = []
+    if n := sum(due):
+        held = [x for x, d in zip(run.start, due, strict=True) if d]
+        written = [new is not old for new, old in zip(outs[-n:], held, strict=True)]
+        run.write_back(outs[-n:])
+        outs = outs[:-n]
+    lin = tree.Partial(
+        LinearMap(part, in_tree, flat.out_tree, due, written), part.consts
+    )
     out = tree.unflatten(flat.out_tree, map(as_array, outs))
     return (out, lin, flat.aux_value()) if has_aux else (out, lin)
-
-
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    r"""Evaluate, and return the function that pulls cotangents back.
-
-    Args:
-      fun: a function of the primals.
-      primals: where to evaluate.
-      has_aux: `fun` returns (out, aux); aux comes back third.
-
-    Returns:
-      (out, vjp_fun): `vjp_fun(ct)` takes a cotangent like `out` and returns a tuple of
-      cotangents like the primals.  It is a pytree (`tree_util.Partial`): it can be
-      returned from jit and called often.
-
-    Raises:
-      ValueError: a cotangent does not fit the output.
-
-    Example:
-      >>> import minijax as mj
-      >>> y, pull = mj.vjp(lambda x, y: x * y, 2., 3.)
-      >>> pull(1.)
-      (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
-    """
-    check_callable(fun)
-    leaves, in_tree = tree.flatten(primals)
-    for x in leaves:
-        check_value(x, "vjp")
-    flat = Flat(fun, in_tree, has_aux)
-    outs, part = linearize_flat(flat, leaves)
-    out_avals = [core.aval_of(x) for x in outs]
-    linear_map = LinearMap(part, in_tree, flat.out_tree)
-    pull = tree.Partial(Pullback(linear_map, in_tree, out_avals), part.consts)
-    out = tree.unflatten(flat.out_tree, map(as_array, outs))
-    return (out, pull, flat.aux_value()) if has_aux else (out, pull)
-
-
-def fwd_and_bwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool = False,
-    jitted: bool = True,
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    r"""The two halves of reverse mode as functions of their own.
-
-    Args:
-      fun: the function.
-      argnums: which positional argument(s) to differentiate with respect to.
-      has_aux: `fun` returns (out, aux).
-      jitted: compile both.
-
-    Returns:
-      (fwd, bwd): `fwd(*args)` returns (out, residuals), or (out, residuals, aux);
-      `bwd(residuals, ct)` returns the cotangent(s) of the chosen argument(s).
-
-    Example:
-      >>> import minijax as mj
-      >>> fwd, bwd = mj.fwd_and_bwd(lambda x, y: x * y, argnums=0)
-      >>> out, res = fwd(2., 3.)
-      >>> bwd(res, 1.)
-      Array(3., dtype=float32, weak_type=True)
-    """
-    check_callable(fun)
-    argnums = check_argnums(argnums)
-
-    def fwd(*args: Any) -> Any:
-        partial, chosen = pick_args(fun, argnums, args, {})
-        return vjp(partial, *chosen, has_aux=has_aux)
-
-    def bwd(residuals: Any, ct: Any) -> Any:
-        found = residuals(ct)
-        return found[0] if isinstance(argnums, int) else found
-
-    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
-
-
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
-    r"""Transpose a linear function: :math:`x \mapsto Ax` becomes :math:`y \mapsto A^Ty`.
-
-    Args:
-      fun: a linear function; it is traced, not run.
-      primals: arrays or `ShapeDtypeStruct`s that give the arguments' types.
-
-    Returns:
-      A function from a cotangent like `fun`'s result to a tuple of cotangents; a pytree
-      (`tree_util.Partial`) of the values that `fun` closes over.
-
-    Raises:
-      TypeError: `fun` is not linear, or a dtype is not inexact.
-
-    Example:
-      >>> import minijax as mj
-      >>> mj.linear_transpose(lambda x: 3 * x, 1.)(2.)
-      (Array(6., dtype=float32, weak_type=True),)
-    """
-    leaves, in_tree = tree.flatten(primals)
-    avals = [aval_like(x) for x in leaves]
-    flat = Flat(fun, in_tree, False)
-    jaxpr, consts = stage(flat, avals, text=function_text(fun), transform="transpose")
-    _check_linear_types([a.dtype for a in avals], [a.dtype for a in jaxpr.out_avals])
-    out_tree = flat.out_tree
-
-    def transposed(consts: Any, ct: Any) -> Any:
-        cts, ct_tree = tree.flatten(ct)
-        if ct_tree != out_tree:
-            raise TypeError(
-                f"cotangent tree does not match function output, expected {out_tree} but"
-                f" got {ct_tree}."
-            )
-        for x, v in zip(cts, jaxpr.outvars, strict=True):
-            got = check_value(x, "the cotangents of a transposed function")
-            if (got.shape, got.dtype) != (v.aval.shape, v.aval.dtype):
-                raise TypeError(
-                    "cotangent type does not match function output, expected"
-                    f" {v.aval.str_short(False)} but got {got.str_short(False)}."
-                )
-        found = backward_pass(jaxpr, consts, [Linear(a) for a in avals], cts)
-        return tree.unflatten(in_tree, [as_array(instantiate(x)) for x in found])
-
-    return tree.Partial(transposed, consts)
-
-
-def _check_linear_types(ins: list[Any], outs: list[Any]) -> None:
-    kinds = [
-        all(map(kind, (*ins, *outs))) for kind in (dtypes.is_inexact, dtypes.is_integer)
-    ]
-    if not any(kinds):
-        raise TypeError(
-            "linear_transpose only supports [float or complex] -> [float or complex], and"
-            f" integer -> integer functions, but got {ins} -> {outs}."
-        )

@@ -24,9 +24,9 @@ from .autodiff import (
     check_value,
     jvp,
     pick_args,
-    vjp,
 )
 from .mapping import vmap
+from .reverse import vjp
 
 
 def standard_basis(leaves: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ This room names no operation.  Next: batch.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.core import STATE, Primitive
@@ -17,13 +17,20 @@ from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from .algebra import Linear, Zero, instantiate, lib
 from .stage import stage_closed
 
+Sinks = Mapping[Any, Callable[[Any], None]]
+
 
 def backward_pass(
-    jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]
+    jaxpr: Jaxpr,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    cts: Sequence[Any],
+    sinks: Sinks | None = None,
 ) -> list[Any]:
     """Cotangents of the arguments that are `Linear` (others: None).
 
-    Cotangents in may be `Zero` or None; a result may be `Zero`.
+    Cotangents in may be `Zero` or None; a result may be `Zero`.  `sinks` take what
+    arrives at an input, each contribution as it comes, in place of the result.
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Any] = set()
@@ -39,7 +46,7 @@ def backward_pass(
         else:
             linear.update(eqn.outvars)
             tape.append(eqn)
-    ct_of: dict[Any, Any] = {}
+    ct_of: dict[Any, Any] = {} if sinks is None else _Draining(sinks)
     for v, ct in zip(jaxpr.outvars, cts, strict=True):
         if ct is not None and type(ct) is not Zero and v in linear:
             _accumulate(ct_of, v, ct)
@@ -55,6 +62,22 @@ def backward_pass(
         ct_of.pop(v, Zero(v.aval)) if type(x) is Linear else None
         for v, x in zip(jaxpr.invars, args, strict=True)
     ]
+
+
+class _Draining(dict[Any, Any]):
+    """Cotangents by variable, except what goes to sinks."""
+
+    __slots__ = ("sinks",)
+
+    def __init__(self, sinks: Sinks) -> None:
+        self.sinks = sinks
+
+    def __setitem__(self, v: Any, ct: Any) -> None:
+        sink = self.sinks.get(v)
+        if sink is None:
+            super().__setitem__(v, ct)
+        else:
+            sink(ct)
 
 
 def _turn(
