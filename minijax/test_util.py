@@ -61,7 +61,7 @@ def check_grads(
 
 def _check(
     f: Callable[..., Any], args: tuple[Any, ...], order: int, modes: list[str],
-    limits: Any, what: str,
+    limits: tuple[float | None, float | None, float | None], what: str,
 ) -> None:  # fmt: skip
     flat, xs = _smooth_part(f, args)
     if "fwd" in modes:

@@ -200,7 +200,9 @@ class Lowered:
 class Compiled:
     """A compiled program, called with arguments of the types it was compiled for."""
 
-    def __init__(self, lowered: Lowered, program: dispatch.Program) -> None:
+    _program: Any  # a `dispatch.Program`, or what takes its place in a subclass
+
+    def __init__(self, lowered: Lowered, program: Any) -> None:
         self._lowered = lowered
         self._program = program
 

@@ -101,6 +101,7 @@ def _prefixes(combine: Any, xs: list[Any], axis: int) -> list[Any]:
 def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
     """a0 b0 a1 b1 .., of `n` elements: each spread over them, and put together."""
     aval = core.aval_of(even)
+    nothing: float
     if dtypes.is_bool(aval.dtype):
         join, nothing = logic.bitwise_or, False
     elif dtypes.is_inexact(aval.dtype):

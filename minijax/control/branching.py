@@ -38,7 +38,7 @@ def _bind_branches(
     closed = settle_weak([_close(b, consts) for b in bodies])
     # What every branch hands on as it is, the cond need not hand on.
     given = [dict(zip(b.jaxpr.invars, range(len(b.jaxpr.invars)))) for b in closed]
-    places = [
+    places: list[set[Any]] = [
         {
             g.get(a) if type(a) is Var else None
             for g, a in zip(given, column, strict=True)

@@ -112,7 +112,8 @@ def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -
     key = (make, *options)
     found = made.get(key)
     if found is None:
-        ref = weakref.ref(fun)  # no cycle that would keep `fun` alive
+        # No cycle that would keep `fun` alive, who calls it does.
+        ref: Callable[[], Any] = weakref.ref(fun)
 
         def call(*args: Any) -> Any:
             return ref()(*args)

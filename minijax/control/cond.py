@@ -245,8 +245,8 @@ def cond_batch(
             ]
         else:
             ins = ops
-        lanes, _ = batching.batch_jaxpr(branch, axis, flags, True)
-        results.append(eval_jaxpr(lanes.jaxpr, lanes.consts, *ins))
+        run, _ = batching.batch_jaxpr(branch, axis, flags, True)
+        results.append(eval_jaxpr(run.jaxpr, run.consts, *ins))
     outs = [select(*column) for column in zip(*results, strict=True)]
     return outs, [0] * n
 

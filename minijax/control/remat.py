@@ -174,7 +174,7 @@ def _seen(env: dict[Any, Any], a: Any) -> Any:
 
 def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
     invars = [_seen(env, a) for a in eqn.invars]
-    closed = eqn.params.get("jaxpr")
+    closed: Any = eqn.params.get("jaxpr")
     if eqn.primitive is not jit_p or closed.consts:
         eqns.append(eqn.replace(invars=invars))
         return

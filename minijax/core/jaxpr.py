@@ -315,7 +315,7 @@ def close_consts(closed: ClosedJaxpr) -> Jaxpr:
             arg_names=(),
         )
         jaxpr.memo["close_consts"] = found
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def unweaken(aval: Any) -> Any:
@@ -360,5 +360,9 @@ def _kept_there(
         )
     if not spaces or spaces == {DEVICE}:
         return out
-    place = lambda aval: aval.update(memory_space=spaces.copy().pop())
+    (space,) = spaces
+
+    def place(aval: Any) -> Any:
+        return aval.update(memory_space=space)
+
     return list(map(place, out)) if prim.multiple_results else place(out)

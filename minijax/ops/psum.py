@@ -180,7 +180,7 @@ def _psum_leaf(x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
         if isinstance(x, Array):
             return times(size, x)
         if isinstance(x, (np.ndarray, np.generic)):
-            return x * x.dtype.type(size)
+            return x * x.dtype.type(size)  # type: ignore[operator]  # of any scalar
         return size * x
     return psum_p.bind(x, axes=axes, axis_index_groups=groups)
 

@@ -107,7 +107,7 @@ def _draw_all(impl: Any, lead: Shape, words: Any, a: Any, *, log_space: bool) ->
 def _draw_each(impl: Any, lead: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
     """`_draw_all` in a loop: elements that are accepted soon wait for no other."""
     xs = _flat_keys(impl, lead, words, a)
-    flat = map_(lambda x: _draw_one(*x, log_space=log_space), xs)
+    flat = map_(lambda x: _draw_one(x[0], x[1], log_space), xs)
     return reshape(flat, aval_of(a).shape)
 
 

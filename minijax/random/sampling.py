@@ -253,11 +253,12 @@ def normal(
 
 def _whole(x: Any, dtype: Any) -> Any:
     """A bound as an integer; what is none is converted to `dtype`."""
-    if isinstance(x, (bool, float, np.generic)) and not isinstance(x, np.integer):
-        info = ml_dtypes.iinfo(dtype)
-        return int(min(max(x, int(info.min)), int(info.max)))
     if isinstance(x, (int, np.integer)):
         return int(x)
+    if isinstance(x, (float, np.generic)):
+        info = ml_dtypes.iinfo(dtype)
+        bound: Any = x  # NumPy's scalars have no order in its types
+        return int(min(max(bound, int(info.min)), int(info.max)))
     integer = dtypes.is_integer(aval_of(x).dtype)
     return x if integer else convert_element_type(x, dtype)
 
@@ -337,7 +338,7 @@ def _rem(x: Any, y: Any) -> Any:
 def _mul(x: Any, y: Any) -> Any:
     if isinstance(x, np.generic) and isinstance(y, np.generic):
         with np.errstate(over="ignore"):
-            return x * y
+            return x * y  # type: ignore[operator]  # of any scalars
     return mul(x, y)
 
 

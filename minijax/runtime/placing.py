@@ -26,7 +26,7 @@ def put_one(x: Any, where: Any) -> Array:
         return spread(x, where)
     if where is None:
         if type(x) in ARRAYS:
-            return x
+            return x  # type: ignore[no-any-return]
         return Array(arrays.to_buffer(x, arrays.default_placement()))
     if isinstance(where, MemorySpace):
         return _put_in(x, _place_of(x), None if where is DEVICE else HOST_KINDS[0])
@@ -48,19 +48,20 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
         aval = core.aval_of(x)
         there = arrays.put_numpy(np.asarray(x), aval, place, committed=True)
         return Array(there) if kind is None else _put_in(Array(there), place, kind)
-    x._check_alive()
+    held: Array = x
+    held._check_alive()
     space = MemorySpace.of_kind(kind)
     sharding = place.committed if kind is None else place.kept(kind)
-    if x.aval.memory_space is space is DEVICE:
-        moved = dispatch.move_buffer(x._b, place)
-        if moved is x._b and x.committed:
-            return x
-    elif x._b._sharding is sharding:
-        return x
+    if held.aval.memory_space is space is DEVICE:
+        moved = dispatch.move_buffer(held._b, place)
+        if moved is held._b and held.committed:
+            return held
+    elif held._b._sharding is sharding:
+        return held
     else:
-        moved = compat.copy_to(x._b, place.device, sharding)
-    inner = x._b.aval.update(memory_space=space)
-    aval = x.aval.update(memory_space=space)
+        moved = compat.copy_to(held._b, place.device, sharding)
+    inner = held._b.aval.update(memory_space=space)
+    aval = held.aval.update(memory_space=space)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)
 
 

@@ -64,10 +64,11 @@ class ShapedArray(AbstractValue):
     'f32[3]'
     """
 
-    __slots__ = ("_memory", "dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "memory_space", "shape", "weak_type")
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
+    memory_space: MemorySpace
 
     def __new__(
         cls, shape: Any, dtype: Any, weak_type: bool = False, *,
@@ -77,11 +78,7 @@ class ShapedArray(AbstractValue):
         return shaped(tuple(shape), dtype, bool(weak_type), memory_space)
 
     def __reduce__(self) -> Any:
-        return shaped, (self.shape, self.dtype, self.weak_type, self._memory)
-
-    @property
-    def memory_space(self) -> MemorySpace:
-        return self._memory
+        return shaped, (self.shape, self.dtype, self.weak_type, self.memory_space)
 
     @property
     def ndim(self) -> int:
@@ -97,7 +94,8 @@ class ShapedArray(AbstractValue):
     def str_short(self, short_dtypes: bool = True) -> str:
         short = short_dtypes or self.dtype == dtypes.float0  # whose name is not its own
         name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
-        space = "" if self._memory is DEVICE else f"<{self._memory.name.lower()}>"
+        there = self.memory_space
+        space = "" if there is DEVICE else f"<{there.name.lower()}>"
         return f"{name}{space}[{','.join(map(str, self.shape))}]"
 
     def __str__(self) -> str:
@@ -113,7 +111,7 @@ class ShapedArray(AbstractValue):
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
-            changes.get("memory_space", self._memory),
+            changes.get("memory_space", self.memory_space),
         )
 
     def strip_weak_type(self) -> ShapedArray:
@@ -146,7 +144,7 @@ def shaped(
     if aval is None:
         aval = _blank(ShapedArray)
         aval.shape, aval.dtype = tuple(map(int, shape)), dtype
-        aval.weak_type, aval._memory = weak_type, memory
+        aval.weak_type, aval.memory_space = weak_type, memory
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
     return aval
