@@ -78,10 +78,13 @@ class NotNeeded(Mark):
     __slots__ = ()
 
 
-for _mark in (GradRef, DidntWant, NotNeeded):  # results, which have no values inside
-    tree.register_pytree_node(
-        _mark, lambda mark: ((), None), lambda _, children, mark=_mark: mark()
-    )
+def _register(mark: type[Mark]) -> None:
+    """Make a mark, which is a result, a node without values inside."""
+    tree.register_pytree_node(mark, lambda _: ((), None), lambda _, __: mark())
+
+
+for _mark in (GradRef, DidntWant, NotNeeded):
+    _register(_mark)
 
 
 class Pullback:

@@ -138,7 +138,7 @@ def make_jaxpr(
         with core.axis_env((*core.STATE.axes, *outer)):
             jaxpr, consts = stage(
                 flat, avals, text=function_text(fun), transform="make_jaxpr",
-                arg_names=names,  # type: ignore
+                arg_names=names,
             )  # fmt: skip
         check_closed_over(consts, call.leaves, fun, "jit", names)
         closed = ClosedJaxpr(jaxpr, consts)

@@ -22,6 +22,9 @@ class Statics(NamedTuple):
     names: tuple[str, ...]
 
 
+NO_STATICS = Statics((), ())
+
+
 def signature_of(fun: Any) -> inspect.Signature | None:
     """The signature of a callable, if it has one."""
     known = util.memo_of(_signatures, fun)
@@ -61,7 +64,7 @@ def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
         if not isinstance(s, str):
             raise TypeError(f"{what}_argnames takes strings, got {s!r}.")
     if not given_nums and not given_names:
-        return Statics((), ())
+        return NO_STATICS
     sig = signature_of(fun)
     if sig is None:
         return Statics(given_nums, given_names)
@@ -93,7 +96,7 @@ def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
     return Statics(tuple(dict.fromkeys(out_nums)), tuple(dict.fromkeys(out_names)))
 
 
-class ArgNames:
+class ArgNames(Sequence[str]):
     """Names of a call's leaves (`params['w1']`), worked out when an error needs them.
 
     What was traced of a function is kept while it lives, and must not keep it alive.
@@ -141,7 +144,7 @@ class ArgNames:
     def __len__(self) -> int:
         return len(self.names())
 
-    def __getitem__(self, i: int) -> str:
+    def __getitem__(self, i: Any) -> Any:
         return self.names()[i]
 
 
@@ -157,5 +160,3 @@ def as_array(x: Any) -> Array:
         if type(x) in ARRAYS
         else Array(arrays.to_buffer(x, arrays.default_placement()))
     )
-
-

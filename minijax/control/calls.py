@@ -277,5 +277,3 @@ def run_program(
     for check in dispatch.checks:
         check(f"jit({name})", out, again)
     return out
-
-

@@ -470,8 +470,8 @@ class custom_vjp:
         self.optimize_remat = False
 
     def defvjp(
-        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False,
-        optimize_remat: bool = False,
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+        symbolic_zeros: bool = False, optimize_remat: bool = False,
     ) -> None:  # fmt: skip
         """Set the rule.
 

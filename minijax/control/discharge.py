@@ -13,7 +13,7 @@ Next: calls.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..base import errors
@@ -192,7 +192,7 @@ class Inside:
         outs = self.fun(*ins)
         return [*outs, *(r._value for r, d in zip(ins, self.due, strict=True) if d)]
 
-    def write_back(self, values: Sequence[Any]) -> None:
+    def write_back(self, values: Iterable[Any]) -> None:
         """Write, where something was written."""
         it = iter(values)
         for x, old, d in zip(self.leaves, self.start, self.due, strict=True):
@@ -217,10 +217,9 @@ def check_passed_once(
             raise ValueError(
                 errors.message(
                     "only one reference to a mutable array may be passed as an argument to"
-                    f" a function, but when tracing {function_text(fun)} for {transform} the"
-                    " mutable"
-                    f" array reference of type {x.aval} appeared at both {names[first]}"
-                    f" and {names[i]}.",
+                    f" a function, but when tracing {function_text(fun)} for {transform}"
+                    f" the mutable array reference of type {x.aval} appeared at both"
+                    f" {names[first]} and {names[i]}.",
                     tries=["pass it once, and use it twice inside"],
                 )
             )
@@ -240,15 +239,15 @@ def check_closed_over(
             raise ValueError(
                 errors.message(
                     f"when tracing {function_text(fun)} for {transform}, a mutable array"
-                    f" reference of type {x.aval} was both closed over and passed as the argument"
-                    f" {names[i]}.",
+                    f" reference of type {x.aval} was both closed over and passed as the"
+                    f" argument {names[i]}.",
                     tries=["use the argument inside, and not the name from outside"],
                 )
             )
 
 
 def is_final() -> bool:
-    """Whether the program that is made by value is about to run, and not to be transformed."""
+    """Whether the program made by value is about to run, and not to be transformed."""
     trace = STATE.trace
     while isinstance(trace, ByValue):
         trace = trace.parent
@@ -258,7 +257,7 @@ def is_final() -> bool:
 def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The jaxpr in which references made inside are values; itself, if there are none."""
     jaxpr = closed.jaxpr
-    found = jaxpr.memo.get("without_own")
+    found: Any = jaxpr.memo.get("without_own")
     if found is None:
         found = False  # not the jaxpr: it must not keep itself alive
         if any(isinstance(e.primitive, MakingPrimitive) for e in jaxpr.eqns):
@@ -281,7 +280,7 @@ lower.functional = without_own
 
 
 class RulePrimitive(FunctionPrimitive):
-    """A function with a derivative rule of its own, which may use references as they are."""
+    """A function with its own derivative rule, which may use references as they are."""
 
     __slots__ = ()
 

@@ -31,7 +31,7 @@ from ..runtime import jaxlib_compat as compat
 from ..runtime.array import ARRAYS, Array
 from ..types.avals import DEVICE, AbstractRef
 from . import discharge
-from .arguments import ArgNames, Statics, as_array, resolve_statics
+from .arguments import NO_STATICS, ArgNames, Statics, as_array, resolve_statics
 from .calls import jit_p, program_of, run_program
 
 
@@ -78,15 +78,15 @@ class Jitted:
 
     __slots__ = (
         "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
-        "inline_traced", "keep_unused", "max_traces", "name", "options", "statics", "traces",
-        "transform",
+        "inline_traced", "keep_unused", "max_traces", "name", "options", "statics",
+        "traces", "transform",
     )  # fmt: skip
 
     def __init__(
         self,
         fun: Callable[..., Any],
         statics: Statics,
-        donate: Statics = Statics((), ()),
+        donate: Statics = NO_STATICS,
         *,
         keep_unused: bool = False,
         device: Any = None,
@@ -315,7 +315,7 @@ class Jitted:
             self.options,
         )  # fmt: skip
         again = functools.partial(traced.jaxpr, *call.leaves)
-        if self.inline_traced:  # one of our own functions: errors speak of the caller's line
+        if self.inline_traced:  # our own function: errors speak of the caller's line
             again = functools.partial(self.fun, *call.args, **call.kwargs)
         out = run_program(program, buffers, self.name, again)
         if any(donated):
@@ -339,7 +339,10 @@ class Jitted:
             program.executable,
             tree.DISPATCH.flatten(result)[1],
             [sharding] * m + [_sharding_of(call.leaves[i], sharding) for i in kept],
-            [program.place.sharding_of(a, program.committed) for a in program.out_avals],
+            [
+                program.place.sharding_of(a, program.committed)
+                for a in program.out_avals
+            ],
             list(map(lower.physical, program.out_avals)),
             [program.committed] * len(program.out_avals),
             [True] * m + bits,

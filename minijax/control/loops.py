@@ -321,9 +321,7 @@ def while_discharge(
     """References that the body writes to are carried; the condition may only read."""
     n_c, n_b = params["cond_nconsts"], params["body_nconsts"]
     n = len(args) - n_c - n_b
-    cond, in_cond = discharge.by_value(
-        params["cond_jaxpr"], [*due[:n_c], *[False] * n]
-    )
+    cond, in_cond = discharge.by_value(params["cond_jaxpr"], [*due[:n_c], *[False] * n])
     if any(in_cond):
         raise ValueError("while_loop: cond_fun must not write to a reference.")
     body, in_body = discharge.by_value(
@@ -340,7 +338,9 @@ def while_discharge(
         [*range(n, n + len(carried)), *range(n)],
     )  # fmt: skip
     carry_avals = [body_args[i].aval.inner_aval for i in carried]
-    read = [where.get(id(x)) if d else None for x, d in zip(args[:n_c], due, strict=False)]
+    read = [
+        where.get(id(x)) if d else None for x, d in zip(args[:n_c], due, strict=False)
+    ]
     values = discharge.values_of(args, due)
     out = while_p.bind(
         *(values[i] for i in stay_c), *(values[n_c + i] for i in stay_b),

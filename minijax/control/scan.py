@@ -288,20 +288,20 @@ def scan_transpose(
     lin_c, lin_i, lin_x = split_list(linear, sizes)
     lin_carry = _linear_carries(jaxpr, lin_c, lin_i, lin_x)
     if not all(lin_carry):
-        jaxpr, args, num_carry_lin = _run_nonlinear_carry(
+        jaxpr, moved, num_carry_lin = _run_nonlinear_carry(
             jaxpr, args, lin_carry, num_consts, num_carry, length, reverse, params
         )
         ct_carry, ct_ys = split_list(cts, [num_carry])
         ct_lin = [ct for ct, lin in zip(ct_carry, lin_carry, strict=True) if lin]
         found = scan_transpose(
-            [*ct_lin, *ct_ys], *args, jaxpr=jaxpr, num_consts=num_consts,
+            [*ct_lin, *ct_ys], *moved, jaxpr=jaxpr, num_consts=num_consts,
             num_carry=num_carry_lin, length=length, reverse=reverse, **params,
         )  # fmt: skip
         ct_c, ct_i, ct_x = split_list(found, [num_consts, num_carry_lin])
         it = iter(ct_i)
         full = [next(it) if lin else None for lin in lin_carry]
         return [*ct_c, *full, *ct_x[: len(lin_x)]]
-    consts, init, xs = split_list(args, sizes)
+    consts, _, xs = split_list(args, sizes)
     ct_carry, ct_ys = split_list(cts, [num_carry])
     res_c = [x for x in consts if type(x) is not Linear]
     res_x = [x for x in xs if type(x) is not Linear]
@@ -414,7 +414,9 @@ def _cut_chain(
     chained = []
     for at, v in enumerate(carry):
         reach = common.depends_on(jaxpr, [x is v for x in jaxpr.invars])
-        chained.append(any(a in reach for a in [*carry_out[:at], *carry_out[at + 1 :], *ys]))
+        chained.append(
+            any(a in reach for a in [*carry_out[:at], *carry_out[at + 1 :], *ys])
+        )
     links = [v for v, c in zip(carry, chained, strict=True) if c]
     others = [v for v, c in zip(carry, chained, strict=True) if not c]
     next_links = [v for v, c in zip(carry_out, chained, strict=True) if c]
@@ -567,9 +569,10 @@ def scan_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
         return used_in[num_consts : num_consts + num_carry]
 
     keep = carry_fixpoint(used_carry, step)
+    num_xs = len(eqn.invars) - num_consts - num_carry
     body, used_in = dce_jaxpr(
         closed.jaxpr, [*keep, *used_ys],
-        [*[False] * num_consts, *keep, *[False] * (len(eqn.invars) - num_consts - num_carry)],
+        [*[False] * num_consts, *keep, *[False] * num_xs],
     )  # fmt: skip
     kept_out = [*keep, *used_ys]
     return eqn.replace(
