@@ -92,13 +92,19 @@ def _load_surface() -> None:
     importlib.import_module(f"{__name__}.numpy.methods")
 
 
+def _load_primitives() -> None:
+    for home in ("lax", "random", "nn", "control.pmap", "control.debugging"):
+        importlib.import_module(f"{__name__}.{home}")
+
+
 def _connect() -> None:
     # Low floors reach what is above them through these hooks alone.
-    from .core import surface
+    from .core import core, surface
     from .interpreters import algebra
 
     algebra.Algebra.loader = _load_operations
     surface.loader = _load_surface
+    core.loaders.append(_load_primitives)
 
 
 _connect()

@@ -114,8 +114,27 @@ class Primitive:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        return named, (self.name,)
+
 
 registry: dict[str, Primitive] = {}
+loaders: list[Callable[[], None]] = []  # import the rooms in which primitives are made
+
+
+def named(name: str) -> Primitive:
+    """The primitive of this name, as a pickled program wants it."""
+    if name not in registry:
+        for load in loaders:
+            load()
+    if name not in registry:
+        raise LookupError(
+            errors.message(
+                f"There is no primitive {name!r}, which a pickled program uses.",
+                tries=["import the module that makes it first"],
+            )
+        )
+    return registry[name]
 
 
 # ------------------------------------------------------------------------ traces

@@ -96,6 +96,11 @@ class Equation:
             fields["params"], fields["source"], fields["names"],
         )  # fmt: skip
 
+    def __reduce__(self) -> Any:
+        # A place in the source is a code object, which cannot be pickled.
+        ins, outs = list(self.invars), list(self.outvars)
+        return Equation, (self.primitive, ins, outs, self.params, None, self.names)
+
     def __repr__(self) -> str:
         from .printer import equation_text
 
@@ -127,6 +132,10 @@ class Jaxpr:
         self.arg_names = arg_names
         self._effects: frozenset[Any] | None = None
         self.memo: dict[Any, Any] = {}  # what transformations computed of it
+
+    def __reduce__(self) -> Any:
+        fields = (self.constvars, self.invars, self.outvars, self.eqns, self.name)
+        return Jaxpr, (*fields, tuple(self.arg_names))
 
     @property
     def effects(self) -> frozenset[Any]:
