@@ -38,7 +38,7 @@ class ArgInfo:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.aval.shape  # type: ignore[no-any-return]
+        return self.aval.shape
 
     @property
     def dtype(self) -> Any:

@@ -109,7 +109,7 @@ class JetTrace(Trace):
         if rule is None:
             return by_jvp(prim, many, self.order, params)
         out = rule(many, self.order, params)
-        return out if prim.multiple_results else [out]  # type: ignore[no-any-return]
+        return out if prim.multiple_results else [out]
 
     def wrap(self, series: Series) -> Any:
         return series[0] if len(series) == 1 else JetTracer(self, series)
@@ -145,7 +145,7 @@ def by_jvp(
         it = iter(xs)
         args = [next(it) if m else x for m, x in zip(moving, fixed, strict=True)]
         out = prim.bind(*args, **params)
-        return out if prim.multiple_results else [out]  # type: ignore[no-any-return]
+        return out if prim.multiple_results else [out]
 
     # The k-th derivatives of the path through the arguments.
     path = [

@@ -79,7 +79,7 @@ def aval_like(x: Any) -> ShapedArray:
     if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
         return shaped(tuple(x.shape), dtypes.canonical(x.dtype), weak)
-    return core.aval_of(x)  # type: ignore[no-any-return]
+    return core.aval_of(x)
 
 
 def typeof(x: Any) -> Any:

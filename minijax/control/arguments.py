@@ -33,7 +33,7 @@ def signature_of(fun: Any) -> inspect.Signature | None:
             known["found"] = inspect.signature(fun)
         except (ValueError, TypeError):
             known["found"] = None
-    return known["found"]  # type: ignore[no-any-return]
+    return known["found"]
 
 
 _signatures: Any = util.cache(weakref.WeakKeyDictionary())

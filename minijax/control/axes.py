@@ -120,7 +120,7 @@ class Mapped:
                 lines.append(
                     f"{many} axes ({k} of them) had size {n}, e.g. {found[n][0]}"
                 )
-        return self.error(  # type: ignore[no-any-return]
+        return self.error(
             "got inconsistent sizes for array axes to be mapped:\n  * "
             + ";\n  * ".join(lines),
             tries=[f"in_axes=None for arguments that all {self.who} share"],

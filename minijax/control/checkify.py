@@ -122,7 +122,7 @@ def checked(enabled: Enabled, closed: ClosedJaxpr) -> Checked | None:
     memo = closed.jaxpr.memo
     key = ("checked", enabled, STATE.axes)
     if not closed.consts and key in memo:
-        return memo[key]  # type: ignore[no-any-return]
+        return memo[key]
     layouts: list[Any] = []
 
     def fun(*args: Any) -> list[Any]:
@@ -139,7 +139,7 @@ def checked(enabled: Enabled, closed: ClosedJaxpr) -> Checked | None:
 
 
 def as_list(prim: Primitive, out: Any) -> Sequence[Any]:
-    return out if prim.multiple_results else [out]  # type: ignore[no-any-return]
+    return out if prim.multiple_results else [out]
 
 
 # -------------------------------------------------------------------- automatic checks
@@ -468,7 +468,7 @@ def custom_jvp_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
 
     def probe(*primals: Any) -> Error | None:
         tangents = [lib.zeros(a.to_tangent()) for a in call.in_avals]
-        return run(primals, tangents)[0]  # type: ignore[no-any-return]
+        return run(primals, tangents)[0]
 
     layout = _rule_layout(inner, probe, call.in_avals)
     if layout is None:
@@ -570,7 +570,7 @@ def custom_vjp_rule(enabled: Enabled, args: Any, params: Any) -> Outcome:
         return error, found[:n_res], found[n_res:]
 
     def probe(*xs: Any) -> Error | None:
-        return run([True] * len(xs), xs)[0]  # type: ignore[no-any-return]
+        return run([True] * len(xs), xs)[0]
 
     layout = _rule_layout(inner, probe, call.in_avals)
     if layout is None:

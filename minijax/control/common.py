@@ -41,7 +41,7 @@ class Body:
         if found is None:
             opened = close_consts(ClosedJaxpr(self.jaxpr, self.consts))
             found = self.jaxpr.memo["closed"] = ClosedJaxpr(opened)
-        return found  # type: ignore[no-any-return]
+        return found
 
     @property
     def out_avals(self) -> list[Any]:
@@ -142,7 +142,7 @@ def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> Close
         outs += [v for v, k in zip(j.outvars[n:], keep, strict=True) if k]
         ins = [*stay, *j.constvars, *move, *j.invars[n:]]
         found = j.memo[key] = ClosedJaxpr(Jaxpr([], ins, outs, j.eqns, j.name))
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def interleave(
@@ -353,7 +353,7 @@ def remembered(
     memo = closed.jaxpr.memo
     if key not in memo:
         memo[key] = make()
-    return memo[key]  # type: ignore[no-any-return]
+    return memo[key]
 
 
 def permute(

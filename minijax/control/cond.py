@@ -297,7 +297,7 @@ def _batch_loop(
         fixed, (i, *rows) = args[: len(shared)], args[len(shared) :]
         f, r = iter(fixed), iter(rows)
         full = [next(r) if b else next(f) for b in batched]
-        return cond_p.bind(i, *full, branches=branches, **params)  # type: ignore
+        return cond_p.bind(i, *full, branches=branches, **params)
 
     avals = [core.aval_of(x) for x in shared]
     avals += [common.row(core.aval_of(x)) for x in (index, *moving)]
@@ -365,9 +365,9 @@ def cond_lower(
 ) -> list[Any]:  # fmt: skip
     if platforms:  # chosen here, not when the program runs
         chosen = branches[platforms.index(choose_platform(ctx.platform, platforms))]
-        return ctx.jaxpr(chosen, *ops)  # type: ignore
+        return ctx.jaxpr(chosen, *ops)
     run = [functools.partial(ctx.jaxpr, b, *ops) for b in branches]
-    return ctx.case(index, run, [ctx.type(a) for a in ctx.avals_out])  # type: ignore
+    return ctx.case(index, run, [ctx.type(a) for a in ctx.avals_out])
 
 
 cond_p.lower = cond_lower

@@ -92,7 +92,7 @@ def custom_vmap_jvp(
 
         def run(*vals: Any) -> list[Any]:
             outs, out_flags[:] = rule(size, both, *vals)
-            return outs  # type: ignore[no-any-return]
+            return outs
 
         outs, ts = jvp_flat(run, full[:n], full[n:])
         return [*outs, *map(instantiate, ts)], [*out_flags, *out_flags]

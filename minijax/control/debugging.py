@@ -130,7 +130,7 @@ def _effect(params: Any) -> effects.Effect:
     if known is None:
         ordered = params["ordered"]
         known = effects.ordered_debug_effect if ordered else effects.debug_effect
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _lane(x: Any, i: int) -> Any:

@@ -146,7 +146,7 @@ def by_value(
     final = is_final()
     key = ("by_value", tuple(due), None if force is None else tuple(force), final)
     if not closed.consts and key in memo:
-        return memo[key]  # type: ignore[no-any-return]
+        return memo[key]
     flags: list[bool] = []
 
     def fun(*args: Any) -> list[Any]:

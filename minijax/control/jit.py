@@ -222,7 +222,7 @@ class Jitted:
             name=self.name,
             text=text,
             transform=self.transform,
-            arg_names=names,  # type: ignore
+            arg_names=names,
         )
         closed, hoisted = hoist_tracers(jaxpr, consts)
         traced = Traced(closed, trees[0], hoisted)

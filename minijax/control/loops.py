@@ -477,7 +477,7 @@ def _without_carry(cond: common.Body, fixed: Sequence[bool]) -> ClosedJaxpr:
         found = j.memo[key] = ClosedJaxpr(
             Jaxpr([], [*j.constvars, *ins], j.outvars, j.eqns, j.name)
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:

@@ -397,7 +397,7 @@ class Replicas:
             check("sharded computation", out)
         if self.collective and self.devices[0].platform == "cpu":
             in_flight.add(out)
-        return out  # type: ignore[no-any-return]
+        return out
 
     def result(self, buffer: Any, axis: int | None, aval: Any) -> Any:
         """A result of type `aval`, assembled along `axis`; None: what all share."""
@@ -465,7 +465,7 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
     program = known.get(key)
     if program is None:
         program = known[key] = lower_pmap(devices, params).compile()
-    return program(args, params["in_axes"], params["donated_invars"])  # type: ignore[no-any-return]
+    return program(args, params["in_axes"], params["donated_invars"])
 
 
 xla_pmap_p.impl = pmap_impl

@@ -53,7 +53,7 @@ class Ref(Reference):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.aval.shape  # type: ignore[no-any-return]
+        return self.aval.shape
 
     @property
     def dtype(self) -> Any:
@@ -65,7 +65,7 @@ class Ref(Reference):
 
     @property
     def size(self) -> int:
-        return self.aval.size  # type: ignore[no-any-return]
+        return self.aval.size
 
     @property
     def sharding(self) -> Any:
@@ -75,11 +75,11 @@ class Ref(Reference):
     @property
     def committed(self) -> bool:
         """Whether the value is bound to its device."""
-        return read_all(self).committed  # type: ignore[no-any-return]
+        return read_all(self).committed
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the value, which the next write may change."""
-        return read_all(self).unsafe_buffer_pointer()  # type: ignore[no-any-return]
+        return read_all(self).unsafe_buffer_pointer()
 
     def __getitem__(self, idx: Any) -> Any:
         return get(self, idx)
@@ -97,7 +97,7 @@ class Ref(Reference):
     def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
-        return self.aval.shape[0]  # type: ignore[no-any-return]
+        return self.aval.shape[0]
 
     def __repr__(self) -> str:
         value = self._value
@@ -460,7 +460,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
         ) from e
     if STATE.trace is EVAL and type(init_val) not in ARRAYS:
         init_val = Array(to_buffer(init_val, default_placement()))
-    return new_ref_p.bind(init_val, memory_space=None, kind=None)  # type: ignore
+    return new_ref_p.bind(init_val, memory_space=None, kind=None)
 
 
 class _Type:
@@ -500,7 +500,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     if memory_space is not None:
         raise NotImplementedError("empty_ref: only references in default memory exist.")
     aval = shaped(tuple(ty.shape), dtypes.canonical(ty.dtype))
-    return empty_ref_p.bind(ty=_Type(aval), memory_space=None)  # type: ignore
+    return empty_ref_p.bind(ty=_Type(aval), memory_space=None)
 
 
 def get(ref: Ref, idx: Any = None) -> Any:

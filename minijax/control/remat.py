@@ -150,7 +150,7 @@ def _split(
         body = _backward_body(parts, recompute)
         backward, used = dce_jaxpr(body, [True] * len(body.outvars))
         known = jaxpr.memo[key] = parts, forward, backward, used
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
@@ -165,7 +165,7 @@ def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
             _inline(eqn, env, eqns)
         outs = [_seen(env, a) for a in jaxpr.outvars]
         known = jaxpr.memo["inlined"] = jaxpr.replace(outvars=outs, eqns=eqns)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _seen(env: dict[Any, Any], a: Any) -> Any:

@@ -233,7 +233,7 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
     jaxpr = primal.jaxpr
     known = jaxpr.memo.get("hoist")
     if known is not None:
-        return known  # type: ignore[no-any-return]
+        return known
     consts, rest = jaxpr.invars[:num_consts], jaxpr.invars[num_consts:]
     moving = common.depends_on(jaxpr, [False] * num_consts + [True] * len(rest))
     outs, new = split_list(jaxpr.outvars, [len(jaxpr.outvars) - num_new])
@@ -386,7 +386,7 @@ def _run_split(
     params["_split_transpose"] = False
     n = sum(chained)
     if n == 0:
-        return scan_p.bind(  # type: ignore[no-any-return]
+        return scan_p.bind(
             *args, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **params
         )
     first = [x for x, c in zip(init, chained, strict=True) if c]
@@ -407,7 +407,7 @@ def _cut_chain(
     carry, xs, what is read) -> (other carry, ys); which carries are chained."""
     known = jaxpr.memo.get("chain")
     if known is not None:
-        return known  # type: ignore[no-any-return]
+        return known
     consts, carry, xs = split_list(jaxpr.invars, [num_consts, num_carry])
     carry_out, ys = split_list(jaxpr.outvars, [num_carry])
     # A sum is no link of the chain: only its own next value depends on it.

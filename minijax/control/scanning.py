@@ -100,7 +100,7 @@ def scan(
     direct = [as_value(rows[a]) for a in j.outvars[n_carry:] if a in rows]
     carry = common.interleave(fixed, stay, moved)
     ys = common.interleave(handed_on, direct, made)
-    return tree.unflatten(body.out_tree, [*carry, *ys])  # type: ignore[no-any-return]
+    return tree.unflatten(body.out_tree, [*carry, *ys])
 
 
 def _split_out(loop: common.Loop, body: common.Body) -> tuple[Any, Any]:

@@ -72,7 +72,7 @@ def arraylike_error(name: str, x: Any, position: int) -> TypeError:
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array-like value."""
-    return aval_of(x).shape  # type: ignore[no-any-return]
+    return aval_of(x).shape
 
 
 def dtype_of(x: Any) -> Any:
@@ -292,7 +292,7 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
     shapes = [aval_of(x).shape for x in xs]
     first = shapes[0]
     if all(s == first for s in shapes):
-        return first  # type: ignore[no-any-return]
+        return first
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -331,7 +331,7 @@ def canonical_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Axes as a tuple of distinct non-negative ints; None stands for all of them."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, (tuple, list, np.ndarray)) and np.ndim(axis):  # type: ignore
+    if isinstance(axis, (tuple, list, np.ndarray)) and np.ndim(axis):
         axes = tuple(canonical_axis(a, ndim, what) for a in axis)
         if len(set(axes)) != len(axes):
             raise ValueError(f"duplicate value in {what!r}: {tuple(axis)}")

@@ -208,7 +208,7 @@ def contraction_path(
     method = "optimal" if optimize is True else optimize
     text = ",".join(inputs) + "->" + output
     path, _ = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=method)
-    return path  # type: ignore[no-any-return]
+    return path
 
 
 # --------------------------------------------------------------------------- evaluation
@@ -391,4 +391,4 @@ def einsum_path(
     text, arrays = _as_text(subscripts, operands)
     if isinstance(optimize, bool):
         optimize = "optimal" if optimize else [tuple(range(len(arrays)))]
-    return opt_einsum.contract_path(text, *arrays, optimize=optimize)  # type: ignore
+    return opt_einsum.contract_path(text, *arrays, optimize=optimize)

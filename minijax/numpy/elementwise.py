@@ -690,4 +690,4 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """
     no_out("modf", out)
     check_arraylike("modf", x)
-    return _modf(x)  # type: ignore[no-any-return]
+    return _modf(x)

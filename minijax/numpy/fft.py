@@ -56,7 +56,7 @@ def _checked_norm(norm: Any) -> str:
         raise ValueError(
             f'Invalid norm value {norm}; should be "backward","ortho" or "forward".'
         )
-    return norm  # type: ignore[no-any-return]
+    return norm
 
 
 def _sizes(name: str, s: Any) -> Any:

@@ -228,7 +228,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     rows, columns = matrix_shape("tril_indices", n, m)
-    return _places(np.tri(rows, columns, operator.index(k), bool))  # type: ignore
+    return _places(np.tri(rows, columns, operator.index(k), bool))
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
@@ -244,7 +244,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     rows, columns = matrix_shape("triu_indices", n, m)
-    return _places(~np.tri(rows, columns, operator.index(k) - 1, bool))  # type: ignore
+    return _places(~np.tri(rows, columns, operator.index(k) - 1, bool))
 
 
 def _places(mask: Any) -> tuple[Any, ...]:
@@ -256,7 +256,7 @@ def _matrix_of(arr: Any) -> tuple[int, int]:
     found = tuple(arr.shape) if hasattr(arr, "shape") else np.shape(arr)
     if len(found) != 2:
         raise ValueError("Only 2-D inputs are accepted")
-    return found  # type: ignore[return-value]
+    return found
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
@@ -360,7 +360,7 @@ def mask_indices(
       >>> jnp.mask_indices(2, jnp.triu)
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    return nonzero(mask_func(ones((n, n)), k), size=size)  # type: ignore
+    return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
 # ------------------------------------------------------------------------- mesh grids

@@ -71,7 +71,7 @@ def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
     """Two polynomials with as many coefficients."""
     n = max(a1.shape[0], a2.shape[0])
     zero = a1.dtype.type(0)
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         x if x.shape[0] == n else structural.pad(x, zero, [(n - x.shape[0], 0, 0)])
         for x in (a1, a2)
     )

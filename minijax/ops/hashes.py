@@ -189,7 +189,7 @@ def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primi
 
     def lower(ctx: Any, *operands: Any) -> Sequence[Any]:
         called = _called(body, tuple(ctx.avals_in), tuple(ctx.avals_out))
-        return ctx.call(called, name, operands)  # type: ignore[no-any-return]
+        return ctx.call(called, name, operands)
 
     body.abstract, body.lower, prim.lower = prim.abstract, emit, lower
     body.jvp = body.transpose = body.batch = unsupported(f"{body} is only lowered")

@@ -98,7 +98,7 @@ def find_impl(spec: Any) -> PRNGImpl:
     if isinstance(spec, PRNGImpl):
         return spec
     if isinstance(spec, dtypes.KeyDType):
-        return spec.impl  # type: ignore[no-any-return]
+        return spec.impl
     raise TypeError(
         errors.message(
             f"unrecognized type {type(spec)} for specifying PRNG implementation.",

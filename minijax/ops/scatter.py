@@ -236,7 +236,7 @@ def _scatter_with_winners(
     return tuple(
         bind_scatter(scatter_add_p, add, old, indices, new, dims, **flags)
         for old, new in (values, moves)
-    )  # type: ignore[return-value]
+    )
 
 
 def _scatter_transpose(
