@@ -9,6 +9,7 @@ import functools
 from typing import Any
 
 from ..base import config, errors, tree
+from ..base.source import function_text
 from ..control import jit as jitting
 from ..control.arguments import ArgNames
 from ..control.calls import run_program
@@ -121,6 +122,16 @@ class Lowered:
             closed, self._written = by_value(stage.jaxpr, due)
         closed, self._kept = dispatch.drop_unused(closed, jitted.keep_unused)
         self._closed = closed
+        if dispatch.is_host_driven(closed.jaxpr):
+            raise NotImplementedError(
+                errors.message(
+                    f"jit: {jitted.name} cannot be lowered: there is a pmap inside.",
+                    where=function_text(jitted.fun),
+                    why="a pmap starts a program on each device, from Python, and is no"
+                    " part of another program.",
+                    tries=["lower the pmapped function", "call the function: that works"],
+                )
+            )
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         kept = [self._donated[i] for i in self._kept]
         self._lowered = lower.lower_jaxpr(

@@ -327,3 +327,10 @@ def test_what_was_removed_from_jax_still_works():
         pmap(jnp.add, devices=devices)(x, y), [[2, 2], [1, 1]]
     )
     assert jax.local_device_count() == 8
+
+
+def test_a_jit_around_a_pmap_runs_but_is_not_lowered():
+    f = mj.jit(lambda x: mj.pmap(lambda x: x * 2)(x).sum())
+    assert f(np.arange(2.0)) == 2
+    with pytest.raises(NotImplementedError, match="cannot be lowered: there is a pmap"):
+        f.lower(np.arange(2.0))
