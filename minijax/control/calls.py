@@ -18,7 +18,7 @@ from ..core.core import EVAL, STATE
 from ..core.jaxpr import ClosedJaxpr, Equation, close_consts, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero
-from ..interpreters.dce import dce_jaxpr
+from ..interpreters.dce import dce_jaxpr, results_depend
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
 from ..interpreters.stage import StageTrace
@@ -152,6 +152,7 @@ def jit_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 
 
 jit_p.dce = jit_dce
+jit_p.depends = lambda moving, params: results_depend(params["jaxpr"].jaxpr, moving)
 
 
 def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:

@@ -27,6 +27,7 @@ from ..core.core import STATE, Primitive
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, close_consts, eval_jaxpr
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib
+from ..interpreters.dce import depends_on
 from ..interpreters.stage import stage, stage_closed
 from ..ops import arithmetic, gather, logic, reductions, shapes, slicing, structural
 from ..types import dtypes
@@ -502,7 +503,7 @@ def _run_jvp(
 
     ins = [*primals, *(t for t, g in zip(tangents, given, strict=True) if g)]
     jaxpr, consts = stage(flat, [core.aval_of(x) for x in ins], text="checkify")
-    moving = common.depends_on(jaxpr, [i >= n for i in range(len(ins))])
+    moving = depends_on(jaxpr, [i >= n for i in range(len(ins))])
     still, rest = [], []
     for eqn in jaxpr.eqns:
         if not any(type(a) is not Literal and a in moving for a in eqn.invars):

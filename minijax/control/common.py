@@ -15,7 +15,7 @@ import numpy as np
 from ..base import config, errors, tree, util
 from ..base.source import function_text
 from ..core import core
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, close_consts, sub_jaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, close_consts, sub_jaxprs
 from ..interpreters.algebra import Zero, instantiate
 from ..interpreters.stage import stage
 from ..runtime import dispatch
@@ -408,17 +408,6 @@ def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
                 tries=["lax.map instead of vmap", "pure_callback, if it has no effect"],
             )
         )
-
-
-def depends_on(jaxpr: Jaxpr, start: Sequence[bool]) -> set[Any]:
-    """The variables that depend on the flagged inputs."""
-    moving: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
-    for eqn in jaxpr.eqns:
-        if eqn.effects or any(
-            type(a) is not Literal and a in moving for a in eqn.invars
-        ):
-            moving.update(eqn.outvars)
-    return moving
 
 
 def stacked(aval: Any, n: int) -> Any:

@@ -18,7 +18,7 @@ from ..core import core
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, instantiate, lib
-from ..interpreters.dce import dce_jaxpr
+from ..interpreters.dce import dce_jaxpr, results_depend
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
 from ..interpreters.stage import stage_closed
@@ -357,6 +357,15 @@ def cond_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 
 
 cond_p.dce = cond_dce
+
+
+def cond_depends(moving: Sequence[bool], params: dict[str, Any]) -> list[bool]:
+    if moving[0]:
+        return [True] * len(params["branches"][0].out_avals)
+    return _union([results_depend(b.jaxpr, moving[1:]) for b in params["branches"]])
+
+
+cond_p.depends = cond_depends
 
 
 def cond_lower(

@@ -7,28 +7,26 @@ Linearized, the forward loop stacks the residuals as extra ys; those that do not
 from step to step are computed once, outside.  The transposed loop runs backwards, with
 cotangents of consts added up in its carry.
 
-Next: scanning.py (the function).
+Next: hoisting.py, and scanning.py (the function).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..base.util import split_list
 from ..core import core
 from ..core.jaxpr import (
     ClosedJaxpr,
-    DropVar,
     Equation,
     Jaxpr,
-    Literal,
     eval_jaxpr,
     jaxprs_effects,
 )
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, add, instantiate, lib
-from ..interpreters.dce import dce_jaxpr
+from ..interpreters.dce import dce_jaxpr, depends_on, results_depend
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
 from ..interpreters.stage import stage_closed
@@ -39,6 +37,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from . import common, discharge
 from .discharge import FunctionPrimitive
+from .hoisting import hoist_invariants
 from .named import jaxprs_axes
 
 scan_p = FunctionPrimitive("scan")
@@ -215,67 +214,6 @@ def scan_linearize(
 scan_p.linearize = scan_linearize
 
 
-class Hoisted(NamedTuple):
-    """A loop's body cut in two: what is the same at every step, and the rest.
-
-    once: consts -> values.  body: (consts, the values it reads, carry, xs) -> what the
-    body gave, without the residuals that are among the values.
-    """
-
-    once: ClosedJaxpr
-    body: ClosedJaxpr
-    inside: list[int]  # which values the body reads
-    fixed: dict[int, int]  # which residuals are values, and which ones
-
-
-def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hoisted:
-    """Take residuals that depend on consts alone out of the loop."""
-    jaxpr = primal.jaxpr
-    known = jaxpr.memo.get("hoist")
-    if known is not None:
-        return known
-    consts, rest = jaxpr.invars[:num_consts], jaxpr.invars[num_consts:]
-    moving = common.depends_on(jaxpr, [False] * num_consts + [True] * len(rest))
-    outs, new = split_list(jaxpr.outvars, [len(jaxpr.outvars) - num_new])
-    fixed = {i: v for i, v in enumerate(new) if v not in moving}
-    values = list(dict.fromkeys(fixed.values()))
-    quiet = jaxpr.replace(
-        invars=consts,
-        outvars=values,
-        eqns=[e for e in jaxpr.eqns if not e.effects],
-        arg_names=(),
-    )
-    once, _ = dce_jaxpr(quiet, [True] * len(values), keep_in=True)
-    made = [v for v in values if type(v) is not Literal and v not in consts]
-    body = jaxpr.replace(
-        invars=[*consts, *made, *rest],
-        outvars=[*outs, *(v for i, v in enumerate(new) if i not in fixed)],
-        eqns=[e if e.effects else _without({*made}, e) for e in jaxpr.eqns],
-        arg_names=(),
-    )
-    keep = [*[True] * num_consts, *[False] * len(made), *[True] * len(rest)]
-    body, used = dce_jaxpr(body, [True] * len(body.outvars), keep_in=keep)
-    read = [v for v, u in zip(made, used[num_consts:], strict=False) if u]
-    found = jaxpr.memo["hoist"] = Hoisted(
-        ClosedJaxpr(once, primal.consts),
-        ClosedJaxpr(body, primal.consts),
-        [values.index(v) for v in read],
-        {i: values.index(v) for i, v in fixed.items()},
-    )
-    return found
-
-
-def _without(made: set[Any], eqn: Equation) -> Equation:
-    """The equation, which no longer defines variables that are at hand.
-
-    Of several results the others may still be wanted; if none is, dce drops it.
-    """
-    if made.isdisjoint(eqn.outvars):
-        return eqn
-    outvars = [DropVar(v.aval) if v in made else v for v in eqn.outvars]
-    return eqn.replace(outvars=outvars)
-
-
 # -------------------------------------------------------------------------- transpose
 
 
@@ -413,7 +351,7 @@ def _cut_chain(
     # A sum is no link of the chain: only its own next value depends on it.
     chained = []
     for at, v in enumerate(carry):
-        reach = common.depends_on(jaxpr, [x is v for x in jaxpr.invars])
+        reach = depends_on(jaxpr, [x is v for x in jaxpr.invars])
         chained.append(
             any(a in reach for a in [*carry_out[:at], *carry_out[at + 1 :], *ys])
         )
@@ -447,8 +385,7 @@ def _linear_carries(
     n = len(lin_i)
 
     def step(lin: list[bool]) -> Sequence[bool]:
-        moving = common.depends_on(jaxpr.jaxpr, [*lin_c, *lin, *lin_x])
-        return [v in moving for v in jaxpr.jaxpr.outvars[:n] if True]
+        return results_depend(jaxpr.jaxpr, [*lin_c, *lin, *lin_x])[:n]
 
     return carry_fixpoint(lin_i, step)
 
@@ -588,6 +525,21 @@ def scan_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 
 
 scan_p.dce = scan_dce
+
+
+def scan_depends(moving: Sequence[bool], params: dict[str, Any]) -> list[bool]:
+    jaxpr = params["jaxpr"].jaxpr
+    num_carry = params["num_carry"]
+    consts, init, xs = split_list(moving, [params["num_consts"], num_carry])
+
+    def step(carry: list[bool]) -> list[bool]:
+        return results_depend(jaxpr, [*consts, *carry, *xs])
+
+    carry = carry_fixpoint(init, lambda flags: step(flags)[:num_carry])
+    return [*carry, *step(carry)[num_carry:]]
+
+
+scan_p.depends = scan_depends
 
 
 # --------------------------------------------------------------------------- lowering

@@ -68,6 +68,8 @@ class Primitive:
     impl(*args, **params): evaluation, if not by compiling the primitive alone
     stage(trace, args, params): recording, if not as one equation
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
+    depends(moving, params) -> for each result, whether it depends on a flagged operand;
+        without the rule all do as soon as one is flagged
     closes: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand has any
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
@@ -75,9 +77,9 @@ class Primitive:
     """
 
     __slots__ = (
-        "__weakref__", "abstract", "batch", "batch_named", "closes", "dce", "effects",
-        "impl", "jvp", "linearize", "lower", "lower_on", "multiple_results", "name",
-        "named_axes", "pretty", "stage", "text", "transpose",
+        "__weakref__", "abstract", "batch", "batch_named", "closes", "dce", "depends",
+        "effects", "impl", "jvp", "linearize", "lower", "lower_on", "multiple_results",
+        "name", "named_axes", "pretty", "stage", "text", "transpose",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -101,6 +103,7 @@ class Primitive:
         self.pretty: Rule | dict[str, Any] | None = None
         self.text: Rule | None = None
         self.dce: Rule | None = None
+        self.depends: Rule | None = None
         registry[name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:

@@ -1,7 +1,7 @@
 """Dead code: drop equations whose results nobody reads and that have no effect.
 
 `dce_jaxpr` also tells which inputs are still used.  A primitive that holds jaxprs has
-a `dce` rule, which prunes inside.
+a `dce` rule, which prunes inside.  `depends_on` tells what depends on some inputs.
 
 This room names no operation.  Next: transpose.py.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.jaxpr import DropVar, Equation, Jaxpr
+from ..core.jaxpr import DropVar, Equation, Jaxpr, Literal
 
 
 def dce_jaxpr(
@@ -76,3 +76,27 @@ def dce_linear(jaxpr: Jaxpr) -> Jaxpr:
         return jaxpr
     constvars = [v for v in jaxpr.constvars if v in used]
     return jaxpr.replace(constvars=constvars, eqns=eqns)
+
+
+def depends_on(jaxpr: Jaxpr, start: Sequence[bool], inside: bool = False) -> set[Any]:
+    """The variables that depend on the flagged inputs.
+
+    With `inside`, not all results of an equation need do so: its primitive's `depends`
+    rule looks into the functions that it holds.
+    """
+    moving: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
+    for eqn in jaxpr.eqns:
+        flags = [type(a) is not Literal and a in moving for a in eqn.invars]
+        if eqn.effects or (flags and all(flags)):
+            moving.update(eqn.outvars)
+        elif True in flags:
+            rule = eqn.primitive.depends if inside else None
+            out = rule(flags, eqn.params) if rule else [True] * len(eqn.outvars)
+            moving.update(v for v, m in zip(eqn.outvars, out, strict=True) if m)
+    return moving
+
+
+def results_depend(jaxpr: Jaxpr, start: Sequence[bool]) -> list[bool]:
+    """Which results depend on the flagged inputs: the `depends` rule of a call."""
+    moving = depends_on(jaxpr, start, inside=True)
+    return [type(a) is not Literal and a in moving for a in jaxpr.outvars]

@@ -256,6 +256,36 @@ def test_values_that_all_steps_share_are_not_stacked():
     assert names(only_scan(jaxpr, -1).params["jaxpr"]) == ["mul"]
 
 
+@pytest.mark.parametrize("name, body, stacks", [
+    ("jit", lambda c, r, w: mj.jit(lambda c: c * jnp.exp(M @ w))(c) * r, 2),
+    ("inner jit", lambda c, r, w: mj.jit(
+        lambda c: mj.jit(jnp.multiply)(c, jnp.exp(M @ w)))(c) * r, 2),
+    ("cond", lambda c, r, w: lax.cond(
+        w[0] > 0, lambda c: c * jnp.exp(M @ w), lambda c: c * 2, c) * r, 2),
+    ("rows", lambda c, r, w: lax.scan(
+        lambda c, m: (c * jnp.exp(m @ w), None), c, M)[0] * r, 1),
+    ("results", lambda c, r, w: lax.scan(
+        lambda c, m: (c * r, jnp.exp(m @ w)), c, M)[1] * c, 1),
+])  # fmt: skip
+def test_shared_values_inside_calls_are_not_stacked(name, body, stacks):
+    step = lambda w: lambda c, r: (body(c, r, w), None)
+    f = lambda w: lax.scan(step(w), X, jnp.asarray(ROWS))[0]
+    assert stored(f, jnp.asarray(W)).count((5, 3)) == stacks
+    agree(f, lambda w: written_out(step(w), X, ROWS)[0], W)
+
+
+def test_rows_that_lanes_share_are_stacked_once():
+    rows = jnp.asarray(ROWS)
+
+    def f(x):
+        inner = lambda c, r: (jnp.sin(c) * r, None)
+        return lax.scan(lambda c, _: (lax.scan(inner, c, rows)[0], None), x, length=7)[0]
+
+    shapes = stored(mj.vmap(f), jnp.stack([X, X]))
+    assert (5, 1, 3) in shapes and (7, 5, 1, 3) not in shapes
+    assert (7, 5, 2, 3) in shapes
+
+
 def only_scan(jaxpr, which):
     return [e for e in jaxpr.eqns if e.primitive.name == "scan"][which]
 
