@@ -129,7 +129,10 @@ class Lowered:
                     where=function_text(jitted.fun),
                     why="a pmap starts a program on each device, from Python, and is no"
                     " part of another program.",
-                    tries=["lower the pmapped function", "call the function: that works"],
+                    tries=[
+                        "lower the pmapped function",
+                        "call the function: that works",
+                    ],
                 )
             )
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
