@@ -25,11 +25,11 @@ def test_reading_and_writing():
     r[...] += 1
     r[jnp.array([0, 0])] += 1.0
     same(r[...], [7, 2, 3])
-    mj.ref.addupdate(r, jnp.array([1, 1]), 1.0)
+    mj.ref.addupdate(r, jnp.array([1, 1]), jnp.ones(2))
     same(mj.ref.get(r), [7, 4, 3])
     same(mj.ref.swap(r, 0, 9.0), 7)
     r.addupdate(jnp.ones(3))
-    mj.ref.set(r, slice(1, None), 0.0)
+    mj.ref.set(r, slice(1, None), jnp.zeros(2))
     same(mj.freeze(r), [10, 0, 0])
     same(start, [0, 1, 2])
     assert (r.shape, r.dtype, r.ndim, r.size, len(r)) == ((3,), "float32", 1, 3, 3)
@@ -288,17 +288,6 @@ def test_references_are_no_results():
     r = three()
     with pytest.raises(ValueError, match="traced for scan returned a mutable array"):
         lax.scan(lambda c, x: (c, r), 0, jnp.arange(2))
-
-
-def test_while_conditions_only_read():
-    r = three()
-    with pytest.raises(ValueError, match="must not write"):
-
-        def ask(i):
-            r[0] = 1.0
-            return i < 3
-
-        lax.while_loop(ask, lambda i: i + 1, 0)
 
 
 def test_a_loop_keeps_one_copy():

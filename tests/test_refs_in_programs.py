@@ -490,8 +490,6 @@ def test_traced_positions_are_moved_into_the_bounds():
 @pytest.mark.parametrize(
     "index, error, words",
     [
-        (5, ValueError, "Out of bound indexer: idx=5, dim=3"),
-        ((1, 9), ValueError, "Out of bound indexer: idx=9, dim=4"),
         (slice(5, 10), ValueError, "Out of bound slice: start=3, dim=3"),
         (slice(None, None, -1), ValueError, "slice must have a step >= 1"),
         ((1, 2, 3), ValueError, "must not be longer than `shape`"),
@@ -589,3 +587,120 @@ def test_freed_and_empty():
     e = mj.new_ref(jnp.zeros((0, 3)))
     mj.jit(lambda a: a.__setitem__(..., a[...] + 1))(e)
     assert e.shape == (0, 3)
+
+
+# ------------------------------------------------------------------ conditions that write
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit], ids=["eager", "jit"])
+def test_conditions_of_loops_may_write(wrap):
+    asked, total = mj.new_ref(0), mj.new_ref(0)
+
+    def run(n):
+        def cond(i):
+            asked[...] += 1
+            return i < 3
+
+        def body(i):
+            total[...] += asked[...]
+            asked[...] += 10
+            return i + 1
+
+        return lax.while_loop(cond, body, n)
+
+    same(wrap(run)(0), 3)
+    same(asked[...], 34)
+    same(total[...], 1 + 12 + 23)
+    same(wrap(run)(7), 7)  # asked once, and there is no step
+    same(asked[...], 35)
+
+
+def test_conditions_that_write_are_transformed():
+    def f(x):
+        asked, r = mj.new_ref(0), mj.new_ref(x)
+
+        def cond(i):
+            asked[...] += 1
+            return asked[...] < 4
+
+        def body(i):
+            r[...] *= x
+            return i + 1
+
+        return lax.while_loop(cond, body, 0) * r[...]
+
+    same(f(2.0), 48)
+    same(mj.jvp(f, (2.0,), (1.0,))[1], 96)
+    same(mj.jit(mj.vmap(f))(jnp.array([1.0, 2.0])), [3, 48])
+
+    def lanes(r, n):
+        def cond(i):
+            r[...] += 1
+            return i < 3
+
+        return lax.while_loop(cond, lambda i: i + 1, n)
+
+    r = mj.new_ref(jnp.zeros(3, "int32"))
+    same(mj.vmap(lanes)(r, jnp.arange(3)), [3, 3, 3])
+    same(r[...], [4, 3, 2])
+
+
+# --------------------------------------------------------------------- further mistakes
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit], ids=["eager", "jit"])
+def test_nothing_is_broadcast(wrap):
+    for use in (
+        lambda r: r.__setitem__(..., 2.0),
+        lambda r: r.__setitem__(slice(0, 2), jnp.float32(2)),
+        lambda r: r.__setitem__(jnp.array([0, 1]), 2.0),
+        lambda r: mj.ref.swap(r, ..., 2.0),
+        lambda r: mj.ref.addupdate(r, None, 2.0),
+        lambda r: r.__setitem__(..., jnp.ones((1, 1))),
+    ):
+        r = three()
+        with pytest.raises(ValueError, match=r"Invalid shape for `(swap|addupdate)`"):
+            wrap(use)(r)
+        same(r[...], [0, 1, 2])
+
+
+def test_integers_are_moved_into_bounds_in_programs():
+    r = three()
+    f = mj.jit(lambda r: (r[7], r[-7], r[np.int32(3)], r[-1]))
+    same(f(r), (2, 0, 2, 2))
+    same(r[-7], 0)
+    mj.jit(lambda r: (r.__setitem__(9, 5.0), mj.ref.addupdate(r, -9, 3.0)))(r)
+    same(r[...], [3, 1, 5])
+    assert "a[7]" in str(mj.make_jaxpr(lambda r: r[7])(r))
+    for use in (
+        lambda: r[3],
+        lambda: table()[0, 4],
+        lambda: mj.vmap(lambda r: r[4])(table()),
+        lambda: r.__setitem__(np.int32(3), 1.0),
+        lambda: mj.jit(lambda r: r[0])(mj.new_ref(jnp.zeros(0))),
+    ):
+        with pytest.raises(ValueError, match=r"Out of bound indexer: idx=[034], dim="):
+            use()
+
+
+def test_freed_references_in_programs():
+    def use_freed():
+        r = mj.new_ref(1.0)
+        mj.free_ref(r)
+        return r[...]
+
+    for f in (mj.jit(use_freed), use_freed):
+        with pytest.raises(RuntimeError, match="after it was freed"):
+            f()
+    with pytest.raises(RuntimeError, match="after it was freed"):
+        mj.jit(mj.free_ref)(three())
+    with pytest.raises(RuntimeError, match="after it was freed"):
+        mj.vmap(lambda r: mj.free_ref(r))(three())
+
+
+def test_labels():
+    f = lambda: mj.new_ref(1.0, kind="mine")[...]
+    assert "new_ref[kind=mine memory_space=None]" in str(mj.make_jaxpr(f)())
+    same((f(), mj.jit(f)()), (1, 1))
+    with pytest.raises(NotImplementedError, match="default memory"):
+        mj.new_ref(1.0, memory_space=mj.memory.Space.Host)

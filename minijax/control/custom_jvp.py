@@ -297,7 +297,7 @@ def custom_jvp_batch(
     return out, lanes.out_dims(out)
 
 
-custom_jvp_call_p.batch = custom_jvp_batch
+custom_jvp_call_p.batch = custom_jvp_call_p.batched(custom_jvp_batch)
 custom_jvp_call_p.closes = True
 
 

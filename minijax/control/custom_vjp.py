@@ -321,7 +321,7 @@ def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
     return lib.sum(ct, (dim,))
 
 
-custom_vjp_call_p.batch = custom_vjp_batch
+custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
 custom_vjp_call_p.closes = True
 
 # ------------------------------------------------------------- the linear part of a call

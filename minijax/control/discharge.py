@@ -21,6 +21,7 @@ from ..base.source import function_text
 from ..core import core
 from ..core.core import EVAL, STATE, Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
+from ..interpreters.batch import BatchTrace
 from ..interpreters.stage import stage
 from ..runtime import lower
 from . import refs
@@ -114,6 +115,14 @@ def values_of(args: Sequence[Any], due: Flags) -> list[Any]:
     return [read_all(x) if d else x for x, d in zip(args, due, strict=True)]
 
 
+def last_values(ins: Sequence[Any], due: Flags) -> list[Any]:
+    """What references that were made of values hold in the end."""
+    for x, d in zip(ins, due, strict=True):
+        if d:
+            refs.check_not_freed(x)
+    return [x._value if d else x for x, d in zip(ins, due, strict=True)]
+
+
 def owned_values(args: Sequence[Any], due: Flags, written: Flags) -> list[Any]:
     """The operands, with values for references; nobody else knows those of `written`."""
     copy = core.registry["copy"]
@@ -152,11 +161,12 @@ def by_value(
     def fun(*args: Any) -> list[Any]:
         ins = [Ref(x) if d else x for x, d in zip(args, due, strict=True)]
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
+        last = last_values(ins, due)
         flags[:] = [
-            d and (r._value is not x or bool(force and force[i]))
-            for i, (r, x, d) in enumerate(zip(ins, args, due, strict=True))
+            d and (new is not x or bool(force and force[i]))
+            for i, (new, x, d) in enumerate(zip(last, args, due, strict=True))
         ]
-        return [*outs, *(r._value for r, f in zip(ins, flags, strict=True) if f)]
+        return [*outs, *(new for new, f in zip(last, flags, strict=True) if f)]
 
     avals = [
         a.inner_aval if d else a for a, d in zip(closed.in_avals, due, strict=True)
@@ -190,7 +200,8 @@ class Inside:
     def __call__(self, *args: Any) -> list[Any]:
         ins = [Ref(x) if d else x for x, d in zip(args, self.due, strict=True)]
         outs = self.fun(*ins)
-        return [*outs, *(r._value for r, d in zip(ins, self.due, strict=True) if d)]
+        last = last_values(ins, self.due)
+        return [*outs, *(new for new, d in zip(last, self.due, strict=True) if d)]
 
     def write_back(self, values: Iterable[Any]) -> None:
         """Write, where something was written."""
@@ -249,7 +260,7 @@ def check_closed_over(
 def is_final() -> bool:
     """Whether the program made by value is about to run, and not to be transformed."""
     trace = STATE.trace
-    while isinstance(trace, ByValue):
+    while isinstance(trace, (ByValue, BatchTrace)):
         trace = trace.parent
     return trace is EVAL
 
@@ -288,18 +299,37 @@ class RulePrimitive(FunctionPrimitive):
         if isinstance(STATE.trace, ByValue) and any(
             isinstance(x, Ref) and not refs.is_recorded(x) for x in args
         ):
-            if not is_final():
-                raise NotImplementedError(
-                    errors.message(
-                        f"{self.name}: a reference that a transformation holds reaches a"
-                        " custom derivative rule through a jitted function or a loop.",
-                        where=core.stack_text(),
-                        why="the rule speaks of references, and only values get there.",
-                        tries=[
-                            "make the reference outside of the transformed function"
-                        ],
-                    )
-                )
-            call = params["call_jaxpr"]
-            return call(*args)
+            return self.plain(args, params)
         return STATE.trace.process(self, args, params)
+
+    def plain(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Call the function, of which no derivative can be asked for any more."""
+        if not is_final():
+            raise NotImplementedError(
+                errors.message(
+                    f"{self.name}: a reference that a transformation holds reaches a"
+                    " custom derivative rule through vmap, a jitted function or a loop.",
+                    where=core.stack_text(),
+                    why="the rule speaks of references, and only values get there.",
+                    tries=[
+                        "make the reference outside of the transformed function",
+                        "differentiate inside of vmap: vmap(grad(f))",
+                    ],
+                )
+            )
+        return params["call_jaxpr"](*args)
+
+    def batched(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The batch rule that also takes references of which each lane has one."""
+
+        def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+            for x in args:
+                home = x._home if isinstance(x, Ref) else None
+                if isinstance(home, BatchTrace) and home.axis is axis:
+                    ins = [home.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+                    with core.current(home):
+                        pairs = [home.unwrap(x) for x in self.plain(ins, params)]
+                    return [v for v, _ in pairs], [d for _, d in pairs]
+            return rule(axis, args, dims, **params)
+
+        return batch

@@ -318,15 +318,17 @@ common.run_by_hand(while_p, while_by_hand)
 def while_discharge(
     due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """References that the body writes to are carried; the condition may only read."""
+    """References that the loop writes to are carried."""
     n_c, n_b = params["cond_nconsts"], params["body_nconsts"]
     n = len(args) - n_c - n_b
     cond, in_cond = discharge.by_value(params["cond_jaxpr"], [*due[:n_c], *[False] * n])
-    if any(in_cond):
-        raise ValueError("while_loop: cond_fun must not write to a reference.")
     body, in_body = discharge.by_value(
         params["body_jaxpr"], [*due[n_c : n_c + n_b], *[False] * n]
     )
+    if any(in_cond):
+        return _asking_ahead(
+            cond, body, n_c, n_b, due, [*in_cond[:n_c], *in_body[:n_b]], args
+        )
     body_args = args[n_c : n_c + n_b]
     carried = [i for i, w in enumerate(in_body[:n_b]) if w]
     where = {id(body_args[i]): k for k, i in enumerate(carried)}
@@ -350,6 +352,66 @@ def while_discharge(
     )  # fmt: skip
     discharge.write_back(body_args, in_body[:n_b], out[: len(carried)])
     return out[len(carried) :]
+
+
+def _asking_ahead(
+    cond: ClosedJaxpr, body: ClosedJaxpr, n_c: int, n_b: int, due: Sequence[bool],
+    written: Sequence[bool], args: Sequence[Any],
+) -> list[Any]:  # fmt: skip
+    """A loop whose condition writes: each step ends with asking whether there is another.
+
+    The carry is the answer, the written references' values, and the loop's own carry.
+    """
+    consts = args[: n_c + n_b]
+    marked = zip(consts, written, strict=True)
+    places = {id(x): x for x, w in marked if w}  # a reference may be there twice
+    held = {key: k for k, key in enumerate(places)}
+    at = [held.get(id(x)) if d else None for x, d in zip(consts, due, strict=False)]
+    stay = [i for i, k in enumerate(at) if k is None]
+
+    def call(closed: ClosedJaxpr, span: range, state: list[Any], ins: Any) -> list[Any]:
+        """Results of a part of the loop, which brings `state` up to date."""
+        out = closed(*ins)
+        new = [at[i] for i in span if written[i]]
+        for k, x in zip(new, out[len(out) - len(new) :], strict=True):
+            state[k] = x
+        return out[: len(out) - len(new)]
+
+    def step(xs: Sequence[Any], again: bool) -> list[Any]:
+        fixed, state, carry = split_list(xs, [len(stay), len(held)])
+        it = iter(fixed)
+        ins = [next(it) if k is None else None for k in at]
+        filled = lambda span: [ins[i] if at[i] is None else state[at[i]] for i in span]
+        first, second = range(n_c), range(n_c, n_c + n_b)
+        if again:
+            carry = call(body, second, state, [*filled(second), *carry])
+        (more,) = call(cond, first, state, [*filled(first), *carry])
+        return [more, *state, *carry]
+
+    values = discharge.values_of(args, due)
+    fixed, n = [values[i] for i in stay], len(stay)
+    state = map(discharge.read_all, places.values())
+    carry = step([*fixed, *state, *values[n_c + n_b :]], False)
+    avals = [core.aval_of(x) for x in carry]
+    key = (body.jaxpr, tuple(at), *avals)
+    out = while_p.bind(
+        *fixed, *carry,
+        cond_jaxpr=common.remembered(
+            cond, ("answer", *key), lambda: stage_closed(lambda more, *_: [more], avals)
+        ),
+        cond_nconsts=0,
+        body_jaxpr=common.remembered(
+            cond, ("asking ahead", *key),
+            lambda: stage_closed(
+                lambda *xs: step([*xs[:n], *xs[n + 1 :]], True),
+                [*map(core.aval_of, fixed), *avals],
+            ),
+        ),
+        body_nconsts=n,
+    )  # fmt: skip
+    for ref, x in zip(places.values(), out[1:], strict=False):
+        discharge.write_all(ref, x)
+    return out[1 + len(places) :]
 
 
 def _reading_carry(

@@ -46,7 +46,7 @@ class Ref(Reference):
     __slots__ = ("_home", "_shared", "_value")
 
     def __init__(self, value: Any, aval: Any = None) -> None:
-        self._value = value  # None: recorded, or freed
+        self._value = value  # None: recorded
         self._home: Trace = STATE.trace
         self._shared = True  # whether others may know the array that is the value
         self.aval = AbstractRef(core.aval_of(value)) if aval is None else aval
@@ -101,7 +101,7 @@ class Ref(Reference):
 
     def __repr__(self) -> str:
         value = self._value
-        if value is None or isinstance(value, Tracer):
+        if value is None or value is _FREED or isinstance(value, Tracer):
             return str(self.aval)
         return (
             f"Ref{repr(value).removeprefix(type(value).__name__).removeprefix('Array')}"
@@ -139,13 +139,19 @@ def is_recorded(ref: Ref) -> bool:
         if trace.records:
             return True
         trace = trace.parent
-    if ref._value is not None:
-        return False
-    if not isinstance(home, StageTrace):
+    check_not_freed(ref)
+    return ref._value is None
+
+
+_FREED = object()  # the value of references that were freed
+
+
+def check_not_freed(ref: Ref) -> None:
+    """RuntimeError for a reference without a value."""
+    if ref._value is _FREED:
         raise RuntimeError(
             f"A reference of type {ref.aval} was used after it was freed."
         )
-    return True
 
 
 def _ended(ref: Ref) -> Exception:
@@ -300,7 +306,7 @@ free_ref_p.effects = lambda params: WRITES
 
 
 def _free(ref: Ref) -> list[Any]:
-    ref._value = None
+    ref._value = _FREED
     return []
 
 
@@ -437,9 +443,10 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
     Args:
       init_val: an array or number, which itself never changes.
+      kind: a label for the equation, which changes nothing.
 
     Raises:
-      TypeError: `init_val` is no array. NotImplementedError: a `memory_space` or `kind`.
+      TypeError: `init_val` is no array. NotImplementedError: a `memory_space`.
 
     Example:
       >>> ref = new_ref(1.)
@@ -447,7 +454,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
       >>> ref[...]
       Array(2., dtype=float32, weak_type=True)
     """
-    if memory_space is not None or kind is not None:
+    if memory_space is not None:
         raise NotImplementedError("new_ref: only references in default memory exist.")
     if isinstance(init_val, Ref):
         raise TypeError("new_ref: the initial value is itself a Ref; pass ref[...].")
@@ -460,7 +467,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
         ) from e
     if STATE.trace is EVAL and type(init_val) not in ARRAYS:
         init_val = Array(to_buffer(init_val, default_placement()))
-    return new_ref_p.bind(init_val, memory_space=None, kind=None)
+    return new_ref_p.bind(init_val, memory_space=None, kind=kind)
 
 
 class _Type:
@@ -507,17 +514,17 @@ def get(ref: Ref, idx: Any = None) -> Any:
     """`ref[idx]`; all of it without `idx`.
 
     Raises:
-      ValueError: a static position is out of bounds.  A traced one is moved into them.
+      ValueError: a position is beyond the end.  In a program it is moved into the bounds.
 
     >>> get(new_ref(3))
     Array(3, dtype=int32, weak_type=True)
     """
     recorded = is_recorded(check_ref(ref, "get"))
-    index, operands = take_apart(ref.aval.shape, idx)
+    index, operands = take_apart(ref.aval.shape, idx, strict=not recorded)
     if recorded:
         return STATE.trace.process(get_p, (ref, *operands), {"index": index})
     old = ref._value
-    out = old if index is None else old[idx]
+    out = read(old, index, operands)
     ref._shared = ref._shared or out is old
     return out
 
@@ -558,17 +565,18 @@ def _stored(
             f"Invalid dtype for `{name}`. Ref dtype: {dtype.name}. Value dtype:"
             f" {aval.dtype.name}.\nTry: value.astype(ref.dtype)"
         )
-    if aval.shape not in (shape, ()):
+    if aval.shape != shape:
         raise ValueError(
             f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {shape}."
             f" Value shape: {aval.shape}.\nTry: jnp.broadcast_to(value, {shape})"
         )
-    value = _typed(ref, value, recorded, adds=name == "addupdate")
-    return value if aval.shape == shape else lib.broadcast_to(value, shape)
+    return _typed(ref, value, recorded, adds=name == "addupdate")
 
 
-def _place(ref: Ref, idx: Any) -> tuple[Index | None, list[Any], tuple[int, ...]]:
-    index, operands = take_apart(ref.aval.shape, idx)
+def _place(
+    ref: Ref, idx: Any, recorded: bool
+) -> tuple[Index | None, list[Any], tuple[int, ...]]:
+    index, operands = take_apart(ref.aval.shape, idx, strict=not recorded)
     if index is None:
         return None, operands, ref.aval.shape
     shape = index.result_shape([core.aval_of(i).shape for i in operands])
@@ -576,7 +584,7 @@ def _place(ref: Ref, idx: Any) -> tuple[Index | None, list[Any], tuple[int, ...]
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
-    """`ref[idx] = value`; a scalar is written everywhere.
+    """`ref[idx] = value`.
 
     Raises:
       ValueError: dtype or shape of `value` do not fit.
@@ -585,7 +593,7 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
     >>> set(ref, (), 4)
     """
     recorded = is_recorded(check_ref(ref, "set"))
-    index, operands, shape = _place(ref, idx)
+    index, operands, shape = _place(ref, idx, recorded)
     value = _stored(ref, value, shape, "swap", recorded)
     if recorded:
         STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
@@ -600,7 +608,7 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
     Array(3, dtype=int32, weak_type=True)
     """
     recorded = is_recorded(check_ref(ref, "swap"))
-    index, operands, shape = _place(ref, idx)
+    index, operands, shape = _place(ref, idx, recorded)
     value = _stored(ref, value, shape, "swap", recorded)
     if recorded:
         return STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
@@ -616,7 +624,7 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     Array(7, dtype=int32, weak_type=True)
     """
     recorded = is_recorded(check_ref(ref, "addupdate"))
-    index, operands, shape = _place(ref, idx)
+    index, operands, shape = _place(ref, idx, recorded)
     x = _stored(ref, x, shape, "addupdate", recorded)
     if recorded:
         STATE.trace.process(addupdate_p, (ref, x, *operands), {"index": index})

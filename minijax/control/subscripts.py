@@ -1,7 +1,7 @@
 """Subscripts of references: what is fixed in a program, and what are operands.
 
 `take_apart(shape, idx)` gives an `Index`, which is data of an equation, and its dynamic
-entries.  Slices are static; integers may be values, scalars clamped to the array's
+entries.  Slices are static; integers may be values, scalars moved into the array's
 bounds, arrays broadcast together as NumPy does it.
 
 This room knows arrays' methods, not references.  Next: refs.py.
@@ -58,9 +58,9 @@ class Index(NamedTuple):
         it = iter(operands)
         return tuple(
             next(it) if e is DYNAMIC
-            else e if type(e) is int
+            else _inside(e, n) if type(e) is int
             else slice(e.start, e.start + e.size * e.stride, e.stride)
-            for e in self.entries
+            for e, n in zip(self.entries, self.shape, strict=True)
         )  # fmt: skip
 
     def result_shape(
@@ -71,7 +71,7 @@ class Index(NamedTuple):
         it = iter(operand_shapes)
         index = [
             np.zeros(next(it), np.int64) if e is DYNAMIC
-            else min(e, n - 1) if type(e) is int
+            else _inside(e, n) if type(e) is int
             else slice(e.start, e.start + e.size * e.stride, e.stride)
             for e, n in zip(self.entries, self.shape, strict=True)
         ]  # fmt: skip
@@ -83,8 +83,19 @@ class Index(NamedTuple):
         return ",".join(next(it) if e is DYNAMIC else str(e) for e in self.entries)
 
 
-def take_apart(shape: tuple[int, ...], idx: Any) -> tuple[Index | None, list[Any]]:
-    """The index that a subscript stands for, None for all, and its operands."""
+def _inside(at: int, n: int) -> int:
+    """An integer position, from the end if it is negative, moved into the bounds."""
+    return max(0, min(at + n if at < 0 else at, n - 1))
+
+
+def take_apart(
+    shape: tuple[int, ...], idx: Any, strict: bool = True
+) -> tuple[Index | None, list[Any]]:
+    """The index that a subscript stands for, None for all, and its operands.
+
+    strict: ValueError for an integer beyond the end, if no position is an array; else it
+    is moved into the bounds, as traced integers are.
+    """
     given = list(idx) if type(idx) is tuple else [] if idx is None else [idx]
     if not given or (len(given) == 1 and given[0] is Ellipsis):
         return None, []
@@ -107,6 +118,10 @@ def take_apart(shape: tuple[int, ...], idx: Any) -> tuple[Index | None, list[Any
         if entry is DYNAMIC:
             operands.append(e)
         entries.append(entry)
+    strict = strict and not any(core.aval_of(i).shape for i in operands)
+    for entry, n in zip(entries, shape, strict=True):
+        if type(entry) is int and entry >= n and (strict or not n):
+            raise ValueError(f"Out of bound indexer: idx={entry}, dim={n}.")
     return Index(tuple(entries), shape), operands
 
 
@@ -131,10 +146,7 @@ def _entry(e: Any, n: int) -> Any:
         )
     if aval.shape or (isinstance(e, Tracer) and e.concrete() is None):
         return DYNAMIC
-    at = int(e)
-    if not -n <= at < n:
-        raise ValueError(f"Out of bound indexer: idx={at}, dim={n}.")
-    return at
+    return int(e)
 
 
 def _span(e: slice, n: int) -> Span:
@@ -162,9 +174,9 @@ def write(x: Any, index: Index, operands: Sequence[Any], value: Any, how: str) -
     it = iter(operands)
     at: list[Any] = []
     sizes: list[int] = []
-    for e in index.entries:
+    for e, n in zip(index.entries, index.shape, strict=True):
         span = type(e) is Span
-        at.append(next(it) if e is DYNAMIC else e.start if span else e)
+        at.append(next(it) if e is DYNAMIC else e.start if span else _inside(e, n))
         sizes.append(e.size if span else 1)
     if how == "add":
         value = lib.add(read(x, index, operands), value)
