@@ -29,14 +29,29 @@ from .stage import JitTracer, StageTrace
 class TangentTrace(StageTrace):
     """Records equations that depend on a tangent; runs all others in the parent."""
 
-    __slots__ = ()
+    __slots__ = ("all",)
     records = False
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent, transform="")
         self.reads_scalars = False  # residuals stay on the device
+        self.all = False  # whether to record whatever comes
+
+    def instantiate(self, x: Any) -> Any:
+        """A value for a tangent that may be a `Zero`, which is then no residual."""
+        if type(x) is not Zero:
+            return x
+        self.all = True
+        before = core.enter(self)
+        try:
+            return instantiate(x)
+        finally:
+            core.leave(before)
+            self.all = False
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        if self.all:
+            return StageTrace.process(self, prim, args, params)
         for x in args:
             if type(x) is JitTracer and x._trace is self:
                 return StageTrace.process(self, prim, args, params)

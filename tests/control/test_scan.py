@@ -274,12 +274,20 @@ def test_shared_values_inside_calls_are_not_stacked(name, body, stacks):
     agree(f, lambda w: written_out(step(w), X, ROWS)[0], W)
 
 
+def test_the_zero_tangent_of_the_start_is_not_stored():
+    w = jnp.asarray(W)
+    f = lambda w: lax.scan(lambda c, _: (c * w, None), jnp.zeros(3), length=5)[0]
+    assert stored(f, w) == [(5, 3)]
+
+
 def test_rows_that_lanes_share_are_stacked_once():
     rows = jnp.asarray(ROWS)
 
     def f(x):
         inner = lambda c, r: (jnp.sin(c) * r, None)
-        return lax.scan(lambda c, _: (lax.scan(inner, c, rows)[0], None), x, length=7)[0]
+        return lax.scan(lambda c, _: (lax.scan(inner, c, rows)[0], None), x, length=7)[
+            0
+        ]
 
     shapes = stored(mj.vmap(f), jnp.stack([X, X]))
     assert (5, 1, 3) in shapes and (7, 5, 1, 3) not in shapes
