@@ -13,3 +13,4 @@ from .control.custom_vjp import custom_vjp_call_p as custom_vjp_call_p
 from .control.custom_vjp import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
 )
+from .control.remat_opt import remat_opt_p as remat_opt_p

@@ -16,7 +16,7 @@ from ..base import errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.core import Tracer
-from ..core.jaxpr import ClosedJaxpr, Var, jaxprs_effects
+from ..core.jaxpr import ClosedJaxpr, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
 from ..interpreters.stage import StageTrace, stage
@@ -45,6 +45,7 @@ from .custom_jvp import (
 )
 from .discharge import RulePrimitive
 from .named import jaxprs_axes
+from .remat_opt import run_forward, taking_more
 
 NUMBERS = (float, complex)
 
@@ -72,7 +73,7 @@ def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any
         rules = _close_rules(trace, params, args)
         n = len(hoisted)
         hoisted = [*hoisted, *rules.captured]
-        new["call_jaxpr"] = _ignore_after(closed, n, rules.captured)
+        new["call_jaxpr"] = taking_more(closed, n, rules.captured)
         new["fwd"] = _skip(rules.fwd, n, len(hoisted), params)
         new["bwd"] = _pad(rules.bwd, len(hoisted), params["bwd"])
     atoms = [trace.atom(x) for x in (*hoisted, *args)]
@@ -167,15 +168,6 @@ def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedR
     finally:
         _pending.rules.pop()
     return rules
-
-
-def _ignore_after(closed: ClosedJaxpr, n: int, extra: Sequence[Any]) -> ClosedJaxpr:
-    j = closed.jaxpr
-    unused = [Var(core.aval_of(x)) for x in extra]
-    return ClosedJaxpr(
-        j.replace(invars=[*j.invars[:n], *unused, *j.invars[n:]], arg_names=()),
-        closed.consts,
-    )
 
 
 def _skip(fwd: Any, n: int, n_closed: int, params: Any) -> Any:
@@ -480,9 +472,20 @@ class custom_vjp:
           bwd: `bwd(*nondiff, residuals, ct)` returns a tuple with one cotangent for each
             differentiated argument; None stands for zero.
           symbolic_zeros: `fwd` gets `CustomVJPPrimal`s, `bwd` may get `SymbolicZero`s.
-          optimize_remat: under `checkpoint`, recompute only what `bwd` reads of `fwd`;
-            dead code is eliminated in any case, so nothing changes here.
+          optimize_remat: where no residual is read, as in the forward pass of
+            `checkpoint`, run the function itself in place of `fwd`.
+
+        Raises:
+          NotImplementedError: both symbolic_zeros and optimize_remat.
         """
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError(
+                errors.message(
+                    "remat optimization for custom_vjp does not support symbolic zeros",
+                    where=function_text(self.fun),
+                    tries=["one of symbolic_zeros=True and optimize_remat=True"],
+                )
+            )
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
@@ -515,7 +518,7 @@ class custom_vjp:
         leaves, in_tree = tree.flatten(tuple(moving))
         check_values(leaves, f"the arguments of {function_text(self.fun)}")
         rules = Rules(self, args, fixed, places, in_tree)
-        fwd = named(rules.fwd, self.fwd)
+        fwd = named(rules.remat_fwd if self.optimize_remat else rules.fwd, self.fwd)
         fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
         outs = custom_vjp_call_p.bind(
             *leaves, name=name, call_jaxpr=rules.call, fwd=fwd,
@@ -577,6 +580,14 @@ class Rules:
         res, self.res_tree = tree.flatten(pair[1])
         check_values(res, f"the residuals of {function_text(custom.fwd)}")
         return res, outs
+
+    def remat_fwd(self, flags: Sequence[bool], *leaves: Any) -> Any:
+        return run_forward(
+            lambda *xs: self.fwd(flags, *xs),
+            self.call,
+            leaves,
+            name_of(self.custom.fun),
+        )
 
     def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         custom = self.custom
