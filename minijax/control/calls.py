@@ -209,7 +209,7 @@ def jit_impl(
 ) -> list[Any]:
     """Run a jaxpr as one program."""
     if dispatch.is_host_driven(jaxpr.jaxpr):
-        return jaxpr(*args)
+        return dispatch.run_by_hand(jaxpr, args)
     buffers, where, committed = dispatch.place_values(args, name, device)
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs

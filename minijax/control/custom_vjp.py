@@ -327,8 +327,8 @@ custom_lin_p.pretty = lambda eqn, printer: [
 ]
 
 
-def _forward_error(*_: Any, name: str, **__: Any) -> Any:
-    raise TypeError(
+def _forward_error(*_: Any, name: str, error: Any = TypeError, **__: Any) -> Any:
+    raise error(
         errors.message(
             "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
             which=name,
@@ -339,7 +339,9 @@ def _forward_error(*_: Any, name: str, **__: Any) -> Any:
 
 
 custom_lin_p.impl = _forward_error
-custom_lin_p.lower = lambda ctx, *args, **params: _forward_error(**params)
+custom_lin_p.lower = lambda ctx, *args, name, **_: _forward_error(
+    name=name, error=lower.OnlyDead
+)
 
 
 def _lin_jvp(primals: Any, tangents: Any, **params: Any) -> Any:

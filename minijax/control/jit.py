@@ -303,7 +303,7 @@ class Jitted:
     def evaluate(self, call: Call, traced: Traced) -> tuple[Any, Any, bool]:
         """Run on concrete values; tell C++ how to do so next time."""
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
-            out = [as_array(x) for x in traced.jaxpr(*call.leaves)]
+            out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
         device = self.device() if callable(self.device) else self.device
         buffers, where, committed = dispatch.place_values(

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..base import config, errors, source, util
 from ..core.core import STATE, EvalTrace, Primitive
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, sub_jaxprs
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
+from ..interpreters.dce import dce_jaxpr
 from ..interpreters.stage import abstract
 from ..types import dtypes
 from . import array as arrays
@@ -300,6 +301,13 @@ def drop_unused(
         return closed, kept
     pruned = jaxpr.replace(invars=[jaxpr.invars[i] for i in kept], arg_names=())
     return ClosedJaxpr(pruned, closed.consts), kept
+
+
+def run_by_hand(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """Evaluate a host-driven program operation by operation, without its dead code."""
+    jaxpr = closed.jaxpr
+    live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
+    return eval_jaxpr(live, closed.consts, *args)
 
 
 def is_host_driven(jaxpr: Jaxpr) -> bool:

@@ -28,6 +28,7 @@ from ..core import core
 from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
+from ..interpreters.dce import dce_jaxpr
 from ..interpreters.stage import stage
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
@@ -556,7 +557,27 @@ class Lowered:
         self.keepalive = module.keepalive
 
 
-def lower_jaxpr(
+class OnlyDead(TypeError):
+    """Raised by the lowering rule of what may be in a program only if nobody reads it."""
+
+
+def lower_jaxpr(closed: ClosedJaxpr, *args: Any, **options: Any) -> Lowered:
+    """The module of a closed jaxpr; see `_lower_jaxpr`.
+
+    Dead code is left to the compiler, but where it cannot be lowered at all.
+    """
+    try:
+        return _lower_jaxpr(closed, *args, **options)
+    except OnlyDead:
+        jaxpr = closed.jaxpr
+        live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
+        try:
+            return _lower_jaxpr(ClosedJaxpr(live, closed.consts), *args, **options)
+        except OnlyDead as error:
+            raise TypeError(str(error)) from None
+
+
+def _lower_jaxpr(
     closed: ClosedJaxpr,
     name: str,
     platform: str,

@@ -414,3 +414,21 @@ def test_what_rules_evaluate_is_staged_elsewhere():
     x = jnp.float32(1)
     assert mj.grad(outer)(x) == 1
     assert "div" in str(mj.make_jaxpr(lambda: halve(x))())
+
+
+def test_forward_mode_may_be_asked_for_what_nobody_reads():
+    """The value of f is not read, and its derivative is dead code in a program."""
+
+    @mj.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (jnp.cos(x) * g,))
+    second = mj.jit(lambda x: mj.jvp(mj.grad(f), (x,), (1.0,)))(1.0)
+    np.testing.assert_allclose(second, (np.cos(1.0), -np.sin(1.0)), rtol=1e-6)
+    np.testing.assert_allclose(mj.jit(mj.hessian(f))(1.0), -np.sin(1.0), rtol=1e-6)
+    inner = mj.jit(mj.jit(lambda x: mj.jvp(f, (x,), (1.0,))))
+    for wrong in (inner, lambda x: mj.jvp(f, (x,), (1.0,)), mj.hessian(f)):
+        with pytest.raises(TypeError, match="can't apply forward-mode autodiff") as e:
+            wrong(1.0)
+        assert type(e.value) is TypeError
