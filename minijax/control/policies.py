@@ -1,17 +1,27 @@
 """Checkpoint policies: which results may be stored for the backward pass.
 
-A policy is `policy(prim, *avals, **params) -> bool`; the makers below return one.
+A policy is `policy(prim, *avals, **params)`; it answers with a bool, or `Saveable`,
+`Recompute` or `Offloadable(src, dst)`.  The makers below return one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..base import errors
 from ..core.core import Primitive
 from ..types.avals import HOST_KINDS
-from .remat import Offload, Policy, name_p
+from .remat import (
+    Answer,
+    Offloadable,
+    Policy,
+    Recompute,
+    Saveable,
+    name_p,
+    stored,
+)
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
@@ -24,41 +34,60 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
     return False
 
 
-def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
-    """Store the results of matrix products and convolutions."""
-    return prim.name in ("dot_general", "conv_general_dilated", "ragged_dot_general")
+@dataclass(frozen=True)
+class DotsSaveable:
+    """Store the results of matrix products, with their batch dimensions or only without;
+    of convolutions, too, with them."""
+
+    only_if_no_batch_dims: bool
+
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+        if not self.only_if_no_batch_dims:
+            return prim.name in (
+                "dot_general",
+                "conv_general_dilated",
+                "ragged_dot_general",
+            )
+        if prim.name != "dot_general":
+            return False
+        _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
+        return not lhs_batch and not rhs_batch
 
 
-def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) -> bool:
-    """Store the results of matrix products without batch dimensions (weights)."""
-    if prim.name != "dot_general":
-        return False
-    _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
-    return not lhs_batch and not rhs_batch
+dots_saveable = checkpoint_dots = DotsSaveable(False)
+dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = DotsSaveable(
+    True
+)
 
 
-checkpoint_dots = dots_saveable
-checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+@dataclass(frozen=True)
+class SaveAnyNamesButThese:
+    """Store named values, but for these."""
+
+    names: frozenset[str]
+
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] not in self.names
+
+
+@dataclass(frozen=True)
+class SaveOnlyTheseNames:
+    """Store these named values only."""
+
+    saveable_names: frozenset[str]
+
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] in self.saveable_names
 
 
 def save_any_names_but_these(*names: str) -> Policy:
     """Store named values, but for these."""
-    excluded = frozenset(names)
-
-    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
-        return prim is name_p and params["name"] not in excluded
-
-    return policy
+    return SaveAnyNamesButThese(frozenset(names))
 
 
 def save_only_these_names(*names: str) -> Policy:
     """Store these named values only."""
-    chosen = frozenset(names)
-
-    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
-        return prim is name_p and params["name"] in chosen
-
-    return policy
+    return SaveOnlyTheseNames(frozenset(names))
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
@@ -74,8 +103,9 @@ def save_anything_except_these_names(*names: str) -> Policy:
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
     """Store what either policy stores; the first one's answer goes first."""
 
-    def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offload:
-        return first(prim, *avals, **params) or second(prim, *avals, **params)
+    def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offloadable:
+        found = stored(first(prim, *avals, **params))
+        return found or stored(second(prim, *avals, **params))
 
     return policy
 
@@ -83,7 +113,7 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
 # ---------------------------------------------------------------- in the host's memory
 
 
-def _offload(src: str, dst: str) -> Offload:
+def _offload(src: str, dst: str) -> Offloadable:
     for kind in (src, dst):
         if kind not in ("device", *HOST_KINDS):
             raise ValueError(
@@ -93,7 +123,7 @@ def _offload(src: str, dst: str) -> Offload:
                     tries=["'device', 'pinned_host' or 'unpinned_host'"],
                 )
             )
-    return Offload(src, dst)
+    return Offloadable(src, dst)
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
@@ -111,8 +141,9 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     """
     move = _offload(offload_src, offload_dst)
 
-    def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offload:
-        return dots_with_no_batch_dims_saveable(prim, *avals, **params) and move
+    def policy(prim: Primitive, *avals: Any, **params: Any) -> Answer | Offloadable:
+        found = dots_with_no_batch_dims_saveable(prim, *avals, **params)
+        return move if found else Recompute
 
     return policy
 
@@ -144,9 +175,11 @@ def save_and_offload_only_these_names(
         )
     move = _offload(offload_src, offload_dst)
 
-    def policy(prim: Primitive, *_: Any, **params: Any) -> bool | Offload:
+    def policy(prim: Primitive, *_: Any, **params: Any) -> Answer | Offloadable:
         if prim is not name_p:
-            return False
-        return move if params["name"] in moved else params["name"] in saved
+            return Recompute
+        if params["name"] in moved:
+            return move
+        return Saveable if params["name"] in saved else Recompute
 
     return policy

@@ -52,14 +52,50 @@ from .jit import Jitted
 from .named import jaxprs_axes
 
 
-class Offload(NamedTuple):
+class Offloadable(NamedTuple):
     """A policy's answer: store the results in another memory, such as the host's."""
 
     src: str
     dst: str
 
 
-Policy = Callable[..., bool | Offload]
+class Answer:
+    """A policy's answer that is no bool: `Saveable` for True, `Recompute` for False."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Saveable = Answer("Saveable")
+Recompute = Answer("Recompute")
+
+Policy = Callable[..., bool | Answer | Offloadable]
+
+
+def stored(answer: Any) -> bool | Offloadable:
+    """What a policy answered: whether the results are stored, and where if not here.
+
+    Raises:
+      TypeError: it is no answer.
+    """
+    if isinstance(answer, (bool, Offloadable)):
+        return answer
+    if answer is Saveable or answer is Recompute:
+        return answer is Saveable
+    raise TypeError(
+        errors.message(
+            "Value returned by a remat policy should be a bool or"
+            " `ad_checkpoint.Recompute`, `ad_checkpoint.Saveable` or"
+            f" `ad_checkpoint.Offloadable(...)`. Got {answer} of type {type(answer)}.",
+            tries=["return bool(...)"],
+        )
+    )
+
 
 # ------------------------------------------------------------------ naming of values
 
@@ -194,14 +230,14 @@ def split_by_policy(
 ) -> tuple[Jaxpr, Jaxpr, int]:
     """(inputs -> outs ++ saved) and (inputs ++ saved -> residuals), by a policy."""
     inputs = [*primal.constvars, *primal.invars]
-    may: dict[Any, bool | Offload] = {}
+    may: dict[Any, bool | Offloadable] = {}
     for eqn in primal.eqns:
-        answer: bool | Offload = any(
+        answer: bool | Offloadable = any(
             getattr(e, "once", False) or getattr(e, "kept", False) for e in eqn.effects
         )
         if not answer and policy is not None:
             avals = [a.aval for a in eqn.invars]
-            answer = policy(eqn.primitive, *avals, **eqn.params)
+            answer = stored(policy(eqn.primitive, *avals, **eqn.params))
         if answer:
             may.update(dict.fromkeys(eqn.outvars, answer))
     candidates = list(may)
@@ -215,7 +251,7 @@ def split_by_policy(
     away: dict[Any, Var] = {}
     for v in saved:
         answer = may[v]
-        if isinstance(answer, Offload):
+        if isinstance(answer, Offloadable):
             space = MemorySpace.of_kind(answer.dst)
             away[v] = Var(v.aval.update(memory_space=space))
     there = [away.get(v, v) for v in saved]
