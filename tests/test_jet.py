@@ -158,3 +158,10 @@ def test_results_are_arrays():
     leaves = mj.tree.leaves((out, terms))
     assert all(isinstance(x, mj.Array) for x in leaves) and len(leaves) == 9
     assert [[float(t) for t in ts] for ts in terms] == [[0, 0], [0, 0], [1, 2]]
+
+
+def test_rooms_of_experimental_are_found_when_named():
+    assert mj.experimental.jet.jet is jet
+    assert callable(mj.experimental.checkify.checkify)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = mj.experimental.nothing

@@ -8,6 +8,7 @@ from typing import Any
 from ..base.config import enable_x64 as enable_x64
 
 _HOMES = {"io_callback": "..control.callbacks"}
+_MODULES = frozenset(("checkify", "jet"))
 
 __all__ = ["disable_x64", "enable_x64", "io_callback"]
 
@@ -24,6 +25,8 @@ def disable_x64() -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'minijax.experimental' has no attribute {name!r}")
