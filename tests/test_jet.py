@@ -165,3 +165,13 @@ def test_rooms_of_experimental_are_found_when_named():
     assert callable(mj.experimental.checkify.checkify)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = mj.experimental.nothing
+
+
+def test_terms_of_python_numbers_are_weakly_typed():
+    y, terms = jet(lambda x: jnp.sin(x) * x / 2, (1.0,), ((1.0, 0.0, 0.0),))
+    assert y.weak_type and all(t.weak_type for t in terms)
+    for x, terms in (
+        (np.float32(1), (1.0, 0.0)),
+        (1.0, (np.float32(1), np.float32(0))),
+    ):
+        assert not any(t.weak_type for t in jet(jnp.exp, (x,), (terms,))[1])

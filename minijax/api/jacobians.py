@@ -45,11 +45,16 @@ def standard_basis(leaves: Sequence[Any]) -> list[Any]:
     out = []
     for a, piece in zip(avals, pieces, strict=True):
         x = lib.reshape(piece, (total, *a.shape))
-        if a.weak_type:
-            convert = core.registry["convert_element_type"]
-            x = convert.bind(x, new_dtype=a.dtype, weak_type=True, sharding=None)
-        out.append(x)
+        out.append(weak_as(x, a))
     return out
+
+
+def weak_as(x: Any, aval: Any) -> Any:
+    """`x`, weakly typed if `aval` is."""
+    if not aval.weak_type or core.aval_of(x).weak_type:
+        return x
+    convert = core.registry["convert_element_type"]
+    return convert.bind(x, new_dtype=aval.dtype, weak_type=True, sharding=None)
 
 
 def cut(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
@@ -177,7 +182,11 @@ def jacrev(
             jac = jac[0]
         # From "input tree of stacked rows" to "output tree of input trees".
         stacked, jac_tree = tree.flatten(jac)
-        split = [_split_axis(x, 0, rows) for x in stacked]
+        kinds = [core.aval_of(x).to_tangent() for x in tree.leaves(chosen)]
+        split = [
+            [weak_as(piece, kind) for piece in _split_axis(x, 0, rows)]
+            for x, kind in zip(stacked, kinds, strict=True)
+        ]
         outs = [tree.unflatten(jac_tree, column) for column in zip(*split, strict=True)]
         result = tree.unflatten(out_tree, outs)
         return (result, out[2]) if has_aux else result

@@ -19,8 +19,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..base import tree
 from ..control.arguments import as_value
 from ..control.calls import jit_p
@@ -33,6 +31,7 @@ from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import abstract
 from ..ops import arithmetic as ops
 from ..ops import gamma, logic
+from ..ops.define import const
 from ..types import dtypes
 from ..types.avals import shaped
 
@@ -177,17 +176,12 @@ def by_jvp(
 # --------------------------------------------------------------- arithmetic of series
 
 
-def constant(like: Any, value: float) -> Any:
-    """A scalar of another value's dtype."""
-    return np.asarray(value, core.aval_of(like).dtype)[()]
-
-
 def times(x: Any, k: int) -> Any:
-    return x if k == 1 else ops.mul(x, constant(x, k))
+    return x if k == 1 else ops.mul(x, const(x, k))
 
 
 def over(x: Any, k: int) -> Any:
-    return x if k == 1 else ops.div(x, constant(x, k))
+    return x if k == 1 else ops.div(x, const(x, k))
 
 
 def total(terms: Sequence[Any]) -> Any:
@@ -233,7 +227,7 @@ def root(start: Any, x: Series, power: Any) -> Series:
     for k in range(1, len(x)):
         terms = []
         for j in range(1, k + 1):
-            weight = ops.sub(ops.mul(power, constant(power, j)), constant(power, k - j))
+            weight = ops.sub(ops.mul(power, const(power, j)), const(power, k - j))
             terms.append(ops.mul(weight, ops.mul(x[j], y[k - j])))
         y.append(ops.div(over(total(terms), k), x[0]))
     return y
@@ -337,14 +331,14 @@ def integer_pow_rule(
             x = [cauchy(x, x, k) for k in range(order + 1)]
     if out is None:
         return [prim.bind(x[0], **params)]
-    return out if n > 0 else quotient([constant(out[0], 1)], out, order)
+    return out if n > 0 else quotient([const(out[0], 1)], out, order)
 
 
 @rule("sqrt", "rsqrt", "cbrt")
 def root_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     (x,) = many
     power = {"sqrt": 0.5, "rsqrt": -0.5, "cbrt": 1 / 3}[prim.name]
-    return root(prim.bind(x[0], **params), x, constant(x[0], power))
+    return root(prim.bind(x[0], **params), x, const(x[0], power))
 
 
 @rule("pow")
@@ -374,12 +368,12 @@ def of_itself(name: str, slope: Callable[[Series, int], Any]) -> None:
 
 def _one_plus(y: Series, k: int, sign: int) -> Any:
     square = times(cauchy(y, y, k), sign)
-    return square if k else ops.add(square, constant(square, 1))
+    return square if k else ops.add(square, const(square, 1))
 
 
 of_itself("exp", lambda y, k: y[k])
-of_itself("exp2", lambda y, k: ops.mul(y[k], constant(y[k], math.log(2))))
-of_itself("expm1", lambda y, k: y[k] if k else ops.add(y[0], constant(y[0], 1)))
+of_itself("exp2", lambda y, k: ops.mul(y[k], const(y[k], math.log(2))))
+of_itself("expm1", lambda y, k: y[k] if k else ops.add(y[0], const(y[0], 1)))
 of_itself("tan", lambda y, k: _one_plus(y, k, 1))
 of_itself("tanh", lambda y, k: _one_plus(y, k, -1))
 of_itself("logistic", lambda y, k: ops.sub(y[k], cauchy(y, y, k)))
@@ -398,30 +392,26 @@ def by_derivative(name: str, derivative: Callable[[Any], Any]) -> None:
         )  # fmt: skip
 
 
-def _c(x: Any, value: float) -> Any:
-    return constant(x, value)
-
-
 def _gauss(x: Any, scale: float) -> Any:
-    return ops.mul(_c(x, scale), ops.exp(ops.neg(ops.square(x))))
+    return ops.mul(const(x, scale), ops.exp(ops.neg(ops.square(x))))
 
 
 def _one_minus_square(x: Any) -> Any:
-    return ops.sub(_c(x, 1), ops.square(x))
+    return ops.sub(const(x, 1), ops.square(x))
 
 
 def _square_plus(x: Any, value: float) -> Any:
-    return ops.add(ops.square(x), _c(x, value))
+    return ops.add(ops.square(x), const(x, value))
 
 
-by_derivative("log", lambda x: ops.div(_c(x, 1), x))
-by_derivative("log1p", lambda x: ops.div(_c(x, 1), ops.add(x, _c(x, 1))))
+by_derivative("log", lambda x: ops.div(const(x, 1), x))
+by_derivative("log1p", lambda x: ops.div(const(x, 1), ops.add(x, const(x, 1))))
 by_derivative("asin", lambda x: ops.rsqrt(_one_minus_square(x)))
 by_derivative("acos", lambda x: ops.neg(ops.rsqrt(_one_minus_square(x))))
-by_derivative("atan", lambda x: ops.div(_c(x, 1), _square_plus(x, 1)))
+by_derivative("atan", lambda x: ops.div(const(x, 1), _square_plus(x, 1)))
 by_derivative("asinh", lambda x: ops.rsqrt(_square_plus(x, 1)))
 by_derivative("acosh", lambda x: ops.rsqrt(_square_plus(x, -1)))
-by_derivative("atanh", lambda x: ops.div(_c(x, 1), _one_minus_square(x)))
+by_derivative("atanh", lambda x: ops.div(const(x, 1), _one_minus_square(x)))
 by_derivative("erf", lambda x: _gauss(x, 2 / math.sqrt(math.pi)))
 by_derivative("erfc", lambda x: _gauss(x, -2 / math.sqrt(math.pi)))
 by_derivative("lgamma", gamma.digamma)
@@ -473,7 +463,7 @@ def extremum_rule(
     out = [prim.bind(a[0], b[0])]
     aval = core.aval_of(out[0])
     full = [lib.broadcast_to(s[0], aval.shape) for s in (a, b)]
-    half = lib.broadcast_to(constant(out[0], 0.5), aval.shape)
+    half = lib.broadcast_to(const(out[0], 0.5), aval.shape)
     for k in range(1, order + 1):
         x, y = (
             lib.broadcast_to(s[k], aval.shape) if k < len(s) else lib.zeros(aval)
@@ -573,7 +563,7 @@ def _term(t: Any, i: int, aval: Any) -> Any:
             f" has {aval.shape}."
         )
     convert = core.registry["convert_element_type"]
-    if have != shaped(have.shape, aval.dtype):
+    if have.dtype != aval.dtype:
         t = convert.bind(t, new_dtype=aval.dtype, weak_type=False, sharding=None)
     return (
         lib.broadcast_to(as_value(t), aval.shape)

@@ -20,7 +20,7 @@ from ..runtime import array as arrays
 from ..types import dtypes
 from . import common
 from .arguments import as_value
-from .cond import BATCHED, choose_platform, cond_p, index_of, settle_weak
+from .cond import BATCHED, choose_platform, cond_p, index_of
 
 
 def _bind_branches(
@@ -35,7 +35,7 @@ def _bind_branches(
     _check_branches(name, list(once.values()), bodies)
     consts = _join_consts(bodies)
     common.check_references(funs[0], name, operands, consts)
-    closed = settle_weak([_close(b, consts) for b in bodies])
+    closed = [_close(b, consts) for b in bodies]
     # What every branch hands on as it is, the cond need not hand on.
     given = [dict(zip(b.jaxpr.invars, range(len(b.jaxpr.invars)))) for b in closed]
     places: list[set[Any]] = [
@@ -48,7 +48,7 @@ def _bind_branches(
     handed_on = [len(at) == 1 and at != {None} for at in places]
     if any(handed_on):
         made = [i for i, h in enumerate(handed_on) if not h]
-        closed = tuple(common.permute(b, range(len(b.in_avals)), made) for b in closed)
+        closed = [common.permute(b, range(len(b.in_avals)), made) for b in closed]
     of = dict(zip(once, closed, strict=True))
     branches = tuple(of[id(f)] for f in (reversed(funs) if name == "cond" else funs))
     out = cond_p.bind(index, *consts, *ops, branches=branches, **params)

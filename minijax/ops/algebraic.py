@@ -527,7 +527,7 @@ def _abs_tangent(t: Any, ans: Any, x: Any) -> Any:
     aval = core.aval_of(x)
     if dtypes.is_complex(aval.dtype):
         turned = conj(x)
-        size = cast(ans, aval.dtype, aval.weak_type)
+        size = cast(ans, aval.dtype)
         return real(mul(t, div(turned, replace_zero(size))))
     return select(ge_p.bind(x, const(x, 0)), t, neg(t))
 
@@ -620,11 +620,11 @@ def _complex_of(x: Any, *_: Any) -> Any:
 
 
 def _real_transpose(ct: Any, x: Any) -> list[Any]:
-    return [complex_p.bind(ct, const(ct, 0))]
+    return [complex_p.bind(ct, core.aval_of(ct).dtype.type(0))]
 
 
 def _imag_transpose(ct: Any, x: Any) -> list[Any]:
-    return [complex_p.bind(const(ct, 0), neg(ct))]
+    return [complex_p.bind(core.aval_of(ct).dtype.type(0), neg(ct))]
 
 
 real_p = nary("real", [COMPLEX], lower="real", out_dtype=_real_of)

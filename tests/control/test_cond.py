@@ -152,13 +152,20 @@ def test_switch_of_one_branch_is_that_branch():
     assert names(jaxpr) == ["sin"]
 
 
-def test_weak_types_join():
-    def result(p, yes, no):
-        return mj.eval_shape(lambda p: lax.cond(p, lambda: yes, lambda: no), p)
+def test_weak_types_are_those_of_the_first_branch():
+    def result(*values):
+        branches = [lambda v=v: v for v in values]
+        return mj.eval_shape(lambda i: lax.switch(i, branches), 0).weak_type
 
-    assert result(True, 1.0, 2.0).weak_type
-    assert not result(True, 1.0, jnp.float32(2)).weak_type
-    assert not result(True, jnp.float32(2), 1.0).weak_type
+    strong = jnp.float32(2)
+    assert result(1.0, 2.0) and result(1.0, strong) and result(1.0, strong, 2.0)
+    assert not result(strong, 1.0) and not result(strong, 1.0, strong)
+    of_cond = mj.jit(lambda p, yes, no: lax.cond(p, lambda: yes, lambda: no))
+    for p in (True, False):  # the first is that of False
+        assert of_cond(p, strong, 1.0).weak_type
+        assert not of_cond(p, 1.0, strong).weak_type
+    lanes = mj.vmap(lambda p: lax.cond(p, lambda: strong, lambda: 1.0))
+    assert lanes(np.array([True, False])).tolist() == [2, 1]
     grad = mj.grad(lambda x: lax.cond(x > 0, lambda: x, lambda: jnp.float32(0)))
     assert grad(2.0) == 1
 

@@ -209,6 +209,37 @@ def leaked_tracers():
 
 
 @programs
+def weak_types_of_derivatives():
+    return [
+        *(jax.grad(g)(1 + 2j) for g in (jnp.real, jnp.imag, jnp.abs, jnp.angle)),
+        *(jax.jacrev(g)(1 + 2j) for g in (jnp.real, jnp.imag, jnp.abs)),
+        jax.jvp(jnp.abs, (1 + 2j,), (1 + 0j,)),
+        jax.grad(lambda z: (z * jnp.conj(z)).real)(1 + 2j),
+        jax.grad(lambda x: jnp.real(lax.complex(x, x)))(1.0),
+        jax.jacrev(lambda x: x * np.float32(2))(1.0),
+        jax.jacrev(lambda x: x * 2, allow_int=False)(np.float32(1)),
+    ]
+
+
+@programs
+def weak_types_of_branches():
+    strong = np.float32(2)
+
+    def pick(p, yes, no):
+        return lax.cond(p, lambda: yes, lambda: no)
+
+    return [
+        *(pick(p, strong, 1.0) for p in (True, False)),
+        *(pick(p, 1.0, strong) for p in (True, False)),
+        [lax.switch(i, [lambda: 1.0, lambda: strong]) for i in (0, 1)],
+        [lax.switch(i, [lambda: strong, lambda: 1.0]) for i in (0, 1)],
+        lax.cond(True, lambda x: x * strong, lambda x: x, 1.0),
+        jax.grad(lambda x: lax.cond(True, lambda: x * strong, lambda: x))(1.0),
+        jax.vmap(lambda p: pick(p, strong, 1.0))(np.array([True, False])),
+    ]
+
+
+@programs
 def conditionals():
     def pick(p):
         return lax.cond(p, lambda x: x * 2, lambda x: x - 1, 5.0)
