@@ -3,5 +3,6 @@
 from .control.debugging import debug_callback as callback
 from .control.debugging import debug_log as log
 from .control.debugging import debug_print as print
+from .control.effects import DebugEffect, OrderedDebugEffect
 
-__all__ = ["callback", "log", "print"]
+__all__ = ["DebugEffect", "OrderedDebugEffect", "callback", "log", "print"]

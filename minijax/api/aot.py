@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..base import config, errors, tree
+from ..base import errors, tree
 from ..base.source import function_text
 from ..control import jit as jitting
 from ..control.arguments import ArgNames
 from ..control.calls import run_program
 from ..control.discharge import by_value, is_lasting, values_of, write_back
 from ..control.jit import Call, Jitted, Traced
+from ..control.misses import differences
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
@@ -356,33 +357,12 @@ def explain(jitted: Jitted, *args: Any, **kwargs: Any) -> str:
     """Why a call with these arguments would be traced anew, or that it would not."""
     call = jitted.split(args, kwargs)
     avals = tuple(aval_like(x) for x in call.leaves)
-    if not jitted.traces:
+    reasons = differences(jitted, call, avals)
+    if reasons is None:
         return f"{jitted.name}: not traced yet."
-    best, reasons = None, None
-    for key in jitted.traces:
-        found = _differences(jitted, call, avals, key)
-        if reasons is None or len(found) < len(reasons):
-            best, reasons = key, found
-    assert best is not None and reasons is not None
     if not reasons:
         return f"{jitted.name}: this signature is known; it is not traced again."
     return f"{jitted.name} would be traced again:\n  " + "\n  ".join(reasons)
-
-
-def _differences(jitted: Jitted, call: Call, avals: Any, key: Any) -> list[str]:
-    out = []
-    if key[0] != call.in_tree:
-        out.append(f"argument trees differ: known {key[0]}, now {call.in_tree}")
-    elif len(key[1]) == len(avals):
-        names = ArgNames(jitted.fun, call.in_tree, call.positions)
-        for i, (a, b) in enumerate(zip(key[1], avals, strict=True)):
-            if a != b:
-                out.append(f"{names[i]}: known {a}, now {b}")
-    if key[2] != call.static:
-        out.append(f"static arguments differ: known {key[2]}, now {call.static}")
-    if key[4] != config.trace_key():
-        out.append("options that change tracing differ (x64, promotion, precision ...)")
-    return out
 
 
 jitting.methods.update(

@@ -173,6 +173,7 @@ DISABLE_MOST_OPTIMIZATIONS = _option(
 )
 LOG_COMPILES = _option("jax_log_compiles", False, _as_bool)
 EXPLAIN_MISSES = _option("jax_explain_cache_misses", False, _as_bool)
+NO_TRACING = _option("jax_no_tracing", False, _as_bool)
 TRACEBACK_FILTERING = _option("jax_traceback_filtering", "auto", _as_is)
 PLATFORMS = _option("jax_platforms", None, _as_is)
 NUM_CPU_DEVICES = _option("jax_num_cpu_devices", -1, _as_int)
@@ -247,6 +248,8 @@ threefry_partitionable = THREEFRY_PARTITIONABLE
 debug_nans = DEBUG_NANS
 debug_infs = DEBUG_INFS
 log_compiles = LOG_COMPILES
+explain_cache_misses = EXPLAIN_MISSES
+no_tracing = NO_TRACING
 check_tracer_leaks = checking_leaks = CHECK_LEAKS
 enable_checks = ENABLE_CHECKS
 enable_custom_prng = CUSTOM_PRNG

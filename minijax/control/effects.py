@@ -33,8 +33,26 @@ class Effect:
         return self.name
 
 
-debug_effect = Effect("Debug", ordered=False, once=False)
-ordered_debug_effect = Effect("OrderedDebug", ordered=True, once=False)
+class DebugEffect(Effect):
+    """What `debug.print` and `debug.callback` do."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("Debug", ordered=False, once=False)
+
+
+class OrderedDebugEffect(Effect):
+    """What they do in the order of the program."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("OrderedDebug", ordered=True, once=False)
+
+
+debug_effect = DebugEffect()
+ordered_debug_effect = OrderedDebugEffect()
 io_effect = Effect("IO", ordered=False, once=True)
 ordered_io_effect = Effect("OrderedIO", ordered=True, once=True)
 

@@ -30,7 +30,7 @@ from ..runtime import client, dispatch, lower
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import ARRAYS, Array
 from ..types.avals import DEVICE, AbstractRef
-from . import discharge
+from . import discharge, misses
 from .arguments import NO_STATICS, ArgNames, Statics, as_array, resolve_statics
 from .calls import jit_p, program_of, run_program
 
@@ -202,6 +202,8 @@ class Jitted:
             return known
         if self.max_traces is not None and len(self.traces) >= self.max_traces:
             raise RuntimeError(self.too_many_traces(avals))
+        if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:
+            misses.note_tracing(self, call, avals)
         trees: list[Any] = []
 
         def flat(*leaves: Any) -> list[Any]:
