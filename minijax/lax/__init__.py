@@ -21,6 +21,8 @@ from ..control.mapping import map as map
 from ..control.progress import fori_loop as fori_loop
 from ..control.progress import scan as scan
 from ..control.scan import scan_p as scan_p
+from ..control.sinks import dce_sink as dce_sink
+from ..control.sinks import dce_sink_p as dce_sink_p
 
 # ---- arithmetic, conversions, logic, reductions, special functions
 from ..ops.arithmetic import AccuracyMode as AccuracyMode
@@ -369,6 +371,7 @@ from ..ops.structural import transpose as transpose
 from ..ops.structural import transpose_p as transpose_p
 from ..ops.structural import unstack as unstack
 from ..ops.structural import unstack_p as unstack_p
+from ..ops.transfer import device_put_p as device_put_p
 
 # ---- windows
 from ..ops.window import reduce_window as reduce_window
