@@ -372,7 +372,7 @@ def _asking_ahead(
     def call(closed: ClosedJaxpr, span: range, state: list[Any], ins: Any) -> list[Any]:
         """Results of a part of the loop, which brings `state` up to date."""
         out = closed(*ins)
-        new = [at[i] for i in span if written[i]]
+        new: list[Any] = [at[i] for i in span if written[i]]
         for k, x in zip(new, out[len(out) - len(new) :], strict=True):
             state[k] = x
         return out[: len(out) - len(new)]
@@ -381,7 +381,9 @@ def _asking_ahead(
         fixed, state, carry = split_list(xs, [len(stay), len(held)])
         it = iter(fixed)
         ins = [next(it) if k is None else None for k in at]
-        filled = lambda span: [ins[i] if at[i] is None else state[at[i]] for i in span]
+        filled = lambda span: [
+            ins[i] if (k := at[i]) is None else state[k] for i in span
+        ]
         first, second = range(n_c), range(n_c, n_c + n_b)
         if again:
             carry = call(body, second, state, [*filled(second), *carry])
