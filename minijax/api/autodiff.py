@@ -7,7 +7,6 @@ pytrees, argnums, checks and their messages.  Next: reverse.py, jacobians.py.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..control.discharge import Inside, values_of, write_back
 from ..core import core
 from ..core.core import EVAL, STATE
@@ -247,7 +246,7 @@ def value_and_grad(
     check_callable(fun)
     argnums = check_argnums(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         leaves, in_tree = tree.flatten(chosen)
@@ -337,7 +336,7 @@ def grad(
     """
     inner = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, result = inner(*args, **kwargs)
         return (result, value[1]) if has_aux else result

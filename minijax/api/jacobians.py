@@ -6,13 +6,13 @@ for each leaf on the way in and out.  Next: jet.py.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import tree
+from ..base.source import wraps
 from ..core import core
 from ..interpreters.algebra import lib
 from ..types import dtypes
@@ -103,7 +103,7 @@ def jacfwd(
     check_callable(fun)
     argnums = check_argnums(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         leaves, in_tree = tree.flatten(chosen)
@@ -166,7 +166,7 @@ def jacrev(
     check_callable(fun)
     argnums = check_argnums(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         for x in tree.leaves(chosen):

@@ -6,12 +6,11 @@ Next: autodiff.py.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..control.arguments import ArgNames
 from ..control.axes import Mapped, result_axis
 from ..control.discharge import Inside, check_passed_once
@@ -72,7 +71,7 @@ def vmap(
     name = no_name if axis_name is None else axis_name
     at_once = None if chunk is None else chunk_size(chunk)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise mapped.error(

@@ -6,12 +6,11 @@ Next: devices.py.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..control import pmap as replicas
 from ..control.arguments import ArgNames, Statics, as_tuple
 from ..control.axes import Mapped, result_axis
@@ -105,7 +104,7 @@ def pmap(
         }  # fmt: skip
         return Prepared(call, avals, traced, params)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def pmapped(*args: Any, **kwargs: Any) -> Any:
         call, _, traced, params = prepare(args, kwargs)
         if STATE.trace is EVAL:

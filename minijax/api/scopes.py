@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..base.source import wraps
 from ..core import core
 from ..core.core import EVAL
 
@@ -34,7 +34,7 @@ class named_scope:
         self._scope.__exit__(*exc)
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(fun)
+        @wraps(fun)
         def scoped(*args: Any, **kwargs: Any) -> Any:
             with core.name_scope(self.name):
                 return fun(*args, **kwargs)

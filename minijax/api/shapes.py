@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..control.arguments import ArgNames, Statics, resolve_statics
 from ..control.discharge import check_closed_over, check_passed_once
 from ..control.jit import Jitted
@@ -121,7 +120,7 @@ def make_jaxpr(
     jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
     outer = tuple((name, size) for name, size in axis_env or ())
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         call = jitted.split(args, kwargs)
         names = ArgNames(fun, call.in_tree, call.positions)

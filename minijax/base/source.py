@@ -9,10 +9,14 @@ This room knows which files are ours, nothing of traces.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _excluded: list[str] = [_ROOT]
@@ -105,6 +109,27 @@ def here() -> Source | None:
 # Stands for a place that nobody will ask for: eager differentiation records its linear
 # part without looking for the user's line.
 UNKNOWN = Source(here.__code__, 0)
+
+
+def name_of(fun: Any) -> str:
+    """The name of a function; of a partial that of what it calls, else of the type."""
+    name = getattr(fun, "__name__", None)
+    if name is not None:
+        return str(name)
+    inner = getattr(fun, "func", None)
+    return type(fun).__name__ if inner is None else name_of(inner)
+
+
+def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
+    """`functools.wraps`, which names the wrapper of what has no name itself, too."""
+
+    def named(wrapper: F) -> F:
+        functools.update_wrapper(wrapper, fun)
+        if not hasattr(fun, "__name__"):
+            wrapper.__name__ = wrapper.__qualname__ = name_of(fun)
+        return wrapper
+
+    return named
 
 
 def function_text(fun: Any) -> str:

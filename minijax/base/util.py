@@ -40,11 +40,6 @@ def merge_lists(which: Sequence[bool], no: Sequence[T], yes: Sequence[T]) -> lis
     return [next(b) if flag else next(a) for flag in which]
 
 
-def wrap_name(fun: Any, name: str) -> Any:
-    """`fun` marked as the transformation `name` of itself, for repr and help."""
-    return f"{name}({getattr(fun, '__name__', repr(fun))})"
-
-
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """A non-negative axis below `ndim`, or a ValueError."""
     import operator

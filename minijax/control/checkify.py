@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..base.util import split_list
 from ..core import core
 from ..core.core import STATE, Primitive
@@ -677,7 +677,7 @@ def checkify(
         raise TypeError(f"Expected a callable value, got {f!r}.")
     enabled = frozenset(errors)
 
-    @functools.wraps(f)
+    @wraps(f)
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         trees: list[Any] = []
 

@@ -46,6 +46,7 @@ def solve_abstract(*avals: Any, jaxprs: Solvers, **_: Any) -> list[Any]:
 
 
 linear_solve_p.abstract = solve_abstract
+linear_solve_p.pretty = {"n_aux": 0}
 
 
 def _run(closed: ClosedJaxpr, *args: Any) -> list[Any]:
@@ -58,8 +59,10 @@ def _pick(
     return consts[Solvers._fields.index(which)]
 
 
-def solve_impl(*args: Any, lengths: tuple[int, ...], jaxprs: Solvers, **_: Any) -> Any:
-    *consts, b = split_list(args, list(lengths))
+def solve_impl(
+    *args: Any, const_lengths: tuple[int, ...], jaxprs: Solvers, **_: Any
+) -> Any:
+    *consts, b = split_list(args, list(const_lengths))
     return _run(jaxprs.solve, *_pick(consts, jaxprs, "solve"), *b)
 
 
@@ -70,14 +73,14 @@ def solve_jvp(
     primals: Any,
     tangents: Any,
     *,
-    lengths: tuple[int, ...],
+    const_lengths: tuple[int, ...],
     jaxprs: Solvers,
     n_aux: int,
 ) -> Any:
-    params = {"lengths": lengths, "jaxprs": jaxprs, "n_aux": n_aux}
+    params = {"const_lengths": const_lengths, "jaxprs": jaxprs, "n_aux": n_aux}
     out = linear_solve_p.bind(*primals, **params)
-    *consts, b = split_list(primals, list(lengths))
-    *t_consts, t_b = split_list(tangents, list(lengths))
+    *consts, b = split_list(primals, list(const_lengths))
+    *t_consts, t_b = split_list(tangents, list(const_lengths))
     n = len(b)
     x = out[:n]
     m_consts, m_ts = consts[0], t_consts[0]
@@ -100,7 +103,7 @@ linear_solve_p.jvp = solve_jvp
 
 
 def solve_transpose(
-    cts: Any, *args: Any, lengths: tuple[int, ...], jaxprs: Solvers, n_aux: int
+    cts: Any, *args: Any, const_lengths: tuple[int, ...], jaxprs: Solvers, n_aux: int
 ) -> Any:
     if jaxprs.transpose_solve is None or jaxprs.vecmat is None:
         raise TypeError(
@@ -110,17 +113,17 @@ def solve_transpose(
                 tries=["pass transpose_solve, or symmetric=True"],
             )
         )
-    *consts, b = split_list(args, list(lengths))
+    *consts, b = split_list(args, list(const_lengths))
     n = len(b)
     if any(type(ct) is not Zero for ct in cts[n:]):
         raise TypeError("custom_linear_solve: auxiliary results have no derivative.")
     # Exchange A and its transpose.
     turned = Solvers(jaxprs.vecmat, jaxprs.matvec, jaxprs.transpose_solve, jaxprs.solve)
     groups = [consts[1], consts[0], consts[3], consts[2]]
-    new_lengths = tuple(map(len, groups))
     found = linear_solve_p.bind(
-        *(c for g in groups for c in g), *map(instantiate, cts[:n]), lengths=new_lengths,
-        jaxprs=turned, n_aux=0 if len(turned.solve.out_avals) == n else n_aux,
+        *(c for g in groups for c in g), *map(instantiate, cts[:n]),
+        const_lengths=tuple(map(len, groups)), jaxprs=turned,
+        n_aux=0 if len(turned.solve.out_avals) == n else n_aux,
     )  # fmt: skip
     return [*[None] * (len(args) - n), *found[:n]]
 
@@ -133,7 +136,7 @@ def solve_batch(
     args: Any,
     dims: Any,
     *,
-    lengths: tuple[int, ...],
+    const_lengths: tuple[int, ...],
     jaxprs: Solvers,
     n_aux: int,
 ) -> Any:
@@ -141,8 +144,8 @@ def solve_batch(
         batching.bring_front(x, axis.size, d) if d is not None else x
         for x, d in zip(args, dims, strict=True)
     ]
-    *consts, b = split_list(ins, list(lengths))
-    *c_dims, b_dims = split_list(dims, list(lengths))
+    *consts, b = split_list(ins, list(const_lengths))
+    *c_dims, b_dims = split_list(dims, list(const_lengths))
     b = [batching.bring_front(x, axis.size, None) if d is None else x
          for x, d in zip(b, b_dims, strict=True)]  # fmt: skip
     lanes: list[Any] = []
@@ -153,8 +156,8 @@ def solve_batch(
         flags = [*(d is not None for d in c_d), *[True] * len(b)]
         lanes.append(batching.batch_jaxpr(closed, axis, flags, True)[0])
     out = linear_solve_p.bind(
-        *(c for g in consts for c in g), *b, lengths=lengths, jaxprs=Solvers(*lanes),
-        n_aux=n_aux,
+        *(c for g in consts for c in g), *b, const_lengths=const_lengths,
+        jaxprs=Solvers(*lanes), n_aux=n_aux,
     )  # fmt: skip
     return out, [0] * len(out)
 
@@ -162,8 +165,10 @@ def solve_batch(
 linear_solve_p.batch = solve_batch
 
 
-def solve_lower(ctx: Any, *args: Any, lengths: Any, jaxprs: Solvers, **_: Any) -> Any:
-    *consts, b = split_list(args, list(lengths))
+def solve_lower(
+    ctx: Any, *args: Any, const_lengths: Any, jaxprs: Solvers, **_: Any
+) -> Any:
+    *consts, b = split_list(args, list(const_lengths))
     return ctx.jaxpr(jaxprs.solve, *_pick(consts, jaxprs, "solve"), *b)
 
 
@@ -228,7 +233,7 @@ def custom_linear_solve(
     groups = [x.consts if x is not None else [] for x in bodies]
     n_aux = len(forward.out_avals) - len(leaves)
     out = linear_solve_p.bind(
-        *(c for g in groups for c in g), *leaves, lengths=tuple(map(len, groups)),
+        *(c for g in groups for c in g), *leaves, const_lengths=tuple(map(len, groups)),
         jaxprs=jaxprs, n_aux=n_aux,
     )  # fmt: skip
     return tree.unflatten(forward.out_tree, out)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config, errors, tree, util
-from ..base.source import function_text
+from ..base.source import function_text, name_of
 from ..core import core
 from ..core.core import EVAL, STATE, Reference, Tracer
 from ..core.jaxpr import ClosedJaxpr
@@ -108,7 +108,7 @@ class Jitted:
         self.inline_traced = inline_traced
         self.max_traces = max_traces
         self.transform = transform
-        self.name = getattr(fun, "__name__", None) or _name_of(fun)
+        self.name = name_of(fun)
         self.traces = util.memo_of(_traces, fun)
         key = (statics, donate, keep_unused, device, inline, options, inline_traced)
         self.cpp = compat.pjit(
@@ -359,13 +359,6 @@ def _sharding_of(x: Any, sharding: Any) -> Any:
     return x._b._sharding if kept else sharding
 
 
-def _name_of(fun: Any) -> str:
-    inner = getattr(fun, "func", None)
-    return _name_of(inner) if inner is not None else str(
-        getattr(fun, "__name__", type(fun).__name__)
-    )  # fmt: skip
-
-
 def _touches_references(traced: Traced, call: Call) -> bool:
     return any(
         isinstance(x, Reference) for xs in (traced.hoisted, call.leaves) for x in xs
@@ -513,11 +506,10 @@ def jit(
 def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
     """The public function of a `Jitted`."""
     out = jitted.cpp
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        try:
+    out.__name__ = out.__qualname__ = name_of(fun)
+    for name in ("__qualname__", "__doc__", "__module__"):
+        if hasattr(fun, name):
             setattr(out, name, getattr(fun, name))
-        except AttributeError:
-            continue
     out.__wrapped__ = fun
     out.jitted = jitted
     for name, method in methods.items():

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..core import core
 from ..core.core import STATE, Primitive
 from ..core.jaxpr import (
@@ -471,7 +471,7 @@ def checkpoint(
     statics = _statics_of(fun, static_argnums)
     jitted = Jitted(fun, statics, inline_traced=True, transform="checkpoint / remat")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def rematted(*args: Any, **kwargs: Any) -> Any:
         closed = [n for n in statics.nums if n < len(args) and not _hashable(args[n])]
         if closed:
@@ -524,7 +524,7 @@ def _closing(
     """The rematerialised call, for which nothing can be remembered: a closure."""
     given = [i for i in range(len(args)) if i not in closed]
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def rest(*xs: Any, **kwargs: Any) -> Any:
         full = list(args)
         for i, x in zip(given, xs, strict=True):

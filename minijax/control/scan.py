@@ -547,7 +547,7 @@ scan_p.depends = scan_depends
 
 def scan_lower(
     ctx: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
-    length: int, reverse: bool, unroll: Any, **_: Any,
+    length: int, reverse: bool, unroll: int, **_: Any,
 ) -> list[Any]:  # fmt: skip
     consts, carry, xs = split_list(args, [num_consts, num_carry])
     x_avals = list(map(lower.physical, ctx.avals_in[num_consts + num_carry :]))
@@ -572,8 +572,7 @@ def scan_lower(
         return carry, ys
 
     ys = [ctx.constant(0, a) for a in y_avals]
-    step = length if unroll is True else 1 if unroll is False else int(unroll)
-    step = max(1, min(step, length or 1))
+    step = max(1, min(unroll or length, length))
     blocks = length // step
     done = 0
     if blocks > 1:

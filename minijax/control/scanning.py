@@ -69,9 +69,8 @@ def scan(
             f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`, got"
             f" {unroll!r}."
         )
-    if unroll is True or (unroll == 0 and unroll is not False):
-        unroll = n
-    unroll = max(int(unroll), 1)
+    if isinstance(unroll, bool):
+        unroll = max(n, 1) if unroll else 1
     if config.DISABLE_JIT.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, n, reverse)
     init_leaves, init_tree = tree.flatten(init)
@@ -93,7 +92,7 @@ def scan(
     out = scan_p.bind(
         *consts, *move, *xs_leaves,
         jaxpr=common.lift_fixed(body, fixed, [not h for h in handed_on]), length=n,
-        reverse=bool(reverse), unroll=unroll, num_consts=len(consts),
+        reverse=bool(reverse), unroll=int(unroll), num_consts=len(consts),
         num_carry=len(move), _split_transpose=_split_transpose,
     )  # fmt: skip
     moved, made = split_list(out, [len(move)])

@@ -81,10 +81,7 @@ def parse(
         kind = type(item)
         if kind is int:
             if n == 0:
-                raise IndexError(
-                    f"index is out of bounds for axis {axis} with size 0:"
-                    f" position {item} of an array of shape {shape}."
-                )
+                raise _no_row(axis, shape)
             i = item + n if item < 0 and wrap else item
             if eager:
                 entries.append((POINT, None))
@@ -98,10 +95,19 @@ def parse(
             if core.aval_of(item).shape:
                 entries.append(_array)
                 arrays = True
+            elif n == 0:
+                raise _no_row(axis, shape)
             else:
                 entries.append(_scalar)
         axis += 1
     return Plan(tuple(entries), shape, arrays, wrap), leaves
+
+
+def _no_row(axis: int, shape: tuple[int, ...]) -> IndexError:
+    return IndexError(
+        f"index is out of bounds for axis {axis} with size 0: an integer indexes an array"
+        f" of shape {shape}."
+    )
 
 
 def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:

@@ -280,6 +280,19 @@ def test_the_zero_tangent_of_the_start_is_not_stored():
     assert stored(f, w) == [(5, 3)]
 
 
+def test_a_wholly_unrolled_loop_has_no_loop():
+    def program(**options):
+        f = lambda c: lax.scan(lambda c, _: (jnp.sin(c), None), c, length=3, **options)
+        return mj.make_jaxpr(f)(X), mj.jit(f).lower(X).as_text()
+
+    jaxpr, text = program(unroll=0)
+    assert only_scan(jaxpr, 0).params["unroll"] == 0 and "while" not in text
+    jaxpr, text = program(unroll=True)
+    assert only_scan(jaxpr, 0).params["unroll"] == 3 and "while" not in text
+    jaxpr, text = program(unroll=False)
+    assert only_scan(jaxpr, 0).params["unroll"] == 1 and "while" in text
+
+
 def test_rows_that_lanes_share_are_stacked_once():
     rows = jnp.asarray(ROWS)
 

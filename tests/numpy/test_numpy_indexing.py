@@ -199,8 +199,15 @@ def test_out_of_bounds():
     close(x.at[far].set(9.0, mode="clip"), [9, 9, 2, 9])
     close(x.at[-1].set(9.0, wrap_negative_indices=False), [0, 1, 2, 3])
     close(x.at[jnp.array([-1])].add(9.0, wrap_negative_indices=False), [0, 1, 2, 3])
+    empty = jnp.zeros((2, 0, 3))
+    for index in (0, -1, jnp.array(0), np.int32(0)):
+        with pytest.raises(IndexError, match="out of bounds for axis 1 with size 0"):
+            empty[:, index]
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 0"):
+            mj.jit(lambda x, i: x[i])(empty[0], index)
     with pytest.raises(IndexError, match="out of bounds for axis 0 with size 0"):
-        jnp.zeros((0, 3))[0]
+        mj.vmap(lambda i: empty[0][i])(jnp.arange(2))
+    assert empty[0][jnp.arange(0)].shape == (0, 3)
 
 
 def test_at_methods():

@@ -1,5 +1,7 @@
 """The calls around rules: results that are functions, their types, and messages."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -269,3 +271,21 @@ def test_jacobians_waste_no_equations(jac):
     assert text.count("iota") == 2
     second = jac(jac(lambda x: jnp.sin(x)))(1.0)
     assert second.weak_type  # of a Python number
+
+
+def test_wrappers_have_the_names_of_what_they_wrap():
+    def scaled(x, by=2.0):
+        return x * by
+
+    class Model:
+        def __call__(self, x):
+            return x
+
+    part = functools.partial(functools.partial(scaled), by=3.0)
+    for make in (
+        mj.vmap, mj.pmap, mj.jit, mj.grad, mj.value_and_grad, mj.checkpoint, mj.jacfwd,
+        mj.jacrev, mj.hessian, mj.named_scope("s"),
+    ):  # fmt: skip
+        assert make(scaled).__name__ == make(part).__name__ == "scaled"
+        assert make(part).__qualname__ == "scaled"
+        assert make(Model()).__name__ == "Model"
