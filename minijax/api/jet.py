@@ -504,7 +504,7 @@ def jet(
       >>> value
       Array(9., dtype=float32, weak_type=True)
       >>> derivatives
-      [Array(6., dtype=float32), Array(2., dtype=float32)]
+      [Array(6., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
 
     Differs from JAX: every operation with a jvp rule will do.
     """

@@ -183,10 +183,10 @@ def scan_linearize(
             is_const, value = pool[i]
         (res_consts if is_const else res_xs).append(value)
         (order_c if is_const else order_x).append(at)
-    moving = (nz_consts, nz_carry, nz_xs)
+    flags = (nz_consts, nz_carry, nz_xs)
     ins = [
         [trace.instantiate(t) for t, m in zip(ts, moves, strict=True) if m]
-        for ts, moves in zip(split_list(tangents, sizes), moving, strict=True)
+        for ts, moves in zip(split_list(tangents, sizes), flags, strict=True)
     ]
     n_res = len(parts.residuals)
     k = [len(x) for x in ins]

@@ -69,5 +69,7 @@ def test_a_policy_may_return_answers():
 
 @pytest.mark.parametrize("answer", [3, "a", None])
 def test_other_answers_are_refused(answer):
-    with pytest.raises(TypeError, match=r"should be a bool or `ad_checkpoint.Recompute`"):
+    with pytest.raises(
+        TypeError, match=r"should be a bool or `ad_checkpoint.Recompute`"
+    ):
         residuals(lambda *_, **__: answer)
