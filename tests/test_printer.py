@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import minijax as mj
+import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, named_scope
 
 X = np.ones(3, np.float32)
@@ -79,3 +81,31 @@ def test_shared_jaxprs_print_once_however_often_they_are_called():
     shown = str(make_jaxpr(function)(X))
     assert shown.count("let level") == 59
     assert len(shown) < 20_000
+
+
+def test_transformations_stand_around_the_names_of_scopes():
+    def layer(x):
+        with named_scope("outer"), named_scope("layer"):
+            return jnp.sin(x) * x
+
+    def stacks(f, x):
+        return {(e.primitive.name, e.names) for e in make_jaxpr(f)(x).eqns}
+
+    x = jnp.ones(3)
+    forward = {("sin", "jvp(outer/layer)"), ("cos", "jvp(outer/layer)")}
+    backward = {(name, "transpose(jvp(outer/layer))") for name in ("mul", "add_any")}
+    assert forward | backward <= stacks(mj.grad(lambda x: layer(x).sum()), x)
+    assert stacks(mj.vmap(layer), x) == {
+        (n, "vmap(outer/layer)") for n in ("sin", "mul")
+    }
+    lanes = stacks(mj.vmap(mj.grad(layer)), x)
+    assert ("cos", "vmap(jvp(outer/layer))") in lanes
+    assert ("mul", "vmap(transpose(jvp(outer/layer)))") in lanes
+
+    def whole(x):
+        with named_scope("step"):
+            return mj.jvp(layer, (x,), (x,))[1]
+
+    assert ("cos", "step/jvp(outer/layer)") in stacks(whole, x)
+    text = mj.jit(mj.grad(lambda x: layer(x).sum())).lower(x).as_text(debug_info=True)
+    assert "/transpose(jvp(outer/layer))/mul" in text

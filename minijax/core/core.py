@@ -164,6 +164,30 @@ class Trace:
         return self.transform
 
 
+class NamedTrace(Trace):
+    """A trace whose name stands around those of scopes inside: `outer/jvp(inner)`."""
+
+    __slots__ = ("base", "mark", "seen")
+    word: str
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.alive = True
+        self.base = self.seen = STATE.names
+        self.mark = ""
+
+    def marked(self) -> str:
+        """The name stack for what this trace does at its parent."""
+        names = STATE.names
+        if self.parent is EVAL:  # which forgets them
+            return names
+        if names != self.seen or not self.mark:
+            base, self.seen = self.base, names
+            inner = names[len(base) :].lstrip("/") if names.startswith(base) else names
+            self.mark = f"{base}/{self.word}({inner})".lstrip("/")
+        return self.mark
+
+
 class EvalTrace(Trace):
     """Evaluation: runs each primitive at once.  `run` is installed by the runtime."""
 

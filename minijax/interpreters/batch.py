@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import core
-from ..core.core import STATE, Primitive, Trace, Tracer
+from ..core.core import STATE, NamedTrace, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from .algebra import lib, mapped_aval, unmapped_aval
 from .stage import stage_closed
@@ -66,7 +66,7 @@ class BatchTracer(Tracer):
         return self.val.origin() if isinstance(self.val, Tracer) else None
 
 
-class BatchTrace(Trace):
+class BatchTrace(NamedTrace):
     """Applies operations to all lanes.
 
     A rule of a function (`custom_jvp`) runs the function again over the same `Axis`: so a
@@ -74,11 +74,10 @@ class BatchTrace(Trace):
     """
 
     __slots__ = ("axis",)
-    transform = "vmap"
+    transform = word = "vmap"
 
     def __init__(self, parent: Trace, axis: Axis) -> None:
-        self.parent = parent
-        self.alive = True
+        super().__init__(parent)
         self.axis = axis
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
@@ -97,13 +96,14 @@ class BatchTrace(Trace):
         if prim.named_axes is not None and self.axis.name in prim.named_axes(params):
             rule, some = prim.batch_named or rule, True
             self.check_lane(prim, vals, dims, params)
-        STATE.trace = self.parent
+        names = STATE.names
+        STATE.trace, STATE.names = self.parent, self.marked()
         try:
             if not (some or prim.closes):
                 return self.parent.process(prim, args, params)
             out, out_dims = rule(self.axis, vals, dims, **params)
         finally:
-            STATE.trace = self
+            STATE.trace, STATE.names = self, names
         if prim.multiple_results:
             if out_dims is None or isinstance(out_dims, int):
                 out_dims = [out_dims] * len(out)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import core
-from ..core.core import STATE, Primitive, Trace, Tracer
+from ..core.core import STATE, NamedTrace, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from .algebra import Zero, instantiate, zero_tangent
 from .stage import stage_closed
@@ -38,11 +38,11 @@ class JVPTracer(Tracer):
         return self.primal.origin() if isinstance(self.primal, Tracer) else None
 
 
-class JVPTrace(Trace):
+class JVPTrace(NamedTrace):
     """Pushes tangents forward."""
 
     __slots__ = ()
-    transform = "jvp"
+    transform = word = "jvp"
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """Primals, tangents, and whether any tangent is nonzero."""
@@ -64,13 +64,14 @@ class JVPTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         primals, tangents, some = self.split(args)
-        STATE.trace = self.parent
+        names = STATE.names
+        STATE.trace, STATE.names = self.parent, self.marked()
         try:
             if not some:
                 return self.parent.process(prim, args, params)
             out, out_t = prim.jvp(primals, tangents, **params)
         finally:
-            STATE.trace = self
+            STATE.trace, STATE.names = self, names
         if prim.multiple_results:
             return [self.wrap(p, t) for p, t in zip(out, out_t, strict=True)]
         return self.wrap(out, out_t)

@@ -69,15 +69,15 @@ class LinearizeTrace(JVPTrace):
     transform = "grad"
 
     def __init__(self, parent: Trace) -> None:
-        self.parent = parent
-        self.alive = True
+        super().__init__(parent)
         self.tangents = TangentTrace(parent)
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         primals, tangents, some = self.split(args)
         parent = self.parent
-        place = STATE.source
+        place, names = STATE.source, STATE.names
         try:
+            STATE.names = self.marked()
             if not some:
                 STATE.trace = parent
                 return parent.process(prim, args, params)
@@ -91,7 +91,7 @@ class LinearizeTrace(JVPTrace):
                 out, out_t = prim.jvp(primals, tangents, **params)
         finally:
             STATE.trace = self
-            STATE.source = place
+            STATE.source, STATE.names = place, names
         if prim.multiple_results:
             return [self.wrap(p, t) for p, t in zip(out, out_t, strict=True)]
         return self.wrap(out, out_t)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..core.core import STATE, Primitive
+from ..core.core import EVAL, STATE, Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from .algebra import Linear, Zero, instantiate, lib
 from .stage import stage_closed
@@ -50,14 +50,18 @@ def backward_pass(
     for v, ct in zip(jaxpr.outvars, cts, strict=True):
         if ct is not None and type(ct) is not Zero and v in linear:
             _accumulate(ct_of, v, ct)
-    place = STATE.source
+    place, outer = STATE.source, STATE.names
+    named = STATE.trace is not EVAL  # which forgets names
     try:
         while tape:
             eqn = tape.pop()
             STATE.source = eqn.source or place
+            if named:
+                inner = eqn.names.removeprefix(f"{outer}/")
+                STATE.names = f"{outer}/transpose({inner})".lstrip("/")
             _turn(eqn, ct_of, env, linear)
     finally:
-        STATE.source = place
+        STATE.source, STATE.names = place, outer
     return [
         ct_of.pop(v, Zero(v.aval)) if type(x) is Linear else None
         for v, x in zip(jaxpr.invars, args, strict=True)
