@@ -181,3 +181,15 @@ def test_bad_policies():
             names_which_can_be_saved=["a"], names_which_can_be_offloaded=["a", "b"],
             offload_src="device", offload_dst="pinned_host",
         )  # fmt: skip
+
+
+def test_each_leaf_may_be_donated_or_copied():
+    one, two = jnp.ones(3), jnp.ones(3)
+    devices = mj.devices()[1]
+    mj.device_put([one, two], devices, donate=[True, False])
+    assert one.is_deleted() and not two.is_deleted()
+    kept, copied = mj.device_put([two, two], may_alias=[True, False])
+    assert kept.unsafe_buffer_pointer() == two.unsafe_buffer_pointer()
+    assert copied.unsafe_buffer_pointer() != two.unsafe_buffer_pointer()
+    text = str(mj.make_jaxpr(lambda x: mj.device_put([x, x], donate=[True, False]))(X))
+    assert "(ArrayCopySemantics.DONATE_INPUT, ArrayCopySemantics.REUSE_INPUT)" in text

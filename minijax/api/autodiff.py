@@ -197,6 +197,16 @@ def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> Non
         )
 
 
+def check_inputs(
+    chosen: Any, name: str, holomorphic: bool, allow_int: bool
+) -> tuple[list[Any], Any]:
+    """The leaves and the tree of the arguments, all of which have derivatives."""
+    leaves, in_tree = tree.flatten(chosen)
+    for x in leaves:
+        check_input(check_value(x, name), name, holomorphic, allow_int)
+    return leaves, in_tree
+
+
 def check_output(aval: Any, name: str, holomorphic: bool) -> None:
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise TypeError(
@@ -249,9 +259,7 @@ def value_and_grad(
     @wraps(fun)
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
-        leaves, in_tree = tree.flatten(chosen)
-        for x in leaves:
-            check_input(check_value(x, "grad"), "grad", holomorphic, allow_int)
+        leaves, in_tree = check_inputs(chosen, "grad", holomorphic, allow_int)
         flat = Flat(partial, in_tree, has_aux)
         outs, part = linearize_flat(flat, leaves)
         if len(outs) != 1 or flat.out_tree.num_nodes != 1:

@@ -33,9 +33,9 @@ def device_put(
       x: arrays, NumPy arrays or numbers.
       device: a device, a sharding or a `minijax.memory.Space`, or a pytree prefix of
         them; None: the default device, without commitment.
-      src: where `x` is now (not needed).
-      donate: whether the memory of `x` may be given up.
-      may_alias: whether the result may share memory with `x`.
+      src: where `x` is now; a traced cotangent goes back there.
+      donate: whether the memory of `x` may be given up (a prefix of booleans, too).
+      may_alias: whether the result may share memory with `x` (likewise; None: it may).
 
     Example:
       >>> import minijax as mj
@@ -43,30 +43,38 @@ def device_put(
       [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
     """
     leaves, treedef = tree.flatten(x)
-    prefix = isinstance(device, (tuple, list, dict))
-    wheres = (
-        tree.flatten_axes("device_put device", treedef, device)
-        if prefix
-        else [device] * len(leaves)
-    )
+
+    def spread(name: str, given: Any) -> list[Any]:
+        if isinstance(given, (tuple, list, dict)):
+            return tree.flatten_axes(f"device_put {name}", treedef, given)
+        return [given] * len(leaves)
+
+    wheres, gifts = spread("device", device), spread("donate", donate)
+    aliases = spread("may_alias", may_alias)
     for where in wheres:
         transfer.check_place(where)
     if STATE.trace is not EVAL or any(isinstance(leaf, Tracer) for leaf in leaves):
         if not leaves:
             return x
-        how = Copy.DONATE_INPUT if donate is True else Copy.REUSE_INPUT
-        how = Copy.ALWAYS_COPY if may_alias is False else how
-        n = len(leaves)
+        how = tuple(
+            Copy.ALWAYS_COPY
+            if alias is False
+            else Copy.DONATE_INPUT
+            if gift
+            else Copy.REUSE_INPUT
+            for gift, alias in zip(gifts, aliases, strict=True)
+        )
+        srcs = tuple(spread("src", src))
         out = transfer.device_put_p.bind(
-            *leaves, devices=tuple(wheres), srcs=(src,) * n, copy_semantics=(how,) * n
+            *leaves, devices=tuple(wheres), srcs=srcs, copy_semantics=how
         )
         return tree.unflatten(treedef, out)
     out = []
-    for leaf, where in zip(leaves, wheres, strict=True):
+    for leaf, where, gift, alias in zip(leaves, wheres, gifts, aliases, strict=True):
         moved = placing.put_one(leaf, where)
-        if donate is True and type(leaf) in ARRAYS and moved._b is not leaf._b:
+        if gift and type(leaf) in ARRAYS and moved._b is not leaf._b:
             leaf.delete()
-        elif may_alias is False and type(leaf) in ARRAYS and moved._b is leaf._b:
+        elif alias is False and type(leaf) in ARRAYS and moved._b is leaf._b:
             moved = arrays.wrap(arrays.copied(leaf._b), leaf.aval)
         out.append(moved)
     return tree.unflatten(treedef, out)

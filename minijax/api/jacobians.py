@@ -19,9 +19,8 @@ from ..types import dtypes
 from .autodiff import (
     check_argnums,
     check_callable,
-    check_input,
+    check_inputs,
     check_output,
-    check_value,
     jvp,
     pick_args,
 )
@@ -106,9 +105,7 @@ def jacfwd(
     @wraps(fun)
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
-        leaves, in_tree = tree.flatten(chosen)
-        for x in leaves:
-            check_input(check_value(x, "jacfwd"), "jacfwd", holomorphic, False)
+        leaves, in_tree = check_inputs(chosen, "jacfwd", holomorphic, False)
         aux: list[Any] = []
 
         def push(*tangents: Any) -> Any:
@@ -169,8 +166,7 @@ def jacrev(
     @wraps(fun)
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
-        for x in tree.leaves(chosen):
-            check_input(check_value(x, "jacrev"), "jacrev", holomorphic, allow_int)
+        check_inputs(chosen, "jacrev", holomorphic, allow_int)
         out = vjp(partial, *chosen, has_aux=has_aux)
         y, pull = out[:2]
         rows, out_tree = tree.flatten(y)

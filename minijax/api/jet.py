@@ -480,7 +480,7 @@ def extremum_rule(
 
 def jet(
     fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any],
-    factorial_scaled: bool = True, **_: Any,
+    factorial_scaled: bool = True,
 ) -> tuple[Any, Any]:  # fmt: skip
     r"""The Taylor series of :math:`t \mapsto f(x(t))`, of that of :math:`x(t)`.
 
@@ -506,7 +506,7 @@ def jet(
       >>> derivatives
       [Array(6., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
 
-    Differs from JAX: every operation with a jvp rule will do.
+    Differs from JAX: every operation with a jvp rule will do; unknown keywords raise.
     """
     orders = {len(terms) for terms in series}
     if len(primals) != len(series) or len(orders) > 1:

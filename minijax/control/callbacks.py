@@ -29,6 +29,7 @@ from ..runtime import array as arrays
 from ..runtime import dispatch, lower
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import Array
+from ..runtime.sharding import SingleDeviceSharding
 from ..types import dtypes
 from ..types.avals import shaped
 from . import effects
@@ -339,6 +340,19 @@ pure_callback_p.lower = lambda ctx, *args, callback, **params: emit_callback(
 )
 
 
+def _check_callback(callback: Any, sharding: Any) -> None:
+    if not callable(callback):
+        raise TypeError(f"Expected a callable value, got {callback!r}.")
+    if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+        raise NotImplementedError(
+            errors.message(
+                f"callback: sharding={sharding!r} is not supported.",
+                why="a program runs on one device here, and calls back from there.",
+                tries=["sharding=None", "pmap, whose replicas each call back"],
+            )
+        )
+
+
 def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
     sharding: Any = None, vmap_method: str | None = None, **kwargs: Any,
@@ -351,6 +365,7 @@ def pure_callback(
       result_shape_dtypes: a pytree of values with `shape` and `dtype`.
       vmap_method: how `vmap` calls it: 'sequential', 'sequential_unrolled',
         'expand_dims', 'broadcast_all', 'legacy_vectorized'; None refuses.
+      sharding: None, or the one device on which the program runs anyhow.
 
     Raises:
       JaxRuntimeError: the callback raised, or a result has another shape or dtype than
@@ -362,8 +377,7 @@ def pure_callback(
       >>> mj.pure_callback(np.sin, mj.ShapeDtypeStruct((), 'float32'), np.float32(0.))
       Array(0., dtype=float32)
     """
-    if not callable(callback):
-        raise TypeError(f"Expected a callable value, got {callback!r}.")
+    _check_callback(callback, sharding)
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(
             "vmap_method must be on of the allowed methods"
@@ -430,8 +444,7 @@ def io_callback(
       >>> io_callback(lambda: np.int32(7), mj.ShapeDtypeStruct((), 'int32'))
       Array(7, dtype=int32)
     """
-    if not callable(callback):
-        raise TypeError(f"Expected a callable value, got {callback!r}.")
+    _check_callback(callback, sharding)
     leaves, flat, avals, out_tree = flat_call(
         "io_callback", callback, result_shape_dtypes, args, kwargs
     )

@@ -583,6 +583,15 @@ def _place(
     return index, operands, shape
 
 
+def _write(
+    ref: Ref, idx: Any, value: Any, name: str, prim: str
+) -> tuple[bool, Index | None, Any, list[Any]]:
+    """Whether a write is recorded; its subscript, its value and the subscript's values."""
+    recorded = is_recorded(check_ref(ref, name))
+    index, operands, shape = _place(ref, idx, recorded)
+    return recorded, index, _stored(ref, value, shape, prim, recorded), operands
+
+
 def set(ref: Ref, idx: Any, value: Any) -> None:
     """`ref[idx] = value`.
 
@@ -592,9 +601,7 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
     >>> ref = new_ref(3)
     >>> set(ref, (), 4)
     """
-    recorded = is_recorded(check_ref(ref, "set"))
-    index, operands, shape = _place(ref, idx, recorded)
-    value = _stored(ref, value, shape, "swap", recorded)
+    recorded, index, value, operands = _write(ref, idx, value, "set", "swap")
     if recorded:
         STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
     else:
@@ -607,9 +614,7 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
     >>> swap(new_ref(3), None, 4)
     Array(3, dtype=int32, weak_type=True)
     """
-    recorded = is_recorded(check_ref(ref, "swap"))
-    index, operands, shape = _place(ref, idx, recorded)
-    value = _stored(ref, value, shape, "swap", recorded)
+    recorded, index, value, operands = _write(ref, idx, value, "swap", "swap")
     if recorded:
         return STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
     return _swap(ref, value, *operands, index=index)
@@ -623,9 +628,7 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     >>> ref[...]
     Array(7, dtype=int32, weak_type=True)
     """
-    recorded = is_recorded(check_ref(ref, "addupdate"))
-    index, operands, shape = _place(ref, idx, recorded)
-    x = _stored(ref, x, shape, "addupdate", recorded)
+    recorded, index, x, operands = _write(ref, idx, x, "addupdate", "addupdate")
     if recorded:
         STATE.trace.process(addupdate_p, (ref, x, *operands), {"index": index})
     else:

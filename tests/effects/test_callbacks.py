@@ -422,3 +422,13 @@ def test_the_disk_cache_holds_no_callbacks(tmp_path):
             capture_output=True, timeout=120,
         )  # fmt: skip
         assert out.stdout.split("\n")[:2] == ["x 1.5", f"{1.0 + n}"], out.stderr
+
+
+def test_a_sharding_must_be_of_one_device():
+    x = jnp.ones(2)
+    out = mj.pure_callback(lambda v: v, x, x, sharding=x.sharding)
+    assert out.tolist() == [1, 1]
+    spread = mj.pmap(lambda v: v)(x).sharding
+    for call in (mj.pure_callback, mj.experimental.io_callback):
+        with pytest.raises(NotImplementedError, match=r"sharding=.* is not supported"):
+            call(lambda v: v, x, x, sharding=spread)
