@@ -72,6 +72,12 @@ def jit_closure(x, w):
     return mj.jit(lambda x: mj.jit(lambda: jnp.sin(x * w) + x)())(x)
 
 
+@subject(lambda x, w: np.sin(x * w) * x + w)
+def jit_inline(x, w):
+    inner = mj.jit(lambda x: jnp.sin(x * w) * x, inline=True)
+    return mj.jit(lambda x, w: inner(x) + w, inline=True)(x, w)
+
+
 # ---------------------------------------------------------------------------- branches
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.source import wraps
 from ..core import core
-from ..core.core import EVAL
+from ..interpreters.stage import folding
 
 
 class named_scope:
@@ -56,9 +56,19 @@ def named_call(
 
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Evaluate the operations of a block at once, also while tracing.
+    """Evaluate a block's operations at once, also while tracing, where that can be done.
 
-    Their operands must be concrete.
+    What depends on a traced value becomes part of the program, as outside of the block.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> @mj.jit
+      ... def f(x):
+      ...     with mj.ensure_compile_time_eval():
+      ...         n = jnp.arange(4).sum()  # an array, here and now
+      ...         return x * int(n)
+      >>> f(2.)
+      Array(12., dtype=float32, weak_type=True)
     """
-    with core.current(EVAL):
+    with folding():
         yield

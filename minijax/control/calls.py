@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config, util
-from ..core.core import EVAL, STATE
+from ..core.core import EVAL, STATE, current
 from ..core.jaxpr import ClosedJaxpr, Equation, close_consts, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero
@@ -47,7 +47,8 @@ def jit_params(jaxpr: ClosedJaxpr, params: dict[str, Any]) -> dict[str, Any]:
 def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
     closed = params["jaxpr"]
     if params["inline"]:
-        return closed(*args)
+        with current(trace):  # a rule that hands on to it runs at its parent
+            return closed(*args)
     if consts := closed.consts:  # the program around it holds them, once for all calls
         donated = (*(False for _ in consts), *params["donated_invars"])
         args = (*consts, *args)

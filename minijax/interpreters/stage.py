@@ -9,7 +9,8 @@ This room names no operation.  Next: jvp.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from ..base import config, source, util
 from ..core import core
 from ..core.check import check_jaxpr
-from ..core.core import STATE, Primitive, Reference, Trace, Tracer
+from ..core.core import EVAL, STATE, Primitive, Reference, Trace, Tracer
 from ..core.jaxpr import (
     ClosedJaxpr,
     Equation,
@@ -86,6 +87,28 @@ def _scalar(value: Any, aval: Any) -> Any:
     return value
 
 
+def _is_concrete(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether the operation depends on nothing that is being traced."""
+    if any(isinstance(x, (Tracer, Reference)) for x in args):
+        return False
+    return prim.named_axes is None or not prim.named_axes(params)
+
+
+@contextmanager
+def folding() -> Iterator[None]:
+    """Have programs being traced evaluate at once what depends on none of their values."""
+    traces = [t for t in core.trace_stack() if isinstance(t, StageTrace)]
+    before = [t.folds for t in traces]
+    with config.FOLDING(True):
+        for t in traces:
+            t.folds = True
+        try:
+            yield
+        finally:
+            for t, folds in zip(traces, before, strict=True):
+                t.folds = folds
+
+
 # How a function sees a variable of another type than an array: type of aval -> maker.
 boxes: dict[type, Callable[[JitTracer], Any]] = {}
 
@@ -94,14 +117,15 @@ class StageTrace(Trace):
     """Records what is applied to its tracers."""
 
     __slots__ = (
-        "arg_names", "consts", "constvars", "eqns", "fun", "invars", "reads_scalars",
-        "stands", "transform",
+        "arg_names", "consts", "constvars", "eqns", "folds", "fun", "invars",
+        "reads_scalars", "stands", "transform",
     )  # fmt: skip
     records = True
 
     def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
         self.parent = parent
         self.reads_scalars = True  # whether scalars on a device become literals
+        self.folds = config.FOLDING.value  # whether what holds no tracer is evaluated
         self.alive = True
         self.eqns: list[Equation] = []
         self.invars: list[Var] = []
@@ -155,6 +179,9 @@ class StageTrace(Trace):
         return var
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        if self.folds and _is_concrete(prim, args, params):
+            with core.current(self if prim.closes else EVAL):
+                return EVAL.process(prim, args, params)
         if prim.stage is not None:
             return prim.stage(self, args, params)
         atoms = []

@@ -98,6 +98,8 @@ def from_host(x: Any, aval: Any) -> Any:
     if not aval.shape and STATE.trace is not core.EVAL:
         for trace in core.trace_stack():
             if type(trace) is StageTrace:  # no trace of tangents, which this is not
+                if trace.folds:
+                    break
                 literal = x if aval.weak_type else np.asarray(x, aval.dtype)[()]
                 return JitTracer(trace, aval, Literal(literal, aval))  # type: ignore
     return Array(arrays.put_numpy(x, aval))
