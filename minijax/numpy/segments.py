@@ -5,77 +5,67 @@ Also the old index functions (`index_update` ..), which JAX has dropped for `x.a
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core import core
+from ..ops import reductions as lax
+from ..ops.arithmetic import div
 from ..ops.gather import GatherScatterMode
-from ..ops.reductions import highest, lowest
-from . import creation, reductions, ufuncs
+from ..ops.structural import iota
+from ..types import dtypes
+from . import creation, reductions
 from ._common import as_array
+from .updates import update
 
 
 def _segment(
-    name: str, method: str, start: Callable[[Any], Any], data: Any, segment_ids: Any,
-    num_segments: int | None, indices_are_sorted: bool, unique_indices: bool,
-    bucket_size: int | None, mode: Any,
+    name: str, method: str, start: Callable[[Any], Any], together: Callable[..., Any],
+    data: Any, segment_ids: Any, num_segments: int | None, indices_are_sorted: bool,
+    unique_indices: bool, bucket_size: int | None, mode: Any,
 ) -> Any:  # fmt: skip
     data, ids = as_array(data), as_array(segment_ids)
-    if ids.ndim != 1:
-        raise ValueError(
-            f"{name}: segment_ids must be one-dimensional, got {ids.ndim} axes."
-        )
     if num_segments is None:
-        highest = core.concrete_or_error(
-            int, reductions.max(ids), f"{name}: num_segments"
-        )
-        num_segments = highest + 1
-    num_segments = core.concrete_or_error(int, num_segments, f"{name}: num_segments")
-    if num_segments < 0:
+        num_segments = reductions.max(ids) + 1
+    n = core.concrete_or_error(operator.index, num_segments, f"{name}: num_segments")
+    if n < 0:
         raise ValueError("num_segments must be non-negative.")
-    mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
-
-    def run(part: Any, where: Any) -> Any:
-        shape = (num_segments, *part.shape[1:])
-        out = creation.full(shape, start(part.dtype), part.dtype)
-        return getattr(out.at[where], method)(
-            part, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-            mode=mode,
-        )  # fmt: skip
-
-    if bucket_size is None or not data.shape[0]:
-        return run(data, ids)
-    n = data.shape[0]
-    parts = [
-        run(data[i : i + bucket_size], ids[i : i + bucket_size])
-        for i in range(0, n, bucket_size)
-    ]
-    total = parts[0]
-    for p in parts[1:]:
-        total = _JOIN[method](total, p)
-    return total
-
-
-_JOIN: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda x, y: x + y,
-    "multiply": lambda x, y: x * y,
-    "max": ufuncs.maximum,
-    "min": ufuncs.minimum,
-}
+    shape: tuple[int, ...] = (n, *data.shape[1:])
+    where: Any = ids
+    if bucket_size is not None and data.ndim:
+        if bucket_size < 1:
+            raise ValueError(
+                f"{name}: bucket_size must be positive, got {bucket_size}."
+            )
+        shape = (-(-data.shape[0] // bucket_size), *shape)
+        row = iota(dtypes.int32, data.shape[0])
+        where = div(row, np.int32(bucket_size)), ids
+    neutral = data.dtype.type(start(data.dtype))
+    out = update(
+        creation.full(shape, neutral), where, data, method,
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+        mode=GatherScatterMode.FILL_OR_DROP if mode is None else mode,
+        wrap_negative_indices=False,
+    )  # fmt: skip
+    return together(out, (0,)) if where is not ids else out
 
 
 def _maker(
-    name: str, method: str, start: Callable[[Any], Any], what: str
-) -> Callable[..., Any]:
+    name: str, method: str, start: Callable[[Any], Any],
+    together: Callable[..., Any], what: str,
+) -> Callable[..., Any]:  # fmt: skip
     def segment(
         data: Any, segment_ids: Any, num_segments: int | None = None,
         indices_are_sorted: bool = False, unique_indices: bool = False,
         bucket_size: int | None = None, mode: Any = None,
     ) -> Any:  # fmt: skip
         return _segment(
-            name, method, start, data, segment_ids, num_segments, indices_are_sorted,
-            unique_indices, bucket_size, mode,
+            name, method, start, together, data, segment_ids, num_segments,
+            indices_are_sorted, unique_indices, bucket_size, mode,
         )  # fmt: skip
 
     segment.__name__ = segment.__qualname__ = name
@@ -83,12 +73,13 @@ def _maker(
 
     Args:
       data: an array; rows along its first axis.
-      segment_ids: an int for each row; those out of range are dropped.
+      segment_ids: an int for each row; rows of ids out of range, negative ones
+        among them, are dropped.
       num_segments: the number of segments (default: the largest id plus one; needed
         under jit).
       indices_are_sorted, unique_indices: promises about the ids that save time.
       bucket_size: reduce in buckets of so many rows, for numerical stability.
-      mode: what happens to ids out of range, as for `x.at[...]`.
+      mode: what happens to ids out of range: 'drop' or 'clip', as for `x.at[...]`.
 
     Returns:
       An array with `num_segments` rows.
@@ -101,10 +92,12 @@ def _maker(
     return segment
 
 
-segment_sum = _maker("segment_sum", "add", lambda dtype: 0, "Sum")
-segment_prod = _maker("segment_prod", "multiply", lambda dtype: 1, "Product")
-segment_max = _maker("segment_max", "max", lowest, "Maximum")
-segment_min = _maker("segment_min", "min", highest, "Minimum")
+segment_sum = _maker("segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "Sum")
+segment_prod = _maker(
+    "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "Product"
+)
+segment_max = _maker("segment_max", "max", lax.lowest, lax.reduce_max, "Maximum")
+segment_min = _maker("segment_min", "min", lax.highest, lax.reduce_min, "Minimum")
 
 
 def _old(name: str, method: str) -> Callable[..., Any]:
