@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
-from ..base.source import function_text, wraps
+from ..base.source import function_text, name_of, wraps
 from ..control.discharge import Inside, values_of, write_back
 from ..core import core
 from ..core.core import EVAL, STATE
@@ -146,9 +146,14 @@ def pick_args(
             full[i] = x
         return fun(*full, **kwargs)
 
-    partial.__name__ = getattr(fun, "__name__", "function")
+    partial.__name__ = name_of(fun)
     partial.__wrapped__ = fun  # type: ignore[attr-defined]
     return partial, tuple(args[i] for i in nums)
+
+
+def about_derivative(what: str, argnums: Any) -> str:
+    """What the documentation of a function's derivative says, for `wraps`."""
+    return f"{what} of {{fun}} with respect to positional argument(s) {argnums}."
 
 
 def check_argnums(argnums: Any) -> Any:
@@ -256,7 +261,7 @@ def value_and_grad(
     check_callable(fun)
     argnums = check_argnums(argnums)
 
-    @wraps(fun)
+    @wraps(fun, about=about_derivative("Value and gradient", argnums))
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         leaves, in_tree = check_inputs(chosen, "grad", holomorphic, allow_int)
@@ -344,7 +349,7 @@ def grad(
     """
     inner = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @wraps(fun)
+    @wraps(fun, about=about_derivative("Gradient", argnums))
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, result = inner(*args, **kwargs)
         return (result, value[1]) if has_aux else result

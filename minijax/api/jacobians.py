@@ -17,6 +17,7 @@ from ..core import core
 from ..interpreters.algebra import lib
 from ..types import dtypes
 from .autodiff import (
+    about_derivative,
     check_argnums,
     check_callable,
     check_inputs,
@@ -102,7 +103,7 @@ def jacfwd(
     check_callable(fun)
     argnums = check_argnums(argnums)
 
-    @wraps(fun)
+    @wraps(fun, about=about_derivative("Jacobian", argnums))
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         leaves, in_tree = check_inputs(chosen, "jacfwd", holomorphic, False)
@@ -163,7 +164,7 @@ def jacrev(
     check_callable(fun)
     argnums = check_argnums(argnums)
 
-    @wraps(fun)
+    @wraps(fun, about=about_derivative("Jacobian", argnums))
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         check_inputs(chosen, "jacrev", holomorphic, allow_int)

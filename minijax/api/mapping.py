@@ -71,7 +71,7 @@ def vmap(
     name = no_name if axis_name is None else axis_name
     at_once = None if chunk is None else chunk_size(chunk)
 
-    @wraps(fun)
+    @wraps(fun, about="Vectorized version of {fun}: of all lanes at once.")
     def vmapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise mapped.error(

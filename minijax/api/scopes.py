@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..base.source import wraps
+from ..base.source import name_of, wraps
 from ..core import core
 from ..interpreters.stage import folding
 
@@ -51,7 +51,7 @@ def named_call(
     >>> mj.named_call(lambda x: x + 1, name='inc')(1)
     2
     """
-    return named_scope(name or fun.__name__)(fun)
+    return named_scope(name or name_of(fun))(fun)
 
 
 @contextlib.contextmanager

@@ -120,7 +120,7 @@ def make_jaxpr(
     jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
     outer = tuple((name, size) for name, size in axis_env or ())
 
-    @wraps(fun)
+    @wraps(fun, name="make_jaxpr({fun})")
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         call = jitted.split(args, kwargs)
         names = ArgNames(fun, call.in_tree, call.positions)
@@ -145,7 +145,6 @@ def make_jaxpr(
             return closed
         return closed, tree.unflatten(trees[0], map(struct_of, closed.out_avals))
 
-    make_jaxpr_f.__name__ = f"make_jaxpr({getattr(fun, '__name__', fun)})"
     return make_jaxpr_f
 
 

@@ -111,22 +111,61 @@ def here() -> Source | None:
 UNKNOWN = Source(here.__code__, 0)
 
 
+def attribute(x: Any, name: str, default: Any = None) -> Any:
+    """An attribute of a user's object, whose own code may fail."""
+    try:
+        return getattr(x, name, default)
+    except Exception:
+        return default
+
+
+def own_name(fun: Any) -> str | None:
+    """The `__name__` of a callable, if that is a string."""
+    name = attribute(fun, "__name__")
+    return name if isinstance(name, str) else None
+
+
 def name_of(fun: Any) -> str:
     """The name of a function; of a partial that of what it calls, else of the type."""
-    name = getattr(fun, "__name__", None)
+    name = own_name(fun)
     if name is not None:
-        return str(name)
-    inner = getattr(fun, "func", None)
+        return name
+    inner = attribute(fun, "func")
     return type(fun).__name__ if inner is None else name_of(inner)
 
 
-def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
-    """`functools.wraps`, which names the wrapper of what has no name itself, too."""
+class OwnMethod(functools.partial[Any]):
+    """An attribute that what wraps its owner does not have."""
+
+
+def wraps(
+    fun: Callable[..., Any], name: str = "{fun}", about: str = ""
+) -> Callable[[F], F]:
+    """`functools.wraps` for whatever can be called.
+
+    `name` is what the wrapper is called, and `about` what its documentation says before
+    that of `fun`: with a place for the name of `fun`.
+    """
 
     def named(wrapper: F) -> F:
-        functools.update_wrapper(wrapper, fun)
-        if not hasattr(fun, "__name__"):
-            wrapper.__name__ = wrapper.__qualname__ = name_of(fun)
+        given = attribute(fun, "__dict__", {})
+        vars(wrapper).update(
+            {k: v for k, v in given.items() if not isinstance(v, OwnMethod)}
+        )
+        mine: Any = wrapper
+        called = name_of(fun)
+        qualified = attribute(fun, "__qualname__")
+        annotations = attribute(fun, "__annotations__")
+        mine.__name__ = name.format(fun=called)
+        mine.__qualname__ = name.format(
+            fun=qualified if isinstance(qualified, str) else called
+        )
+        mine.__module__ = attribute(fun, "__module__")
+        said, old = about.format(fun=called), attribute(fun, "__doc__") or ""
+        between = "\n\nOriginal documentation:\n\n" if said and old else ""
+        mine.__doc__ = f"{said}{between}{old}"
+        mine.__annotations__ = annotations if isinstance(annotations, dict) else {}
+        mine.__wrapped__ = fun
         return wrapper
 
     return named
@@ -134,12 +173,12 @@ def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
 
 def function_text(fun: Any) -> str:
     """`name at file:line` for messages about the function being transformed."""
-    name = getattr(fun, "__name__", None) or type(fun).__name__
+    name = own_name(fun) or type(fun).__name__
     target = fun
-    while hasattr(target, "__wrapped__"):
-        target = target.__wrapped__
-    target = getattr(target, "func", target)
-    code = getattr(target, "__code__", None)
+    while (inner := attribute(target, "__wrapped__")) is not None:
+        target = inner
+    target = attribute(target, "func", target)
+    code = attribute(target, "__code__")
     if code is None:
-        return str(name)
+        return name
     return f"{name} at {code.co_filename}:{code.co_firstlineno}"

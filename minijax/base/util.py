@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -68,12 +69,44 @@ def clear_caches() -> None:
         found.clear()
 
 
-def memo_of(found: Any, fun: Any) -> dict[Any, Any]:
-    """The dictionary that the weak dictionary `found` keeps while `fun` lives.
+class _Key(weakref.ref[Any]):
+    """A weak reference that still knows of which object it was."""
 
-    What is put there must not refer to `fun`: it would live as long as `found` then.
+    __slots__ = ("id",)
+    id: int
+
+
+class Memos:
+    """A dictionary for each object, while that lives.
+
+    Identity decides, since objects that compare equal may do unlike things.  What is put
+    into an object's dictionary must not refer to it: it would live for ever.
     """
-    try:
-        return found.setdefault(fun, {})  # type: ignore[no-any-return]
-    except TypeError:  # no weak references to it, or it has no hash
-        return {}
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[_Key, dict[Any, Any]]] = {}
+
+    def of(self, x: Any) -> dict[Any, Any]:
+        """The dictionary of `x`; a new one for what has no weak references."""
+        found = self._known.get(id(x))
+        if found is not None and found[0]() is x:
+            return found[1]
+        try:
+            key = _Key(x, self._forget)
+        except TypeError:
+            return {}
+        key.id = id(x)
+        if found is not None:  # of an object that is gone
+            self._forget(found[0])
+        return self._known.setdefault(key.id, (key, {}))[1]
+
+    def _forget(self, key: _Key) -> None:
+        found = self._known.get(key.id)
+        if found is not None and found[0] is key:
+            self._known.pop(key.id, None)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._known.clear()

@@ -27,7 +27,7 @@ NO_STATICS = Statics((), ())
 
 def signature_of(fun: Any) -> inspect.Signature | None:
     """The signature of a callable, if it has one."""
-    known = util.memo_of(_signatures, fun)
+    known = _signatures.of(fun)
     if "found" not in known:
         try:
             known["found"] = inspect.signature(fun)
@@ -36,7 +36,7 @@ def signature_of(fun: Any) -> inspect.Signature | None:
     return known["found"]
 
 
-_signatures: Any = util.cache(weakref.WeakKeyDictionary())
+_signatures = util.cache(util.Memos())
 
 
 POSITIONAL = (

@@ -234,7 +234,7 @@ def program_of(
     """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
     if dispatch.checks and dispatch.watched():
         donated = ()  # a failed check computes again from the operands
-    known = util.memo_of(_runs, jaxpr)
+    known = _runs.setdefault(jaxpr, {})
     key = (
         where, committed, tuple(donated), keep_unused, options,
         config.DISABLE_MOST_OPTIMIZATIONS.value,

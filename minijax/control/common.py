@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config, errors, tree, util
-from ..base.source import function_text
+from ..base.source import function_text, own_name
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, close_consts, sub_jaxprs
 from ..interpreters.algebra import Zero, instantiate
@@ -58,7 +58,7 @@ def stage_body(
     Messages speak of the function `user`, if `fun` only calls it.
     """
     key = (in_tree, tuple(avals), transform, config.trace_key(), core.STATE.axes)
-    known = util.memo_of(_bodies, fun)
+    known = _bodies.of(fun)
     found = known.get(key)
     if found is None:
         found = _stage_body(fun, in_tree, avals, transform, user or fun)
@@ -67,7 +67,7 @@ def stage_body(
     return found
 
 
-_bodies: Any = util.cache(weakref.WeakKeyDictionary())
+_bodies = util.cache(util.Memos())
 _NO_KEYWORDS = tree.structure({})
 
 
@@ -97,7 +97,7 @@ def _stage_body(
         return outs
 
     jaxpr, consts = stage(
-        flat, avals, name=getattr(fun, "__name__", transform),
+        flat, avals, name=own_name(fun) or transform,
         text=text, transform=transform, arg_names=names,
     )  # fmt: skip
     return Body(jaxpr, consts, trees[0])
@@ -105,15 +105,14 @@ def _stage_body(
 
 def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
     """`make(fun, *options)`: one function each, so that what was traced is found again."""
-    try:
-        made = _made.setdefault(fun, {})
-    except TypeError:
-        return make(fun, *options)
+    made = _made.of(fun)
     key = (make, *options)
     found = made.get(key)
     if found is None:
-        # No cycle that would keep `fun` alive, who calls it does.
-        ref: Callable[[], Any] = weakref.ref(fun)
+        try:  # No cycle that would keep `fun` alive, who calls it does.
+            ref: Callable[[], Any] = weakref.ref(fun)
+        except TypeError:
+            return make(fun, *options)
 
         def call(*args: Any) -> Any:
             return ref()(*args)
@@ -122,7 +121,7 @@ def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -
     return found
 
 
-_made: Any = util.cache(weakref.WeakKeyDictionary())
+_made = util.cache(util.Memos())
 
 
 def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:

@@ -6,12 +6,11 @@ can outlive the trace in which it was made.  Next: custom_solve.py.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..core import core
 from ..core.core import Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
@@ -120,6 +119,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @custom_vjp
+    @wraps(fun)
     def wrapped(*args: Any) -> Any:
         return _pair(fun, args)[0]
 
@@ -135,7 +135,6 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
     wrapped.defvjp(fwd, bwd)
-    functools.update_wrapper(wrapped, fun)
     return wrapped
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, own_name, wraps
 from ..core import core
 from ..core.core import Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_effects
@@ -358,7 +358,7 @@ def name_of(fun: Any) -> str:
     """A function's name, for messages and jaxprs."""
     while isinstance(fun, functools.partial):
         fun = fun.func
-    return str(getattr(fun, "__name__", "<unnamed function>"))
+    return own_name(fun) or "<unnamed function>"
 
 
 def nondiff_positions(fun: Any, nums: Any, names: Any) -> tuple[int, ...]:
@@ -512,7 +512,7 @@ class custom_jvp:
         self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
         self.nondiff_argnums = self.nondiff
@@ -582,7 +582,7 @@ class custom_jvp:
             return result.flatten(self.fun(*full))
 
         rule = functools.partial(_run_jvp, self, fixed, in_tree, result)
-        rule.__name__ = getattr(self.jvp, "__name__", "jvp")  # type: ignore[attr-defined]
+        rule.__name__ = own_name(self.jvp) or "jvp"  # type: ignore[attr-defined]
         outs = custom_jvp_call_p.bind(
             *leaves, name=name_of(self.fun), call_jaxpr=call, jvp=rule,
             symbolic_zeros=self.symbolic_zeros,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, own_name, wraps
 from ..core import core
 from ..core.core import Tracer
 from ..core.jaxpr import ClosedJaxpr, jaxprs_effects
@@ -453,7 +453,7 @@ class custom_vjp:
         self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
         self.nondiff_argnums = self.nondiff
@@ -532,7 +532,7 @@ class custom_vjp:
 def named(rule: Callable[..., Any], like: Any) -> Any:
     """A rule that prints under its user's name."""
     out = functools.partial(rule)
-    out.__name__ = getattr(like, "__name__", "rule")  # type: ignore[attr-defined]
+    out.__name__ = own_name(like) or "rule"  # type: ignore[attr-defined]
     return out
 
 

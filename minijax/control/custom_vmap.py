@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, tree
-from ..base.source import function_text
+from ..base.source import function_text, wraps
 from ..core import core
 from ..core.core import Primitive
 from ..core.jaxpr import jaxprs_effects
@@ -152,7 +151,7 @@ class custom_vmap:
     """
 
     def __init__(self, fun: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.signature = signature_of(fun)
         self.vmap_rule: Callable[..., Any] | None = None

@@ -12,15 +12,15 @@ inlined when traced.  Next: cond.py, where control flow begins.
 from __future__ import annotations
 
 import functools
-import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base import config, errors, tree, util
-from ..base.source import function_text, name_of
+from ..base.source import OwnMethod, function_text, name_of, wraps
 from ..core import core
 from ..core.core import EVAL, STATE, Reference, Tracer
 from ..core.jaxpr import ClosedJaxpr
@@ -57,7 +57,7 @@ class _Fast(NamedTuple):
     const_args: Any
 
 
-_traces: Any = util.cache(weakref.WeakKeyDictionary())
+_traces = util.cache(util.Memos())
 _cpp_cache = compat.PjitFunctionCache(8192)
 _jitted: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -71,6 +71,27 @@ class Call(NamedTuple):
     positions: tuple[int, ...]  # of the dynamic positional arguments
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+
+
+class _Itself:
+    """Stands in C++ for a function that it could not compare or refer to weakly."""
+
+    __slots__ = ("__weakref__", "fun")
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.fun)
+
+
+def _for_cpp(fun: Callable[..., Any]) -> Callable[..., Any]:
+    kind = type(fun)
+    plain = kind.__eq__ is object.__eq__ or kind is MethodType  # nobody's code is run
+    return fun if plain and kind.__weakrefoffset__ else _Itself(fun)
 
 
 class Jitted:
@@ -109,15 +130,16 @@ class Jitted:
         self.max_traces = max_traces
         self.transform = transform
         self.name = name_of(fun)
-        self.traces = util.memo_of(_traces, fun)
-        key = (statics, donate, keep_unused, device, inline, options, inline_traced)
+        self.traces = _traces.of(fun)
+        # C++ takes equal functions for one, and crashes where they cannot be compared.
+        same = (id(fun), statics, donate, keep_unused, device, inline, options)
         self.cpp = compat.pjit(
             self.name,
-            fun,
+            _for_cpp(fun),
             self.miss,
             list(statics.nums),
             list(statics.names),
-            key,
+            (*same, inline_traced),
             tree.DISPATCH,
             _fallback,
             _cpp_cache,
@@ -486,8 +508,6 @@ def jit(
         return lambda f: jit(f, **options)
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
-    if inspect.isgeneratorfunction(fun):
-        raise TypeError(f"jit: {fun.__name__} is a generator; return a tuple instead.")
     where = _device_of(device, backend)
     statics = resolve_statics(fun, static_argnums, static_argnames, "static")
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
@@ -505,15 +525,9 @@ def jit(
 
 def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
     """The public function of a `Jitted`."""
-    out = jitted.cpp
-    out.__name__ = out.__qualname__ = name_of(fun)
-    for name in ("__qualname__", "__doc__", "__module__"):
-        if hasattr(fun, name):
-            setattr(out, name, getattr(fun, name))
-    out.__wrapped__ = fun
-    out.jitted = jitted
+    out = wraps(fun)(jitted.cpp)
     for name, method in methods.items():
-        setattr(out, name, functools.partial(method, jitted))
+        setattr(out, name, OwnMethod(method, jitted))
     _jitted.add(jitted)
     return out
 
@@ -551,9 +565,6 @@ def composite(
         return lambda f: composite(f, static=static, accepts=accepts)
     statics = resolve_statics(fun, None, static, "static")
     jitted = Jitted(fun, statics, inline_traced=True, accepts=accepts)
-    out = jitted.cpp
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(out, name, getattr(fun, name))
-    out.__wrapped__ = fun
+    out = wraps(fun)(jitted.cpp)
     _jitted.add(jitted)
     return out

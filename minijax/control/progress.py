@@ -7,7 +7,6 @@ error.
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base import tree
+from ..base.source import wraps
 from ..core import core
 from ..interpreters.algebra import lib
 from ..ops import arithmetic, shapes
@@ -143,7 +143,7 @@ def fori_loop(
     aval = core.aval_of(lower)
 
     def part(start: Any, count: int, val: Any) -> Any:
-        @functools.wraps(body_fun)
+        @wraps(body_fun)
         def body(j: Any, val: Any) -> Any:
             return body_fun(
                 arithmetic.add(cast(j, aval.dtype, aval.weak_type), start), val

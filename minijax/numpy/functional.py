@@ -5,7 +5,6 @@ They are `vmap` in NumPy's clothes: functions of small arrays become ones of lar
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..api.mapping import vmap
 from ..base import tree
+from ..base.source import wraps
 from ._common import as_array, canonical_axis, check_arraylike, shape_of
 from .manipulation import expand_dims, squeeze
 
@@ -131,7 +131,7 @@ def vectorize(
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     parsed = None if signature is None else parse_signature(signature)
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         where = f"on vectorized function with {excluded=} and {signature=}"
         dynamic = [i for i, x in enumerate(args) if i not in excluded and x is not None]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import name_of
 from ..control.jit import composite
 from ..control.scanning import scan
 from ..ops import arithmetic as lax
@@ -93,7 +94,7 @@ class ufunc(metaclass=_UfuncType):
         reduceat: Callable[..., Any] | None = None,
     ) -> None:
         self.func = func
-        self.__name__ = name or func.__name__
+        self.__name__ = name or name_of(func)
         self.__doc__ = func.__doc__
         self.nin, self.nout = nin, nout
         self.nargs = nin if nargs is None else nargs

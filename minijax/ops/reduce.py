@@ -9,7 +9,6 @@ Next: cumulative.py.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,7 +46,7 @@ from .shapes import int_tuple, problem
 
 # ------------------------------------------------------------------ the computation
 
-_staged: Any = util.cache(weakref.WeakKeyDictionary())
+_staged = util.cache(util.Memos())
 
 
 def staged_computation(
@@ -58,7 +57,7 @@ def staged_computation(
     Remembered for as long as the function lives.
     """
     key = (name, treedef, tuple(cells))
-    known = util.memo_of(_staged, computation)
+    known = _staged.of(computation)
     found = known.get(key)
     if found is None:
         found = known[key] = _stage_computation(name, computation, treedef, cells)
