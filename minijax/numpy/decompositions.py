@@ -99,6 +99,11 @@ def adjoint(x: Any) -> Any:
     return ufuncs.conj(turn(x))
 
 
+def symmetrized(x: Any) -> Any:
+    """The Hermitian part of square matrices."""
+    return (x + adjoint(x)) / 2
+
+
 def identity(n: int, like: Any) -> Any:
     """The identity matrix, one for each matrix in a stack."""
     eye = asarray(np.eye(n, dtype=like.dtype))
@@ -142,8 +147,6 @@ def cholesky(
              [1., 1.]], dtype=float32)
     """
     (a,) = operand("cholesky", a)
-    if upper and not symmetrize_input:
-        a = adjoint(a)
     low = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(low) if upper else low
 
@@ -154,8 +157,8 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
     Args:
       a: matrices, shape (..., m, n).
-      mode: 'reduced' (min(m, n) columns), 'complete' (m columns), 'r' (R alone) or
-        'raw' (LAPACK's form).
+      mode: 'reduced' (min(m, n) columns; NumPy's old name is 'full'), 'complete' (m
+        columns), 'r' (R alone) or 'raw' (LAPACK's form).
 
     Raises:
       ValueError: an unknown mode.
@@ -172,7 +175,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         return QRResult(turn(packed), taus)
     if mode not in ("reduced", "r", "full", "complete"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}")
-    q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode in ("full", "complete"))
+    q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 

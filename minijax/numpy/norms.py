@@ -105,7 +105,7 @@ def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
 
 def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
     rows, columns = axes
-    if ord == "fro":
+    if ord in ("fro", "f"):
         return sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
     if ord in (1, -1, np.inf, -np.inf) and not isinstance(ord, str):
         inner, outer_axis = (rows, columns) if abs(ord) == 1 else (columns, rows)
@@ -197,12 +197,15 @@ def cond(x: ArrayLike, p: Any = None) -> Any:
     if p in (None, 2, -2):
         s = svdvals(x)
         first, last = s[..., 0], s[..., -1]
-        return last / first if p == -2 else first / last
-    if x.shape[-1] != x.shape[-2]:
+        if p != -2:
+            return first / last
+        out = last / first
+    elif x.shape[-1] != x.shape[-2]:
         raise ValueError(
             f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape={x.shape}"
         )
-    out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+    else:
+        out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
     spoiled = reductions.any(x != x, (-2, -1))
     return selection.where(ufuncs.logical_and(out != out, ~spoiled), np.inf, out)
 
@@ -240,10 +243,15 @@ def matrix_rank(
       hermitian: `M` is Hermitian.
       tol: size up to which one counts as 0.
 
+    Raises:
+      ValueError: both `rtol` and `tol`.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.linalg.matrix_rank(jnp.array([[1., 1.], [1., 1.]]))
       Array(1, dtype=int32)
     """
     check_arraylike("jnp.linalg.matrix_rank", M)
+    if tol is not None and rtol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     return _rank(M, rtol, tol, hermitian)

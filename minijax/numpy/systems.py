@@ -37,7 +37,14 @@ from . import (
     selection,
     ufuncs,
 )
-from ._common import ArrayLike, as_array, check_arraylike, convert
+from ._common import (
+    ArrayLike,
+    as_array,
+    check_arraylike,
+    check_rank_promotion,
+    convert,
+    lead_with_ones,
+)
 from .creation import asarray
 from .decompositions import (
     SlogdetResult,
@@ -48,6 +55,7 @@ from .decompositions import (
     precise,
     square,
     svd,
+    symmetrized,
     turn,
 )
 from .diagonals import diagonal_of
@@ -132,7 +140,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
         )
     n = a.shape[-1]
     vector = b.ndim == 1
-    if not vector and b.ndim == a.ndim - 1 and a.ndim > 2:
+    if 1 < b.ndim == a.ndim - 1 and b.shape[-1] == n != b.shape[-2]:
         raise ValueError(
             errors.message(
                 f"Invalid shapes for solve: {a.shape}, {b.shape}.",
@@ -149,6 +157,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
                 tries=["jnp.linalg.lstsq for a matrix that is not square"],
             )
         )
+    if a.ndim != (2 if vector else b.ndim):
+        check_rank_promotion("solve", (a.shape, b.shape))
     if vector:
         return solve_matrix(a, b[:, None])[..., 0]
     return solve_matrix(a, b)
@@ -179,9 +189,9 @@ def inv(a: ArrayLike) -> Any:
 
 def _swaps(factors: Factors) -> Any:
     """-1 for each matrix whose rows were swapped an odd number of times, else 1."""
-    n = factors.pivots.shape[-1]
-    moved = factors.pivots != np.arange(n, dtype=np.int32)
-    count = reductions.sum(moved, -1)
+    pivots = factors.pivots
+    places = structural.broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1)
+    count = reductions.sum(pivots != places, -1)
     return 1 - 2 * (count % 2)
 
 
@@ -202,26 +212,39 @@ def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
     """The derivative of log det A along T is trace(A^-1 T)."""
     (a,), (t,) = primals, tangents
     sign, log = fun(a)
-    rate = diagonals.trace(solve_matrix(a, t), axis1=-2, axis2=-1)
-    if dtypes.is_complex(a.dtype):
-        turn_rate = 1j * ufuncs.imag(rate)
-        return (sign, log), (turn_rate * sign, ufuncs.real(rate))
-    still = structural.broadcast_in_dim(sign.dtype.type(0), sign.shape, ())
-    return (sign, log), (still, rate)
+    rate = _log_rate(a, t)
+    size_rate = ufuncs.real(rate)
+    turning = rate - convert(size_rate, rate.dtype)  # zero for real matrices
+    if not dtypes.is_complex(a.dtype):
+        turning = structural.broadcast_in_dim(sign.dtype.type(0), sign.shape, ())
+    return (sign, log), (turning * sign, size_rate)
+
+
+def _log_rate(a: Any, t: Any) -> Any:
+    """trace(A^-1 T); of small matrices by their adjugates, infinite if singular."""
+    n = a.shape[-1]
+    if n == 1:
+        return t[..., 0, 0] / a[..., 0, 0]
+    if n == 2:
+        return (_det_2x2(a, t) + _det_2x2(t, a)) / _det_2x2(a, a)
+    return diagonals.trace(solve_matrix(a, t), axis1=-2, axis2=-1)
+
+
+def _det_2x2(a: Any, b: Any) -> Any:
+    """The determinant of the first row of one and the second of another."""
+    return a[..., 0, 0] * b[..., 1, 1] - a[..., 0, 1] * b[..., 1, 0]
 
 
 @custom_jvp
 def _slogdet_qr(a: Any) -> tuple[Any, Any]:
-    """By Householder's QR: each reflection flips the sign."""
+    """By Householder's QR: each reflection turns the determinant."""
     packed, taus = lax_linalg.geqrf_p.bind(a)
     diagonal = diagonal_of(packed)
     log = reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
     signs = reductions.prod(ufuncs.sign(diagonal), -1)
-    flips = ufuncs.absolute(taus) > 0
-    if not dtypes.is_complex(a.dtype):
-        return signs * reductions.prod(selection.where(flips, -1, 1), -1), log
-    phases = selection.where(flips, -taus / ufuncs.conj(taus), 1)
-    return signs * reductions.prod(phases, -1), log
+    flips, one = ufuncs.absolute(taus) > 0, a.dtype.type(1)
+    turns = selection.where(flips, -taus / ufuncs.conj(taus), one)
+    return signs * reductions.prod(turns, -1), log
 
 
 _slogdet_lu.defjvp(functools.partial(_slogdet_jvp, _slogdet_lu))
@@ -310,7 +333,7 @@ def det(a: ArrayLike) -> Any:
     a = square("det()", a)
     n = a.shape[-1]
     if n == 2:
-        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+        return _det_2x2(a, a)
     if n == 3:
         terms = [
             a[..., 0, i] * a[..., 1, (i + s) % 3] * a[..., 2, (i + 2 * s) % 3]
@@ -364,56 +387,56 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
         return structural.broadcast_in_dim(a.dtype.type(0), (*a.shape[:-2], n, m), ())
     if rtol is None:
         rtol = 10.0 * max(m, n) * eps_of(a.dtype)
-    return (_pinv_hermitian if hermitian else _pinv_general)(a, as_array(rtol))
+    return _pinv_svd(a, as_array(rtol), hermitian)
 
 
+@functools.partial(custom_jvp, nondiff_argnums=(2,))
 def _pinv_svd(a: Any, rtol: Any, hermitian: bool) -> Any:
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
-    cutoff = convert(rtol, s.dtype)[..., None] * s[..., :1]
-    s = selection.where(s > cutoff, s, np.inf)
-    return precise(adjoint(vh), adjoint(u) / convert(s, a.dtype)[..., None])
+    rtol = convert(rtol, s.dtype)[..., None]
+    rtol = lead_with_ones(rtol, rtol.shape, s.ndim)
+    s = selection.where(s > rtol * s[..., :1], s, np.inf)
+    wide = manipulation.broadcast_to(convert(s, a.dtype)[..., None], turn(u).shape)
+    return precise(adjoint(vh), adjoint(u) / wide)
 
 
-@custom_jvp
-def _pinv_general(a: Any, rtol: Any) -> Any:
-    return _pinv_svd(a, rtol, False)
+@_pinv_svd.defjvp
+def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
+    """Golub and Pereyra (1973), theorem 4.3; what is cut off counts as 0."""
+    (a, rtol), t = primals, tangents[0]
+    p = _pinv_svd(a, rtol, hermitian)
+    if hermitian:  # as eigh sees them
+        a, t = symmetrized(a), symmetrized(t)
+    if a.shape[-2] >= a.shape[-1]:
+        return p, _pinv_tangent(a, p, t)
+    return p, adjoint(_pinv_tangent(adjoint(a), adjoint(p), adjoint(t)))
 
 
-@custom_jvp
-def _pinv_hermitian(a: Any, rtol: Any) -> Any:
-    return _pinv_svd(a, rtol, True)
+def _pinv_tangent(a: Any, p: Any, t: Any) -> Any:
+    """Of no fewer rows than columns: no product is larger than A."""
+    change = precise(p, t)
+    flipped = adjoint(change)
+    inside = flipped - precise(precise(p, a), flipped) - change
+    beyond = adjoint(t) - precise(precise(adjoint(t), a), p)
+    return precise(inside, p) + precise(precise(p, adjoint(p)), beyond)
 
 
-def _pinv_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
-    """Golub and Pereyra (1973), theorem 4.3."""
-    a, rtol = primals
-    t = tangents[0]
-    p = fun(a, rtol)
-    m, n = a.shape[-2:]
-    th = adjoint(t)
-    out = -precise(precise(p, t), p)
-    left = identity(n, p) - precise(p, a)
-    right = identity(m, p) - precise(a, p)
-    out = out + precise(precise(p, adjoint(p)), precise(th, right))
-    return p, out + precise(precise(left, th), precise(adjoint(p), p))
-
-
-_pinv_general.defjvp(functools.partial(_pinv_jvp, _pinv_general))
-_pinv_hermitian.defjvp(functools.partial(_pinv_jvp, _pinv_hermitian))
-
-
-@composite(static=("rcond", "numpy_resid"))
 def lstsq(
-    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rcond: ArrayLike | None = None,
+    *,
+    numpy_resid: bool = False,
 ) -> tuple[Any, Any, Any, Any]:
-    """The least-squares solution of :math:`A x = b`.
+    """The least-squares solution of :math:`A x = b`, of least norm.
 
     Args:
       a: matrix, shape (m, n).
       b: vector, shape (m,), or matrix, shape (m, k).
       rcond: singular values below this share of the largest count as 0 (default:
-        max(m, n) * eps).
-      numpy_resid: return no residuals where NumPy returns none.
+        max(m, n) * eps; eps if negative).
+      numpy_resid: return no residuals where NumPy returns none: for deficient and for
+        wide matrices.  The rank must then be known, as it is not under `jit`.
 
     Returns:
       The solution, the sums of squared residuals, the rank of `a`, its singular values.
@@ -427,6 +450,16 @@ def lstsq(
       >>> jnp.linalg.lstsq(a, jnp.array([1., 3., 5.]))[0].round(3)
       Array([1., 2.], dtype=float32)
     """
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    if numpy_resid:
+        m, n = core.aval_of(a).shape
+        if m <= n or rank < n:
+            residuals = asarray(np.zeros((0,), residuals.dtype))
+    return x, residuals, rank, s
+
+
+@composite
+def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
     a, b = operand("lstsq", a, b)
     if a.ndim != 2:
         raise TypeError(
@@ -443,32 +476,61 @@ def lstsq(
     vector = b.ndim == 1
     columns = b[:, None] if vector else b
     m, n = a.shape
-    real = dtypes.real_of(a.dtype)
     if not a.size:
-        s = structural.broadcast_in_dim(real.type(0), (min(m, n),), ())
+        s = structural.broadcast_in_dim(a.dtype.type(0), (0,), ())
         rank: Any = asarray(0)
         x = structural.broadcast_in_dim(a.dtype.type(0), (n, columns.shape[1]), ())
     else:
-        cutoff = max(m, n) * eps_of(a.dtype) if rcond is None or rcond < 0 else rcond
-        u, s, vh = svd(a, full_matrices=False)
-        kept = s >= s.dtype.type(cutoff) * s[0]
-        rank = reductions.sum(kept)
-        safe = selection.where(kept, s, 1)
-        parts = precise(adjoint(u), columns)
-        scaled = selection.where(kept, 1 / safe, 0)
-        x = precise(adjoint(vh), convert(scaled, a.dtype)[:, None] * parts)
-    # NumPy has no residuals for a deficient or a wide matrix.
-    if numpy_resid and (m <= n or _deficient(rank, n)):
-        residuals = structural.broadcast_in_dim(real.type(0), (0,), ())
-    else:
-        rest = columns - precise(a, x)
-        residuals = reductions.sum(moments.squared(rest), 0)
+        s = svd(a, full_matrices=False).S
+        eps = eps_of(a.dtype)
+        if rcond is None:
+            x = _least_squares(a, columns)
+            cutoff: Any = s.dtype.type(max(m, n) * eps)
+        else:
+            cutoff = convert(rcond, s.dtype)
+            cutoff = selection.where(cutoff < 0, s.dtype.type(eps), cutoff)
+            x = _solved_by_svd(a, columns, cutoff)
+        rank = reductions.sum(_kept(s, cutoff))
+    rest = columns - precise(a, x)
+    residuals = reductions.sum(moments.squared(rest), 0)
     return (x[:, 0] if vector else x), residuals, rank, s
 
 
-def _deficient(rank: Any, n: int) -> bool:
-    """Whether a rank that can be read is below `n`."""
-    return core.is_concrete(rank) and int(rank) < n
+def _kept(s: Any, cutoff: Any) -> Any:
+    """Which singular values count."""
+    return ufuncs.logical_and(s > 0, s >= cutoff * s[0])
+
+
+def _solved_by_svd(a: Any, b: Any, cutoff: Any) -> Any:
+    u, s, vh = svd(a, full_matrices=False)
+    kept = _kept(s, cutoff)
+    safe = selection.where(kept, s, s.dtype.type(1))
+    scales = selection.where(kept, 1 / safe, s.dtype.type(0))
+    parts = precise(adjoint(u), b)
+    wide = manipulation.broadcast_to(convert(scales, a.dtype)[:, None], parts.shape)
+    return precise(adjoint(vh), wide * parts)
+
+
+@custom_jvp
+def _least_squares(a: Any, b: Any) -> Any:
+    cutoff = max(a.shape) * eps_of(a.dtype)
+    return _solved_by_svd(a, b, dtypes.real_of(a.dtype).type(cutoff))
+
+
+@_least_squares.defjvp
+def _least_squares_jvp(primals: Any, tangents: Any) -> Any:
+    """The derivative of A+ b (see `_pinv_tangent`): equal singular values do no harm,
+    as they do to the derivatives of singular vectors."""
+    (a, b), (a_t, b_t) = primals, tangents
+    x = _least_squares(a, b)
+    p = _pinv_svd(a, asarray(max(a.shape) * eps_of(a.dtype)), False)
+    back, a_th = adjoint(p), adjoint(a_t)
+    away = precise(a_th, precise(back, x))
+    rest = b - precise(a, x)
+    along = (
+        b_t - precise(a_t, x) + precise(back, precise(a_th, rest)) - precise(a, away)
+    )
+    return x, precise(p, along) + away
 
 
 @composite(static=("n",))

@@ -18,7 +18,7 @@ from ..core.core import Primitive
 from ..interpreters.algebra import Zero
 from ..types import dtypes
 from ..types.avals import shaped
-from .arithmetic import add, mul
+from .arithmetic import add, mul, sub
 from .define import same_dtype, zero_jvp
 from .gather import GatherDimensionNumbers, GatherScatterMode, gather
 from .lapack import call, nan_where_failed, plain_call, routine
@@ -27,6 +27,7 @@ from .loop import emit_loop
 from .matrix import (
     batch_matrices,
     check_matrix,
+    identity,
     lower_triangle,
     matmul,
     no_jvp,
@@ -39,7 +40,7 @@ from .reductions import reduce_sum
 from .shapes import broadcast_in_dim, broadcasted_iota, expand_dims
 from .slicing import dynamic_index_in_dim, slice_in_dim
 from .solve import triangular_solve
-from .structural import pad
+from .structural import concatenate
 
 # ------------------------------------------------------------ lu_pivots_to_permutation
 
@@ -141,6 +142,8 @@ def _lu_abstract(x: Any) -> list[Any]:
 def permute_rows(x: Any, perm: Any) -> Any:
     """x[..., perm, :]."""
     shape = shape_of(x)
+    if 0 in shape:
+        return x
     lead = len(shape) - 2
     numbers = GatherDimensionNumbers(
         offset_dims=(lead + 1,), collapsed_slice_dims=(lead,), start_index_map=(lead,),
@@ -159,34 +162,33 @@ def _lu_jvp(primals: Any, tangents: Any) -> Any:
     still = [Zero(core.aval_of(v).to_tangent()) for v in (pivots, perm)]
     if type(da) is Zero:
         return [lu, pivots, perm], [Zero(core.aval_of(lu).to_tangent()), *still]
-    m, n = shape_of(a)[-2:]
+    return [lu, pivots, perm], [_lu_tangent(lu, permute_rows(da, perm)), *still]
+
+
+def _lu_tangent(lu: Any, da: Any) -> Any:
+    """Of packed factors, by blocks: what is beyond the square one follows from it."""
+    m, n = shape_of(lu)[-2:]
     k = min(m, n)
-    lower = _as_square(strictly_lower(slice_in_dim(lu, 0, k, axis=-1)), m, unit=True)
-    upper = _as_square(upper_triangle(slice_in_dim(lu, 0, k, axis=-2)), n, unit=False)
-    part = triangular_solve(
-        lower, permute_rows(da, perm), left_side=True, lower=True, unit_diagonal=True
-    )
-    part = triangular_solve(upper, part, left_side=False, lower=False)
-    dl = matmul(lower, strictly_lower(part))
-    du = matmul(upper_triangle(part), upper)
-    return [lu, pivots, perm], [add(dl, du), *still]
-
-
-def _as_square(x: Any, n: int, unit: bool) -> Any:
-    """A triangular block as one of size n, the identity below (and, if `unit`, on the
-    whole diagonal)."""
-    shape = shape_of(x)
-    p, q = shape[-2:]
-    dtype = core.aval_of(x).dtype
-    config = [(0, 0, 0)] * (len(shape) - 2) + [(0, n - p, 0), (0, n - q, 0)]
-    wide = pad(x, dtype.type(0), config)
-    ones = np.eye(n, dtype=dtype)
-    if not unit:
-        ones[: min(p, q), : min(p, q)] = 0
-    if not ones.any():
-        return wide
-    full = (*shape[:-2], n, n)
-    return add(wide, broadcast_in_dim(ones, full, (len(shape) - 2, len(shape) - 1)))
+    square = slice_in_dim(slice_in_dim(lu, 0, k, axis=-2), 0, k, axis=-1)
+    low = {"left_side": True, "lower": True, "unit_diagonal": True}
+    high = {"left_side": False, "lower": False}
+    part = slice_in_dim(slice_in_dim(da, 0, k, axis=-2), 0, k, axis=-1)
+    part = triangular_solve(square, triangular_solve(square, part, **low), **high)
+    eye = identity(shape_of(square), core.aval_of(lu).dtype)
+    dl = matmul(add(strictly_lower(square), eye), strictly_lower(part))
+    du = matmul(upper_triangle(part), upper_triangle(square))
+    out = add(dl, du)
+    if m > k:  # rows of L, from their rows of dA = dL U + L dU
+        rest = slice_in_dim(lu, k, m, axis=-2)
+        change = sub(slice_in_dim(da, k, m, axis=-2), matmul(rest, du))
+        rest_t = triangular_solve(square, change, **high)
+        out = concatenate([out, rest_t], len(shape_of(out)) - 2)
+    if n > k:  # columns of U, likewise
+        rest = slice_in_dim(lu, k, n, axis=-1)
+        change = sub(slice_in_dim(da, k, n, axis=-1), matmul(dl, rest))
+        rest_t = triangular_solve(square, change, **low)
+        out = concatenate([out, rest_t], len(shape_of(out)) - 1)
+    return out
 
 
 def _lu_lower(ctx: Any, x: Any) -> list[Any]:

@@ -382,9 +382,9 @@ def svd(
     shape = shape_of(x)
     subset = None
     if subset_by_index is not None and len(shape) > 1:
-        if full_matrices and compute_uv:
-            raise ValueError("full_matrices and subset_by_index cannot both be set")
         subset = check_subset(subset_by_index, min(shape[-2:]))
+        if subset and full_matrices and compute_uv:
+            raise ValueError("full_matrices and subset_by_index cannot both be set")
     out = svd_p.bind(
         x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
         subset_by_index=subset, algorithm=algorithm,
