@@ -94,7 +94,8 @@ def _load_surface() -> None:
 
 
 def _load_primitives() -> None:
-    for home in ("lax", "random", "nn", "control.pmap", "control.debugging"):
+    for home in ("lax", "random", "nn", "control.pmap", "control.debugging",
+                 "control.checkify"):  # fmt: skip
         importlib.import_module(f"{__name__}.{home}")
 
 

@@ -6,7 +6,7 @@ derivative (integers, Booleans, keys) are left as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,14 @@ from .types import dtypes
 # Relative and absolute error that is still taken for rounding, by size of a real number.
 TOLERANCE = {1: 5e-1, 2: 2e-1, 4: 5e-3, 8: 1e-5}
 
+# One for all, or one for each dtype (those left out have the default).
+Tolerance = float | Mapping[Any, float] | None
+
 
 def check_grads(
     f: Callable[..., Any], args: Any, order: int,
-    modes: str | Sequence[str] = ("fwd", "rev"), atol: float | None = None,
-    rtol: float | None = None, eps: float | None = None,
+    modes: str | Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
+    rtol: Tolerance = None, eps: float | None = None,
 ) -> None:  # fmt: skip
     """Check the derivatives of `f` of orders 1 to `order` at `args`.
 
@@ -35,7 +38,7 @@ def check_grads(
       order: up to which derivative; higher ones are those of lower ones.
       modes: "fwd" (jvp), "rev" (vjp), or both, in every combination.
       atol, rtol: how far results may be off, absolutely and relatively; by default what
-        rounding does at the results' dtypes.
+        rounding does at the results' dtypes.  A number, or one for each dtype: a dict.
       eps: the step of the differences; by default the cube root of the dtype's epsilon.
 
     Raises:
@@ -61,7 +64,7 @@ def check_grads(
 
 def _check(
     f: Callable[..., Any], args: tuple[Any, ...], order: int, modes: list[str],
-    limits: tuple[float | None, float | None, float | None], what: str,
+    limits: tuple[Tolerance, Tolerance, float | None], what: str,
 ) -> None:  # fmt: skip
     flat, xs = _smooth_part(f, args)
     if "fwd" in modes:
@@ -86,7 +89,7 @@ def _check(
 
 def check_jvp(
     f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any,
-    atol: float | None = None, rtol: float | None = None, eps: float | None = None,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
     """Check `f_jvp(args, tangents) -> (out, out_tangents)` against differences of `f`.
@@ -103,7 +106,7 @@ def check_jvp(
 
 def check_vjp(
     f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any,
-    atol: float | None = None, rtol: float | None = None, eps: float | None = None,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
     """Check `f_vjp(*args) -> (out, pull)` against differences of `f`.
@@ -127,10 +130,11 @@ def check_vjp(
     # What each product may be off adds up; their sum may be much smaller than they are.
     sizes = [np.abs(_wide(u) * _wide(t)).sum() for u, t in
              zip(leaves(cotangents), leaves(moved), strict=True)]  # fmt: skip
-    limit = max([_limit(x, None) for x in (*leaves(args), *leaves(out))], default=0.0)
-    allowed = (atol if atol is not None else limit) + (
-        rtol if rtol is not None else limit
-    ) * sum(sizes)
+    values = (*leaves(args), *leaves(out))
+    absolute, relative = (
+        max([_limit(x, given) for x in values], default=0.0) for given in (atol, rtol)
+    )
+    allowed = absolute + relative * sum(sizes)
     if not abs(found - expected) <= allowed:
         raise AssertionError(
             f"{err_msg}: <vjp(u), t> is {found}, <u, J t> by differences {expected}; they"
@@ -187,8 +191,14 @@ def _real_size(x: Any) -> int:
     return int(dtype.itemsize // (2 if dtypes.is_complex(dtype) else 1))
 
 
-def _limit(x: Any, given: float | None) -> float:
-    return TOLERANCE[_real_size(x)] if given is None else given
+def _limit(x: Any, given: Tolerance, scale: float = 1.0) -> float:
+    """What a result may be off, of what was given for it or for all."""
+    if isinstance(given, Mapping):
+        dtype = core.aval_of(x).dtype
+        known = {dtypes.as_dtype(kind): limit for kind, limit in given.items()}
+        # Inner products of complex values are taken of their parts.
+        given = known.get(dtype, known.get(dtypes.real_of(dtype)))
+    return scale * TOLERANCE[_real_size(x)] if given is None else given
 
 
 def _difference(f: Any, args: tuple[Any, ...], tangents: Any, eps: float | None) -> Any:
@@ -212,16 +222,16 @@ def _inner(a: list[Any], b: list[Any]) -> float:
 
 
 def _agree(
-    found: Any, expected: Any, atol: float | None, rtol: float | None, what: str,
+    found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str,
     exact: bool = False,
 ) -> None:  # fmt: skip
     paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(found)]
     pairs = zip(paths, tree.leaves(found), tree.leaves(expected), strict=True)
     for path, x, y in pairs:
-        limit = 1e-2 * TOLERANCE[_real_size(x)] if exact else TOLERANCE[_real_size(x)]
+        scale = 1e-2 if exact else 1.0
         np.testing.assert_allclose(
-            _wide(x), _wide(y), atol=limit if atol is None else atol,
-            rtol=limit if rtol is None else rtol, err_msg=f"{what}, result{path}",
+            _wide(x), _wide(y), atol=_limit(x, atol, scale),
+            rtol=_limit(x, rtol, scale), err_msg=f"{what}, result{path}",
         )  # fmt: skip
 
 

@@ -100,6 +100,21 @@ def test_tolerances_are_heard():
         check_grads(lambda x: x**3, (1.0,), 1, eps=10.0)
 
 
+def test_tolerances_by_dtype():
+    f, g = wrong_forward(), wrong_reverse()
+    for kind in (np.float32, "float32", np.dtype("float32"), jnp.float32):
+        wide = {kind: 10.0, np.float64: 1e-9}
+        check_grads(f, (X,), 1, ["fwd"], atol=wide, rtol=wide)
+        check_grads(g, (X,), 1, ["rev"], atol=wide, rtol=wide)
+        with pytest.raises(AssertionError):
+            check_grads(jnp.sin, (X,), 1, atol={kind: 1e-12}, rtol={kind: 1e-12})
+    for other in ({}, {np.float64: 10.0}, {np.int32: 10.0}):
+        with pytest.raises(AssertionError):
+            check_grads(f, (X,), 1, ["fwd"], atol=other, rtol=other)
+        check_grads(jnp.sin, (X,), 1, atol=other, rtol=other)
+    check_grads(jnp.sin, (X + 0j,), 1, atol={np.float32: 1e-2}, rtol={np.float32: 1e-2})
+
+
 def test_bad_arguments():
     with pytest.raises(ValueError, match="no mode 'bwd'"):
         check_grads(jnp.sin, (1.0,), 1, ["bwd"])

@@ -1,5 +1,8 @@
 """checkify: checks of users and of operations, under every transformation."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -268,6 +271,70 @@ def test_max_steps():
     assert mj.jit(f)(jnp.int32(11)) == 10
     np.testing.assert_array_equal(mj.vmap(f)(jnp.array([3, 12])), [3, 10])
     assert "max_steps=10" in message(mj.vmap(f), jnp.array([3, 12]))
+
+
+# ------------------------------------------------------------------------------- keys
+
+KEY = mj.random.key(0)
+
+
+def key_check(x, key=KEY):
+    c.check(x > 0, "{x} {key}", x=x, key=key)
+    return x * 2
+
+
+KEYS = {
+    "plain": key_check,
+    "jit": mj.jit(key_check),
+    "cond": lambda x: lax.cond(x > 0, lambda x: x, key_check, x),
+    "other branch": lambda x: lax.cond(x > 0, positive, key_check, x),
+    "scan": lambda x: lax.scan(
+        lambda s, k: (key_check(s, k), 0), x, mj.random.split(KEY, 2)
+    )[0],
+    "while": lambda x: lax.while_loop(
+        lambda s: s < -0.5, lambda s: key_check(s) / -9, x
+    ),
+    "lanes": lambda x: mj.vmap(key_check)(jnp.stack([1.0, x]), mj.random.split(KEY)),
+    "branches of lanes": lambda x: mj.vmap(
+        lambda x, k: lax.cond(x > 0, lambda x, k: x, key_check, x, k)
+    )(jnp.stack([1.0, x]), mj.random.split(KEY)),
+    "checkpoint": mj.checkpoint(key_check),
+}
+
+
+@pytest.mark.parametrize("f", KEYS.values(), ids=KEYS)
+def test_keys_among_the_values(f):
+    assert message(f, ONE, errors=c.all_checks) is None
+    assert message(f, MINUS, errors=c.all_checks).startswith(
+        "-1.0 Array((), dtype=key<"
+    )
+
+
+def test_checks_that_are_not_asked_for_are_left_out():
+    loop = lambda x: lax.fori_loop(0, 2, lambda _, x: key_check(x), x)
+    for f in (*KEYS.values(), loop, mj.vmap(mj.jit(positive))):
+        x = MINUS[None] if f is not loop and f not in KEYS.values() else MINUS
+        for errors in (c.index_checks, c.div_checks, frozenset()):
+            assert message(f, x, errors=errors) is None
+            assert message(mj.jit(f), x, errors=errors) is None
+
+
+def test_what_a_check_means_does_not_depend_on_imports():
+    # Lanes that do not take a branch check nothing in it, with checkify loaded or not.
+    program = """
+import sys
+import minijax as mj, minijax.numpy as jnp
+from minijax.control.checks import check
+f = lambda v: mj.lax.cond(v > 0, lambda: v, lambda: (check(False, "no"), v)[1])
+step = lambda v, s: (check(s < v, "no"), s + 1)[1]
+g = lambda v: mj.lax.while_loop(lambda s: s < v, lambda s: step(v, s), 0)
+assert "minijax.control.checkify" not in sys.modules
+print(mj.vmap(f)(jnp.ones(2)), mj.vmap(g)(jnp.arange(2)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[1. 1.] [0 1]\n", done.stderr
 
 
 # ------------------------------------------------------------------- automatic checks

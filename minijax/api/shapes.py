@@ -14,27 +14,55 @@ from ..core import core
 from ..core.jaxpr import ClosedJaxpr
 from ..interpreters.stage import stage
 from ..types import dtypes
-from ..types.avals import ShapedArray, shaped
+from ..types.avals import AbstractRef, ShapedArray, shaped
 
 
 class ShapeDtypeStruct:
     """The type of an array: `shape`, `dtype`, `sharding`, `weak_type`; no value.
 
-    >>> ShapeDtypeStruct((2, 3), 'float32')
-    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    Args:
+      shape: its sizes.
+      dtype: its dtype.
+      sharding: where it is, if that is to be said.
+      weak_type: whether its dtype gives way to others.
+      is_ref: whether it is a reference to such an array.
+
+    Raises:
+      ValueError: there is no dtype.
+
+    Example:
+      >>> ShapeDtypeStruct((2, 3), 'float32')
+      ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "is_ref", "shape", "sharding", "weak_type")
+    shape: tuple[int, ...]
+    dtype: Any
+    sharding: Any
+    weak_type: bool
+    is_ref: bool
 
     def __init__(
-        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False
-    ) -> None:
+        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+        is_ref: bool = False,
+    ) -> None:  # fmt: skip
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape = tuple(shape)
-        self.dtype = dtypes.as_dtype(dtype)
-        self.sharding = sharding
-        self.weak_type = weak_type
+        fields = tuple(shape), dtypes.as_dtype(dtype), sharding, weak_type, is_ref
+        for name, value in zip(_FIELDS, fields, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIELDS:
+            raise RuntimeError(
+                f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct"
+                " objects.\nTry: update, which makes a copy."
+            )
+        raise AttributeError(f"'ShapeDtypeStruct' object has no attribute {name!r}")
+
+    def fields(self) -> tuple[Any, ...]:
+        """What it says, in the order of `_FIELDS`."""
+        return tuple([getattr(self, name) for name in _FIELDS])
 
     @property
     def size(self) -> int:
@@ -51,30 +79,39 @@ class ShapeDtypeStruct:
 
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
-        fields = {k: kwargs.get(k, getattr(self, k)) for k in self.__slots__}
-        return ShapeDtypeStruct(**fields)
+        old = zip(_FIELDS, self.fields(), strict=True)
+        return ShapeDtypeStruct(**{k: kwargs.get(k, v) for k, v in old})
 
     def __repr__(self) -> str:
         tail = f", sharding={self.sharding}" if self.sharding is not None else ""
         tail += ", weak_type=True" if self.weak_type else ""
+        tail += ", is_ref=True" if self.is_ref else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{tail})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (
-            (self.shape, self.dtype, self.sharding, self.weak_type)
-            == (other.shape, other.dtype, other.sharding, other.weak_type)
-        )
+        return isinstance(other, ShapeDtypeStruct) and self.fields() == other.fields()
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.sharding, self.weak_type))
+        return hash(self.fields())
+
+    def __reduce__(self) -> Any:
+        return _struct_of_fields, self.fields()
 
 
-def aval_like(x: Any) -> ShapedArray:
+_FIELDS = ("shape", "dtype", "sharding", "weak_type", "is_ref")
+
+
+def _struct_of_fields(*fields: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(**dict(zip(_FIELDS, fields, strict=True)))
+
+
+def aval_like(x: Any) -> Any:
     """The aval of an array, a number, or anything with `shape` and `dtype`."""
     if isinstance(x, ShapedArray):
         return x
     if isinstance(x, ShapeDtypeStruct):
-        return shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
+        aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
+        return AbstractRef(aval) if x.is_ref else aval
     if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
         return shaped(tuple(x.shape), dtypes.canonical(x.dtype), weak)
@@ -82,12 +119,12 @@ def aval_like(x: Any) -> ShapedArray:
 
 
 def typeof(x: Any) -> Any:
-    """The abstract value of an array or number.
+    """The abstract value of an array or number, or of what a `ShapeDtypeStruct` is of.
 
     >>> typeof(1.0)
     ShapedArray(float32[], weak_type=True)
     """
-    return core.aval_of(x)
+    return aval_like(x) if isinstance(x, ShapeDtypeStruct) else core.aval_of(x)
 
 
 def make_jaxpr(

@@ -119,7 +119,7 @@ class Checked(NamedTuple):
 
 
 def checked(enabled: Enabled, closed: ClosedJaxpr) -> Checked | None:
-    """The checked form of a jaxpr; None if nothing in it can fail."""
+    """The checked form of a jaxpr; None if there is nothing to check in it."""
     memo = closed.jaxpr.memo
     key = ("checked", enabled, STATE.axes)
     if not closed.consts and key in memo:
@@ -128,6 +128,8 @@ def checked(enabled: Enabled, closed: ClosedJaxpr) -> Checked | None:
 
     def fun(*args: Any) -> list[Any]:
         error, outs = run_checked(enabled, closed.jaxpr, closed.consts, args)
+        if error is None and not closed.effects.isdisjoint(checks.EFFECTS):
+            error = checks.init_error  # of checks that are not asked for, and left out
         error = None if error is None else checks.of_lanes(error)
         layouts.append(None if error is None else tuple(checks.layout_of(error)))
         return [*(error.leaves() if error is not None else ()), *outs]
@@ -639,7 +641,7 @@ def batch_outside(
     return batching.batch_flat(one, axis, args, dims)
 
 
-checks.batch_outside.append(batch_outside)
+checks.outside.append(batch_outside)
 
 
 # ----------------------------------------------------------------------------- checkify

@@ -358,13 +358,20 @@ def check_lower(ctx: Any, *args: Any, debug: bool) -> list[Any]:
 
 check_p.lower = check_lower
 
-# Batches an equation whose checks are not those of all lanes; filled by checkify.py.
-batch_outside: list[Callable[..., Any]] = []
-
 
 def fails(effects: frozenset[Any]) -> bool:
-    """Whether checks are among these effects, and `batch_outside` is there."""
-    return bool(batch_outside) and not effects.isdisjoint(EFFECTS)
+    """Whether checks are among these effects."""
+    return not effects.isdisjoint(EFFECTS)
+
+
+outside: list[Callable[..., Any]] = []  # how that is done: filled by checkify.py
+
+
+def batch_outside(*args: Any) -> Any:
+    """Batch an equation whose checks are not those of all lanes."""
+    if not outside:
+        core.load_primitives()
+    return outside[0](*args)
 
 
 # --------------------------------------------------------------------------- functions

@@ -216,9 +216,7 @@ def cond_batch(
     if checks.fails(effects):  # lanes that do not take a branch check nothing in it
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
-        return checks.batch_outside[0](
-            cond_p, axis, [index, *ops], front, params, effects
-        )
+        return checks.batch_outside(cond_p, axis, [index, *ops], front, params, effects)
     common.refuse_lanes(
         effects,
         "{} effect not supported in vmap-of-cond with batched predicate",

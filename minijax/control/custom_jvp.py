@@ -52,13 +52,13 @@ class SymbolicZero:
 
 
 def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value; a `SymbolicZero` on demand.
+    """The zero tangents of a pytree of values; `SymbolicZero`s on demand.
 
     >>> zero_from_primal(3).dtype
     dtype([('float0', 'V')])
     """
-    zero = Zero(core.aval_of(x).to_tangent())
-    return SymbolicZero(zero.aval) if symbolic_zeros else instantiate(zero)
+    make = SymbolicZero if symbolic_zeros else lambda aval: instantiate(Zero(aval))
+    return tree.map(lambda x: make(core.aval_of(x).to_tangent()), x)
 
 
 def from_symbolic(x: Any) -> Any:

@@ -157,7 +157,7 @@ def while_batch(
             "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
             "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
         }  # fmt: skip
-        return checks.batch_outside[0](while_p, axis, args, dims, params, effects)
+        return checks.batch_outside(while_p, axis, args, dims, params, effects)
     sizes = [cond_nconsts, body_nconsts]
     b_cc, b_bc, b_init = split_list([d is not None for d in dims], sizes)
 

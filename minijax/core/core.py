@@ -125,11 +125,16 @@ registry: dict[str, Primitive] = {}
 loaders: list[Callable[[], None]] = []  # import the rooms in which primitives are made
 
 
+def load_primitives() -> None:
+    """Load whatever makes primitives."""
+    for load in loaders:
+        load()
+
+
 def named(name: str) -> Primitive:
     """The primitive of this name, as a pickled program wants it."""
     if name not in registry:
-        for load in loaders:
-            load()
+        load_primitives()
     if name not in registry:
         raise LookupError(
             errors.message(

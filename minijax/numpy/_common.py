@@ -9,9 +9,10 @@ This room knows no NumPy function by name.  Next: ufuncs.py.
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -333,21 +334,52 @@ def canonical_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Axes as a tuple of distinct non-negative ints; None stands for all of them."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, (tuple, list, np.ndarray)) and np.ndim(axis):
-        axes = tuple(canonical_axis(a, ndim, what) for a in axis)
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"duplicate value in {what!r}: {tuple(axis)}")
-        return axes
-    return (canonical_axis(axis, ndim, what),)
+    if not has_items(axis):
+        return (canonical_axis(axis, ndim, what),)
+    given = tuple(axis)
+    axes = tuple([canonical_axis(a, ndim, what) for a in given])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in {what!r}: {given}")
+    return axes
+
+
+def has_items(axis: Any) -> bool:
+    """Whether an axis argument is several: a sequence, an array, a range ..."""
+    if type(axis) is int or isinstance(axis, str) or getattr(axis, "ndim", 1) == 0:
+        return False
+    return isinstance(axis, Iterable)
 
 
 def static_axis(axis: Any) -> Any:
     """An axis argument in hashable form: None, an int or a tuple of ints."""
     if axis is None or type(axis) is int:
         return axis
-    if isinstance(axis, (tuple, list)):
-        return tuple(map(operator.index, axis))
-    return operator.index(axis)
+    return tuple(map(operator.index, axis)) if has_items(axis) else operator.index(axis)
+
+
+def composite_along(*static: str, position: int = 1) -> Callable[[Any], Any]:
+    """A `composite` along an axis, which may also be an array of one number.
+
+    `static` names the arguments besides `axis` that are not arrays.
+    """
+
+    def declare(fun: Any) -> Any:
+        compiled = composite(fun, static=("axis", *static))
+
+        @functools.wraps(fun)
+        def public(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > position:
+                axis = args[position]
+                if axis is not None and type(axis) is not int:
+                    axis = operator.index(axis)
+                    args = (*args[:position], axis, *args[position + 1 :])
+            elif type(axis := kwargs.get("axis")) is not int and axis is not None:
+                kwargs["axis"] = operator.index(axis)
+            return compiled(*args, **kwargs)
+
+        return public
+
+    return declare
 
 
 def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:

@@ -34,6 +34,7 @@ from ._common import (
     canonical_axis,
     check_arraylike,
     convert,
+    has_items,
     static_dtype,
 )
 from .creation import on_device
@@ -461,7 +462,7 @@ def _half(name: str, x: Any, axes: Any, sign: int) -> Any:
     if axes is None:
         places: tuple[int, ...] = tuple(range(len(shape)))
     else:
-        places = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+        places = tuple(axes) if has_items(axes) else (axes,)
     shifts = tuple(shape[i] // 2 if sign > 0 else -(shape[i] // 2) for i in places)
     return roll(x, shifts, places)
 

@@ -38,6 +38,7 @@ from ._common import (
     as_array,
     canonical_axis,
     check_arraylike,
+    composite_along,
     convert,
     no_out,
     promote_args,
@@ -400,7 +401,7 @@ def _tensordot(
     return contract(a, b, summed, ((), ()), precision, dtype, weak, out_sharding)
 
 
-@composite(static=("axis", "precision", "preferred_element_type"))
+@composite_along("precision", "preferred_element_type", position=2)
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,

@@ -27,6 +27,7 @@ from ._common import (
     check_sizes,
     once,
     shape_of,
+    static_axis,
     static_shape,
 )
 from ._common import broadcast_to as repeat_to
@@ -184,11 +185,8 @@ def expand_dims(a: Any, axis: Any) -> Any:
       (1, 3)
     """
     check_arraylike("expand_dims", a)
-    if isinstance(axis, (tuple, list)):
-        places = tuple(map(operator.index, axis))
-    else:
-        places = (operator.index(axis),)
-    return _expand_dims(a, places)
+    places = static_axis(axis)
+    return _expand_dims(a, (places,) if isinstance(places, int) else places)
 
 
 _expand_dims = once(structural.expand_dims, "dimensions")

@@ -27,6 +27,7 @@ from ._common import (
     canonical_axes,
     check_arraylike,
     choose,
+    composite_along,
     convert,
     no_out,
     static_dtype,
@@ -288,7 +289,7 @@ def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any
     return choose(all_nan, at.dtype.type(-1), at)
 
 
-@composite(static=("axis", "keepdims"))
+@composite_along("keepdims")
 def nanargmax(
     a: ArrayLike,
     axis: int | None = None,
@@ -306,7 +307,7 @@ def nanargmax(
     return _nan_position("nanargmax", lax.argmax_p, a, axis, keepdims)
 
 
-@composite(static=("axis", "keepdims"))
+@composite_along("keepdims")
 def nanargmin(
     a: ArrayLike,
     axis: int | None = None,

@@ -42,6 +42,7 @@ from ._common import (
     check_arraylike,
     check_sizes,
     convert,
+    has_items,
     once,
     shape_of,
     static_shape,
@@ -231,7 +232,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return (
             reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
         )
-    axes = tuple(canonical_axis(i, len(shape)) for i in np.atleast_1d(axis).tolist())
+    given = axis if has_items(axis) else (axis,)
+    axes = tuple([canonical_axis(i, len(shape)) for i in given])
     shifts = _shifts(shift, len(axes))
     if len(axes) < len(shifts):
         axes = axes * len(shifts)

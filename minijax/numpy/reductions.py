@@ -36,7 +36,9 @@ from ._common import (
     canonical_axis,
     check_arraylike,
     choose,
+    composite_along,
     convert,
+    has_items,
     no_out,
     static_axis,
     static_dtype,
@@ -71,7 +73,7 @@ def hashable_axis(axis: Any) -> Any:
     """An axis argument with names left as they are, hashable."""
     if isinstance(axis, str):
         return axis
-    if isinstance(axis, (tuple, list)):
+    if has_items(axis):
         return tuple([a if isinstance(a, str) else static_axis(a) for a in axis])
     return static_axis(axis)
 
@@ -460,7 +462,7 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     )
 
 
-@composite(static=("axis", "keepdims"))
+@composite_along("keepdims")
 def argmax(
     a: ArrayLike,
     axis: int | None = None,
@@ -484,7 +486,7 @@ def argmax(
     return position("argmax", lax.argmax_p, a, axis, keepdims)
 
 
-@composite(static=("axis", "keepdims"))
+@composite_along("keepdims")
 def argmin(
     a: ArrayLike,
     axis: int | None = None,

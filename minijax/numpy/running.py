@@ -18,6 +18,7 @@ from ._common import (
     as_array,
     canonical_axis,
     check_arraylike,
+    composite_along,
     no_out,
     static_dtype,
 )
@@ -112,7 +113,7 @@ def _cumulative(
     )
 
 
-@composite(static=("axis", "dtype", "include_initial"))
+@composite_along("dtype", "include_initial")
 def cumulative_sum(
     x: ArrayLike,
     /,
@@ -142,7 +143,7 @@ def cumulative_sum(
     )
 
 
-@composite(static=("axis", "dtype", "include_initial"))
+@composite_along("dtype", "include_initial")
 def cumulative_prod(
     x: ArrayLike,
     /,

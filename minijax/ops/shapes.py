@@ -726,7 +726,12 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
 
 
 def zero_array(aval: Any) -> Any:
-    """Zeros of a type; a scalar one stays a literal where it is staged."""
+    """Zeros of a type; a scalar one stays a literal where it is staged.
+
+    Keys are of words that are zero.
+    """
+    if dtypes.is_extended(aval.dtype):
+        return empty(aval.shape, aval.dtype)
     zero = np.zeros((), aval.dtype)[()]
     if aval.weak_type and aval.dtype == dtypes.scalar_dtype(type(zero.item())):
         zero = zero.item()

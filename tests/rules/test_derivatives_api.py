@@ -103,6 +103,13 @@ def test_small_names():
     assert cd.zero_from_primal(jnp.ones(2)).tolist() == [0, 0]
     assert cd.zero_from_primal(3).dtype == float0
     assert type(cd.zero_from_primal(1.0, symbolic_zeros=True)) is cd.SymbolicZero
+    zeros = cd.zero_from_primal({"a": jnp.ones(2), "b": (1.0, 2, None)})
+    assert zeros["a"].tolist() == [0, 0] and zeros["b"][0] == 0.0
+    assert zeros["b"][1].dtype == float0 and zeros["b"][2] is None
+    marks = cd.zero_from_primal((jnp.ones(2), [3]), symbolic_zeros=True)
+    assert [m.aval.shape for m in mj.tree.leaves(marks)] == [(2,), ()]
+    with pytest.raises(TypeError, match="'a'"):
+        cd.zero_from_primal(["a"])
     tree = {"a": cd.CustomVJPPrimal(1.0, True), "none": None}
     assert cd.custom_vjp_primal_tree_values(tree) == {"a": 1.0, "none": None}
     with pytest.raises(TypeError, match="unexpected leaf type"):
