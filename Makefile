@@ -5,6 +5,7 @@
 #   make lint        ruff and mypy
 #   make smoke       a part of the suite on every jaxlib that is admitted
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
+#   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make notebooks   execute the tutorials into build/notebooks/*.ipynb
 #   make clean       remove the environments and whatever was built
 #
@@ -21,12 +22,13 @@ endif
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 TEST_ARGS ?= -n $(CORES) --maxprocesses=4
 BENCH ?=
+FUZZ ?= --programs 300 --calls 10000
 
 PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench notebooks clean python
+.PHONY: help demo test smoke lint format bench fuzz notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -52,6 +54,9 @@ format: .venv/.test
 
 bench: .venv-bench/.ready .venv-bench-jax/.ready
 	.venv-bench/bin/python -m bench --jax .venv-bench-jax/bin/python $(BENCH)
+
+fuzz: .venv/.test .venv-bench-jax/.ready
+	.venv/bin/python -m tests.fuzz --jax .venv-bench-jax/bin/python $(FUZZ)
 
 notebooks: .venv/.docs
 	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
