@@ -293,7 +293,7 @@ def get(
 ) -> Any:
     """`x.at[subscript].get(...)`."""
     check_out_sharding("at[...].get", out_sharding)
-    mode = None if mode is None and fill_value is None else mode_of(mode, _FILL)
+    mode = None if mode is None else mode_of(mode, _FILL)
     eager = STATE.trace is EVAL and type(x) is Array
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
     fill_value = host_fill(fill_value)

@@ -193,6 +193,7 @@ def test_out_of_bounds():
     far = jnp.array([1, 9, -9])
     close(x.at[far].get(mode="fill", fill_value=7), [1, 7, 7])
     assert np.isnan(x.at[9].get(mode="fill"))
+    close(x.at[far].get(fill_value=7), [1, 3, 0])  # without its mode it means nothing
     close(x.at[far].get(mode="clip"), [1, 3, 0])
     close(x.at[far].set(9.0), [0, 9, 2, 3])
     close(x.at[9].set(9.0), [0, 1, 2, 3])
