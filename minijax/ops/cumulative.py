@@ -13,14 +13,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import core
 from ..core.core import Primitive
 from ..interpreters.algebra import Zero
 from ..interpreters.jvp import jvp_flat
-from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import (
-    abs,
     add,
     add_p,
     exp,
@@ -31,12 +28,11 @@ from .arithmetic import (
     min_p,
     mul,
     mul_p,
-    neg,
     sub,
 )
 from .define import INEXACT, NUMBER, check_kind, filled, linear_in_first
 from .fold import prefix_scan
-from .logic import eq, ne, select
+from .logic import bitwise_and, eq, ne, select
 from .reductions import emit_monoid, highest, lowest
 from .shapes import problem, rev
 
@@ -227,14 +223,21 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 # ----------------------------------------------------------------------- log-sum-exp
 
 
+def _gap(x: Any, y: Any) -> Any:
+    """x - y; 0 where both are the same infinity."""
+    gap = sub(x, y)
+    same = bitwise_and(ne(gap, gap), eq(x, y))
+    return select(same, filled(gap, 0), gap)
+
+
 def log_add_exp(x: Any, y: Any) -> Any:
-    """ln(e^x + e^y) without overflow; equal infinities stay: their gap is nan."""
-    top, gap = max(x, y), sub(x, y)
-    if dtypes.is_complex(core.aval_of(gap).dtype):
-        below = select(eq(top, x), neg(gap), gap)
-    else:
-        below = neg(abs(gap))
-    return select(ne(gap, gap), add(x, y), add(top, log1p(exp(below))))
+    """ln(e^x + e^y) without overflow.
+
+    Either choice is smooth, so that derivatives of any order are right at ties too.
+    """
+    first = eq(max(x, y), x)
+    top, low = select(first, x, y), select(first, y, x)
+    return add(top, log1p(exp(_gap(low, top))))
 
 
 def _emit_log_add_exp(ctx: Any, region: Any, cell: Any) -> None:
@@ -245,8 +248,7 @@ def _emit_log_add_exp(ctx: Any, region: Any, cell: Any) -> None:
 
 def _share(part: Any, other: Any) -> Any:
     """d ln(e^a + e^b) / da; a half where both are the same infinity."""
-    gap = sub(part, other)
-    return select(ne(gap, gap), filled(gap, 0.5), logistic(gap))
+    return logistic(_gap(part, other))
 
 
 def _combine_pairs(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:

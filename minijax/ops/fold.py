@@ -9,6 +9,7 @@ Next: reductions.py, cumulative.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,9 +33,9 @@ def fold(
 ) -> list[Any]:
     """Reduce arrays of one shape over `axes` by halving them until one row is left.
 
-    neutral: for each operand a scalar that `combine` leaves alone.
+    neutral: for each operand a scalar, the result where there is no element.
     ordered: combine neighbours; otherwise the first half with the second, which costs
-      less and needs a commutative `combine`.
+      less, needs a commutative `combine`, and pads with `neutral`.
     """
     shape = core.aval_of(operands[0]).shape
     kept = [i for i in range(len(shape)) if i not in axes]
@@ -45,19 +46,35 @@ def fold(
     if n == 0:
         return [broadcast(v, rest) for v in neutral]
     rows: Sequence[Any] = [reshape(x, (n, *rest), (*axes, *kept)) for x in operands]
+    halve = _neighbours if ordered else functools.partial(_halves, neutral)
     while n > 1:
-        half = (n + 1) // 2
-        if ordered:
-            low = [slice_in_dim(x, 0, n, 2) for x in rows]
-            high = [slice_in_dim(x, 1, n, 2) for x in rows]
-        else:
-            low = [slice_in_dim(x, 0, half) for x in rows]
-            high = [slice_in_dim(x, half, n) for x in rows]
-        if n % 2:
-            config = [(0, 1, 0)] + [(0, 0, 0)] * len(rest)
-            high = [pad(x, v, config) for x, v in zip(high, neutral, strict=True)]
-        rows, n = combine(low, high), half
+        rows, n = halve(rows, n, combine), (n + 1) // 2
     return [squeeze(x, (0,)) for x in rows]
+
+
+def _neighbours(rows: Sequence[Any], n: int, combine: Combine) -> Sequence[Any]:
+    """Pairs of neighbours combined; of an odd number the first row waits a round."""
+    odd = n % 2
+    low = [slice_in_dim(x, odd, n - 1, 2) for x in rows]
+    high = [slice_in_dim(x, odd + 1, n, 2) for x in rows]
+    pairs = combine(low, high)
+    if not odd:
+        return pairs
+    first = [slice_in_dim(x, 0, 1) for x in rows]
+    return [concatenate([x, y], 0) for x, y in zip(first, pairs, strict=True)]
+
+
+def _halves(
+    neutral: Sequence[Any], rows: Sequence[Any], n: int, combine: Combine
+) -> Sequence[Any]:
+    """The first half combined with the second."""
+    half = (n + 1) // 2
+    low = [slice_in_dim(x, 0, half) for x in rows]
+    high = [slice_in_dim(x, half, n) for x in rows]
+    if n % 2:
+        config = [(0, 1, 0)] + [(0, 0, 0)] * (core.aval_of(rows[0]).ndim - 1)
+        high = [pad(x, v, config) for x, v in zip(high, neutral, strict=True)]
+    return combine(low, high)
 
 
 def prefix_scan(combine: Combine, xs: Sequence[Any], axis: int) -> list[Any]:

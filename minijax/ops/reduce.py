@@ -42,7 +42,7 @@ from .reductions import (
     reduce_sum,
     reduce_xor,
 )
-from .shapes import int_tuple, problem
+from .shapes import broadcast, int_tuple, problem
 
 # ------------------------------------------------------------------ the computation
 
@@ -179,8 +179,17 @@ def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     if all(type(t) is Zero for t in ts):
         outs = reduce_p.bind(*primals, **params)
         return outs, [Zero(core.aval_of(x).to_tangent()) for x in outs]
-    combine = on_arrays(jaxpr, core.aval_of(operands[0]).ndim - len(axes) + 1)
-    return jvp_flat(lambda *xs: fold(xs, combine, inits, axes), operands, ts)
+    shape = core.aval_of(operands[0]).shape
+    rank = len(shape) - len(axes)
+
+    def written_out(*xs: Any) -> Sequence[Any]:
+        out = fold(xs, on_arrays(jaxpr, rank + 1), inits, axes)
+        if any(shape[i] == 0 for i in axes):
+            return out
+        starts = [broadcast(v, core.aval_of(x).shape) for v, x in zip(inits, out)]
+        return on_arrays(jaxpr, rank)(starts, out)
+
+    return jvp_flat(written_out, operands, ts)
 
 
 def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:

@@ -10,9 +10,10 @@ pooling.py holds what windows are; its primitives are handed on from here.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..base import errors, tree
 from ..core import core
@@ -24,6 +25,7 @@ from ..interpreters.jvp import jvp_flat
 from ..types.avals import shaped
 from .arithmetic import add, max, min
 from .cast import cast
+from .logic import select
 from .padding import dilated, ints, padtype_to_pads
 from .pooling import (
     batch_windows,
@@ -39,6 +41,7 @@ from .pooling import reduce_window_sum_p as reduce_window_sum_p
 from .pooling import select_and_gather_add_p as select_and_gather_add_p
 from .pooling import select_and_scatter_add_p as select_and_scatter_add_p
 from .reduce import monoid_of, on_arrays, staged_computation
+from .shapes import broadcast
 
 # ----------------------------------------------------------------------- reduce_window
 
@@ -82,9 +85,12 @@ def _windows_jvp(
     operands, inits = _halves(primals)
     ts, init_ts = _halves(tangents)
     if not all(type(t) is Zero for t in init_ts):
-        raise NotImplementedError(
-            "reduce_window cannot be differentiated with respect to its initial values."
-            "\nWhy: they are neutral elements, used any number of times."
+        raise TypeError(
+            errors.message(
+                "reduce_window jvp does not support non-zero init_value_tangent.",
+                why="initial values are neutral elements, used any number of times.",
+                tries=["combine the value with the result of the reduction"],
+            )
         )
     if all(type(t) is Zero for t in ts):
         outs = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **params)
@@ -92,9 +98,17 @@ def _windows_jvp(
     rank = len(core.aval_of(operands[0]).shape)
     combine = on_arrays(ClosedJaxpr(jaxpr, consts), rank)
 
+    shape = core.aval_of(operands[0]).shape
+    inside = window_slices(broadcast(np.True_, shape), np.False_, **params)
+
     def written_out(*xs: Any) -> Sequence[Any]:
         slices = [window_slices(x, v, **params) for x, v in zip(xs, inits, strict=True)]
-        return functools.reduce(combine, zip(*slices, strict=True))
+        counts = core.aval_of(inside[0]).shape
+        out: Sequence[Any] = [broadcast(v, counts) for v in inits]
+        for here, *values in zip(inside, *slices, strict=True):
+            more = combine(out, values)  # but what is padded takes no part
+            out = [select(here, x, y) for x, y in zip(more, out, strict=True)]
+        return out
 
     return jvp_flat(written_out, operands, ts)
 

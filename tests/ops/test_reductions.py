@@ -212,6 +212,33 @@ def test_cumulative_products_with_zeros():
     np.testing.assert_allclose(jacobian, [[1, 0, 0], [0, 2, 0], [0, 6, 0]])
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_second_and_third_derivatives_of_log_sum_exp_at_ties(reverse):
+    """ln(e^x1 + ...) at equal numbers: p = 1/n each, then p_i d_ij - p_i p_j, ..."""
+    x = np.array([0.5, 0.5, 0.5, -np.inf, -np.inf, 0.5], np.float32)
+    p = np.isfinite(x) / 4
+    eye = np.eye(6)
+    second = np.diag(p) - np.outer(p, p)
+    third = (
+        np.einsum("i,ij,jk->ijk", p, eye, eye)
+        - np.einsum("ij,i,k->ijk", eye, p, p)
+        - np.einsum("ik,i,j->ijk", eye, p, p)
+        - np.einsum("jk,j,i->ijk", eye, p, p)
+        + 2 * np.einsum("i,j,k->ijk", p, p, p)
+    )
+    last = 0 if reverse else -1
+    fun = lambda x: lax.cumlogsumexp(x, reverse=reverse)[last]
+    np.testing.assert_allclose(mj.grad(fun)(x), p, atol=1e-6)
+    np.testing.assert_allclose(mj.hessian(fun)(x), second, atol=1e-6)
+    np.testing.assert_allclose(mj.jacfwd(mj.hessian(fun))(x), third, atol=1e-6)
+
+
+def test_log_sum_exp_of_nan_has_no_derivative():
+    x = np.array([1.0, np.nan, 2.0], np.float32)
+    rates = mj.jvp(lax.cumlogsumexp, (x,), (np.ones_like(x),))[1]
+    np.testing.assert_array_equal(rates, [1.0, np.nan, np.nan])
+
+
 def test_log_sum_exp_far_out():
     x = np.array([-np.inf, -1000, 1000, 1000, np.inf], np.float32)
     expected = [-np.inf, -1000, 1000, 1000 + np.log(2), np.inf]
@@ -246,6 +273,15 @@ def test_reduce_by_any_computation():
     table = np.stack([x, 2 * x])
     both = total_of_maps(table, np.stack([y, y]), (1,))
     np.testing.assert_allclose(both[0], [scale, 32 * scale], rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 7])
+def test_another_start_counts_once_under_derivatives_too(n):
+    x = np.arange(1.0, 2 * n + 1).reshape(n, 2).astype(np.float32)
+    fun = lambda x: lax.reduce(x, np.float32(3), lambda a, b: a * b, (0,))
+    got, moved = mj.jvp(fun, (x,), (x,))
+    np.testing.assert_allclose(got, 3 * np.prod(x, 0))
+    np.testing.assert_allclose(moved, n * got)
 
 
 def test_reduce_laws():

@@ -103,6 +103,21 @@ def test_general_computation(case):
     obeys(fun, x)
 
 
+@pytest.mark.parametrize("case", ["padding", "cut", "dilations"])
+def test_another_start_counts_once_and_padding_not_at_all(case):
+    """In values and under derivatives alike: windows of 2 x times x times ..."""
+    case = CASES[case]
+    x = 1 + f32(*case[0]) / 16
+    seen = windows(x, 1, *case[1:])
+    fun = call(lambda a, b: a * b, 2.0, case)
+    got, moved = mj.jvp(fun, (x,), (x,))
+    np.testing.assert_allclose(got, 2 * np.prod(seen, -1), rtol=1e-5)
+    there = windows(np.ones_like(x), 0, *case[1:]).sum(-1)  # Euler: degree times value
+    np.testing.assert_allclose(moved, there * got, rtol=1e-5)
+    back = mj.grad(lambda x: fun(x).sum())(x)
+    np.testing.assert_allclose((back * x).sum(), moved.sum(), rtol=1e-5)
+
+
 def test_several_operands():
     x, i = f32(5, 4), np.arange(20, dtype=np.int32).reshape(5, 4)
 
@@ -261,5 +276,5 @@ def test_initial_values_stay_put():
         mj.vmap(lambda c: lax.reduce_window(X, c, lax.mul, (2, 3)))(
             np.ones(2, np.float32)
         )
-    with pytest.raises(NotImplementedError, match="initial values"):
+    with pytest.raises(TypeError, match="non-zero init_value_tangent"):
         mj.jvp(lambda c: lax.reduce_window(X, c, lax.mul, (2, 3)), (1.0,), (1.0,))
