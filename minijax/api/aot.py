@@ -142,6 +142,9 @@ class Lowered:
             closed, jitted.name, platform, donated=kept if any(kept) else (),
             ordered=self._ordered,
         )  # fmt: skip
+        self._consts = [
+            arrays.kept_buffer(c, self._where) for c in self._lowered.consts
+        ]
 
     @property
     def in_tree(self) -> Any:
@@ -200,10 +203,7 @@ class Lowered:
             self._lowered.module, [self._where.device],
             callbacks=self._lowered.callbacks, overrides=options or None,
         )  # fmt: skip
-        consts = [
-            dispatch.move_buffer(arrays.to_buffer(c, self._where), self._where)
-            for c in self._lowered.consts
-        ]
+        consts = [dispatch.move_buffer(c, self._where) for c in self._consts]
         program = dispatch.finish_program(
             executable, self._lowered, consts, self._kept,
             len(self._stage.jaxpr.in_avals), self._closed, self._where,
@@ -308,8 +308,6 @@ class Compiled:
         once = any(donated) or any(refs)  # what was there cannot be had again
         again = None if once else functools.partial(stage.jaxpr, *leaves)
         out = run_program(self._program, buffers, stage._jitted.name, again)
-        if any(donated):
-            jitting._delete_donated(args, donated)
         results = self._program.wrap(out)
         n = self.out_tree.num_leaves
         write_back(args, self._lowered._written, results[n:])

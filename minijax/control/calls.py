@@ -128,7 +128,7 @@ def jit_batch(
         for x, d in zip(args, dims, strict=True)
     ]
     lanes, out_batched = batching.batch_jaxpr(jaxpr, axis, batched)
-    out = jit_p.bind(*ins, **jit_params(lanes, params))
+    out = jit_p.bind(*ins, **{**params, "jaxpr": lanes})  # what is donated stays so
     return out, [0 if b else None for b in out_batched]
 
 

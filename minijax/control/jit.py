@@ -303,8 +303,6 @@ class Jitted:
             device=self.device,
             compiler_options_kvs=self.options,
         )
-        if STATE.trace is EVAL:
-            _delete_donated(call.leaves, donated[n:])
         return tree.unflatten(traced.out_tree, out), None, False
 
     def donated(self, call: Call) -> tuple[bool, ...]:
@@ -342,8 +340,6 @@ class Jitted:
         if self.inline_traced:  # our own function: errors speak of the caller's line
             again = functools.partial(self.fun, *call.args, **call.kwargs)
         out = run_program(program, buffers, self.name, again)
-        if any(donated):
-            _delete_donated(call.leaves, donated)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
         return result, self.fast(program, call, result), False
 
@@ -400,12 +396,6 @@ def _output_message(jitted: Jitted, out: Any, i: int, x: Any) -> str:
         why="compiled functions return arrays, numbers or pytrees of them.",
         tries=["return numbers or arrays", "return strings and objects outside of it"],
     )
-
-
-def _delete_donated(leaves: Sequence[Any], donated: Sequence[bool]) -> None:
-    for x, d in zip(leaves, donated, strict=True):
-        if d and type(x) in ARRAYS and not x._b.is_deleted():
-            x._b.delete()
 
 
 _C_TYPES = (Array, np.ndarray, bool, int, float, complex)

@@ -374,9 +374,6 @@ class Replicas:
         """Run on whole operands; of donated ones those go that lay in place already."""
         buffers = [self.place(x, d) for x, d in zip(args, in_axes, strict=True)]
         out = self.run(buffers)
-        for x, b, d in zip(args, buffers, donated, strict=True):
-            if d and type(x) in arrays.ARRAYS and x._b is b and not b.is_deleted():
-                b.delete()
         return [
             self.result(b, d, a)
             for b, d, a in zip(out, self.out_axes, self.out_avals, strict=True)

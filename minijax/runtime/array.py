@@ -430,10 +430,33 @@ def wrap(buffer: Any, aval: Any) -> Array:
     return KeyArray(buffer, aval.dtype) if is_key(aval) else Array(buffer)
 
 
+def kept_buffer(x: Any, where: Placement) -> Any:
+    """`to_buffer` for a program that keeps the value, though its array be deleted.
+
+    In the host's memory that is the same memory: a view of it holds it.
+    """
+    if type(x) is not Array and type(x) is not KeyArray:
+        return to_buffer(x, where)
+    buffer = x._b
+    if buffer.is_deleted():
+        raise RuntimeError(deleted_message(x.aval))
+    found = placement_of(buffer)
+    if (
+        found is None
+        or found[0].platform != "cpu"
+        or buffer.aval.dtype == dtypes.float0
+    ):
+        return copied(buffer)
+    view = compat.to_host(buffer)
+    return compat.put_owned(
+        view, buffer.aval, buffer._sharding, found[0].device, found[1]
+    )
+
+
 def deleted_message(aval: Any) -> str:
     """The message for the use of an array whose memory is gone."""
     return errors.message(
-        f"Array has been deleted with shape={aval.str_short()}.",
+        f"Array has been deleted with shape={aval.str_short(False)}.",
         why="it was donated to a jitted function (donate_argnums), or .delete() was"
         " called.",
         tries=[

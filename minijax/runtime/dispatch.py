@@ -257,7 +257,7 @@ def compile_jaxpr(
         overrides=overrides,
         has_locations=locations,
     )
-    consts = [move_buffer(arrays.to_buffer(c, where), where) for c in lowered.consts]
+    consts = [move_buffer(arrays.kept_buffer(c, where), where) for c in lowered.consts]
     return finish_program(
         executable, lowered, consts, kept, n_in, closed, where, committed, ordered
     )

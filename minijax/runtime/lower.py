@@ -15,6 +15,7 @@ This room names no operation of the ops floor.  Next: compile.py.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -608,12 +609,12 @@ def _lower_jaxpr(
         if any(a.memory_space is HOST for a in (*closed.in_avals, *closed.out_avals)):
             arg_attributes = _with_memories(arg_attributes, closed.in_avals)
             result_attributes = _with_memories(result_attributes, closed.out_avals)
+        if any(donated):
+            donations = _donations(donated, closed.in_avals, closed.out_avals)
+            given = arg_attributes or [{}] * len(donations)
+            arg_attributes = [{**a, **d} for a, d in zip(given, donations, strict=True)]
         attributes = _attributes(
-            shift + len(closed.in_avals),
-            shift,
-            donated,
-            arg_attributes,
-            result_attributes,
+            shift + len(closed.in_avals), shift, arg_attributes, result_attributes
         )
         block = module.function("main", types, outs, "public", ctx.loc, attributes)
         with ir.InsertionPoint(block):
@@ -644,22 +645,57 @@ def _with_memories(
     ]
 
 
+def _donations(
+    donated: Sequence[bool], ins: Sequence[Any], outs: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """For each argument, how its memory may be used: for a result, or not at all.
+
+    A result takes the memory of the first donated argument of its type.  What is left
+    over may do for a result of as many elements; a warning names the rest, which stay.
+    """
+
+    def kind(a: Any) -> Any:
+        return a.shape, a.dtype, a.memory_space
+
+    found: list[dict[str, Any]] = [{} for _ in ins]
+    left = [i for i, d in enumerate(donated) if d]
+    sizes = []
+    for j, out in enumerate(outs):
+        i = next((i for i in left if kind(ins[i]) == kind(out)), None)
+        if i is None:
+            sizes.append(out.size)
+        else:
+            left.remove(i)
+            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), j)
+            found[i]["tf.aliasing_output"] = number
+    unusable = []
+    for i in left:
+        if ins[i].size in sizes:
+            sizes.remove(ins[i].size)
+            found[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+        else:
+            unusable.append(ins[i].str_short(False))
+    if unusable:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(unusable)}.\n"
+            "No result has their type, or as many elements: they are kept.",
+            stacklevel=2,
+        )
+    return found
+
+
 def _attributes(
     n: int,
     shift: int,
-    donated: Sequence[bool],
     arg_attributes: Sequence[dict[str, Any]],
     result_attributes: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """Donation and layout of `main`'s arguments (from number `shift` on) and results."""
     found: dict[str, Any] = {}
-    if any(donated) or any(arg_attributes):
+    if any(arg_attributes):
         attrs: list[dict[str, Any]] = [{} for _ in range(n)]
         for i, given in enumerate(arg_attributes):
             attrs[shift + i].update(given)
-        for i, d in enumerate(donated):
-            if d:
-                attrs[shift + i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
         found["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attrs])
     if any(result_attributes):
         found["res_attrs"] = ir.ArrayAttr.get(

@@ -1,0 +1,150 @@
+"""Donated arguments: used where they can be, kept and named where not; and what becomes
+of programs whose captured arrays are deleted or donated.  Recorded from JAX 0.10.2."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+
+
+def arrays():
+    return jnp.arange(6.0).reshape(2, 3), jnp.arange(4) + 0
+
+
+# (function, what is donated, what is gone afterwards, what the warning names)
+PROGRAMS = [
+    (lambda x, y: x + 1, (0,), (True, False), ""),
+    (lambda x, y: x, (0,), (True, False), ""),
+    (lambda x, y: (x + 1, y * 2), (0, 1), (True, True), ""),
+    (lambda x, y: x.sum(), (0,), (False, False), "float32[2,3]"),
+    (lambda x, y: (x.sum(), y.sum()), (0, 1), (False, False), "float32[2,3], int32[4]"),
+    (lambda x, y: (x * 2, y.sum()), (0, 1), (True, False), "int32[4]"),
+    (lambda x, y: jnp.concatenate([x, x]), (0,), (False, False), "float32[2,3]"),
+    (lambda x, y: x.astype(jnp.int8), (0,), (False, False), ""),
+    (lambda x, y: y + 1, (0,), (False, False), ""),  # not read
+    (lambda x, y: (), (0, 1), (False, False), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("f", "donated", "gone", "named"), PROGRAMS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_cannot_be_used_is_kept(f, donated, gone, named, compiled):
+    g = mj.jit(f, donate_argnums=donated)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        if compiled:
+            g = g.lower(*arrays()).compile()
+        for _ in range(3):  # in Python, then in C++
+            x, y = arrays()
+            want = [np.array(v) for v in mj.tree.leaves(f(x, y))]
+            out = mj.tree.leaves(g(x, y))
+            assert (x.is_deleted(), y.is_deleted()) == gone
+            for a, b in zip(out, want, strict=True):
+                assert np.array_equal(a, b)
+    said = [str(w.message).split("\n")[0] for w in found]
+    assert said == [f"Some donated buffers were not usable: {named}."] * bool(named)
+
+
+def test_two_for_one_result():
+    f = mj.jit(lambda x, y: x + y, donate_argnums=(0, 1))
+    with pytest.warns(UserWarning, match=r"not usable: float32\[2,3\]\."):
+        text = f.lower(*[jnp.ones((2, 3))] * 2).as_text()
+    assert text.count("tf.aliasing_output = 0") == 1 and "buffer_donor" not in text
+    x, y = jnp.ones((2, 3)), jnp.zeros((2, 3))
+    with pytest.warns(UserWarning, match="not usable"):
+        f(x, y)
+    assert x.is_deleted() and not y.is_deleted()
+
+
+def test_leaves_keys_and_lanes():
+    f = mj.jit(lambda d: (d["a"] + 1, d["b"].sum()), donate_argnums=0)
+    d = {"a": jnp.ones(3), "b": jnp.ones(4)}
+    with pytest.warns(UserWarning, match=r"float32\[4\]"):
+        f(d)
+    assert d["a"].is_deleted() and not d["b"].is_deleted()
+    key = mj.random.key(0)
+    mj.jit(lambda k: mj.random.fold_in(k, 1), donate_argnums=0)(key)
+    assert key.is_deleted()
+    key = mj.random.key(0)
+    with pytest.warns(UserWarning, match=r"key<fry>\[\]"):
+        mj.jit(mj.random.split, donate_argnums=0)(key)
+    assert not key.is_deleted()
+    rows = jnp.arange(3.0)
+    mj.vmap(mj.jit(lambda x: x * 2, donate_argnums=0))(rows)
+    assert rows.is_deleted()
+    rows = jnp.ones((1, 3))
+    with pytest.warns(UserWarning, match=r"float32\[3\]"):
+        mj.pmap(lambda x: x.sum(), donate_argnums=0)(rows)
+    assert not rows.is_deleted()
+
+
+# ------------------------------------------------------------------ captured arrays
+
+
+def delete(x):
+    x.delete()
+
+
+def donate(x):
+    mj.jit(lambda x: x + 1, donate_argnums=0)(x)
+
+
+USES = {
+    "jit": lambda f: f,
+    "nested": lambda f: mj.jit(lambda y: f(y) * 1),
+    "compiled": lambda f: f.lower(1.0).compile(),
+    "loop": lambda f: mj.jit(lambda y: lax.map(lambda i: f(y) + 0 * i, jnp.ones(1))[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize("end", [delete, donate])
+def test_a_program_keeps_what_it_captured(use, end):
+    x = jnp.arange(3.0) + 1
+    f = use(mj.jit(lambda y: x + y))
+    want = f(1.0).tolist()
+    end(x)
+    fresh = [jnp.full(3, float(i)) for i in range(8)]  # memory that is written to
+    assert [f(1.0).tolist() for _ in range(3)] == [want] * 3 and len(fresh) == 8
+    assert x.is_deleted() or end is donate  # which leaves the memory to the program
+
+
+def test_a_lowered_program_keeps_them_too():
+    x, key = jnp.arange(3.0), mj.random.key(3)
+    lowered = mj.jit(lambda y: (x + y, mj.random.key_data(key))).lower(1.0)
+    words = mj.random.key_data(key).tolist()
+    x.delete()
+    key.delete()
+    found, data = lowered.compile()(1.0)
+    assert found.tolist() == [1, 2, 3] and data.tolist() == words
+
+
+def test_captured_and_donated_at_once():
+    x = jnp.arange(3.0)
+    f = mj.jit(lambda y: x + y, donate_argnums=0)
+    assert f(x).tolist() == [0, 2, 4]
+    assert f(jnp.ones(3)).tolist() == [1, 2, 3]
+
+
+def test_a_new_signature_needs_the_array_itself():
+    x = jnp.arange(3.0)
+    f = mj.jit(lambda y: x + y)
+    f(1.0)
+    x.delete()
+    for run in (lambda: f(1), lambda: mj.jit(lambda y: x * y)(1.0), lambda: f.lower(2)):
+        with pytest.raises(
+            RuntimeError, match=r"Array has been deleted with shape=float32\[3\]\."
+        ):
+            run()
+
+
+def test_captured_memory_is_shared():
+    # On CPUs the program's constant is the user's array, not a copy of it.
+    x = jnp.arange(1024.0) + 0
+    compiled = mj.jit(lambda y: x + y).lower(1.0).compile()
+    (const,) = compiled._program.consts
+    assert const.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
