@@ -108,12 +108,25 @@ def _as_is(value: Any) -> Any:
 def _one_of(*choices: Any) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
         if value not in choices:
+            none = "None or " if None in choices else ""
             raise ValueError(
-                f"minijax option: {value!r} is not one of {list(choices)!r}"
+                f"new enum value must be {none}in"
+                f" {[c for c in choices if c is not None]}, got {value} of type"
+                f" {type(value)}."
             )
         return value
 
     return check
+
+
+def _explicit_x64(value: Any) -> Any:
+    if value == "allow":
+        raise NotImplementedError(
+            "jax_explicit_x64_dtypes='allow' is not supported.\n"
+            "Why: programs have 64-bit types everywhere or nowhere.\n"
+            "Try: jax_enable_x64, or dtypes of 32 bits."
+        )
+    return _one_of("warn", "error")(value)
 
 
 _PRECISIONS = (
@@ -135,6 +148,9 @@ def _option(name: str, default: Any, check: Callable[[Any], Any], **kw: Any) -> 
 
 _traced = {"in_key": True, "tracing": True}
 X64 = _option("jax_enable_x64", False, _as_bool, **_traced)
+EXPLICIT_X64 = _option(
+    "jax_explicit_x64_dtypes", "warn", _explicit_x64, **_traced
+)
 PROMOTION = _option(
     "jax_numpy_dtype_promotion", "standard", _one_of("standard", "strict"), **_traced
 )
@@ -232,7 +248,8 @@ def _find(name: str, error: type[Exception]) -> Option:
     opt = _OPTIONS.get(name) or _OPTIONS.get("jax_" + name)
     if opt is None:
         raise error(
-            f"minijax has no option {name!r}.\nTRY: one of {', '.join(sorted(_OPTIONS))}"
+            f"Unrecognized config option: {name}.\n"
+            f"Try: one of {', '.join(sorted(_OPTIONS))}"
         )
     return opt
 

@@ -258,7 +258,9 @@ def _flatten_rest(
             if found:
                 what = f"tree.{name} over {len(rest) + 1} trees."
                 tries = ("give all trees the structure of the first.",)
-                raise mismatch_error(what, found, "tree", f"rest[{i}]", tries) from None
+                raise mismatch_error(
+                    what, found, "tree", f"rest[{i}]", tries, f"tree_{name} tree"
+                ) from None
         raise
 
 
@@ -506,7 +508,7 @@ def _inner_treedef(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:
 
 def _transpose_error(found: list[Difference], name: str) -> ValueError:
     tries = ("pass the structures of the outer and of the inner trees, in this order.",)
-    what = "tree.transpose of a tree of trees."
+    what = "Mismatch: tree.transpose of a tree of trees."
     return mismatch_error(what, found, name, "pytree_to_transpose", tries)
 
 
@@ -540,6 +542,7 @@ def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any
             "prefix_tree",
             "full_tree",
             ("a leaf of the prefix stands for the whole subtree in its place.",),
+            "broadcast_prefix prefix_tree",
         ) from None
     out: list[Any] = []
     for head, subtree in zip(heads, subtrees):

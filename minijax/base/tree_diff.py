@@ -160,6 +160,18 @@ def _why(a: Level | None, b: Level | None) -> str:
     return "" if _same(a.meta, b.meta) else "their metadata differ"
 
 
+def _kind(difference: Difference) -> str:
+    """The cause of a difference, as one phrase that programs may look for."""
+    what, why = difference.what1, difference.why
+    if "types" in why or "leaf" in why:
+        return "different types"
+    if "lengths" in why:
+        return f"different lengths of {what.split()[1]}"
+    if "metadata" in why or ("only in the first" in why and "second" in why):
+        return "different pytree metadata"
+    return "different numbers of pytree children"
+
+
 def _same(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
@@ -222,14 +234,14 @@ def prefix_errors(
 
     >>> from minijax.base.tree import prefix_errors
     >>> [make] = prefix_errors((0, [1]), (0, (1,)))
-    >>> print(str(make("in_axes")).splitlines()[1])
+    >>> print(str(make("in_axes")).splitlines()[3])
     Which: in_axes[1] is a list of length 1, but the full tree has a tuple of length 1
     """
 
     def maker(difference: Difference) -> Callable[[str], ValueError]:
         what = "must be a tree prefix of the tree it describes."
         return lambda name: mismatch_error(
-            f"{name} {what}", [difference], name, "the full tree"
+            f"{name} {what}", [difference], name, "the full tree", label=name
         )
 
     return [maker(d) for d in prefix_differences(prefix_tree, full_tree, is_leaf)]
@@ -265,8 +277,12 @@ def mismatch_error(
     name1: str,
     name2: str,
     tries: tuple[str, ...] = (),
+    label: str = "",
 ) -> ValueError:
-    """The error for trees that do not fit: the first place in words, and how many."""
+    """The error for trees that do not fit: the first place in words, and how many.
+
+    With `label`, what the first tree is to the user, it begins as JAX's does.
+    """
     path, what1, what2, why = differences[0]
     if "None" in (what1, what2):
         tries = (
@@ -275,6 +291,9 @@ def mismatch_error(
         )
     n = len(differences) - 1
     more = f" ({n} more such {'place' if n == 1 else 'places'})" if n else ""
+    if label:
+        kind, spot = _kind(differences[0]), f"{label}{path_str(path)}"
+        what = f"pytree structure error: {kind} at key path\n    {spot}\n{what}"
     return ValueError(
         message(
             what,

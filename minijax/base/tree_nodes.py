@@ -90,8 +90,8 @@ def _in_both(method: str, nodetype: Any, *args: Any) -> None:
             raise
         raise ValueError(
             message(
-                f"A pytree registration was attempted for {nodetype!r}.",
-                why=f"Duplicate registration: {nodetype!r} is a pytree node already.",
+                str(error),
+                why="the class is a pytree node already.",
                 tries=("register each class once, where it is defined.",),
             )
         ) from None
@@ -285,21 +285,29 @@ def register_dataclass(
     fields with `init=False`.
     """
     if (data_fields is None) != (meta_fields is None):
-        _refuse_dataclass(
-            TypeError,
-            nodetype,
-            "data_fields and meta_fields must be given both or not at all; got "
-            f"data_fields={data_fields!r}, meta_fields={meta_fields!r}.",
-            ("mark static fields with tree.static() and give neither.",),
+        raise TypeError(
+            message(
+                "register_dataclass: data_fields and meta_fields must both be specified"
+                f" when either is specified. Got {data_fields=} {meta_fields=}.",
+                tries=("mark static fields with tree.static() and give neither.",),
+            )
         )
-    is_dataclass = isinstance(nodetype, type) and dataclasses.is_dataclass(nodetype)
+    if not isinstance(nodetype, type):
+        raise TypeError(
+            message(
+                f"register_dataclass: expected a class, got {nodetype!r}.",
+                tries=("register_dataclass(type(x))",),
+            )
+        )
+    is_dataclass = dataclasses.is_dataclass(nodetype)
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
-            _refuse_dataclass(
-                TypeError,
-                nodetype,
-                "data_fields and meta_fields are required for what is no dataclass.",
-                ("put @dataclasses.dataclass under register_dataclass.",),
+            raise TypeError(
+                message(
+                    "register_dataclass: data_fields and meta_fields are required when"
+                    f" nodetype is not a dataclass. Got {nodetype=}.",
+                    tries=("put @dataclasses.dataclass under register_dataclass.",),
+                )
             )
         data_fields, meta_fields = _inferred_fields(nodetype, drop_fields)
     data, meta = list(data_fields), list(meta_fields)
@@ -319,40 +327,47 @@ def _check_fields(
     cls: Any, data: list[str], meta: list[str], drop: Sequence[str], is_dataclass: bool
 ) -> None:
     """Each field once, and for a dataclass all that its constructor takes."""
-    both = [name for name in data if name in meta]
+    both = {name for name in data if name in meta}
     if both:
-        _refuse_dataclass(
-            ValueError, cls, f"data_fields and meta_fields overlap in {both}.", ()
+        raise ValueError(
+            message(
+                "data_fields and meta_fields must not overlap. Overlapping fields:"
+                f" {both}.",
+                where=f"register_dataclass of {cls!r}",
+            )
         )
     if len({*data, *meta}) != len(data) + len(meta):
-        _refuse_dataclass(
-            ValueError, cls, f"a field is named twice in {data + meta}.", ()
+        raise ValueError(
+            message(
+                f"data_fields and meta_fields name a field twice: {data + meta}.",
+                where=f"register_dataclass of {cls!r}",
+            )
         )
     if not is_dataclass:
         return
     wanted = [f.name for f in dataclasses.fields(cls) if f.init and f.name not in drop]
-    unexpected = [name for name in data + meta if name not in wanted]
-    if unexpected:
-        _refuse_dataclass(
-            ValueError,
-            cls,
-            f"Unexpected fields {unexpected}: not among the fields with init=True.",
-            ("name only what the constructor takes; put others in drop_fields.",),
-        )
-    missing = [name for name in wanted if name not in data and name not in meta]
+    unexpected = {name for name in data + meta if name not in wanted}
+    missing = {name for name in wanted if name not in data and name not in meta}
+    if not unexpected and not missing:
+        return
+    what = (
+        "data_fields and meta_fields must include all dataclass fields with"
+        " ``init=True`` and only them."
+    )
     if missing:
-        _refuse_dataclass(
-            ValueError,
-            cls,
-            f"Missing fields {missing}: every field with init=True must be listed.",
-            ("add them to data_fields or meta_fields, or to drop_fields.",),
+        what += (
+            f" Missing fields: {missing}. Add them to drop_fields to suppress this"
+            " error."
         )
-
-
-def _refuse_dataclass(
-    error: type[Exception], cls: Any, why: str, tries: tuple[str, ...]
-) -> None:
-    raise error(message(f"register_dataclass of {cls!r}.", why=why, tries=tries))
+    if unexpected:
+        what += f" Unexpected fields: {unexpected}."
+    raise ValueError(
+        message(
+            what,
+            where=f"register_dataclass of {cls!r}",
+            why="an instance is rebuilt by calling the class with these fields.",
+        )
+    )
 
 
 def static(**kwargs: Any) -> Any:

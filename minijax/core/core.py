@@ -617,7 +617,7 @@ def aval_of(x: Any) -> Any:
         return aval_of(custom())
     raise TypeError(
         errors.message(
-            f"Value {_brief(x)} of type {type(x)} is not a valid array value.",
+            f"Argument '{_brief(x)}' of type {type(x)} is not a valid JAX type.",
             where=stack_text(),
             why="only arrays, NumPy arrays and Python numbers can be computed with.",
             tries=["convert it with jnp.asarray", "mark the argument static"],
@@ -626,7 +626,7 @@ def aval_of(x: Any) -> Any:
 
 
 def _brief(x: Any) -> str:
-    text = repr(x)
+    text = str(x)
     return text if len(text) < 80 else text[:77] + "..."
 
 

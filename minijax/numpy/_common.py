@@ -412,14 +412,22 @@ def static_dtype(dtype: Any, name: str) -> Any:
     plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "dtype", None)
     if isinstance(plain, np.dtype) and plain in _SAFE:
         return plain
-    dtypes.check_user_dtype(dtype, name)
-    return dtypes.canonical(dtype)
+    return dtypes.asked(dtype, name)
 
 
 _SAFE = frozenset(
     (dtypes.bool_, *dtypes.SIGNED[:-1], *dtypes.UNSIGNED[:-1], dtypes.float16,
      dtypes.bfloat16, dtypes.float32, dtypes.complex64)
 )  # fmt: skip
+
+
+def not_numeric(x: Any, dtype: Any) -> str:
+    """What is said of a value whose elements no array can have."""
+    return errors.message(
+        f"Value '{str(x)[:80]}' with dtype {dtype} is not a valid JAX array type. Only"
+        " arrays of numeric types are supported by JAX.",
+        tries=["a nested list of numbers", "encode strings and objects as integers"],
+    )
 
 
 def no_out(name: str, out: Any) -> None:

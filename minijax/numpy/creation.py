@@ -21,6 +21,7 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import STATE, Tracer
+from ..ops import convert as convert_ops
 from ..ops import structural
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
@@ -34,6 +35,7 @@ from ._common import (
     convert,
     from_host,
     is_arraylike,
+    not_numeric,
     static_dtype,
     static_shape,
 )
@@ -78,8 +80,7 @@ def array(
     """
     if order is not None and order != "K":
         raise NotImplementedError("Only implemented for order='K'")
-    wanted = static_dtype(dtype, "array")
-    out = to_array(object, wanted, copy)
+    out = to_array(object, static_dtype(dtype, "array"), copy)
     rank = len(out.shape)
     if ndmin > rank:
         out = structural.broadcast_in_dim(
@@ -114,7 +115,8 @@ def asarray(
     plain = dtype is None and order is None and device is None and out_sharding is None
     if plain and not copy and (type(a) is Array or isinstance(a, Tracer)):
         return a
-    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
+    wanted = static_dtype(dtype, "asarray")
+    return array(a, wanted, bool(copy), order, device=device, out_sharding=out_sharding)
 
 
 def to_array(x: Any, dtype: Any, copy: bool) -> Any:
@@ -193,17 +195,7 @@ def check_numeric(x: Any, given: Any) -> None:
     dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
     if dtypes.is_valid(dtype):
         return
-    shown = repr(x if given is None else given)[:80]
-    raise TypeError(
-        errors.message(
-            f"Value {shown} with dtype {x.dtype} is not a valid array type. Only arrays"
-            " of numeric types are supported.",
-            tries=[
-                "a nested list of numbers",
-                "encode strings and objects as integers",
-            ],
-        )
-    )
+    raise TypeError(not_numeric(x if given is None else given, x.dtype))
 
 
 def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
@@ -396,6 +388,9 @@ def constant(
 
 def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
     """An array of one host number: made on the host if small, else by a program."""
+    if dtypes.is_extended(aval.dtype):
+        check_sizes(shape, name)
+        return convert_ops.full(shape, value, aval.dtype)
     if STATE.trace is not core.EVAL:
         check_sizes(shape, name)
         scalar = literal_of(value, aval)

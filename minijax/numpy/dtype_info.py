@@ -15,8 +15,8 @@ import numpy as np
 
 from ..runtime.array import Array
 from ..types import dtypes
-from ._common import aval_of, is_arraylike
-from .creation import array
+from ._common import aval_of, is_arraylike, not_numeric
+from .creation import asarray
 
 
 class ScalarType(type):
@@ -26,7 +26,7 @@ class ScalarType(type):
 
     def __call__(cls, x: Any) -> Any:
         """`x` as an array of this dtype."""
-        return array(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
+        return asarray(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
 
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
@@ -113,8 +113,13 @@ def result_type(*args: Any) -> Any:
       dtype('float32')
     """
     if not args:
-        raise ValueError("result_type: at least one array or dtype is needed.")
+        raise ValueError("at least one array or dtype is required")
     return dtypes.canonical(dtypes.promote(tuple(map(_typed, args)))[0])
+
+
+def result_weak_type(*args: Any) -> bool:
+    """Whether the type that arrays, numbers and dtypes promote to is weak."""
+    return dtypes.promote(tuple(map(_typed, args)))[1]
 
 
 def _typed(x: Any) -> tuple[Any, bool]:
@@ -123,16 +128,17 @@ def _typed(x: Any) -> tuple[Any, bool]:
         return dtypes.float_default(), False
     if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
         return dtypes.scalar_dtype(x), x is not bool
-    if isinstance(x, type):
-        return dtypes.canonical(x), False
     if is_arraylike(x):
         aval = aval_of(x)
         return aval.dtype, aval.weak_type
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
+    if not isinstance(x, type) and hasattr(x, "shape") and hasattr(x, "dtype"):
         return dtypes.canonical(x.dtype), bool(getattr(x, "weak_type", False))
     if isinstance(x, (list, tuple, dict, set)):
         raise TypeError(f"Cannot determine dtype of {x!r}"[:160])
-    return dtypes.canonical(x), False
+    found = dtypes.canonical(x)
+    if not (dtypes.is_valid(found) or found in dtypes.STORED):
+        raise TypeError(not_numeric(x, found))
+    return found, False
 
 
 def _plain_dtype(x: Any) -> Any:
@@ -161,7 +167,7 @@ def promote_types(a: Any, b: Any) -> Any:
         if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
             pairs.append((dtypes.as_dtype(x), x is not bool))
         else:
-            pairs.append((dtypes.as_dtype(x), False))
+            pairs.append((dtypes.as_dtype(float if x is None else x), False))
     wide = any(dtypes.canonical(d) != d for d, _ in pairs)
     return dtypes.promote(tuple(pairs), wide)[0]
 

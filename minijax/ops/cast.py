@@ -42,8 +42,7 @@ def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) 
     if opaque and x.dtype != new_dtype:
         raise ValueError(
             errors.message(
-                f"Cannot convert_element_type from {dtypes.short_name(x.dtype)} to"
-                f" {dtypes.short_name(new_dtype)}.",
+                f"Cannot convert_element_type from {x.dtype} to {new_dtype}",
                 which=x.str_short(),
                 why="an opaque element has no numeric value.",
                 tries=["random.key_data and random.wrap_key_data for keys"],
@@ -188,8 +187,7 @@ def user_dtype(dtype: Any, fun: str) -> Any:
         return found
     if dtype is None:
         raise ValueError(f"{fun}: dtype must be specified, got None.")
-    dtypes.check_user_dtype(dtype, fun)
-    return dtypes.canonical(dtype)
+    return dtypes.asked(dtype, fun)
 
 
 def warn_if_complex_to_real(old: Any, new: Any) -> None:

@@ -374,8 +374,7 @@ def element_type(dtype: Any, name: str) -> Any:
     """The dtype that `preferred_element_type` means."""
     if dtype is None:
         return None
-    dtypes.check_user_dtype(dtype, name)
-    return dtypes.canonical(dtype)
+    return dtypes.asked(dtype, name)
 
 
 def check_out_sharding(name: str, out_sharding: Any) -> Any:

@@ -138,7 +138,7 @@ def rng_bit_generator(
     new, bits = rng_bit_generator_p.bind(
         key,
         shape=int_tuple(shape, "shape"),
-        dtype=dtypes.canonical(dtype),
+        dtype=dtypes.asked(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
         out_sharding=out_sharding,
     )

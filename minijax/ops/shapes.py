@@ -689,9 +689,8 @@ def broadcasted_iota(
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
-    dtypes.check_user_dtype(dtype, "iota")
     return iota_p.bind(
-        dtype=dtypes.canonical(dtype),
+        dtype=dtypes.asked(dtype, "broadcasted_iota"),
         shape=int_tuple(shape, "shape"),
         dimension=operator.index(dimension),
         sharding=out_sharding,
@@ -717,10 +716,9 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
 
     Differs from NumPy: the elements are zeros, since memory is never handed out as is.
     """
-    dtypes.check_user_dtype(dtype, "empty")
     return empty_p.bind(
         shape=int_tuple(shape, "shape"),
-        dtype=dtypes.canonical(dtype),
+        dtype=dtypes.asked(dtype, "empty"),
         out_sharding=out_sharding,
     )
 

@@ -50,6 +50,15 @@ def _sort_type(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list
             *xs,
             why="arrays are sorted together, element by element.",
         )
+    for i, x in enumerate(xs[:num_keys]):
+        if dtypes.is_extended(x.dtype):
+            raise problem(
+                TypeError,
+                f"sort does not accept dtype {x.dtype} at position {i}.",
+                x,
+                why="opaque elements have no order.",
+                tries=["random.key_data(keys)"],
+            )
     return list(xs)
 
 

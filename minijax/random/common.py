@@ -157,8 +157,7 @@ def int_dtype(name: str, dtype: Any) -> Any:
 
 def checked_dtype(name: str, dtype: Any, accepts: Any, kind: str) -> Any:
     """A user's dtype as it means now; ValueError unless `accepts` it."""
-    dtypes.check_user_dtype(dtype, name)
-    found = dtypes.canonical(dtype)
+    found = dtypes.asked(dtype, name)
     if not accepts(found):
         raise problem(
             ValueError,

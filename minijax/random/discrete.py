@@ -118,8 +118,7 @@ def rademacher(
     if dtype is None:
         dtype = dtypes.int_default()
     else:
-        dtypes.check_user_dtype(dtype, "rademacher")
-        dtype = dtypes.canonical(dtype)
+        dtype = dtypes.asked(dtype, "rademacher")
     out = _rademacher(key, static_shape(shape, "rademacher"), dtype)
     return placed(out, out_sharding, "rademacher")
 
@@ -524,6 +523,5 @@ def multinomial(
     if dtype is None:
         dtype = dtypes.float_default()
     else:
-        dtypes.check_user_dtype(dtype, "multinomial")
-        dtype = dtypes.canonical(dtype)
+        dtype = dtypes.asked(dtype, "multinomial")
     return _multinomial(key, n, p, _or_none(shape, "multinomial"), dtype, unroll)

@@ -380,8 +380,7 @@ def randint(
     if dtype is None:
         dtype = dtypes.int_default()
     else:
-        dtypes.check_user_dtype(dtype, "randint")
-        dtype = dtypes.canonical(dtype)
+        dtype = dtypes.asked(dtype, "randint")
         if not dtypes.is_integer(dtype):
             raise problem(
                 TypeError,

@@ -11,12 +11,15 @@ This room knows no arrays.  Next: avals.py, shapes and abstract values.
 from __future__ import annotations
 
 import functools
+import sys
+import warnings
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from ..base import config
+from ..base import config, errors
+from ..base.source import is_internal
 
 bfloat16: Any = np.dtype(ml_dtypes.bfloat16)
 bool_: Any = np.dtype(np.bool_)
@@ -41,6 +44,15 @@ FLOAT8: tuple[Any, ...] = tuple(
 )  # fmt: skip
 float4_e2m1fn: Any = np.dtype(ml_dtypes.float4_e2m1fn)
 SMALL_FLOATS = (*FLOAT8, float4_e2m1fn)
+# Dtypes of stored data, with which no device computes: no array has one of these.
+STORED: dict[Any, str] = {
+    np.dtype(getattr(ml_dtypes, name)): kind_
+    for name, kind_ in (
+        ("int1", "int"), ("uint1", "uint"),
+        ("float6_e2m3fn", "float"), ("float6_e3m2fn", "float"),
+    )
+    if hasattr(ml_dtypes, name)
+}  # fmt: skip
 
 SIGNED = (int2, int4, int8, int16, int32, int64)
 UNSIGNED = (uint2, uint4, uint8, uint16, uint32, uint64)
@@ -61,9 +73,13 @@ class ExtendedDType:
 class extended(np.generic):
     """Abstract scalar type above all extended dtypes (`jax.dtypes.extended`)."""
 
+    __module__ = "minijax.dtypes"
+
 
 class prng_key(extended):
     """Abstract scalar type of random keys (`jax.dtypes.prng_key`)."""
+
+    __module__ = "minijax.dtypes"
 
 
 class KeyDType(ExtendedDType):
@@ -158,33 +174,48 @@ def is_valid(dtype: Any) -> bool:
 _ALL = frozenset((bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, float0))
 
 
-def check_user_dtype(dtype: Any, fun: str) -> None:
-    """Warn when the user asked for a 64-bit type that will be narrowed."""
-    if dtype is None or is_extended(dtype):
-        return
+def asked(dtype: Any, fun: str) -> Any:
+    """The dtype that a user's `dtype` argument of `fun` means.
+
+    Where x64 is off, a 64-bit dtype is narrowed with a warning, or refused, as
+    `jax_explicit_x64_dtypes` says.
+    """
+    if is_extended(dtype):
+        return dtype
     wanted = as_dtype(dtype)
     if not is_valid(wanted):
         raise TypeError(
-            f"{fun}: dtype {wanted} is not a valid array type.\n"
-            "Why: only arrays of numeric types exist here."
+            errors.message(
+                "JAX only supports number, bool, and string dtypes, got dtype"
+                f" {dtype} in {fun}",
+                why=f"no array has elements of dtype {wanted}.",
+            )
         )
-    if wanted in _TO_32 and not config.X64.value and dtype not in _PYTHON:
-        import warnings
-
-        warnings.warn(
-            f"Explicitly requested dtype {wanted} requested in {fun} is not available,"
-            f" and will be truncated to dtype {_TO_32[wanted]}. To enable more dtypes,"
-            " set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell"
-            " environment variable.",
-            stacklevel=_user_stacklevel(),
+    if wanted not in _TO_32 or config.X64.value:
+        return wanted
+    if isinstance(dtype, type) and dtype in _PYTHON:
+        return _TO_32[wanted]
+    what = f"Explicitly requested dtype {wanted} requested in {fun} is not available"
+    if config.EXPLICIT_X64.value == "error":
+        raise ValueError(
+            errors.message(
+                f"{what}. To enable more dtypes, set the jax_enable_x64 configuration"
+                " option.",
+                why="jax_explicit_x64_dtypes='error' refuses what would be narrowed.",
+                tries=[f"dtype={_TO_32[wanted]}"],
+            )
         )
+    warnings.warn(
+        f"{what}, and will be truncated to dtype {_TO_32[wanted]}. To enable more"
+        " dtypes, set the jax_enable_x64 configuration option or the"
+        " JAX_ENABLE_X64 shell environment variable. See"
+        " https://github.com/jax-ml/jax#current-gotchas for more.",
+        stacklevel=_user_stacklevel(),
+    )
+    return _TO_32[wanted]
 
 
 def _user_stacklevel() -> int:
-    import sys
-
-    from ..base.source import is_internal
-
     frame, level = sys._getframe(2), 2
     while frame.f_back is not None and is_internal(frame.f_code):
         frame, level = frame.f_back, level + 1
@@ -236,6 +267,7 @@ _KINDS.update(dict.fromkeys(SIGNED, "int"))
 _KINDS.update(dict.fromkeys(UNSIGNED, "uint"))
 _KINDS.update(dict.fromkeys(FLOATS, "float"))
 _KINDS.update(dict.fromkeys(COMPLEX, "complex"))
+_KINDS.update(STORED)
 
 
 def is_float(dtype: Any) -> bool:
@@ -276,7 +308,7 @@ def to_inexact(dtype: Any) -> Any:
     if is_inexact(dtype):
         return dtype
     if is_extended(dtype):
-        raise TypeError(f"Cannot interpret {dtype.name} as a number.")
+        raise TypeError(f"Cannot interpret '{dtype.name}' as a data type.")
     return float64 if dtype in (int64, uint64) and config.X64.value else float32
 
 
@@ -292,17 +324,28 @@ def complex_of(dtype: Any) -> Any:
     return complex128 if dtype in (float64, int64, uint64) else complex64
 
 
+def _of_kinds(*kinds: str) -> frozenset[Any]:
+    return frozenset(d for d, k in _KINDS.items() if k in kinds)
+
+
 _CATEGORIES = {
-    np.generic: _ALL,
-    np.number: frozenset((*SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)),
-    np.integer: frozenset((*SIGNED, *UNSIGNED)),
-    np.signedinteger: frozenset(SIGNED),
-    np.unsignedinteger: frozenset(UNSIGNED),
-    np.inexact: frozenset((*FLOATS, *COMPLEX)),
-    np.floating: frozenset(FLOATS),
-    np.complexfloating: frozenset(COMPLEX),
-    np.bool_: frozenset((bool_,)),
+    np.number: _of_kinds("int", "uint", "float", "complex"),
+    np.integer: _of_kinds("int", "uint"),
+    np.signedinteger: _of_kinds("int"),
+    np.unsignedinteger: _of_kinds("uint"),
+    np.inexact: _of_kinds("float", "complex"),
+    np.floating: _of_kinds("float"),
+    np.complexfloating: _of_kinds("complex"),
+    np.flexible: frozenset((float0,)),
+    np.character: frozenset(),
 }
+
+
+def _category(x: Any) -> bool:
+    """Whether `x` is a class of scalars that stands for many dtypes."""
+    return isinstance(x, type) and (
+        x is np.generic or x in _CATEGORIES or issubclass(x, extended)
+    )
 
 
 def issubdtype(a: Any, b: Any) -> bool:
@@ -312,40 +355,43 @@ def issubdtype(a: Any, b: Any) -> bool:
     >>> issubdtype(ml_dtypes.bfloat16, np.floating)
     True
     """
+    if _category(a):
+        return _category(b) and issubclass(a, b)
+    a, b = (x if _category(x) or is_extended(x) else _numpys(x) for x in (a, b))
     if is_extended(a):
-        return (isinstance(b, type) and issubclass(a.type, b)) or a == b
-    if is_extended(b):
-        return False
-    if isinstance(a, type) and issubclass(a, np.generic) and a in (extended, prng_key):
-        return isinstance(b, type) and issubclass(a, b)
-    if isinstance(b, type) and b in (extended, prng_key):
-        return False
-    if isinstance(a, type) and a in _CATEGORIES and a is not np.bool_:
-        return isinstance(b, type) and issubclass(a, b)
-    a = as_dtype(a)
-    if isinstance(b, type) and b in _CATEGORIES:
-        return a in _CATEGORIES[b]
-    if isinstance(b, type) and issubclass(b, np.generic) and b in (
-        np.flexible, np.character, np.void, np.object_
-    ):  # fmt: skip
-        return bool(np.issubdtype(a, b))
-    return bool(a == as_dtype(b))
+        return issubclass(a.type, b) if _category(b) else a is b
+    if not _category(b):
+        return bool(a == b or (b == np.void and a.kind == "V" and a not in _KINDS))
+    return b is np.generic or a in _CATEGORIES.get(b, ())
+
+
+def _numpys(x: Any) -> Any:
+    """A dtype as NumPy reads it: None is the default float."""
+    return float64 if x is None else as_dtype(x)
 
 
 def isdtype(dtype: Any, kinds: Any) -> bool:
     """Whether `dtype` is of one of the array-API `kinds` (or equals one of them)."""
-    dtype = as_dtype(dtype)
-    for k in kinds if isinstance(kinds, tuple) else (kinds,):
-        if isinstance(k, str) and k in _API_KINDS:
-            if kind(dtype) in _API_KINDS[k]:
-                return True
-        elif (
-            isinstance(k, str) and k not in np.sctypeDict and not hasattr(ml_dtypes, k)
-        ):
-            raise ValueError(f"Unrecognized kind={k!r}; TRY one of {list(_API_KINDS)}")
-        elif dtype == as_dtype(k):
-            return True
-    return False
+    dtype = _numpys(dtype)
+    if not isinstance(kinds, tuple):
+        kinds = (kinds,)
+    return any([_is_of_kind(dtype, k) for k in kinds])
+
+
+def _is_of_kind(dtype: Any, k: Any) -> bool:
+    if isinstance(k, str):
+        if k in _API_KINDS:
+            return _KINDS.get(dtype) in _API_KINDS[k]
+        if k not in np.sctypeDict and not hasattr(ml_dtypes, k):
+            raise ValueError(
+                f"Unrecognized kind={k!r} expected one of {list(_API_KINDS)}, or a"
+                " compatible input for jnp.dtype()"
+            )
+    elif isinstance(k, (int, float, complex)) or is_extended(k):
+        raise TypeError(
+            f"Expected kind to be a dtype, string, or tuple; got kind={k}"
+        )
+    return bool(dtype == _numpys(k))
 
 
 _API_KINDS = {
@@ -372,14 +418,22 @@ _SHORT: dict[Any, str] = {bool_: "bool", bfloat16: "bf16", float0: "float0"}
 for _d in (*SIGNED, *UNSIGNED, float16, float32, float64, *COMPLEX):
     _bits = _d.name.lstrip("uintfloacmpex")
     _SHORT[_d] = {"i": "i", "u": "u", "f": "f", "c": "c"}[_d.name[0]] + _bits
-for _d in SMALL_FLOATS:
-    _SHORT[_d] = _d.name.replace("float", "f")
+for _d in (*SMALL_FLOATS, *STORED):
+    _SHORT[_d] = _d.name.replace("float", "f").replace("uint", "u").replace("int", "i")
 
 
 def short_name(dtype: Any) -> str:
     """`f32`, `i8`, `bf16`, `key<fry>`: the name in jaxprs and messages."""
     found = _SHORT.get(dtype)
     return found if found is not None else str(getattr(dtype, "name", dtype))
+
+
+def bits_of(dtype: Any) -> int:
+    """The size of an element in bits, also where a byte holds several."""
+    name = dtype.name.partition("_")[0]
+    digits = name.lstrip("uintfloa")
+    narrow = name != digits and digits in ("1", "2", "4", "6")
+    return int(digits) if narrow else 8 * int(dtype.itemsize)
 
 
 # -------------------------------------------------------------------- promotion
@@ -400,10 +454,14 @@ _EDGES: dict[Any, tuple[Any, ...]] = {
     "c*": (complex64,), complex64: (complex128,), complex128: (),
     **{f8: () for f8 in SMALL_FLOATS},
 }  # fmt: skip
+for _d, _k in STORED.items():
+    _EDGES[_d] = ()
+    _weak = "f*" if _k == "float" else "i*"
+    _EDGES[_weak] = (*_EDGES[_weak], _d)
 _STRICT_EDGES: dict[Any, tuple[Any, ...]] = {
     **{d: () for d in _EDGES},
-    "i*": ("f*", *SIGNED, *UNSIGNED),
-    "f*": ("c*", *FLOATS),
+    "i*": ("f*", *_of_kinds("int", "uint")),
+    "f*": ("c*", *_of_kinds("float")),
     "c*": COMPLEX,
     bool_: (),
 }
@@ -428,6 +486,10 @@ class TypePromotionError(ValueError):
     """No implicit promotion exists between these dtypes."""
 
 
+class OpaqueDtypeError(TypePromotionError, TypeError):
+    """A dtype that is no number's (random keys, float0) promotes with no other."""
+
+
 def _node(dtype: Any, weak: bool) -> Any:
     if not weak or dtype == bool_:
         return dtype
@@ -435,30 +497,46 @@ def _node(dtype: Any, weak: bool) -> Any:
 
 
 @functools.cache
-def _join(nodes: frozenset[Any], strict: bool) -> Any:
+def _join(nodes: tuple[Any, ...], strict: bool) -> Any:
     up = _above(strict)
     for n in nodes:
         if n not in up:
-            raise TypePromotionError(
-                f"no promotion is defined for dtype {short_name(n)}."
+            raise ValueError(
+                f"dtype={n!r} is not a valid dtype for JAX type promotion."
             )
     common = frozenset.intersection(*(up[n] for n in nodes))
     best = [n for n in common if common == up[n]]
     if not best:
-        names = ", ".join(sorted(n if isinstance(n, str) else n.name for n in nodes))
-        why = (
-            "jax_numpy_dtype_promotion='strict' allows no implicit promotion."
-            if strict
-            else "they have no common type in the promotion lattice."
-        )
-        raise TypePromotionError(
-            "Input dtypes have no available implicit dtype promotion path: "
-            f"{names}.\nWhy: {why}\nTry: convert explicitly with x.astype(...)."
-        )
+        raise TypePromotionError(_no_path(nodes, strict))
     return best[0]
 
 
-_WEAK_DTYPE = {"i*": int, "f*": float, "c*": complex}
+def _no_path(nodes: tuple[Any, ...], strict: bool) -> str:
+    """What is said where dtypes have no common one."""
+    names = tuple(str(_WEAK_DTYPE.get(n, n)) for n in nodes)
+    what = f"Input dtypes {names} have no available implicit dtype promotion path"
+    if strict:
+        what += " when jax_numpy_dtype_promotion=strict."
+    else:
+        what += "."
+        kinds = {(kind(n), bits_of(n)) for n in nodes if not isinstance(n, str)}
+        floats = sorted({bits for k, bits in kinds if k == "float" and bits <= 8})
+        families = [f"{bits}-bit floats" for bits in reversed(floats)]
+        if any(k in ("int", "uint") and bits < 8 for k, bits in kinds):
+            families.append("1-bit, 2-bit and 4-bit integers")
+        if families:
+            what += (
+                f" To avoid unintended promotion, {families[0]} do not support"
+                " implicit promotion."
+            )
+    return errors.message(
+        what,
+        why="implicit promotion never loses what was chosen explicitly.",
+        tries=["x.astype(...), where the common dtype is meant"],
+    )
+
+
+_WEAK_DTYPE: dict[Any, type] = {"i*": int, "f*": float, "c*": complex}
 
 
 def promote(
@@ -482,8 +560,12 @@ def _promote(
         return first, all(w for _, w in pairs) and first != bool_
     if any(is_extended(d) or d == float0 for d, _ in pairs):
         names = ", ".join(short_name(d) for d, _ in pairs)
-        raise TypeError(f"dtypes {names} do not promote to a common one.")
-    node = _join(frozenset(_node(d, w) for d, w in pairs), strict)
+        opaque = next(d for d, _ in pairs if is_extended(d) or d == float0)
+        raise OpaqueDtypeError(
+            f"dtype={opaque} is not a valid dtype for JAX type promotion: dtypes {names}"
+            " have no common one."
+        )
+    node = _join(tuple(dict.fromkeys(_node(d, w) for d, w in pairs)), strict)
     if isinstance(node, str):
         # All weak: the widest of the dtypes seen of that kind, else the default.
         kind_of = _WEAK_DTYPE[node]

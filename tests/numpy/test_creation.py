@@ -143,14 +143,14 @@ MISTAKES = [
     (
         lambda: jnp.array("a"),
         TypeError,
-        "Value 'a' with dtype <U1 is not a valid array",
+        "Value 'a' with dtype <U1 is not a valid JAX array type",
     ),
     (
         lambda: jnp.array({1: 2}),
         TypeError,
-        "with dtype object is not a valid array type",
+        "with dtype object is not a valid JAX array type",
     ),
-    (lambda: jnp.array(object()), TypeError, "with dtype object is not a valid array"),
+    (lambda: jnp.array(object()), TypeError, "with dtype object is not a valid JAX"),
     (lambda: jnp.array([[1], [1, 2]]), ValueError, "inhomogeneous"),
     (lambda: jnp.array([jnp.ones(2), jnp.ones(3)]), TypeError, "different shapes"),
     (lambda: jnp.array(2**40), OverflowError, "1099511627776"),
@@ -158,7 +158,7 @@ MISTAKES = [
     (lambda: jnp.array(300, jnp.uint8), OverflowError, "300 out of bounds for uint8"),
     (lambda: jnp.array([1j], float), TypeError, "complex"),
     (lambda: jnp.array([1], order="F"), NotImplementedError, "order='K'"),
-    (lambda: jnp.zeros(2, object), TypeError, "is not a valid array type"),
+    (lambda: jnp.zeros(2, object), TypeError, "JAX only supports number, bool, and string dtypes"),
     (
         lambda: jnp.zeros(2.0),
         TypeError,

@@ -437,7 +437,7 @@ def test_kinds_of_dtypes(call, message):
 
 
 def test_values_must_be_arrays():
-    with pytest.raises(TypeError, match="not a valid array value"):
+    with pytest.raises(TypeError, match="not a valid JAX type"):
         lax.add(np.ones(3, np.float32), [1.0, 2.0, 3.0])
-    with pytest.raises(TypeError, match="not a valid array value"):
+    with pytest.raises(TypeError, match="not a valid JAX type"):
         lax.add(1.0, "a")

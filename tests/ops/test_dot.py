@@ -303,7 +303,7 @@ def test_wrong_types():
         lax.dot(x.astype("int32"), x.astype("int32"), preferred_element_type="int8")
     with pytest.raises(TypeError, match="only supports instances"):
         lax.dot(x, x, out_sharding=3)
-    with pytest.raises(TypeError, match="not a valid array value"):
+    with pytest.raises(TypeError, match="not a valid JAX type"):
         lax.dot_general([1.0], [2.0], (((0,), (0,)), ((), ())))
     with pytest.raises(TypeError):
         lax.dot(x, x, preferred_element_type="no such dtype")
