@@ -16,6 +16,7 @@ import time
 
 import pytest
 
+from minijax.base import config
 from minijax.runtime import disk_cache
 from minijax.runtime.disk_cache import DiskCache, default_directory
 
@@ -618,3 +619,16 @@ def test_no_default_directory(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(os, "stat", of_someone)
     assert default_directory() is None
+
+
+@pytest.mark.parametrize("where", ["gs://bucket/cache", "s3://b", "file:///tmp/x"])
+def test_only_local_directories(where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="is not a local directory"):
+        config.CACHE_DIR.update(where)
+    with (
+        pytest.raises(ValueError, match="is not a local directory"),
+        config.CACHE_DIR(where),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())

@@ -254,9 +254,9 @@ def test_jit_runs_python_only_while_tracing(capsys):
         return capsys.readouterr().out.splitlines()
 
     assert printed(np.ones((3, 4)), np.ones(4)) == [
-        "x = JitTracer<float32[3,4]>",
-        "y = JitTracer<float32[4]>",
-        "total = JitTracer<float32[3]>",
+        "x = JitTracer(float32[3,4])",
+        "y = JitTracer(float32[4])",
+        "total = JitTracer(float32[3])",
     ]
     assert printed(np.zeros((3, 4)), np.zeros(4)) == []
     assert len(printed(np.ones((4, 5)), np.ones(5))) == 3
@@ -319,7 +319,7 @@ def test_static_arguments(capsys):
         2,
         3,
     ]
-    assert capsys.readouterr().out == "JitTracer<~int32[]>\n" * 2
+    assert capsys.readouterr().out == "JitTracer(~int32[])\n" * 2
 
 
 def test_shapes_must_be_concrete():

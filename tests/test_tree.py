@@ -492,12 +492,20 @@ def test_prefix_errors():
     ("first", "second", "words"),
     [
         ([1, 2], [1], "different lengths of list at key path\n    tree_map tree\n"),
-        ([1, (1, 2)], [1, (1,)], "different lengths of tuple at key path\n    tree_map"),
+        (
+            [1, (1, 2)],
+            [1, (1,)],
+            "different lengths of tuple at key path\n    tree_map",
+        ),
         ([1, 2], (1, 2), "different types at key path\n    tree_map tree\n"),
         ([1, [2]], [1, 2], "different types at key path\n    tree_map tree[1]\n"),
         ([None], [2], "different types at key path\n    tree_map tree[0]\n"),
         ({"a": 1}, {"b": 1}, "different pytree metadata at key path"),
-        ({"a": 1}, {"a": 1, "b": 2}, "different numbers of pytree children at key path"),
+        (
+            {"a": 1},
+            {"a": 1, "b": 2},
+            "different numbers of pytree children at key path",
+        ),
     ],
 )
 def test_mismatches_begin_as_jaxs_do(first, second, words):
@@ -509,7 +517,10 @@ def test_mismatches_begin_as_jaxs_do(first, second, words):
 @pytest.mark.parametrize(
     ("register", "words"),
     [
-        (lambda: tu.register_pytree_node_class(Pair), "Duplicate custom PyTreeDef type"),
+        (
+            lambda: tu.register_pytree_node_class(Pair),
+            "Duplicate custom PyTreeDef type",
+        ),
         (lambda: tu.register_static(list), "Duplicate custom PyTreeDef type"),
         (lambda: tu.register_dataclass(Layer), "Duplicate custom dataclass PyTreeDef"),
     ],
@@ -638,13 +649,37 @@ def fresh_dataclass(**kwargs):
 @pytest.mark.parametrize(
     ("error", "words", "kwargs"),
     [
-        (TypeError, "must both be specified when either is specified. Got", {"data_fields": ["x"]}),
-        (TypeError, "must both be specified when either is specified. Got", {"meta_fields": ["x"]}),
+        (
+            TypeError,
+            "must both be specified when either is specified. Got",
+            {"data_fields": ["x"]},
+        ),
+        (
+            TypeError,
+            "must both be specified when either is specified. Got",
+            {"meta_fields": ["x"]},
+        ),
         (ValueError, "Unexpected fields: {'z'}.", {}),
-        (ValueError, "Missing fields: {'y'}. Add them to drop_fields to suppress", {"data_fields": "x", "meta_fields": []}),
-        (ValueError, "Unexpected fields: {'w'}.", {"data_fields": ["x", "w"], "meta_fields": ["y"]}),
-        (ValueError, "Unexpected fields: {'z'}.", {"data_fields": ["x", "y", "z"], "meta_fields": []}),
-        (ValueError, "must not overlap. Overlapping fields: {'x'}.", {"data_fields": ["x", "y"], "meta_fields": ["x"]}),
+        (
+            ValueError,
+            "Missing fields: {'y'}. Add them to drop_fields to suppress",
+            {"data_fields": "x", "meta_fields": []},
+        ),
+        (
+            ValueError,
+            "Unexpected fields: {'w'}.",
+            {"data_fields": ["x", "w"], "meta_fields": ["y"]},
+        ),
+        (
+            ValueError,
+            "Unexpected fields: {'z'}.",
+            {"data_fields": ["x", "y", "z"], "meta_fields": []},
+        ),
+        (
+            ValueError,
+            "must not overlap. Overlapping fields: {'x'}.",
+            {"data_fields": ["x", "y"], "meta_fields": ["x"]},
+        ),
         (ValueError, "twice", {"data_fields": ["x", "x"], "meta_fields": ["y"]}),
         (
             ValueError,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -101,6 +102,17 @@ def _as_float(value: Any) -> Any:
     return None if value is None else float(value)
 
 
+def _as_local_path(value: Any) -> Any:
+    if value is not None and re.match(r"[A-Za-z][\w+.-]*://", os.fspath(value)):
+        raise ValueError(
+            f"jax_compilation_cache_dir={os.fspath(value)!r} is not a local directory.\n"
+            "Why: compiled programs are kept in files of this machine only; the text"
+            " would become the name of a folder here.\n"
+            "Try: a path, such as a mounted bucket's."
+        )
+    return value
+
+
 def _as_is(value: Any) -> Any:
     return value
 
@@ -148,9 +160,7 @@ def _option(name: str, default: Any, check: Callable[[Any], Any], **kw: Any) -> 
 
 _traced = {"in_key": True, "tracing": True}
 X64 = _option("jax_enable_x64", False, _as_bool, **_traced)
-EXPLICIT_X64 = _option(
-    "jax_explicit_x64_dtypes", "warn", _explicit_x64, **_traced
-)
+EXPLICIT_X64 = _option("jax_explicit_x64_dtypes", "warn", _explicit_x64, **_traced)
 PROMOTION = _option(
     "jax_numpy_dtype_promotion", "standard", _one_of("standard", "strict"), **_traced
 )
@@ -195,7 +205,7 @@ TRACEBACK_FILTERING = _option("jax_traceback_filtering", "auto", _as_is)
 PLATFORMS = _option("jax_platforms", None, _as_is)
 NUM_CPU_DEVICES = _option("jax_num_cpu_devices", -1, _as_int)
 CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, _as_bool)
-CACHE_DIR = _option("jax_compilation_cache_dir", None, _as_is)
+CACHE_DIR = _option("jax_compilation_cache_dir", None, _as_local_path)
 CACHE_ENABLED = _option("jax_enable_compilation_cache", True, _as_bool)
 CACHE_MAX_SIZE = _option("jax_compilation_cache_max_size", -1, _as_int)
 CACHE_MIN_TIME = _option("jax_persistent_cache_min_compile_time_secs", 0.0, _as_float)

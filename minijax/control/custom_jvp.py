@@ -25,6 +25,7 @@ from ..interpreters.stage import StageTrace, hoist_tracers, stage
 from ..interpreters.transpose import backward_pass
 from ..runtime import lower
 from ..types import dtypes
+from ..types.avals import AbstractRef
 from .arguments import POSITIONAL, as_tuple, signature_of
 from .common import same_type
 from .discharge import RulePrimitive
@@ -628,7 +629,8 @@ def _run_jvp(
         primal = core.aval_of(x)
         want = primal.to_tangent()
         got = t.aval if type(t) is Zero else core.aval_of(t)
-        if (got.shape, got.dtype) != (want.shape, want.dtype):
+        fits = (got.shape, got.dtype) == (want.shape, want.dtype)
+        if not fits or type(got) is AbstractRef:
             raise TypeError(
                 errors.message(
                     "Custom JVP rule must produce primal and tangent outputs with"

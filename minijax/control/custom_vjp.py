@@ -24,6 +24,7 @@ from ..ops.cast import convert_element_type
 from ..runtime import lower
 from ..runtime.array import Array, default_placement, put_scalar
 from ..types import dtypes
+from . import rule_refs
 from .arguments import signature_of
 from .common import type_difference
 from .custom_jvp import (
@@ -519,6 +520,7 @@ class custom_vjp:
                 )
         leaves, in_tree = tree.flatten(tuple(moving))
         check_values(leaves, f"the arguments of {function_text(self.fun)}")
+        rule_refs.check_passed_once(leaves, self.fun, in_tree, places)
         rules = Rules(self, args, fixed, places, in_tree)
         fwd = named(rules.remat_fwd if self.optimize_remat else rules.fwd, self.fwd)
         fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
@@ -559,7 +561,9 @@ class Rules:
         return full
 
     def call(self, *leaves: Any) -> list[Any]:
-        return self.result.flatten(self.custom.fun(*self.full(leaves)))
+        out = self.custom.fun(*self.full(leaves))
+        rule_refs.check_results("primal", self.custom.fun, out)
+        return self.result.flatten(out)
 
     def fwd(self, flags: Sequence[bool], *leaves: Any) -> Any:
         custom = self.custom
@@ -578,6 +582,8 @@ class Rules:
                 f" {name}){RESIDUALS}, but instead of a pair the fwd rule {rule} produced"
                 f" {pair!r}."[:900]
             )
+        rule_refs.check_results("fwd", custom.fwd, pair[0])
+        rule_refs.check_residuals(custom.fwd, pair[1], leaves)
         outs = self.result.flatten_like(custom.fwd, pair[0])
         res, self.res_tree = tree.flatten(pair[1])
         check_values(res, f"the residuals of {function_text(custom.fwd)}")
@@ -639,12 +645,13 @@ class Rules:
         check_values([ct], f"the result of {function_text(self.custom.bwd)}")
         got = core.aval_of(ct)
         narrows = dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype)
+        changes = rule_refs.is_reference(ct)
         if got.shape == want.shape and got.dtype == dtypes.float0:
             return None
         if got.shape == want.shape and got.dtype != want.dtype and not narrows:
             # As wide as the rule happens to compute: the argument's dtype counts.
             return convert_element_type(ct, want.dtype)
-        if got.shape != want.shape or got.dtype != want.dtype:
+        if got.shape != want.shape or got.dtype != want.dtype or changes:
             raise ValueError(
                 errors.message(
                     "Custom VJP bwd rule must produce an output with the same type as the"

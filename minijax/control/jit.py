@@ -205,11 +205,12 @@ class Jitted:
             which = ArgNames(self.fun, call.in_tree, call.positions)[i]
             raise TypeError(
                 errors.message(
-                    f"Cannot interpret value of type {type(x)} as an abstract array; it"
-                    " does not have a dtype attribute.",
+                    f"Error interpreting argument to {self.fun} as an abstract array. The"
+                    f" problematic value is of type {type(x)} and was passed to the"
+                    f" function at path {which}.",
                     which=f"argument {which} of {self.name}: {x!r}"[:200],
-                    why="arguments of jitted functions are arrays, numbers or pytrees of"
-                    " them.",
+                    why=f"Cannot interpret value of type {type(x)} as an abstract array;"
+                    " it does not have a dtype attribute.",
                     tries=[f"static_argnames={which.split('[')[0]!r}", "close over it"],
                 )
             ) from e

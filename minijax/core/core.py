@@ -371,6 +371,8 @@ class Tracer:
     def __bool__(self) -> bool:
         if (value := self.concrete()) is not None:
             return bool(value)
+        if self.aval.size != 1:
+            raise ValueError(no_truth_value(self.aval.size))
         raise errors.TracerBoolConversionError(
             conversion_message(
                 self,
@@ -387,6 +389,11 @@ class Tracer:
         )
 
     def _to_python(self, kind: type) -> Any:
+        if self.aval.shape:
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars; got"
+                f" arr.ndim={len(self.aval.shape)}"
+            )
         method = f"`{kind.__name__}(...)`"
         raise errors.ConcretizationTypeError(
             conversion_message(
@@ -407,6 +414,20 @@ class Tracer:
             return int(value)
         return self._to_python(int)  # type: ignore[no-any-return]
 
+    def _called(self, name: str) -> Any:
+        """Raise: a method that only an array with a value has was called."""
+        raise errors.ConcretizationTypeError(
+            conversion_message(
+                self,
+                "Abstract tracer value encountered where concrete value is expected:"
+                f" traced array with shape {self.aval.str_short(False)}\n"
+                f"The {name}() method was called on traced array with shape"
+                f" {self.aval.str_short(False)}.",
+                "the value, and where it lies, are known when the program runs.",
+                [f"call {name}() on the result"],
+            )
+        )
+
     def __float__(self) -> float:
         return self._to_python(float)  # type: ignore[no-any-return]
 
@@ -423,7 +444,7 @@ class Tracer:
         """The value as nested lists (needs a concrete value)."""
         if (value := self.concrete()) is not None:
             return value.tolist()
-        return self.__array__()
+        return self._called("tolist")
 
     def __index__(self) -> int:
         if (value := self.concrete()) is not None:
@@ -464,10 +485,14 @@ class Tracer:
         return self.aval.shape[0]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval}>"
+        return f"{type(self).__name__}({self.aval})"
 
     def __format__(self, spec: str) -> str:
-        return repr(self) if not spec else format(repr(self), spec)
+        if spec:
+            raise TypeError(
+                f"unsupported format string passed to {type(self).__name__}.__format__"
+            )
+        return repr(self)
 
     def __copy__(self) -> Any:
         return self
@@ -480,6 +505,38 @@ class Tracer:
 
     def copy_to_host_async(self) -> None:
         return None
+
+
+def no_truth_value(size: int) -> str:
+    """What is said of `bool(x)` for an array of no or several elements."""
+    if size:
+        return (
+            "The truth value of an array with more than one element is ambiguous."
+            " Use a.any() or a.all()"
+        )
+    return (
+        "The truth value of an empty array is ambiguous. Use `array.size > 0` to check"
+        " that an array is not empty."
+    )
+
+
+def _of_values(name: str) -> Any:
+    """The method `name` of arrays on a tracer: it needs a value."""
+
+    def method(self: Tracer, *args: Any) -> Any:
+        if (value := self.concrete()) is not None:
+            return getattr(value, name)(*args)
+        return self._called(name)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes",
+    "tobytes", "unsafe_buffer_pointer",
+):  # fmt: skip
+    setattr(Tracer, _name, _of_values(_name))
 
 
 def reference_error(aval: Any, name: str) -> ValueError:
@@ -585,7 +642,7 @@ def int_aval(x: int) -> ShapedArray:
     bits = 8 * aval.dtype.itemsize
     if not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1):
         raise OverflowError(
-            f"Python int {x} does not fit {aval.dtype}.\n"
+            f"Python int {x} too large to convert to {aval.dtype}\n"
             "Try: a float, a NumPy scalar of an unsigned dtype, or jax_enable_x64."
         )
     return aval

@@ -32,6 +32,7 @@ from ..ops.structural import broadcast_in_dim
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
 from ..types import dtypes
+from ..types.avals import shaped
 
 ArrayLike = Any
 DTypeLike = Any
@@ -354,6 +355,10 @@ def static_axis(axis: Any) -> Any:
     """An axis argument in hashable form: None, an int or a tuple of ints."""
     if axis is None or type(axis) is int:
         return axis
+    if isinstance(axis, Tracer):
+        axis = core.concrete_or_error(
+            None, axis, "The axis argument must be known statically."
+        )
     return tuple(map(operator.index, axis)) if has_items(axis) else operator.index(axis)
 
 
@@ -401,7 +406,7 @@ def check_sizes(shape: Sequence[int], name: str) -> None:
     """TypeError if a size is negative."""
     if any(n < 0 for n in shape):
         raise TypeError(
-            f"{name}: Only non-negative dimensions are allowed; got {tuple(shape)}."
+            f"{name} shape must have every element be nonnegative, got {tuple(shape)}."
         )
 
 
@@ -427,6 +432,24 @@ def not_numeric(x: Any, dtype: Any) -> str:
         f"Value '{str(x)[:80]}' with dtype {dtype} is not a valid JAX array type. Only"
         " arrays of numeric types are supported by JAX.",
         tries=["a nested list of numbers", "encode strings and objects as integers"],
+    )
+
+
+def not_broadcastable(x: Any, shape: tuple[int, ...]) -> str:
+    """What is said of a value that does not broadcast to a shape."""
+    aval = aval_of(x)
+    wanted = shaped(shape, aval.dtype, aval.weak_type)
+    what = (
+        f"Incompatible types for broadcasting: input type={aval.str_short(False)} and"
+        f" requested type={wanted.str_short(False)}"
+    )
+    if len(aval.shape) > len(shape):
+        what = "Cannot broadcast to shape with fewer dimensions:"
+        what += f" arr_shape={aval.shape} shape={shape}"
+    return errors.message(
+        what,
+        why="aligned at the last axis, sizes must be equal or 1.",
+        tries=["x[:, None] or jnp.expand_dims to align the axes", "x.sum(axis)"],
     )
 
 

@@ -35,6 +35,7 @@ from ._common import (
     convert,
     from_host,
     is_arraylike,
+    not_broadcastable,
     not_numeric,
     static_dtype,
     static_shape,
@@ -297,8 +298,10 @@ def stack_rows(x: Any, dtype: Any) -> Any:
     if any(r.shape != shape for r in rows):
         raise TypeError(
             errors.message(
-                "jnp.array cannot stack nested items of different shapes.",
-                which=", ".join(str(r.shape) for r in rows[:6]),
+                "Cannot concatenate arrays with shapes that differ in dimensions other"
+                " than the one being concatenated: concatenating along dimension 0 for"
+                f" shapes {', '.join(str(r.shape) for r in lifted[:6])}.",
+                why="the items of nested sequences become the rows of one array.",
                 tries=["pad the items to one shape", "a list of arrays as a pytree"],
             )
         )
@@ -484,14 +487,7 @@ def repeat_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
     if old == shape:
         return x
     if not fits(old, shape):
-        raise ValueError(
-            errors.message(
-                f"{name}: Incompatible shapes for broadcasting: {old} and requested"
-                f" shape {shape}.",
-                why="aligned at the last axis, sizes must be equal or 1.",
-                tries=["x[:, None] or jnp.expand_dims to align the axes"],
-            )
-        )
+        raise ValueError(not_broadcastable(x, shape))
     return _spread(x, shape)
 
 

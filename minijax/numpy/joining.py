@@ -37,6 +37,20 @@ from .manipulation import atleast, moveaxis, transpose
 # ----------------------------------------------------------------------------- joining
 
 
+def axis_number(name: str, axis: Any) -> int:
+    """The axis to join along; TypeError for a second array in its place."""
+    if hasattr(axis, "ndim") and axis.ndim:
+        raise TypeError(
+            errors.message(
+                f"{name}: Only integer scalar arrays can be converted to a scalar index:"
+                f" axis is an array of shape {axis.shape}.",
+                why="the arrays to join are one argument, a list.",
+                tries=[f"jnp.{name}([a, b]) instead of jnp.{name}(a, b)"],
+            )
+        )
+    return operator.index(axis)
+
+
 def operands(name: str, arrays: Any) -> list[Any]:
     """The arrays to join: the items of a sequence, or the rows of one array."""
     if isinstance(arrays, (list, tuple)):
@@ -78,7 +92,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     """
     wanted = static_dtype(dtype, "concatenate")
     if axis is not None:
-        axis = operator.index(axis)
+        axis = axis_number("concatenate", axis)
     if hasattr(arrays, "ndim") and axis is not None and len(shape_of(arrays)) > 1:
         return _merge_rows(arrays, axis, wanted)
     xs = operands("concatenate", arrays)
@@ -154,7 +168,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     """
     no_out("stack", out)
     wanted = static_dtype(dtype, "stack")
-    axis = operator.index(axis)
+    axis = axis_number("stack", axis)
     if hasattr(arrays, "ndim") and len(shape_of(arrays)) > 0:
         moved = moveaxis(arrays, 0, canonical_axis(axis, len(shape_of(arrays))))
         return moved if wanted is None else convert(moved, wanted)

@@ -25,6 +25,7 @@ from ._common import (
     check_arraylike,
     check_rank_promotion,
     check_sizes,
+    not_broadcastable,
     once,
     shape_of,
     static_axis,
@@ -429,17 +430,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     if old == shape and out_sharding is None:
         return as_array(array)
     check_sizes(shape, "broadcast_to")
-    if len(old) > len(shape):
-        what = f"Cannot broadcast to shape with fewer dimensions: {old} to {shape}"
-        raise ValueError(errors.message(what, tries=["jnp.reshape", "x.sum(axis)"]))
-    if not fits(old, shape):
-        raise ValueError(
-            errors.message(
-                f"Incompatible shapes for broadcasting: {old} and requested {shape}",
-                why="aligned at the last axis, sizes must be equal or 1.",
-                tries=["x[:, None] or jnp.expand_dims to align the axes"],
-            )
-        )
+    if len(old) > len(shape) or not fits(old, shape):
+        raise ValueError(not_broadcastable(array, shape))
     if out_sharding is not None:
         dims = tuple(range(len(shape) - len(old), len(shape)))
         return structural.broadcast_in_dim(

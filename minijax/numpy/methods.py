@@ -48,23 +48,19 @@ _SEQUENCES = (list, tuple, set, dict)
 # --------------------------------------------------------------------------- operators
 
 
-def accepts(symbol: str) -> Callable[[Any, Any], bool]:
-    """Whether an operator takes these operands; TypeError for lists and their kin."""
+def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
+    """Whether an operator takes these operands; TypeError for lists and their kin.
+
+    Where the operator orders, or the operand is of a subclass, Python is left to ask it.
+    """
+    orders = symbol in ("<", "<=", ">", ">=")
 
     def check(x: Any, y: Any) -> bool:
         for v in (x, y):
             if type(v) in _QUICK:
                 continue
-            if isinstance(v, _SEQUENCES):
-                raise TypeError(
-                    errors.message(
-                        f"unsupported operand type(s) for {symbol}:"
-                        f" {_name(x)!r} and {_name(y)!r}",
-                        which=f"{errors.type_text(x)} {symbol} {errors.type_text(y)}",
-                        why="lists, tuples, sets and dicts are not converted silently.",
-                        tries=["jnp.asarray(...) around it"],
-                    )
-                )
+            if type(v) in _SEQUENCES and not orders:
+                raise TypeError(no_sequences(symbol, *((y, x) if swapped else (x, y))))
             if not core.is_value(v):
                 return False
         return True
@@ -72,8 +68,15 @@ def accepts(symbol: str) -> Callable[[Any, Any], bool]:
     return check
 
 
-def _name(x: Any) -> str:
-    return type(x).__name__
+def no_sequences(symbol: str, x: Any, y: Any) -> str:
+    """What is said of an operator between an array and a list, in Python's order."""
+    return errors.message(
+        f"unsupported operand type(s) for {symbol}:"
+        f" {type(x).__name__!r} and {type(y).__name__!r}",
+        which=f"{errors.type_text(x)} {symbol} {errors.type_text(y)}",
+        why="lists, tuples, sets and dicts are not converted silently.",
+        tries=["jnp.asarray(...) around it"],
+    )
 
 
 def on_tracers(fun: Any, check: Any) -> Any:
@@ -138,6 +141,7 @@ def install_operators() -> None:
         check = accepts(symbol)
         set_operator(f"__{name}__", fun, check)
         if name in _BINARY:
+            check = accepts(symbol, swapped=True)
             set_operator(f"__r{name}__", reflected(fun), check)
 
 
@@ -152,12 +156,13 @@ def power(x: Any, y: Any) -> Any:
     return elementwise.power(x, y) if _accepts_power(x, y) else NotImplemented
 
 
-_accepts_power = accepts("**")
+_accepts_power = accepts("** or pow()")
+_accepts_reflected_power = accepts("** or pow()", swapped=True)
 
 
 def reflected_power(x: Any, y: Any) -> Any:
     """`y ** x` for an array `x`."""
-    return elementwise.power(y, x) if _accepts_power(x, y) else NotImplemented
+    return elementwise.power(y, x) if _accepts_reflected_power(x, y) else NotImplemented
 
 
 def rounded(self: Any, ndigits: int | None = None) -> Any:
@@ -212,10 +217,11 @@ def no_assignment(self: Any, *_: Any) -> None:
     """`x[i] = y` raises."""
     raise TypeError(
         errors.message(
-            "JAX arrays are immutable and do not support in-place item assignment.",
+            "JAX arrays are immutable and do not support in-place item assignment."
+            " Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.",
             which=errors.type_text(self),
             tries=[
-                "x = x.at[idx].set(y) instead of x[idx] = y",
+                "x = x.at[idx].set(y)",
                 "x.at[idx].add(y), ...",
             ],
         )

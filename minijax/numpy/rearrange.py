@@ -228,6 +228,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     else:
         check_arraylike("roll", shift)
     shape = shape_of(a)
+    if not isinstance(shift, (tuple, list)) and len(shape_of(shift)) > 1:
+        raise ValueError(
+            "'shift' and 'axis' arguments to roll must be scalars or 1D arrays"
+        )
     if axis is None:
         return (
             reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
@@ -31,7 +30,7 @@ from ..ops.structural import broadcast_in_dim, reshape, rev, squeeze
 from ..runtime.array import Array
 from ..types import dtypes
 from . import indexing, subscripts
-from ._common import as_array, convert, promote_dtypes
+from ._common import as_array, convert, not_broadcastable, promote_dtypes
 from .creation import asarray
 from .subscripts import NEW, POINT, SPAN, Plan
 
@@ -312,15 +311,7 @@ def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
         y = reshape(y, old)
     lead = len(shape) - len(old)
     if lead < 0 or any(m not in (1, n) for m, n in zip(old, shape[lead:], strict=True)):
-        raise ValueError(
-            errors.message(
-                f"Incompatible shapes for broadcasting: {old} and requested shape"
-                f" {shape}",
-                which=f"values of shape {old} for elements of shape {shape}",
-                where="x.at[...]",
-                tries=["values that broadcast to x[...].shape"],
-            )
-        )
+        raise ValueError(not_broadcastable(y, shape))
     return (
         y
         if old == shape

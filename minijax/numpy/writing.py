@@ -32,7 +32,7 @@ def refuse(name: str) -> ValueError:
     return ValueError(
         errors.message(
             f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are"
-            " immutable.",
+            " immutable. Pass inplace=False to instead return an updated array.",
             tries=[f"a = jnp.{name}(a, ..., inplace=False)", "a.at[...].set(...)"],
         )
     )

@@ -306,7 +306,7 @@ def _integer_pow_abstract(x: Any, *, y: int) -> Any:
         raise TypeError(
             errors.message(
                 "Integers cannot be raised to negative powers, got"
-                f" integer_pow({x.str_short()}, {y}).",
+                f" integer_pow({x.str_short(False)}, {y})",
                 why="the result is no integer.",
                 tries=["convert the base with .astype(float)"],
             )

@@ -205,22 +205,16 @@ def warn_if_complex_to_real(old: Any, new: Any) -> None:
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 
-def bits_of(dtype: Any) -> int:
-    """The number of bits of an element."""
-    name: str = dtype.name
-    if name.endswith(("int4", "int2")) or name.startswith("float4"):
-        return 2 if name.endswith("int2") else 4
-    return 8 * int(dtype.itemsize)
-
-
 def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
     old = x.dtype
-    have, want = bits_of(old), bits_of(new_dtype)
+    have, want = dtypes.bits_of(old), dtypes.bits_of(new_dtype)
     if have < want and (not x.shape or x.shape[-1] * have != want):
+        last = x.shape[-1] if x.shape else 1
         raise ValueError(
             errors.message(
-                f"bitcast_convert_type cannot make {dtypes.short_name(new_dtype)} of"
-                f" {x.str_short()}.",
+                f"Attempting to convert array of shape {x.shape} from {old} of size"
+                f" {have} bits to {new_dtype} of size {want}, bits but {last} * {have}"
+                f" != {want}",
                 why=f"the last axis must hold the {want} bits of one element, so its"
                 f" size must be {want // have}.",
                 tries=[f"reshape the operand to (..., n, {want // have})"],
@@ -250,7 +244,7 @@ def lower_bitcast(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
 def bitcast_batch(axis: Any, args: Any, dims: Any, *, new_dtype: Any) -> Any:
     (x,), (d,) = args, dims
     aval = core.aval_of(x)
-    if bits_of(new_dtype) > bits_of(aval.dtype) and d == aval.ndim - 1:
+    if dtypes.bits_of(new_dtype) > dtypes.bits_of(aval.dtype) and d == aval.ndim - 1:
         x, d = lib.move_axis(x, d, 0), 0  # the last axis will disappear
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), d
 

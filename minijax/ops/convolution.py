@@ -75,11 +75,14 @@ def conv_dimension_numbers(
     if dimension_numbers is None:
         first = tuple(range(len(lhs_shape)))
         return ConvDimensionNumbers(first, first, first)
-    if not isinstance(dimension_numbers, (list, tuple)) or len(dimension_numbers) != 3:
+    several = isinstance(dimension_numbers, (list, tuple))
+    if not several or len(dimension_numbers) != 3:
+        what = f"must be tuple/list or None, got {type(dimension_numbers)}."
+        if several:
+            what = f"list/tuple must be length 3, got {len(dimension_numbers)}."
         raise TypeError(
             errors.message(
-                f"convolution dimension_numbers {dimension_numbers!r} are neither None,"
-                " a ConvDimensionNumbers, nor three strings.",
+                f"convolution dimension_numbers {what}",
                 tries=["('NHWC', 'HWIO', 'NHWC')"],
             )
         )
@@ -229,7 +232,15 @@ def _check_groups(
     n, i = (lhs.shape[d] for d in numbers.lhs_spec[:2])
     o, k = (rhs.shape[d] for d in numbers.rhs_spec[:2])
     which = f"{lhs.str_short()}, {rhs.str_short()}, {numbers}"
-    if i % features or i // features != k:
+    if i % features:
+        raise ValueError(
+            errors.message(
+                f"{name} feature_group_count must divide lhs feature dimension size, but"
+                f" {features} does not divide {i}.",
+                which=which,
+            )
+        )
+    if i // features != k:
         raise ValueError(
             errors.message(
                 f"{name} lhs feature dimension size divided by feature_group_count must"

@@ -54,7 +54,9 @@ def cumulative(
         if not 0 <= axis < len(x.shape):
             raise problem(
                 ValueError,
-                f"{name}: axis {axis} is out of bounds for array of shape {x.shape}.",
+                f"{name}: axis {axis} is out of bounds for array of shape {x.shape}."
+                if axis >= 0
+                else f"XLA operations do not allow negative axes: {name} got {axis}.",
                 x,
                 why="axes count from 0, not from the end.",
                 tries=[f"minijax.numpy.{name} counts negative axes from the end"],

@@ -58,10 +58,15 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
             out.append(wide.pop() if wide else 1)
         else:
             return tuple(out)
+    what = (
+        f"{name} got incompatible shapes for broadcasting:"
+        f" {', '.join(str(tuple(a.shape)) for a in avals)}."
+    )
+    if len(ranks) > 1:
+        what = f"{name}: arrays must have the same number of dimensions, got {ranks}"
     raise TypeError(
         errors.message(
-            f"{name} got incompatible shapes for broadcasting:"
-            f" {', '.join(str(tuple(a.shape)) for a in avals)}.",
+            what,
             which=", ".join(a.str_short() for a in avals),
             why="shapes must be equal, but for scalars and axes of size 1.",
             tries=[f"minijax.numpy.{name} broadcasts as NumPy does", "lax.reshape"],
@@ -79,12 +84,20 @@ def check_kind(
         which = f" at position {position}" if n > 1 else ""
         raise TypeError(
             errors.message(
-                f"{name} does not accept dtype {aval.dtype}{which}.",
+                f"{name} does not accept dtype {aval.dtype}{which}. Accepted"
+                f" dtypes{which} are subtypes of {categories(kinds)}.",
                 which=aval.str_short(),
-                why=f"accepted are {', '.join(sorted(kinds))} dtypes.",
                 tries=["convert the argument with .astype(...)"],
             )
         )
+
+
+def categories(kinds: frozenset[str]) -> str:
+    """Kinds of dtypes by the names of NumPy's categories."""
+    names = {"float": "floating", "complex": "complexfloating", "uint": "integer"}
+    signed = "integer" if "uint" in kinds else "signedinteger"
+    found = {signed if k == "int" else names.get(k, k) for k in kinds}
+    return ", ".join(sorted(found))
 
 
 def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
@@ -94,17 +107,15 @@ def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
         if a.dtype != dtype:
             found = ", ".join(str(getattr(a.dtype, "name", a.dtype)) for a in avals)
             similar = similar or SIMILAR.get(name, "")
-            tip = f"minijax.numpy.{similar} is a similar function that promotes"
+            tip = f" (Tip: jnp.{similar} is a similar function that does automatic type"
+            tip += " promotion on inputs)."
             raise TypeError(
                 errors.message(
                     f"lax.{name} requires arguments to have the same dtypes, got"
-                    f" {found}.",
+                    f" {found}.{tip if similar else ''}",
                     which=", ".join(a.str_short() for a in avals),
                     why="lax functions do not promote.",
-                    tries=[
-                        *([tip] if similar else []),
-                        "lax.convert_element_type(x, dtype)",
-                    ],
+                    tries=["lax.convert_element_type(x, dtype)"],
                 )
             )
     return dtype

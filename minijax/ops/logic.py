@@ -288,8 +288,7 @@ def select_abstract(which: Any, *cases: Any) -> Any:
     if dtypes.kind(which.dtype) not in ("bool", "int", "uint"):
         raise TypeError(
             errors.message(
-                "select `which` must be boolean or integer type, got"
-                f" {dtypes.short_name(which.dtype)}.",
+                f"select `which` must be boolean or integer type, got {which.dtype}.",
                 which=which.str_short(),
                 why="it says which case each element comes from.",
                 tries=["a comparison such as lax.gt(x, 0.)", "which.astype(bool)"],

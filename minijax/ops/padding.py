@@ -49,12 +49,16 @@ def padtype_to_pads(
     if kind == "VALID":
         return [(0, 0)] * len(list(in_shape))
     if kind not in ("SAME", "SAME_LOWER"):
+        if not isinstance(padding, str):
+            raise TypeError(f"Unknown padding type: {padding}.")
         raise RuntimeError(
             errors.message(
-                f"Unrecognized padding type: got {padding!r}.",
-                tries=["'VALID', 'SAME' or 'SAME_LOWER'", "a (low, high) pair an axis"],
+                "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER',"
+                f" got {padding}.",
+                tries=["a (low, high) pair an axis"],
             )
         )
+    check_positive("padding", "strides", window_strides)
     pads = []
     for n, k, s in zip(in_shape, window_shape, window_strides, strict=True):
         missing = max((-(-int(n) // int(s)) - 1) * int(s) + int(k) - int(n), 0)

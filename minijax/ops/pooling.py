@@ -63,10 +63,10 @@ def check_windows(
                 f" {values} and window_dimensions {window_dimensions}."
             )
         if any(v <= 0 for v in values):
-            raise TypeError(
-                f"{name} {what} must have every element be strictly positive, got"
-                f" {values}."
-            )
+            rule = f"{name} {what} must have every element be strictly positive"
+            if "dilation" in what:
+                rule = "All dilations must be positive"
+            raise TypeError(f"{rule}, got {values}.")
     if len(padding) != len(shape):
         raise ValueError(
             f"{name} padding must have a (low, high) pair for each of the {len(shape)}"

@@ -147,9 +147,9 @@ def _bad(precision: Any) -> ValueError:
     names = ", ".join(repr(n) for n in _NAMES if n)
     return ValueError(
         errors.message(
-            f"Precision argument {precision!r} is none that is known.",
-            why="it is None, a lax.Precision, a pair of them or of their names, a"
-            " lax.DotAlgorithm, or a lax.DotAlgorithmPreset or its name.",
+            "Precision argument must be one of: None, a lax.Precision, a pair of them or"
+            " of their names, a lax.DotAlgorithm, a lax.DotAlgorithmPreset or its name;"
+            f" but got {precision}.",
             tries=[f"one of {names}"],
         )
     )

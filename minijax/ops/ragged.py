@@ -115,22 +115,48 @@ def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
         )
     (axis,) = numbers.lhs_ragged_dimensions
     if not 0 <= axis < lhs.ndim:
-        raise TypeError(f"{name}: the ragged dimension {axis} is none of lhs.")
-    wanted = 1 if _mode(numbers) == "kept" else 0
+        raise TypeError(
+            f"{name} requires lhs ragged dimension numbers to be nonnegative and less"
+            f" than the number of axes of the lhs value, got {axis} for lhs of rank"
+            f" {lhs.ndim}."
+        )
     groups = numbers.rhs_group_dimensions
-    if len(groups) != wanted or not all(0 <= i < rhs.ndim for i in groups):
+    for i in groups:
+        if not 0 <= i < rhs.ndim:
+            raise TypeError(
+                f"{name} requires rhs group dimension numbers to be nonnegative and less"
+                f" than the number of axes of the rhs value, got {i} for rhs of rank"
+                f" {rhs.ndim}."
+            )
+    kept = _mode(numbers) == "kept"
+    if len(groups) != kept:
+        what = "exactly one rhs group dimension when lhs ragged dimension is"
+        what += " noncontracting."
+        if not kept:
+            what = "zero group dimensions in the rhs when lhs ragged dimension is"
+            what += " contracting or batch."
         raise TypeError(
             errors.message(
-                f"{name} expects {wanted} rhs group dimensions here, got {groups}.",
+                f"{name} requires {what}",
                 which=f"{lhs.str_short()}, {rhs.str_short()}, {numbers}",
                 why="rhs has a group for each group of rows, unless these are summed.",
             )
         )
+    (_, used), (_, shared) = numbers.dot_dimension_numbers
+    if {*groups} & {*used, *shared}:
+        raise TypeError(
+            f"{name} requires rhs group dimension numbers to be distinct from"
+            " contracting and batch dimensions."
+        )
     lead = tuple(lhs.shape[i] for i in numbers.dot_dimension_numbers[1][0])
     if sizes.ndim < 1 or sizes.shape[:-1] not in ((), lead):
+        wanted = (*lead, rhs.shape[groups[0]]) if groups else (*lead, "groups")
         raise TypeError(
-            f"{name} expects group_sizes of shape [groups], or with the batch axes"
-            f" {lead} before, got {sizes.shape}."
+            errors.message(
+                f"expected group_sizes to have shape {wanted}, got {sizes.shape}.",
+                why="it says how many rows each group has; the batch axes may be left"
+                " out.",
+            )
         )
     count = int(sizes.shape[-1])
     if groups and rhs.shape[groups[0]] != count:

@@ -89,7 +89,7 @@ def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(
             errors.message(
                 f"reduction axes {axes} contains out-of-bounds indices for"
-                f" {aval.str_short()}.",
+                f" {aval.str_short(False)}.",
                 why=f"{name} counts axes from 0 up to {n - 1}, not from the end.",
                 tries=["minijax.numpy counts negative axes from the end"],
             )
@@ -342,8 +342,8 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
         if x.shape[axis] == 0:
             raise problem(
                 ValueError,
-                f"{name} requires a non-empty reduced dimension: axis {axis} of"
-                f" operand.shape={x.shape}.",
+                "argmin and argmax require non-empty reduced dimension."
+                f" operand.shape={x.shape} {axis=}",
                 x,
                 why="no element has a position there.",
             )

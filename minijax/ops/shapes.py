@@ -86,10 +86,14 @@ def int_tuple(values: Any, what: str) -> tuple[int, ...]:
         raise _shape_error(values, what) from None
 
 
+def size_of(value: Any, what: str) -> int:
+    """One size as a Python int; TypeError for anything that is no integer."""
+    return int_tuple([value], what)[0]
+
+
 def _shape_error(values: Any, what: str) -> TypeError:
     text = (
-        "Shapes must be 1D sequences of concrete values of integer type, got"
-        f" {values!r}."
+        f"Shapes must be 1D sequences of concrete values of integer type, got {values}."
     )
     why = f"{what}: a shape is part of the program, not of its data."
     given = values if isinstance(values, (tuple, list)) else (values,)
@@ -135,23 +139,36 @@ def _broadcast_type(
     check_sizes("broadcast_in_dim", "shape", shape)
     check_sizes("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     dims = broadcast_dimensions
-    if len(dims) != len(x.shape):
-        what, why = "must have length equal to operand ndim", "each axis needs a place"
+    ndim = len(x.shape)
+    if len(shape) < ndim:
+        what = "target broadcast shape must have equal or higher rank to the operand"
+        what += f" shape; got operand ndim {ndim} and target broadcast ndim"
+        what += f" {len(shape)}."
+        why = "no axis is dropped."
+    elif len(dims) != ndim:
+        what = "broadcast_dimensions must have length equal to operand ndim; got"
+        what += f" broadcast_dimensions {dims} for operand ndim {ndim}."
+        why = "each axis needs a place."
     elif any(d >= len(shape) for d in dims):
-        what, why = "must be a subset of output dimensions", "the result has fewer axes"
-    elif len(set(dims)) < len(dims):
-        what, why = "must be unique", "two axes cannot share a place"
+        what = "broadcast_dimensions must be a subset of output dimensions,"
+        what += f" got {dims} for operand ndim {ndim} and shape {shape}."
+        why = "the result has fewer axes."
     elif any(n not in (1, shape[d]) for n, d in zip(x.shape, dims, strict=True)):
-        what = "must lead to axes of the operand's sizes"
-        why = "an operand axis has size 1 or the size of the axis that it becomes"
+        what = "operand dimension sizes must either be 1, or be equal to their"
+        what += " corresponding dimensions in the target broadcast shape; got operand"
+        what += f" of shape {x.shape}, target broadcast shape {shape},"
+        what += f" broadcast_dimensions {dims}"
+        why = "an axis of size 1 repeats, others become axes of their size."
+    elif len(set(dims)) < len(dims):
+        what = f"broadcast_dimensions must not contain duplicates, got {dims}"
+        why = "two axes cannot share a place."
     else:
         return shaped(shape, x.dtype, x.weak_type)
     raise problem(
         TypeError,
-        f"broadcast_in_dim broadcast_dimensions {what}; got {dims} for target shape"
-        f" {shape}.",
+        f"broadcast_in_dim {what}",
         x,
-        why=why + ".",
+        why=why,
         tries=["minijax.numpy.broadcast_to lines axes up from the last"],
     )
 
@@ -275,6 +292,12 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     (2, 3)
     """
     tuples = [int_tuple(s, "a shape") for s in shapes]
+    for s in tuples:
+        if s and min(s) < 0:
+            raise TypeError(
+                "Only non-negative indices are allowed when broadcasting static shapes,"
+                f" but got shape {s}."
+            )
     rank = max(map(len, tuples), default=0)
     out = []
     for sizes in zip(*((1,) * (rank - len(s)) + s for s in tuples), strict=True):
@@ -326,7 +349,7 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
         raise problem(
             TypeError,
             "reshape dimensions must be a permutation of operand dimensions, got"
-            f" {dimensions} for shape {x.shape}.",
+            f" dimensions {dimensions} for shape {x.shape}.",
             x,
             why="dimensions is the order in which elements are read.",
         )
@@ -415,6 +438,13 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> 
     """
     shape = core.aval_of(operand).shape
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop < start:
+        raise problem(
+            ValueError,
+            f"Invalid dimension range passed to collapse: {shape}[{start}:{stop}]",
+            operand,
+            why="the axes are counted upwards.",
+        )
     merged = int(np.prod(shape[start:stop], dtype=np.int64))
     return reshape(operand, (*shape[:start], merged, *shape[stop:]))
 
@@ -576,11 +606,15 @@ def _rev_type(x: Any, *, dimensions: Any) -> Any:
     if len(set(dimensions)) < len(dimensions):
         what, why = "must be unique", "an axis is reversed once"
     elif any(d >= len(x.shape) for d in dimensions):
-        what, why = "must be axes of the operand", f"it has {len(x.shape)}"
+        what, why = "must all be less than operand ndim", f"it has {len(x.shape)}"
     else:
         return x
     raise problem(
-        TypeError, f"rev dimensions {what}, got {dimensions}.", x, why=why + "."
+        TypeError,
+        f"rev dimensions {what}, got dimensions {dimensions} for operand ndim"
+        f" {len(x.shape)}.",
+        x,
+        why=why + ".",
     )
 
 
@@ -642,8 +676,9 @@ def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
     if dtypes.kind(dtype) not in ("int", "uint", "float", "complex"):
         raise problem(
             TypeError,
-            f"iota does not accept dtype {dtype}.",
-            why="accepted are integer, float and complex dtypes.",
+            f"iota does not accept dtype {dtype}. Accepted dtypes are subtypes of"
+            " integer, floating, complexfloating.",
+            why="positions are numbers.",
         )
     if not 0 <= dimension < len(shape):
         raise problem(

@@ -226,7 +226,7 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
         raise problem(
             ValueError,
             "Length of slice indices must match number of operand dimensions"
-            f" ({len(starts)} vs {len(shape)})",
+            f" ({len(starts)} vs {tuple(shape)})",
             why=f"each axis of shape {tuple(shape)} needs a start.",
         )
     if isinstance(allow_negative, bool):

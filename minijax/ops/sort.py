@@ -29,6 +29,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .gather import GatherDimensionNumbers, gather
 from .logic import gt, lt
+from .shapes import size_of
 from .structural import (
     broadcasted_iota,
     expand_dims,
@@ -258,7 +259,7 @@ def sort(
             TypeError, "Sort requires at least one operand", why="it needs a key."
         )
     if not 1 <= num_keys <= len(xs):
-        what = f"num_keys={num_keys} must be between 1 and {len(xs)}, the operands."
+        what = f"{num_keys=} must be between 1 and len(operand)={len(xs)}"
         if not several:
             what = f"num_keys={num_keys} must equal 1 for a single operand."
         raise problem(ValueError, what, why="keys are the first operands.")
@@ -395,7 +396,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     [Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32)]
     """
     axis = canonical_axis(axis, len(core.aval_of(operand).shape))
-    return list(top_k_p.bind(operand, k=int(k), axis=axis))
+    return list(top_k_p.bind(operand, k=size_of(k, "top_k: k"), axis=axis))
 
 
 # ----------------------------------------------------------------------- approx_top_k
@@ -415,8 +416,9 @@ def _approx_type(
     if k <= 0 or n < k:
         raise problem(
             ValueError,
-            f"k must be positive, and not larger than the size {n} of the reduction"
-            f" dimension, got {k}",
+            f"k must be smaller than the size of reduction_dim {n}, got {k}"
+            if k > 0
+            else f"k must be positive, got {k}",
             x,
             why="there are not as many elements.",
         )

@@ -444,27 +444,30 @@ def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
             why="lax functions do not promote.",
             tries=[f"padding with a value of dtype {x.dtype}"],
         )
-    shape = tuple(
-        max(n + low + high + inside * max(n - 1, 0), -1)
+    sizes = tuple(
+        n + low + high + inside * max(n - 1, 0)
         for n, (low, high, inside) in zip(x.shape, config, strict=False)
     )
+    link = "and"
     if value.shape:
-        what = f"padding_value must be a scalar; got shape {value.shape}"
+        what = f"padding_value must be a scalar; got shape {value.shape}, for"
         why = "it is repeated"
     elif len(config) != len(x.shape):
-        what = "length of padding_config must equal the number of axes of operand"
+        what = "length of padding_config must equal the number of axes of operand, got"
+        link = "for"
         why = "each axis needs (low, high, interior)"
     elif any(inside < 0 for _, _, inside in config):
-        what = "interior padding in padding_config must be nonnegative"
+        what = "interior padding in padding_config must be nonnegative, got"
         why = "it is a gap"
-    elif any(n < 0 for n in shape):
-        what = "Dimension size after padding is not at least 0"
+    elif any(n < 0 for n in sizes):
+        what = "Dimension size after padding is not at least 0, got result shape"
+        what += f" {sizes}, for"
         why = "negative padding takes away more than there is"
     else:
-        return shaped(shape, x.dtype, x.weak_type and value.weak_type)
+        return shaped(sizes, x.dtype, x.weak_type and value.weak_type)
     raise problem(
         ValueError,
-        f"{what}, got padding_config {config} and operand shape {x.shape}.",
+        f"{what} padding_config {config} {link} operand shape {x.shape}",
         x,
         why=why + ".",
     )

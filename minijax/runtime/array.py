@@ -142,7 +142,7 @@ class Array(metaclass=_ArrayMeta):
         return shape[0]  # type: ignore[no-any-return]
 
     def __hash__(self) -> int:
-        raise TypeError("unhashable type: 'minijax.Array'")
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
     # ---- where it is
     @property
@@ -231,7 +231,8 @@ class Array(metaclass=_ArrayMeta):
         if dtypes.is_extended(self.dtype):
             raise TypeError(
                 errors.message(
-                    f"An array of dtype {self.dtype} cannot be converted to NumPy.",
+                    f"JAX array with PRNGKey dtype cannot be converted to a NumPy array:"
+                    f" {self.dtype}.",
                     why="random keys are opaque.",
                     tries=["jax.random.key_data(key)"],
                 )
@@ -261,11 +262,7 @@ class Array(metaclass=_ArrayMeta):
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            what = "an empty array" if self.size == 0 else "an array with more than one"
-            end = "" if self.size == 0 else " element"
-            raise ValueError(
-                f"The truth value of {what}{end} is ambiguous. Use a.any() or a.all()"
-            )
+            raise ValueError(core.no_truth_value(self.size))
         return bool(self._value)
 
     def _scalar(self, kind: Any) -> Any:
@@ -415,6 +412,11 @@ class KeyArray(Array):
         return f"Array({self.shape}, dtype={self._dtype.name}) overlaying:\n{words}"
 
     __str__ = __repr__
+
+
+# What an array and a key are called where Python names an object's type in an error:
+# programs look for these names.
+Array.__name__, KeyArray.__name__ = "ArrayImpl", "PRNGKeyArray"
 
 
 ARRAYS = frozenset((Array, KeyArray))  # the types of concrete arrays

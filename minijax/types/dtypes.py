@@ -388,9 +388,7 @@ def _is_of_kind(dtype: Any, k: Any) -> bool:
                 " compatible input for jnp.dtype()"
             )
     elif isinstance(k, (int, float, complex)) or is_extended(k):
-        raise TypeError(
-            f"Expected kind to be a dtype, string, or tuple; got kind={k}"
-        )
+        raise TypeError(f"Expected kind to be a dtype, string, or tuple; got kind={k}")
     return bool(dtype == _numpys(k))
 
 

@@ -152,22 +152,30 @@ MISTAKES = [
     ),
     (lambda: jnp.array(object()), TypeError, "with dtype object is not a valid JAX"),
     (lambda: jnp.array([[1], [1, 2]]), ValueError, "inhomogeneous"),
-    (lambda: jnp.array([jnp.ones(2), jnp.ones(3)]), TypeError, "different shapes"),
+    (
+        lambda: jnp.array([jnp.ones(2), jnp.ones(3)]),
+        TypeError,
+        "with shapes that differ in",
+    ),
     (lambda: jnp.array(2**40), OverflowError, "1099511627776"),
     (lambda: jnp.array([2**40]), OverflowError, "out of bounds for int32"),
     (lambda: jnp.array(300, jnp.uint8), OverflowError, "300 out of bounds for uint8"),
     (lambda: jnp.array([1j], float), TypeError, "complex"),
     (lambda: jnp.array([1], order="F"), NotImplementedError, "order='K'"),
-    (lambda: jnp.zeros(2, object), TypeError, "JAX only supports number, bool, and string dtypes"),
+    (
+        lambda: jnp.zeros(2, object),
+        TypeError,
+        "JAX only supports number, bool, and string dtypes",
+    ),
     (
         lambda: jnp.zeros(2.0),
         TypeError,
         "Shapes must be 1D sequences of concrete values of integer type, got (2.0,)",
     ),
-    (lambda: jnp.zeros(-1), TypeError, "Only non-negative dimensions are allowed"),
+    (lambda: jnp.zeros(-1), TypeError, "must have every element be nonnegative"),
     (lambda: mj.jit(jnp.zeros)(2), TypeError, "the argument shape"),
     (lambda: jnp.full(2, [1]), TypeError, "full requires ndarray or scalar arguments"),
-    (lambda: jnp.full(2, jnp.ones(3)), ValueError, "Incompatible shapes for broadcast"),
+    (lambda: jnp.full(2, jnp.ones(3)), ValueError, "Incompatible types for broadcasti"),
     (lambda: jnp.zeros_like([1]), TypeError, "zeros_like requires ndarray or scalar"),
     (lambda: mj.jit(jnp.arange)(3), TypeError, "It arose in the jnp.arange argument"),
     (lambda: jnp.arange(None), TypeError, "start must be a number"),
@@ -579,7 +587,7 @@ def test_result_types():
         jnp.result_type()
     with pytest.raises(TypeError, match="Cannot determine dtype"):
         jnp.result_type([1, 2])
-    with pytest.raises(ValueError, match="float8_e4m3fn, float8_e5m2"):
+    with pytest.raises(ValueError, match="available implicit dtype promotion"):
         jnp.promote_types("float8_e4m3fn", "float8_e5m2")
 
 

@@ -179,7 +179,9 @@ def test_bits_of_random_states_are_asked_for_aloud():
 
 
 def test_options_refuse_what_they_do_not_know():
-    with pytest.raises(ValueError, match=r"new enum value must be in \['warn', 'error'"):
+    with pytest.raises(
+        ValueError, match=r"new enum value must be in \['warn', 'error'"
+    ):
         mj.config.update("jax_explicit_x64_dtypes", "never")
     with pytest.raises(NotImplementedError, match="64-bit types everywhere or nowhere"):
         mj.config.update("jax_explicit_x64_dtypes", "allow")

@@ -235,7 +235,7 @@ def test_types_of_writes():
         warnings.simplefilter("error")
         jnp.zeros(2).at[0].set(1)
         jnp.zeros(2, jnp.float16).at[0].set(np.float16(1))
-    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+    with pytest.raises(ValueError, match="Incompatible types for broadcasting"):
         jnp.zeros((3, 2)).at[0].set(jnp.zeros(3))
 
 

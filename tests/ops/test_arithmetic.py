@@ -255,7 +255,7 @@ def test_integer_powers(power):
 
 def test_integer_power_of_integers_is_not_negative():
     with pytest.raises(
-        TypeError, match=r"negative powers, got integer_pow\(i32\[\], -1"
+        TypeError, match=r"negative powers, got integer_pow\(int32\[\], -1"
     ):
         lax.integer_pow(3, -1)
 
@@ -406,7 +406,7 @@ def test_dtypes_must_be_equal():
         "lax.mul requires arguments to have the same dtypes, got float32, int32."
     )
     assert "Which: f32[3], i32[]" in text
-    assert "minijax.numpy.multiply" in text
+    assert "(Tip: jnp.multiply is a similar function" in text
 
 
 def test_shapes_must_fit():
@@ -415,7 +415,9 @@ def test_shapes_must_fit():
         with pytest.raises(TypeError) as error:
             lax.add(x, y)
         text = str(error.value)
-        assert text.startswith("add got incompatible shapes for broadcasting: (2, 3)")
+        same_rank = "add got incompatible shapes for broadcasting: (2, 3)"
+        other_rank = "add: arrays must have the same number of dimensions, got {1, 2}"
+        assert text.startswith(same_rank if len(y.shape) == 2 else other_rank)
         assert "Which: f32[2,3]" in text and "Try:" in text
 
 

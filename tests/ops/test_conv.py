@@ -383,7 +383,7 @@ Y, ONE = X[:, :3], (1, 1)
          TypeError, "len equal to the ndim"),
         ((Y, W, ONE, "SAME"), {"dimension_numbers": ("NHWC", "HXIO", "NHWC")},
          TypeError, "same set of spatial"),
-        ((Y, W, ONE, "SAME"), {"dimension_numbers": 3}, TypeError, "three strings"),
+        ((Y, W, ONE, "SAME"), {"dimension_numbers": 3}, TypeError, "must be tuple/list"),
         ((Y, W, ONE, "SAME"), {"preferred_element_type": "int32"}, TypeError,
          "floats"),
         ((Y, W, ONE, "SAME"), {"preferred_element_type": "float16"}, TypeError,

@@ -189,7 +189,7 @@ def test_select_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="at least one case"):
         lax.select_n(p)
     with pytest.raises(
-        TypeError, match="`which` must be boolean or integer type, got f32"
+        TypeError, match="`which` must be boolean or integer type, got float32"
     ):
         lax.select_n(x, x, x)
     with pytest.raises(TypeError, match="cannot have > 2 cases, got 3"):
@@ -203,7 +203,7 @@ def test_select_refuses_what_does_not_fit():
     with pytest.raises(TypeError) as error:
         lax.select_n(p, x, np.ones(3, np.int32))
     assert "got float32, int32" in str(error.value)
-    assert "minijax.numpy.where" in str(error.value)
+    assert "(Tip: jnp.where is a similar function" in str(error.value)
 
 
 # ------------------------------------------------------------------------------ clamp

@@ -145,7 +145,11 @@ def test_numbers():
         ((f32(7, 3), f32(2, 3, 4), np.ones(1, int)), TypeError, "to be 1, got 2"),
         ((f32(7, 3), f32(2, 2, 4), np.ones(2, int)), TypeError, "same shape"),
         ((f32(7, 3), f32(2, 3, 4), np.ones(2, "f4")), TypeError, "np.integer"),
-        ((f32(7, 3), f32(2, 3, 4), np.ones((7, 2), int)), TypeError, "group_sizes of"),
+        (
+            (f32(7, 3), f32(2, 3, 4), np.ones((7, 2), int)),
+            TypeError,
+            "group_sizes to have",
+        ),
     ],
 )
 def test_errors(args, error, text):
@@ -158,8 +162,11 @@ def test_wrong_numbers():
     dims = (((0,), (0,)), ((), ()))
     for numbers, text in (
         (Numbers(dims, (0, 1), ()), "exactly one"),
-        (Numbers(dims, (0,), (1,)), "0 rhs group dimensions"),
-        (Numbers(dims, (5,), ()), "none of lhs"),
+        (Numbers(dims, (0,), (1,)), "zero group dimensions in the rhs when lhs ragged"),
+        (Numbers(dims, (5,), ()), "lhs ragged dimension numbers to be nonnegative and"),
+        (Numbers(dims, (1,), (5,)), "rhs group dimension numbers to be nonnegative"),
+        (Numbers(dims, (1,), (0,)), "to be distinct from contracting and batch dim"),
+        (Numbers(dims, (1,), ()), "exactly one rhs group dimension when lhs ragged"),
     ):
         with pytest.raises(TypeError, match=text):
             lax.ragged_dot_general(x, x, n, numbers)

@@ -401,7 +401,7 @@ def test_axes_are_checked():
             lax.reduce_max(x, (axis,))
         text = str(error.value)
         assert text.startswith(
-            f"reduction axes ({axis},) contains out-of-bounds indices for f32[2,3]."
+            f"reduction axes ({axis},) contains out-of-bounds indices for float32[2,3]."
         )
         assert "counts axes from 0 up to 1" in text
     with pytest.raises(TypeError):
@@ -420,7 +420,7 @@ def test_dtypes_are_checked():
 def test_positions_are_checked():
     x = np.ones((0, 3), np.float32)
     with pytest.raises(
-        ValueError, match="argmax requires a non-empty reduced dimension"
+        ValueError, match="argmin and argmax require non-empty reduced dimension"
     ):
         lax.argmax(x, 0, int)
     with pytest.raises(ValueError, match=r"Invalid axis 2 for operand shape \(0, 3\)"):
@@ -432,9 +432,10 @@ def test_positions_are_checked():
 
 
 def test_cumulative_axes_are_checked():
-    for axis in (1, -1):
-        with pytest.raises(ValueError, match=f"cumsum: axis {axis} is out of bounds"):
-            lax.cumsum(np.ones(3, np.float32), axis)
+    with pytest.raises(ValueError, match="cumsum: axis 1 is out of bounds"):
+        lax.cumsum(np.ones(3, np.float32), 1)
+    with pytest.raises(ValueError, match="XLA operations do not allow negative axes"):
+        lax.cumsum(np.ones(3, np.float32), -1)
     with pytest.raises(
         ValueError, match="cummax: axis 0 is out of bounds for array of"
     ):

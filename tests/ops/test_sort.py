@@ -198,7 +198,12 @@ ERRORS = {
     "k_complex": (lambda: lax.top_k(f32(3) * 1j, 1), ValueError, "complex"),
     "k_axis": (lambda: lax.top_k(f32(3), 1, axis=1), ValueError, "out of bounds"),
     "approx_int": (lambda: lax.approx_max_k(np.arange(3), 1), ValueError, "floating"),
-    "approx_k": (lambda: lax.approx_max_k(f32(3), 4), ValueError, "not larger"),
+    "top_k_float": (
+        lambda: lax.top_k(f32(3), 1.5),
+        TypeError,
+        "1D sequences of concre",
+    ),
+    "approx_k": (lambda: lax.approx_max_k(f32(3), 4), ValueError, "be smaller than"),
 }
 
 

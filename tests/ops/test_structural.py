@@ -284,9 +284,30 @@ ERRORS = {
         "subset",
     ),
     "broadcast_twice": (
-        lambda: lax.broadcast_in_dim(x[:, :2], (2, 3), (0, 0)),
+        lambda: lax.broadcast_in_dim(x, (2, 3), (0, 0)),
         TypeError,
-        "unique",
+        "sizes must either be 1, or be equal to their corresponding dimensions in the",
+    ),
+    "broadcast_same": (
+        lambda: lax.broadcast_in_dim(np.ones((3, 3)), (3, 3), (0, 0)),
+        TypeError,
+        "must not contain duplicates, got",
+    ),
+    "broadcast_fewer": (
+        lambda: lax.broadcast_in_dim(x, (3,), (0,)),
+        TypeError,
+        "target broadcast shape must have equal or higher rank to the operand shape; got"
+        " operand ndim 2 and target broadcast ndim 1",
+    ),
+    "broadcast_shapes": (
+        lambda: lax.broadcast_shapes((2, -3), (1,)),
+        TypeError,
+        "Only non-negative indices are allowed when broadcasting static shapes, but got",
+    ),
+    "collapse": (
+        lambda: lax.collapse(x, 2, 1),
+        ValueError,
+        "Invalid dimension range passed to collapse",
     ),
     "broadcast_negative": (lambda: lax.broadcast(x, (-1,)), TypeError, "nonnegative"),
     "transpose": (lambda: lax.transpose(x, (0, 0)), TypeError, "isn't a permutation"),
@@ -295,7 +316,7 @@ ERRORS = {
     "squeeze_range": (lambda: lax.squeeze(x, (2,)), ValueError, "out of bounds"),
     "expand_twice": (lambda: lax.expand_dims(x, (0, 0)), ValueError, "repeated axis"),
     "rev_twice": (lambda: lax.rev(x, (0, 0)), TypeError, "must be unique"),
-    "rev_range": (lambda: lax.rev(x, (2,)), TypeError, "must be axes"),
+    "rev_range": (lambda: lax.rev(x, (2,)), TypeError, "must all be less than oper"),
     "iota_bool": (lambda: lax.iota(bool, 3), TypeError, "does not accept dtype bool"),
     "iota_axis": (lambda: lax.broadcasted_iota(int, (2,), 1), ValueError, "dimension"),
     "iota_negative": (lambda: lax.iota(int, -1), TypeError, "nonnegative"),

@@ -45,6 +45,74 @@ def test_custom_rules_with_a_reference_a_lane(rule):
             outer(lambda x: mj.vmap(f)(three(), x).sum())(x)
 
 
+def custom_vjp(f, fwd, bwd):
+    f = mj.custom_vjp(f)
+    f.defvjp(fwd, bwd)
+    return f
+
+
+def custom_jvp(f, rule):
+    f = mj.custom_jvp(f)
+    f.defjvp(rule)
+    return f
+
+
+one = lambda x: x
+gone = lambda res, ct: (ct,)
+kept = mj.new_ref(1.0)
+# What is refused, and the words of JAX 0.10.2.
+REFUSED = {
+    "a residual made by fwd": (
+        lambda: mj.grad(custom_vjp(one, lambda x: (x, [mj.new_ref(x)]), gone))(1.0),
+        "custom_vjp fwd function .* returned a mutable array reference of type"
+        r" Ref{float32\[\]} at output tree path \[1\]\[0\] that was not an argument",
+    ),
+    "a residual from outside": (
+        lambda: mj.jit(mj.grad(custom_vjp(one, lambda x: (x, kept), gone)))(1.0),
+        r"at output tree path \[1\] that was not an argument",
+    ),
+    "a result of fwd": (
+        lambda: mj.grad(custom_vjp(one, lambda x: (mj.new_ref(x), x), gone))(1.0),
+        r"at output tree path \[0\], but mutable array references cannot be returned",
+    ),
+    "a result of the function": (
+        lambda: custom_vjp(mj.new_ref, lambda x: (x, x), gone)(1.0),
+        "custom_vjp primal function .* that was not an argument",
+    ),
+    "an argument as the result": (
+        lambda: custom_vjp(one, lambda x: (x, x), gone)(mj.new_ref(1.0)),
+        "custom_vjp primal function .* that was not an argument",
+    ),
+    "a cotangent": (
+        lambda: mj.grad(
+            custom_vjp(one, lambda x: (x, x), lambda _, ct: (mj.new_ref(ct),))
+        )(1.0),
+        r"at output\[0\] the bwd rule produced an output of type Ref{float32\[\]}",
+    ),
+    "a tangent": (
+        lambda: mj.jvp(
+            custom_jvp(one, lambda p, t: (p[0], mj.new_ref(t[0]))), (1.0,), (1.0,)
+        ),
+        r"Expected float32\[\] .* but got Ref{float32\[\]}",
+    ),
+    "one reference as two arguments": (
+        lambda: custom_vjp(
+            lambda r, s, x: x, lambda r, s, x: (x, None), lambda _, ct: (None, None, ct)
+        )(kept, kept, 1.0),
+        "only one reference to a mutable array may be passed as an argument to a function,"
+        r" but custom_vjp function .* got the same mutable array reference of type"
+        r" Ref{float32\[\]} at r and s",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_references_are_no_results_of_custom_rules(name):
+    call, words = REFUSED[name]
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
 def test_custom_rules_write_in_every_lane():
     @mj.custom_vjp
     def f(r, x):
