@@ -64,14 +64,20 @@ def cut(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
     return list(core.registry["split"].bind(x, sizes=tuple(sizes), axis=axis))
 
 
-def _split_axis(x: Any, axis: int, leaves: Sequence[Any]) -> list[Any]:
+def still(shape: tuple[int, ...], like: Any) -> Any:
+    """The derivative where a value of type `like` is no number that moves: its zeros."""
+    if dtypes.is_extended(like.dtype) or like.dtype == dtypes.float0:
+        return np.zeros(shape, dtypes.float0)
+    return weak_as(lib.broadcast_in_dim(like.dtype.type(0), shape, ()), like)
+
+
+def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any]:
     """Cut the stacked basis axis into one piece for each leaf, shaped like it."""
     shape = core.aval_of(x).shape
     avals = [core.aval_of(leaf) for leaf in leaves]
     if core.aval_of(x).dtype == dtypes.float0:
         return [
-            np.zeros((*shape[:axis], *a.shape, *shape[axis + 1 :]), dtypes.float0)
-            for a in avals
+            still((*shape[:axis], *a.shape, *shape[axis + 1 :]), like) for a in avals
         ]
     pieces = cut(x, axis, [a.size for a in avals])
     return [
@@ -89,7 +95,8 @@ def jacfwd(
     r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
 
     Returns a function with `fun`'s arguments whose result has, for each output leaf of
-    shape `s` and each chosen input leaf of shape `t`, an array of shape `s + t`.
+    shape `s` and each chosen input leaf of shape `t`, an array of shape `s + t`; of
+    integers, which do not move, it is zeros of their dtype.
 
     Raises:
       TypeError: inputs are not real (complex with `holomorphic`).
@@ -108,12 +115,14 @@ def jacfwd(
         partial, chosen = pick_args(fun, argnums, args, kwargs)
         leaves, in_tree = check_inputs(chosen, "jacfwd", holomorphic, False)
         aux: list[Any] = []
+        kinds: list[Any] = []
 
         def push(*tangents: Any) -> Any:
             out = jvp(
                 partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux
             )
             aux[:] = out[2:]
+            kinds[:] = map(core.aval_of, tree.leaves(out[0]))
             return (out[1], out[2]) if has_aux else out[1]
 
         basis = standard_basis(leaves)
@@ -121,16 +130,16 @@ def jacfwd(
             jac, aux_value = vmap(push, out_axes=(-1, None))(*basis)
         else:
             jac, aux_value = vmap(push, out_axes=-1)(*basis), None
-        for x in tree.leaves(jac):
+        columns, out_tree = tree.flatten(jac)
+        for x in columns:
             aval = core.aval_of(x)
             if holomorphic and not dtypes.is_complex(aval.dtype):
                 check_output(aval, "jacfwd", True)
-        result = tree.map(
-            lambda x: tree.unflatten(
-                in_tree, _split_axis(x, core.aval_of(x).ndim - 1, leaves)
-            ),
-            jac,
-        )
+        pieces = [
+            _split_axis(x, core.aval_of(x).ndim - 1, leaves, kind)
+            for x, kind in zip(columns, kinds, strict=True)
+        ]
+        result = tree.unflatten(out_tree, [tree.unflatten(in_tree, p) for p in pieces])
         if isinstance(argnums, int):
             result = _take_first(result, jac)
         return (result, aux_value) if has_aux else result
@@ -179,9 +188,9 @@ def jacrev(
             jac = jac[0]
         # From "input tree of stacked rows" to "output tree of input trees".
         stacked, jac_tree = tree.flatten(jac)
-        kinds = [core.aval_of(x).to_tangent() for x in tree.leaves(chosen)]
+        kinds = [core.aval_of(x) for x in tree.leaves(chosen)]
         split = [
-            [weak_as(piece, kind) for piece in _split_axis(x, 0, rows)]
+            [weak_as(piece, kind) for piece in _split_axis(x, 0, rows, kind)]
             for x, kind in zip(stacked, kinds, strict=True)
         ]
         outs = [tree.unflatten(jac_tree, column) for column in zip(*split, strict=True)]

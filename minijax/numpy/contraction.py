@@ -16,14 +16,13 @@ from typing import Any
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops.arithmetic import mul
-from ..ops.dot import check_out_sharding, element_type
+from ..ops.dot import check_out_sharding, check_width, element_type
 from ..ops.reductions import reduce_or
-from ..ops.structural import broadcast_in_dim, squeeze, transpose
+from ..ops.structural import broadcast_in_dim, pad, squeeze, transpose
 from ..types import dtypes
 from ._common import as_array, check_arraylike, convert, no_out
 from .diagonals import diagonal_of
-from .linear import contract
+from .linear import contract, product
 from .reductions import sum_axes
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -132,7 +131,7 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str
         n = r - len(t) + 3
         if "..." in t and n >= 0:
             t = t.replace("...", dots[len(dots) - n :])
-        if len(t) != r or not all(c.isalpha() for c in t):
+        if len(t) != r or any(c in ".->" for c in t):
             raise ValueError(
                 errors.message(
                     f"Einstein sum subscript {terms[i]!r} does not contain the correct"
@@ -232,7 +231,7 @@ def _evaluate(
     if preferred is not None:
         dtype, weak = element_type(preferred, "einsum"), False
     if len(operands) == 1:
-        x = _one(as_array(operands[0]), inputs[0], output, sizes)
+        x = _one(as_array(operands[0]), inputs[0], output, dtype)
         return convert(x, dtype, weak)
     step = functools.partial(
         _pair, sizes=sizes, precision=precision, dtype=dtype, dot_general=dot_general
@@ -251,10 +250,10 @@ def _evaluate(
             result = step(result, other, needed | rest, output if final else None)
         if len(group) == 1:
             kept = "".join(c for c in result[1] if c in needed)
-            result = _one(as_array(result[0]), result[1], kept, sizes), kept
+            result = _one(as_array(result[0]), result[1], kept, dtype), kept
         terms.append(result)
     x, labels = terms[0]
-    out = _one(x, labels, output, sizes)
+    out = _one(x, labels, output, dtype)
     return convert(out, dtype, weak)
 
 
@@ -264,36 +263,40 @@ _einsum = composite(
 )
 
 
-def _one(x: Any, labels: str, output: str, sizes: dict[str, int]) -> Any:
+def _one(x: Any, labels: str, output: str, dtype: Any) -> Any:
     """Diagonals, sums and a transpose of one operand."""
     x, labels = _diagonals(x, labels)
-    x, labels = _sum_out(x, labels, [c for c in labels if c not in output])
+    x, labels = _sum_out(x, labels, [c for c in labels if c not in output], dtype)
     order = tuple(labels.index(c) for c in output)
     return x if order == tuple(range(len(order))) else transpose(x, order)
 
 
 def _diagonals(x: Any, labels: str) -> tuple[Any, str]:
-    """The operand with each label once: equal labels mean a diagonal."""
+    """The operand with each label once: equal labels mean a diagonal.
+
+    Off the diagonal is 0: where axes differ, one of them of size 1, it may go on.
+    """
     while len(set(labels)) < len(labels):
         c = next(c for c in labels if labels.count(c) > 1)
         i = labels.index(c)
         j = labels.index(c, i + 1)
         order = [k for k in range(len(labels)) if k not in (i, j)]
+        n = x.shape[j]
         x = diagonal_of(transpose(x, (*order, i, j)))
+        if x.shape[-1] < n:
+            edges = [(0, 0, 0)] * len(order) + [(0, n - x.shape[-1], 0)]
+            x = pad(x, x.dtype.type(0), edges)
         labels = "".join(labels[k] for k in order) + c
     return x, labels
 
 
-def _sum_out(x: Any, labels: str, gone: Sequence[str]) -> tuple[Any, str]:
-    """The operand summed over labels."""
+def _sum_out(x: Any, labels: str, gone: Sequence[str], dtype: Any) -> tuple[Any, str]:
+    """The operand summed over labels, in the dtype of the result."""
     if not gone:
         return x, labels
-    axes = tuple(labels.index(c) for c in gone)
-    x = (
-        reduce_or(x, axes)
-        if dtypes.is_bool(x.dtype)
-        else sum_axes(x, tuple(sorted(axes)))
-    )
+    axes = tuple(sorted(labels.index(c) for c in gone))
+    x = convert(x, dtype)
+    x = reduce_or(x, axes) if dtypes.is_bool(dtype) else sum_axes(x, axes)
     return x, "".join(c for c in labels if c not in gone)
 
 
@@ -309,8 +312,8 @@ def _pair(
     dot_general: Any,
 ) -> tuple[Any, str]:
     """The product of two operands, summed over labels that nothing else needs."""
-    a, la = _prepared(left, right[1], needed, sizes)
-    b, lb = _prepared(right, left[1], needed, sizes)
+    a, la = _prepared(left, right[1], needed, sizes, dtype)
+    b, lb = _prepared(right, left[1], needed, sizes, dtype)
     both = [c for c in la if c in lb]
     summed = [c for c in both if c not in needed]
     batch = [c for c in both if c in needed]
@@ -335,22 +338,24 @@ def _pair(
 
 
 def _prepared(
-    term: tuple[Any, str], other: str, needed: set[str], sizes: dict[str, int]
-) -> tuple[Any, str]:
-    """An operand of a pair: diagonals taken, labels that only it has and nobody needs
-    summed out, axes of size 1 that repeat dropped."""
+    term: tuple[Any, str], other: str, needed: set[str], sizes: dict[str, int],
+    dtype: Any,
+) -> tuple[Any, str]:  # fmt: skip
+    """An operand of a pair: axes of size 1 that repeat dropped, diagonals taken, labels
+    that only it has and nobody needs summed out."""
     x, labels = term
     x = as_array(x) if not hasattr(x, "aval") else x
-    x, labels = _diagonals(x, labels)
-    gone = [c for c in labels if c not in needed and c not in other]
-    x, labels = _sum_out(x, labels, gone)
     ones = [
-        i for i, c in enumerate(labels) if x.shape[i] == 1 != sizes[c] and c in other
+        i
+        for i, c in enumerate(labels)
+        if x.shape[i] == 1 != sizes[c] and (c in other or labels.count(c) > 1)
     ]
     if ones:
         x = squeeze(x, tuple(ones))
         labels = "".join(c for i, c in enumerate(labels) if i not in ones)
-    return x, labels
+    x, labels = _diagonals(x, labels)
+    gone = [c for c in labels if c not in needed and c not in other]
+    return _sum_out(x, labels, gone, dtype)
 
 
 def _multiply(
@@ -362,11 +367,13 @@ def _multiply(
     order = [lb.index(c) for c in la if c in lb]
     if order != list(range(len(order))):
         b = transpose(b, tuple(order))
+    for x in (a, b):
+        check_width(x.dtype, dtype)
     a, b = convert(a, dtype), convert(b, dtype)
     if len(lb) < len(la):
         shape = tuple(n if c in lb else 1 for c, n in zip(la, a.shape, strict=True))
         b = broadcast_in_dim(b, shape, tuple(i for i, c in enumerate(la) if c in lb))
-    return mul(a, b), la
+    return product(a, b), la
 
 
 def einsum_path(

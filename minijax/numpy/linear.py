@@ -20,6 +20,7 @@ from ..core import core
 from ..ops.arithmetic import mul, neg, sub
 from ..ops.convert import conj
 from ..ops.dot import check_out_sharding, dot_general_p, element_type
+from ..ops.logic import bitwise_and
 from ..ops.precision import canonical as canonical_precision
 from ..ops.slicing import slice_in_dim
 from ..ops.structural import (
@@ -81,6 +82,12 @@ def contract(
         out_sharding=None,
     )
     return convert(out, dtype, weak)
+
+
+def product(x: Any, y: Any) -> Any:
+    """The product of operands of one dtype: of Booleans, whether both hold."""
+    both = dtypes.is_bool(core.aval_of(x).dtype)
+    return bitwise_and(x, y) if both else mul(x, y)
 
 
 # -------------------------------------------------------------------------- dot, matmul
@@ -294,7 +301,7 @@ def inner(
         if preferred_element_type is not None:
             dtype = element_type(preferred_element_type, "inner")
             x, y = convert(x, dtype), convert(y, dtype)
-        return mul(x, y)
+        return product(x, y)
     dtype, weak = product_type("inner", a, b, preferred_element_type)
     return contract(a, b, ((m - 1,), (n - 1,)), ((), ()), precision, dtype, weak)
 
@@ -321,7 +328,8 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
     a, b = flat(a), flat(b)
     m, n = core.aval_of(a).size, core.aval_of(b).size
     a, b = promote_args("outer", a, b)
-    return mul(broadcast_in_dim(a, (m, 1), (0,)), broadcast_in_dim(b, (1, n), (1,)))
+    a, b = broadcast_in_dim(a, (m, 1), (0,)), broadcast_in_dim(b, (1, n), (1,))
+    return product(a, b)
 
 
 def tensordot(
@@ -459,6 +467,19 @@ def _check_core(name: str, x: Any, rank: int, signature: str) -> None:
         )
 
 
+def _check_sums(name: str, x1: Any, x2: Any, axis: int) -> None:
+    """ValueError unless the axes that are summed, the last of `x1`, agree."""
+    m, n = core.aval_of(x1).shape[-1], core.aval_of(x2).shape[axis]
+    if m != n:
+        raise ValueError(
+            errors.message(
+                f"{name}: inconsistent size for core dimension 'm': {m} vs {n}",
+                which=f"{errors.type_text(x1)} and {errors.type_text(x2)}",
+                why="these axes are summed together.",
+            )
+        )
+
+
 @composite
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Matrix times vector; leading axes broadcast.
@@ -478,6 +499,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     check_arraylike("matvec", x1, x2)
     _check_core("matvec", x1, 2, "(n,m),(m)->(n)")
     _check_core("matvec", x2, 1, "(n,m),(m)->(n)")
+    _check_sums("matvec", x1, x2, -1)
     rank = core.aval_of(x2).ndim
     if rank == 1:
         return matmul(x1, x2)
@@ -535,14 +557,14 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     a, b = promote_dtypes(a, b)
     s, t = core.aval_of(a).shape, core.aval_of(b).shape
     if not s or not t:
-        return mul(a, b)
+        return product(a, b)
     rank = max(len(s), len(t))
     s, t = (1,) * (rank - len(s)) + s, (1,) * (rank - len(t)) + t
     # Each axis of the result is a pair of axes first: of a, and within it of b.
     wide_a = tuple([n for m in s for n in (m, 1)])
     wide_b = tuple([n for m in t for n in (1, m)])
     x, y = reshape(a, wide_a), reshape(b, wide_b)
-    return reshape(mul(x, y), tuple(m * n for m, n in zip(s, t, strict=True)))
+    return reshape(product(x, y), tuple(m * n for m, n in zip(s, t, strict=True)))
 
 
 @composite(static=("axisa", "axisb", "axisc", "axis"))

@@ -21,6 +21,7 @@ from ..ops import collectives
 from ..ops.arithmetic import div, mul, sqrt, square, sub
 from ..ops.convert import conj, real
 from ..ops.logic import gt
+from ..ops.reductions import all_ones
 from ..ops.structural import broadcast_in_dim, broadcast_to, reshape, transpose
 from ..types import dtypes
 from ._common import (
@@ -38,6 +39,7 @@ from ._common import (
 )
 from .reductions import (
     HALVES,
+    check_where,
     hashable_axis,
     keep,
     masked,
@@ -59,10 +61,26 @@ def size_along(shape: Sequence[int], axes: Sequence[int]) -> int:
 
 
 def count_where(where: Any, shape: tuple[int, ...], axes: Any, dtype: Any) -> Any:
-    """How many elements a mask takes along axes."""
-    return sum_axes(
-        convert(broadcast_to(convert(where, dtypes.bool_), shape), dtype), axes
-    )
+    """How many elements of an array of this shape a mask takes along axes."""
+    old = core.aval_of(where).shape
+    if broadcast_or_none(old, shape) != shape:
+        raise ValueError(
+            errors.message(
+                f"Incompatible shapes for broadcasting: where of shape {old} and"
+                f" requested shape {shape}",
+                why="a mask chooses among the elements that are there.",
+                tries=["jnp.broadcast_to(x, ...) before the reduction"],
+            )
+        )
+    return sum_axes(convert(broadcast_to(where, shape), dtype), axes)
+
+
+def broadcast_or_none(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that shapes broadcast to; None if there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
 
 
 @reduction("dtype", "keepdims")
@@ -92,6 +110,7 @@ def mean(
     """
     no_out("mean", out)
     check_arraylike("mean", a)
+    check_where("mean", where)
     aval = core.aval_of(a)
     dtype = static_dtype(dtype, "mean")
     result = dtype or dtypes.to_inexact(aval.dtype)
@@ -102,24 +121,26 @@ def mean(
 def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     """The mean, computed in a dtype."""
     a = strong(a, dtype)
-    total: Any
+    shape = core.aval_of(a).shape
+    axes, names = reduce_axes(axis, len(shape))
+    count: Any = dtype.type(size_along(shape, axes))
     if where is not None:
-        a_masked = masked(a, where, dtype.type(0))
-        shape = core.aval_of(a_masked).shape
-        axes, names = reduce_axes(axis, len(shape))
         count = count_where(where, shape, axes, dtype)
-        total = sum_axes(a_masked, axes)
+        a = masked(a, where, dtype.type(0))
+        if names:
+            count = collectives.pmean(count, names)
         if keepdims:
             count = keep(count, axes, len(shape))
-    else:
-        shape = core.aval_of(a).shape
-        axes, names = reduce_axes(axis, len(shape))
-        count = dtype.type(size_along(shape, axes))
-        total = sum_axes(a, axes)
+    total = sum_axes(a, axes)
     if names:
         total = collectives.pmean(total, names)
     if keepdims:
         total = keep(total, axes, len(shape))
+    if dtypes.is_integer(dtype) and not core.aval_of(a).size:
+        # What division by zero gives; the compiler dies of it among constants.
+        return broadcast_in_dim(
+            dtype.type(all_ones(dtype)), core.aval_of(total).shape, ()
+        )
     return div(total, count)
 
 
@@ -135,26 +156,34 @@ def spread(
 ) -> Any:
     """The variance along axes."""
     check_arraylike(name, a)
+    check_where(name, where)
     dtype = static_dtype(dtype, name)
     found = core.aval_of(a).dtype
     working, result = spread_dtypes(name, found, dtype)
+    if dtype is not None and dtypes.is_integer(dtype):
+        a = convert(a, dtype)
     a = strong(a, working)
     if center is None:
         center = mean_in(a, axis, working, True, where)
     else:
         check_arraylike(name, center)
         center = convert(center, working)
-    centered = squared(difference(a, center))
-    working = dtypes.real_of(working)
-    shape = core.aval_of(centered).shape
-    axes = canonical_axes(axis, len(shape))
+    deviation = difference(a, center)
+    shape = core.aval_of(deviation).shape
+    axes, names = reduce_axes(axis, len(shape))
+    real = dtypes.real_of(working)
+    count: Any = size_along(shape, axes)
     if where is not None:
-        count = count_where(where, shape, axes, working)
-        centered = masked(centered, where, working.type(0))
-    else:
-        count = size_along(shape, axes)
-    total = sum_axes(centered, axes)
-    x = over_count(total, count, correction, working, result)
+        count = count_where(where, shape, axes, real)
+        # Before squaring: the slope of the square of an infinity is none, times 0 too.
+        deviation = masked(deviation, where, working.type(0))
+    total = sum_axes(squared(deviation), axes)
+    if names:
+        total = collectives.psum(total, names)
+        count = collectives.psum(count, names)
+    x = over_count(total, count, correction, real, result)
+    if name == "var" and dtypes.is_integer(result):  # as the choice of a nan leaves it
+        x = convert(x, dtypes.float_default(), True)
     return keep(x, axes, len(shape)) if keepdims else x
 
 
@@ -175,6 +204,14 @@ def squared(x: Any) -> Any:
 
 def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
     """What a variance is computed in, and the dtype of the result."""
+    if asked is not None and dtypes.is_bool(asked):
+        raise TypeError(
+            errors.message(
+                f"jnp.{name} does not accept dtype bool.",
+                why="a variance is a quotient.",
+                tries=["jnp.var(x) != 0"],
+            )
+        )
     if asked is None:
         wide = dtypes.to_inexact(found)
         result = dtypes.real_of(wide)
@@ -193,7 +230,7 @@ def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
     working, _ = dtypes.promote(
         ((dtypes.to_inexact(found), False), (asked_inexact, False))
     )
-    return working, dtypes.real_of(asked)
+    return working, asked
 
 
 def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any) -> Any:
@@ -202,13 +239,13 @@ def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any)
         n = count - correction
         if n > 0:
             return convert(div(total, dtype.type(n)), result)
-        nan = result.type(np.nan)
-        return broadcast_in_dim(nan, core.aval_of(total).shape, ())
+        nan = broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
+        return convert(nan, result)
     if isinstance(count, int):
         count = dtype.type(count)
     n = sub(count, convert(correction, dtype))
-    x = convert(div(total, n), result)
-    return choose(gt(n, dtype.type(0)), x, result.type(np.nan))
+    x = choose(gt(n, dtype.type(0)), div(total, n), dtype.type(np.nan))
+    return convert(x, result)
 
 
 def _correction(ddof: Any, correction: Any) -> Any:

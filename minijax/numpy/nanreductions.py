@@ -15,8 +15,9 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..ops import reductions as lax
-from ..ops.arithmetic import div, sqrt
+from ..ops.arithmetic import div, sqrt, sub
 from ..ops.logic import bitwise_not, le, ne
+from ..ops.structural import broadcast_in_dim
 from ..types import dtypes
 from . import moments, reductions, running
 from ._common import (
@@ -33,12 +34,17 @@ from ._common import (
     static_dtype,
 )
 from .moments import spread_dtypes
-from .reductions import keep, masked, reduction, strong, sum_axes
+from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
 
 
 def nans_of(x: Any) -> Any:
     """Where an array is nan."""
     return ne(x, x)
+
+
+def not_nan(x: Any) -> Any:
+    """Where an array is not nan."""
+    return bitwise_not(nans_of(x))
 
 
 def without_nans(name: str, a: Any, value: Any) -> Any:
@@ -69,6 +75,7 @@ def nansum(
       Array(3., dtype=float32)
     """
     no_out("nansum", out)
+    check_where("nansum", where)
     a = without_nans("nansum", a, 0)
     return reductions.sum(a, axis, dtype, None, keepdims, initial, where)
 
@@ -91,6 +98,7 @@ def nanprod(
       Array(6., dtype=float32)
     """
     no_out("nanprod", out)
+    check_where("nanprod", where)
     a = without_nans("nanprod", a, 1)
     return reductions.prod(a, axis, dtype, None, keepdims, initial, where)
 
@@ -99,19 +107,14 @@ def _nan_extremum(
     name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
     check_arraylike(f"nan{name}", a)
+    check_where(f"nan{name}", where)
     a = as_array(a)
     least = -np.inf if name == "max" else np.inf
     filled = without_nans(f"nan{name}", a, least)
     out = reductions.extremum(name, filled, axis, keepdims, initial, where)
     if not dtypes.is_inexact(a.dtype) or initial is not None:
         return out
-    nans = nans_of(a)
-    if where is not None:
-        nans = masked(nans, where, np.bool_(True))
-    axes = canonical_axes(axis, core.aval_of(nans).ndim)
-    all_nan = lax.reduce_and_p.bind(nans, axes=axes)
-    if keepdims:
-        all_nan = keep(all_nan, axes, core.aval_of(nans).ndim)
+    all_nan = reductions.all(nans_of(a), axis, None, keepdims, where=where)
     return choose(all_nan, out.dtype.type(np.nan), out)
 
 
@@ -155,16 +158,6 @@ def nanmin(
     return _nan_extremum("min", a, axis, keepdims, initial, where)
 
 
-def _present(a: Any, where: Any) -> Any:
-    """Which elements are neither nan nor masked out."""
-    there = bitwise_not(nans_of(a))
-    return there if where is None else masked(there, where, np.bool_(False))
-
-
-def _count(a: Any, where: Any, axes: Any, dtype: Any) -> Any:
-    return sum_axes(convert(_present(a, where), dtype), axes)
-
-
 @reduction("dtype", "keepdims")
 def nanmean(
     a: ArrayLike,
@@ -183,15 +176,18 @@ def nanmean(
     """
     no_out("nanmean", out)
     check_arraylike("nanmean", a)
+    check_where("nanmean", where)
     a = as_array(a)
     if not dtypes.is_inexact(a.dtype):
         return moments.mean(a, axis, dtype, None, keepdims, where=where)
     dtype = static_dtype(dtype, "nanmean") or a.dtype
-    axes = canonical_axes(axis, a.ndim)
-    count = _count(a, where, axes, dtype)
-    if keepdims:
-        count = keep(count, axes, a.ndim)
-    return div(nansum(a, axis, dtype, None, keepdims, None, where), count)
+    count = reductions.sum(not_nan(a), axis, dtype, None, keepdims, None, where)
+    total = nansum(a, axis, dtype, None, keepdims, None, where)
+    if not moments.size_along(
+        a.shape, reduce_axes(axis, a.ndim)[0]
+    ):  # constant, where 0 / 0 has slope nan
+        return broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
+    return div(total, count)
 
 
 def nan_spread(
@@ -206,23 +202,30 @@ def nan_spread(
 ) -> Any:
     """The variance of what is not nan."""
     check_arraylike(name, a)
-    a = as_array(a)
-    if not dtypes.is_inexact(a.dtype):
+    check_where(name, where)
+    a, dtype = as_array(a), static_dtype(dtype, name)
+    if not dtypes.is_inexact(a.dtype) or (
+        dtype is not None and dtypes.is_integer(dtype)
+    ):
         return moments.spread(name, a, axis, dtype, ddof, keepdims, where, center)
-    working, result = spread_dtypes(name, a.dtype, static_dtype(dtype, name))
+    working, result = spread_dtypes(name, a.dtype, dtype)
     a = strong(a, working)
-    axes = canonical_axes(axis, a.ndim)
     if center is None:
         center = nanmean(a, axis, working, None, True, where)
+    there = not_nan(a)
+    # Left out before they are squared: the slope of a square at nan is nan, times 0 too.
     deviation = moments.difference(a, convert(center, working))
+    deviation = choose(there, deviation, working.type(0))
+    if where is not None:
+        deviation = masked(deviation, where, working.type(0))
     squares = moments.squared(deviation)
     real = squares.dtype
-    squares = choose(_present(a, where), squares, real.type(0))
-    count = _count(a, where, axes, real) - convert(ddof, real)
-    total = sum_axes(squares, axes)
+    count = reductions.sum(there, axis, real, None, keepdims, None, where)
+    count = sub(count, convert(ddof, real))
+    total = reductions.sum(squares, axis, real, None, keepdims)
     few = le(count, real.type(0))
     x = div(choose(few, real.type(np.nan), total), choose(few, real.type(1), count))
-    return convert(keep(x, axes, a.ndim) if keepdims else x, result)
+    return convert(x, result)
 
 
 _compiled = composite(nan_spread, static=("name", "axis", "dtype", "keepdims"))

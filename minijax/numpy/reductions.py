@@ -24,7 +24,7 @@ from ..ops import reductions as lax
 from ..ops.arithmetic import add, mul, sub
 from ..ops.arithmetic import max as max_of_two
 from ..ops.arithmetic import min as min_of_two
-from ..ops.logic import ne
+from ..ops.logic import bitwise_and, bitwise_or, ne
 from ..ops.structural import broadcast_in_dim, reshape
 from ..types import dtypes
 from ._common import (
@@ -92,6 +92,21 @@ def reduce_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]
     ), names
 
 
+def positional(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction that takes none by name."""
+    axes, names = reduce_axes(axis, ndim)
+    if names:
+        raise NotImplementedError(
+            errors.message(
+                f"Named reductions not implemented for jnp.{name}()",
+                which=f"axis={axis!r}",
+                why="only sums and extremes combine across mapped axes.",
+                tries=[f"jnp.{name}(lax.all_gather(x, {names[0]!r}), axis=0)"],
+            )
+        )
+    return axes
+
+
 def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
     """A reduced array with its reduced axes kept as axes of size 1."""
     if not axes:
@@ -104,13 +119,43 @@ def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
     return broadcast_in_dim(x, tuple(full), tuple(kept))
 
 
+def check_where(name: str, where: Any) -> None:
+    """ValueError unless a reduction's `where` is None or made of Booleans."""
+    if where is None:
+        return
+    check_arraylike(f"jnp.{name}: where", where)
+    dtype = core.aval_of(where).dtype
+    if not dtypes.is_bool(dtype):
+        raise ValueError(
+            errors.message(
+                f"jnp.{name}: where must be None or a boolean array; got"
+                f" where.dtype={dtype!r}.",
+                which=errors.type_text(where),
+                tries=["where != 0"],
+            )
+        )
+
+
 def masked(a: Any, where: Any, otherwise: Any) -> Any:
-    """`a` with what a reduction's `where` leaves out replaced by a neutral value."""
-    check_arraylike("where", where)
-    aval = core.aval_of(where)
-    if not dtypes.is_bool(aval.dtype):
-        where = ne(where, aval.dtype.type(0))
+    """`a` with what a reduction's `where` leaves out replaced by a neutral value.
+
+    A wider mask repeats the array; the axes to reduce count as in the array itself.
+    """
     return choose(where, a, otherwise)
+
+
+def with_initial(combine: Callable[[Any, Any], Any], initial: Any, x: Any) -> Any:
+    """A reduced array combined with a number that takes part."""
+    shape = core.aval_of(initial).shape
+    if shape:
+        raise ValueError(
+            errors.message(
+                f"initial value must be a scalar. Got array of shape {shape}",
+                why="it takes part once in each result.",
+                tries=["combine arrays with the result yourself"],
+            )
+        )
+    return combine(convert(initial, core.aval_of(x).dtype), x)
 
 
 def strong(a: Any, dtype: Any) -> Any:
@@ -134,36 +179,30 @@ HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def accumulate(
-    name: str,
-    reducer: Reducer,
-    combine: Callable[[Any, Any], Any],
-    neutral: Any,
-    a: Any,
-    axis: Any,
-    dtype: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
+    name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any,
     promote_integers: bool,
-) -> Any:
-    """A sum or a product."""
+) -> Any:  # fmt: skip
+    """A sum or a product; of Booleans, if they are asked for, `any` or `all`."""
     check_arraylike(name, a)
+    check_where(name, where)
     aval = core.aval_of(a)
     dtype = static_dtype(dtype, name)
     found = aval.dtype
     result = dtype or (wide_int(found) if promote_integers else found)
     working = dtypes.float32 if dtype is None and found in HALVES else result
+    reducer, combine, neutral = (_TRUTH if dtypes.is_bool(working) else _NUMBERS)[name]
     a = strong(a, working)
     axes, names = reduce_axes(axis, len(aval.shape))
+    if names and name != "sum":
+        positional(name, axis, len(aval.shape))
     if where is not None:
         a = masked(a, where, working.type(neutral))
-        axes, names = reduce_axes(axis, core.aval_of(a).ndim)
     ndim = core.aval_of(a).ndim
     x = reducer(a, axes)
     if names:
         x = collectives.psum(x, names)
     if initial is not None:
-        x = combine(convert(initial, working), x)
+        x = with_initial(combine, initial, x)
     if keepdims:
         x = keep(x, axes, ndim)
     return x if working == result else convert(x, result)
@@ -177,6 +216,13 @@ def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
 def prod_axes(x: Any, axes: tuple[int, ...]) -> Any:
     """The product over axes, in the dtype of `x`."""
     return lax.reduce_prod_p.bind(x, axes=axes)
+
+
+_NUMBERS = {"sum": (sum_axes, add, 0), "prod": (prod_axes, mul, 1)}
+_TRUTH = {
+    "sum": (lax.reduce_or, bitwise_or, False),
+    "prod": (lax.reduce_and, bitwise_and, True),
+}
 
 
 # -------------------------------------------------------------------- sums and products
@@ -212,10 +258,7 @@ def sum(
       Array([4, 6], dtype=int32)
     """
     no_out("sum", out)
-    return accumulate(
-        "sum", sum_axes, add, 0, a, axis, dtype, keepdims, initial, where,
-        promote_integers,
-    )  # fmt: skip
+    return accumulate("sum", a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
 @reduction("dtype", "keepdims", "promote_integers")
@@ -238,9 +281,8 @@ def prod(
     """
     no_out("prod", out)
     return accumulate(
-        "prod", prod_axes, mul, 1, a, axis, dtype, keepdims, initial, where,
-        promote_integers,
-    )  # fmt: skip
+        "prod", a, axis, dtype, keepdims, initial, where, promote_integers
+    )
 
 
 # -------------------------------------------------------------------------- extrema
@@ -251,9 +293,12 @@ def extremum(
 ) -> Any:
     """The maximum or minimum along axes."""
     check_arraylike(name, a)
+    check_where(name, where)
     dtype = core.aval_of(a).dtype
     a = strong(a, dtype)
     prim, combine, neutral, across = _EXTREMA[name]
+    shape = core.aval_of(a).shape
+    axes, names = reduce_axes(axis, len(shape))
     if where is not None:
         if initial is None:
             raise ValueError(
@@ -265,8 +310,6 @@ def extremum(
                 )
             )
         a = masked(a, where, dtype.type(neutral(dtype)))
-    shape = core.aval_of(a).shape
-    axes, names = reduce_axes(axis, len(shape))
     if initial is None and 0 in [shape[i] for i in axes]:
         raise ValueError(
             f"zero-size array to reduction operation {name} which has no identity:"
@@ -276,8 +319,8 @@ def extremum(
     if names:
         x = across(x, names)
     if initial is not None:
-        x = combine(convert(initial, dtype), x)
-    return keep(x, axes, len(shape)) if keepdims else x
+        x = with_initial(combine, initial, x)
+    return keep(x, axes, core.aval_of(a).ndim) if keepdims else x
 
 
 _EXTREMA = {
@@ -367,11 +410,12 @@ def truth(
 ) -> Any:
     """`all` or `any`."""
     check_arraylike(name, a)
+    check_where(name, where)
     a = convert(a, dtypes.bool_)
+    axes = positional(name, axis, core.aval_of(a).ndim)
     if where is not None:
         a = masked(a, where, np.bool_(neutral))
     ndim = core.aval_of(a).ndim
-    axes = canonical_axes(axis, ndim)
     x = prim.bind(a, axes=axes)
     return keep(x, axes, ndim) if keepdims else x
 

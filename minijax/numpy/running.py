@@ -19,6 +19,7 @@ from ._common import (
     canonical_axis,
     check_arraylike,
     composite_along,
+    convert,
     no_out,
     static_dtype,
 )
@@ -38,10 +39,13 @@ def running(
         if axis is not None:
             canonical_axis(axis, 1)
         a, axis = reshape(a, (a.size,)), 0
-    found = a.dtype
+    found, at = a.dtype, canonical_axis(axis, a.ndim)
     if dtype is None:
         dtype = wide_int(found) if wide or dtypes.is_bool(found) else found
-    return op(strong(a, dtype), axis=canonical_axis(axis, a.ndim))
+    if dtypes.is_bool(dtype):  # whether any, or all, hold so far
+        counted = convert(convert(a, dtype), dtypes.int32)
+        return convert(op(counted, axis=at), dtype)
+    return op(strong(a, dtype), axis=at)
 
 
 @composite(static=("axis", "dtype"))
@@ -104,7 +108,7 @@ def _cumulative(
             )
         axis = 0
     axis = canonical_axis(axis, x.ndim)
-    out = running(name, op, x, axis, dtype, wide=True)
+    out = running(name, op, x, axis, dtype, wide=not neutral)
     if not include:
         return out
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])

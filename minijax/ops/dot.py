@@ -77,8 +77,15 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
         dtype = max(lhs, rhs, key=_rank)
     if preferred is None:
         return dtype
-    width = bit_width(dtypes.real_of(preferred))
-    if dtypes.is_integer(dtype) and width < bit_width(dtype):
+    check_width(dtype, preferred)
+    return preferred
+
+
+def check_width(dtype: Any, preferred: Any) -> None:
+    """TypeError if integers or complex numbers are to be summed in fewer bits."""
+    if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
+        return
+    if bit_width(dtypes.real_of(preferred)) < bit_width(dtypes.real_of(dtype)):
         raise TypeError(
             errors.message(
                 "`preferred_element_type` must not be narrower than the original type,"
@@ -87,7 +94,6 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
                 tries=["leave it out, and convert the result with .astype(...)"],
             )
         )
-    return preferred
 
 
 def dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
