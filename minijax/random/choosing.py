@@ -15,6 +15,7 @@ import operator
 from typing import Any
 
 import ml_dtypes
+import numpy as np
 
 from ..base import config
 from ..base.util import canonical_axis
@@ -23,9 +24,20 @@ from ..core import core
 from ..core.core import aval_of
 from ..numpy import indexing, searching
 from ..ops.arithmetic import add, log, log1p, mul, neg, sub
-from ..ops.convert import convert_element_type
+from ..ops.convert import bitcast_convert_type, convert_element_type
 from ..ops.cumulative import cumsum
-from ..ops.logic import ge, lt, select_n
+from ..ops.logic import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    clz,
+    eq,
+    ge,
+    lt,
+    select_n,
+    shift_left,
+    shift_right_logical,
+)
 from ..ops.reductions import argmax
 from ..ops.rng import random_bits_p
 from ..ops.slicing import index_in_dim, slice_in_dim
@@ -121,7 +133,7 @@ def gumbel_mode(mode: str | None) -> str:
     """The precision of Gumbel noise: as asked for, or as configured."""
     if mode is None:
         return "high" if config.WIDE_GUMBEL.value else "low"
-    if mode not in ("low", "high"):
+    if mode not in ("low", "high", "highest"):
         raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
     return mode
 
@@ -132,12 +144,43 @@ def gumbel_of(key: Any, shape: Shape, dtype: Any, mode: str) -> Any:
     if mode == "low":
         u = uniform_of(key, shape, dtype, dtype.type(tiny), dtype.type(1))
         return neg(log(neg(log(u))))
+    if mode == "highest" and dtype == dtypes.float32:
+        return _gumbel_of_64_bits(key, shape)
     # The upper tail is made from numbers near 0, where floats are dense.
     u, more = _two_units(key, shape, dtype)
     eps = dtype.type(ml_dtypes.finfo(dtype).eps)
     finer = add(add(u, mul(eps, more)), dtype.type(tiny))
     u = select_n(ge(u, dtype.type(0.5)), finer, u)
     return neg(log(neg(log1p(neg(u)))))
+
+
+def _gumbel_of_64_bits(key: Any, shape: Shape) -> Any:
+    """Standard Gumbel numbers of uniform ones with 64 bits after the point: those from
+    a half on through their distance from 1, where floats are dense."""
+    both = random_bits_p.bind(key, bit_width=32, shape=(2, *shape))
+    high, low = (index_in_dim(both, i, keepdims=False) for i in range(2))
+    small = lt(high, np.uint32(1 << 31))
+    borrow = convert_element_type(eq(low, np.uint32(0)), np.uint32)
+    u = _fraction(
+        select_n(small, add(bitwise_not(high), borrow), high),
+        select_n(small, add(bitwise_not(low), np.uint32(1)), low),
+    )
+    return neg(log(neg(select_n(small, log(u), log1p(neg(u))))))
+
+
+def _fraction(high: Any, low: Any) -> Any:
+    """(high + low / 2^32) / 2^32 of uint32 numbers, as float32, rounded down; not 0."""
+    none = eq(high, np.uint32(0))
+    zeros, more = clz(high), clz(low)
+    top = bitwise_or(
+        shift_left(high, zeros), shift_right_logical(low, sub(np.uint32(32), zeros))
+    )
+    top = select_n(none, top, shift_left(low, more))
+    zeros = select_n(none, zeros, add(more, np.uint32(32)))
+    exponent = shift_left(sub(np.uint32(126), zeros), np.uint32(23))
+    digits = shift_right_logical(top, np.uint32(8))
+    digits = bitwise_and(digits, np.uint32((1 << 23) - 1))
+    return bitcast_convert_type(bitwise_or(exponent, digits), np.float32)
 
 
 @composite(static=("shape", "dtype", "mode"))
@@ -158,7 +201,8 @@ def gumbel(
     Args:
       key: a random key.
       shape, dtype: of the result.
-      mode: 'high' to draw twice the bits, for the far upper tail.
+      mode: 'high' to draw twice the bits, for the far upper tail; 'highest' to use them
+        for the far lower tail, too (of float32; else 'high').
       out_sharding: how the result lies on devices.
 
     Example:
@@ -254,7 +298,7 @@ def categorical(
       shape: the result's shape, which ends with that of `logits` without `axis`
         (default: just that); the axes before it are further draws.
       replace: whether further draws may repeat a category.
-      mode: 'high' to draw twice the bits, for very unlikely categories.
+      mode: 'high' or 'highest' to draw twice the bits, for very unlikely categories.
       out_sharding: how the result lies on devices.
 
     Returns:
@@ -427,7 +471,8 @@ def choice(
       replace: whether one may be drawn more than once.
       p: the elements' probabilities (default: equal ones).
       axis: the axis of `a` along which to choose.
-      mode: 'high' to draw twice the bits when choosing by `p` without replacement.
+      mode: 'high' or 'highest' to draw twice the bits when choosing by `p` without
+        replacement.
 
     Raises:
       ValueError: nothing to choose from, too little without replacement, or

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -272,7 +273,8 @@ def _double_sided_maxwell(
 ) -> Any:
     typed, _ = opaque("double_sided_maxwell", key)
     shapes = [aval_of(loc).shape, aval_of(scale).shape]
-    shape = (*shape, *broadcast_shapes("double_sided_maxwell", shapes))
+    own = broadcast_shapes("double_sided_maxwell", shapes)
+    shape = (*(shape or own), *own)
     first, second = split_of(typed)
     x = mul(signs_of(second, shape, dtype), maxwell_of(first, shape, dtype))
     x, scale = promote_dtypes_inexact(x, spread(scale, shape))
@@ -288,7 +290,8 @@ def double_sided_maxwell(
     Args:
       key: a random key.
       loc, scale: numbers or arrays.
-      shape: leading axes of the result, before those of `loc` and `scale`.
+      shape: leading axes of the result, before those of `loc` and `scale` (by default
+        these too, so that they come twice).
       dtype: a float dtype (default: that of Python floats).
 
     Example:
@@ -380,9 +383,18 @@ def reciprocal(x: Any) -> Any:
 def _weibull_min(key: Any, scale: Any, power: Any, shape: Shape, dtype: Any) -> Any:
     typed, _ = opaque("weibull_min", key)
     x = exponential_of(typed, shape, dtype)
-    x, exponent = promote_dtypes_inexact(x, spread(reciprocal(power), shape))
-    x, scale = promote_dtypes_inexact(pow(x, exponent), spread(scale, shape))
-    return mul(x, scale)
+    x = pow(*_side_by_side(x, reciprocal(power)))
+    return mul(*_side_by_side(x, scale))
+
+
+def _side_by_side(x: Any, parameter: Any) -> Sequence[Any]:
+    """A sample and a parameter, which may repeat it, of one dtype and shape."""
+    x, parameter = promote_dtypes_inexact(x, parameter)
+    shapes = [aval_of(x).shape, aval_of(parameter).shape]
+    if not shapes[1]:
+        return x, parameter
+    shape = broadcast_shapes("weibull_min", shapes)
+    return repeated(x, shape), repeated(parameter, shape)
 
 
 def weibull_min(

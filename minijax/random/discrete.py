@@ -323,13 +323,13 @@ def _stirling_tail(k: Any) -> Any:
     return select_n(le(k, c(9)), series, indexing.take(table, index, 0, mode="clip"))
 
 
-def _binomial_by_waiting(key: Any, count: Any, log_failure: Any) -> Any:
+def _binomial_by_waiting(key: Any, count: Any, log_failure: Any, dtype: Any) -> Any:
     """How many geometric waiting times fit into `count`, for few expected successes."""
     shape, kind = aval_of(count).shape, aval_of(count).dtype
 
     def cond(state: Any) -> Any:
         i, _, total, _ = state
-        return bitwise_and(any_of(le(total, count)), below_limit(i, kind))
+        return bitwise_and(any_of(le(total, count)), below_limit(i, dtype))
 
     def body(state: Any) -> Any:
         i, successes, total, key = state
@@ -344,7 +344,7 @@ def _binomial_by_waiting(key: Any, count: Any, log_failure: Any) -> Any:
     return sub(state[1], kind.type(1))
 
 
-def _binomial_by_rejection(key: Any, count: Any, p: Any) -> Any:
+def _binomial_by_rejection(key: Any, count: Any, p: Any, dtype: Any) -> Any:
     """Transformed rejection with a squeeze (BTRS), for ten expected successes or more."""
     shape, kind = aval_of(count).shape, aval_of(count).dtype
 
@@ -381,14 +381,14 @@ def _binomial_by_rejection(key: Any, count: Any, p: Any) -> Any:
         slow = bitwise_and(bitwise_not(refuse), le(v, bound))
         return k, bitwise_or(quick, slow)
 
-    return rejected(key, propose, shape, kind, kind)
+    return rejected(key, propose, shape, kind, dtype)
 
 
-def binomial_of(key: Any, n: Any, p: Any) -> Any:
-    """Binomial numbers for counts and probabilities of one float type."""
+def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
+    """Binomial numbers of a dtype, drawn in the one float type of n and p."""
     shape, kind = aval_of(n).shape, aval_of(n).dtype
 
-    def full(x: float) -> Any:
+    def full(x: float, kind: Any = kind) -> Any:
         return repeated(constant(x, kind), shape)
 
     one = kind.type(1)
@@ -402,24 +402,28 @@ def binomial_of(key: Any, n: Any, p: Any) -> Any:
     few = bitwise_or(bad_n, le(mul(n, q), kind.type(10)))
     n = floor(n)
     # Each way gets numbers that it ends with soon, where the other's are wanted.
-    by_waiting = _binomial_by_waiting(key, select_n(few, full(0), n), log1p(neg(q)))
-    by_rejection = _binomial_by_rejection(
-        key, select_n(few, n, full(1e4)), select_n(few, q, full(0.5))
+    by_waiting = _binomial_by_waiting(
+        key, select_n(few, full(0), n), log1p(neg(q)), dtype
     )
-    out = select_n(few, by_rejection, by_waiting)
+    by_rejection = _binomial_by_rejection(
+        key, select_n(few, n, full(1e4)), select_n(few, q, full(0.5)), dtype
+    )
+    out = convert_element_type(select_n(few, by_rejection, by_waiting), dtype)
     invalid = bitwise_or(bad_q, bad_n)
-    out = select_n(invalid, out, full(math.nan))
-    out = select_n(bitwise_and(endless, bitwise_not(invalid)), out, full(math.inf))
+    out = select_n(invalid, out, full(math.nan, dtype))
+    countless = bitwise_and(endless, bitwise_not(invalid))
+    out = select_n(countless, out, full(math.inf, dtype))
     as_is = bitwise_or(bitwise_or(bitwise_or(small_p, bad_n), q_is_nan), endless)
-    return select_n(as_is, sub(n, out), out)
+    return select_n(as_is, sub(convert_element_type(n, dtype), out), out)
 
 
 @composite(static=("shape", "dtype"))
 def _binomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any) -> Any:
     typed, _ = opaque("binomial", key)
     shape = shape_of_all("binomial", shape, n, p)
-    n, p = (repeated(as_dtype(x, dtype), shape) for x in (n, p))
-    return binomial_of(typed, n, p)
+    (p,) = promote_dtypes_inexact(p)
+    n, p = (repeated(as_dtype(x, aval_of(p).dtype), shape) for x in (n, p))
+    return binomial_of(typed, n, p, dtype)
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
@@ -485,7 +489,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
     def step(trials: Any, x: Any) -> tuple[Any, Any]:
         share, key = x
         share = min(kind.type(1), max(kind.type(0), share))
-        count = binomial_of(key, trials, share)
+        count = binomial_of(key, trials, share, kind)
         return sub(trials, count), count
 
     _, counts = scan(step, repeated(n, shape[:-1]), (share, keys), unroll=unroll)

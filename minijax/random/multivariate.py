@@ -28,6 +28,7 @@ from .common import (
     opaque,
     placed,
     problem,
+    spread,
     static_shape,
 )
 from .sampling import Shape, normal_of
@@ -74,7 +75,8 @@ def _multivariate_normal(
             why="shape leaves the axis of the vector out.",
         )
     noise = normal_of(typed, (*shape, old[-1]), dtype)
-    return mean + einsum("...ij,...j->...i", _factor(cov, method), noise)
+    out = einsum("...ij,...j->...i", _factor(cov, method), noise)
+    return spread(mean, aval_of(out).shape) + out
 
 
 def multivariate_normal(

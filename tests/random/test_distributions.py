@@ -27,6 +27,9 @@ CONTINUOUS = {
     "cauchy": (lambda k, s: random.cauchy(k, s), stats.cauchy()),
     "gumbel": (lambda k, s: random.gumbel(k, s), stats.gumbel_r()),
     "gumbel_high": (lambda k, s: random.gumbel(k, s, mode="high"), stats.gumbel_r()),
+    "gumbel_highest": (
+        lambda k, s: random.gumbel(k, s, mode="highest"), stats.gumbel_r()
+    ),
     "lognormal": (lambda k, s: random.lognormal(k, 0.7, s), stats.lognorm(0.7)),
     "maxwell": (lambda k, s: random.maxwell(k, s), stats.maxwell()),
     "rayleigh": (lambda k, s: random.rayleigh(k, 2.0, s), stats.rayleigh(scale=2)),
@@ -133,6 +136,70 @@ def test_discrete(name):
     expected = expected[there] / expected[there].sum() * N
     found = np.asarray(counts)[there]
     assert stats.chisquare(found, expected).pvalue > LEVEL
+
+
+# ------------------------------------------------------- bits, recorded from JAX 0.10.2
+
+
+def test_bits_of_gumbel_numbers():
+    def draw(*args, **options):
+        return np.asarray(random.gumbel(random.key(3), (6,), *args, **options))
+
+    assert draw(mode="highest").view(np.uint32).tolist() == [
+        1076110585, 3213034100, 3174794875, 3215455103, 1066360522, 1040796698,
+    ]  # fmt: skip
+    assert draw(mode="high").view(np.uint32).tolist() == [
+        1076110589, 3213034097, 3174794845, 3215455102, 1066360522, 1040796707,
+    ]  # fmt: skip
+    half = draw(np.float16, mode="highest")  # which stands for "high" there
+    np.testing.assert_array_equal(half, draw(np.float16, mode="high"))
+    with pytest.raises(ValueError, match="valid mode for gumbel"):
+        draw(mode="lowest")
+
+
+def test_choices_by_the_finest_gumbel_numbers():
+    key, mode = random.key(3), "highest"
+    found = random.categorical(key, jnp.zeros((8, 5)), mode=mode)
+    assert found.tolist() == [0, 1, 1, 0, 1, 0, 4, 1]
+    found = random.categorical(
+        key, jnp.zeros((2, 5)), shape=(3, 2), replace=False, mode=mode
+    )
+    assert found.tolist() == [[0, 1], [4, 4], [2, 3]]
+    found = random.choice(key, 5, (3,), False, jnp.arange(1.0, 6), mode=mode)
+    assert found.tolist() == [4, 0, 2]
+
+
+@pytest.mark.parametrize("dtype, last", [("float16", 718), ("bfloat16", 720)])
+def test_binomial_numbers_are_drawn_in_the_type_of_the_probability(dtype, last):
+    n, p = jnp.array([10, 100, 1000]), jnp.array([[0.1], [0.7]])
+    found = random.binomial(random.key(3), n, p, dtype=dtype)
+    assert found.dtype == dtype
+    assert found.astype(int).tolist() == [[0, 10, 88], [7, 66, last]]
+
+
+def test_parameters_of_more_axes_than_the_sample():
+    key, three = random.key(3), jnp.array([1.0, 2.0, 3.0])
+    found = random.weibull_min(key, three, jnp.array([[0.5], [2.0]]))
+    want = [[0.005919428, 0.011838855, 0.017758284], [0.27737668, 0.55475336, 0.83213]]
+    np.testing.assert_allclose(found, want, rtol=1e-5)
+    assert random.double_sided_maxwell(key, 0.0, three).shape == (3, 3)
+    assert random.double_sided_maxwell(key, 0.0, three, (2,)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("method", ["cholesky", "svd", "eigh"])
+def test_normal_vectors_need_no_promotion(method):
+    key, mean, cov = random.key(0), np.zeros(2, np.float32), np.eye(2, dtype=np.float32)
+    draw = lambda mean, cov, shape=None: random.multivariate_normal(
+        key, mean, cov, shape, method=method
+    )
+    with mj.numpy_dtype_promotion("strict"), mj.numpy_rank_promotion("raise"):
+        assert mj.eval_shape(draw, mean, cov).shape == (2,)
+        assert mj.eval_shape(lambda m, c: draw(m, c, (5, 3)), mean, cov).shape == (
+            5,
+            3,
+            2,
+        )
+        assert mj.eval_shape(draw, mean, np.stack([cov] * 4)).shape == (4, 2)
 
 
 # -------------------------------------------------------------------------- many values
