@@ -546,7 +546,8 @@ class Rules:
         places: Sequence[int], in_tree: Any,
     ) -> None:  # fmt: skip
         self.custom = custom
-        self.args = args
+        # A program keeps the rules: they must not hold the values that it was traced with.
+        self.args = [None if i in places else x for i, x in enumerate(args)]
         self.fixed = fixed
         self.places = places
         self.in_tree = in_tree

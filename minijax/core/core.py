@@ -13,9 +13,12 @@ that says why there is none.  Next: jaxpr.py.
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from ..base import config, errors, source
@@ -594,6 +597,39 @@ def check_reach(x: Tracer, trace: Trace) -> None:
         t = t.parent
     if not maker.alive:
         raise leak_error(x)
+
+
+def check_leaks(finished: weakref.ref[Trace]) -> None:
+    """Raise if the tracers of a finished trace are still held by somebody."""
+    if finished() is None:
+        return
+    gc.collect()
+    trace = finished()
+    if trace is None:
+        return
+    leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+    if leaked:
+        raise Exception(_leak_message(trace, leaked))
+
+
+def _leak_message(trace: Trace, leaked: list[Tracer]) -> str:
+    shown = [f"{x!r}: {x.origin()}" if x.origin() else repr(x) for x in leaked[:3]]
+    holders = []
+    for holder in gc.get_referrers(leaked[0]):
+        if holder is not leaked and not isinstance(holder, FrameType):
+            owner = next(
+                (m for m in gc.get_referrers(holder) if isinstance(m, ModuleType)), None
+            )
+            name = f" of {owner.__name__}" if owner is not None else ""
+            holders.append(f"a {type(holder).__name__}{name}")
+    return errors.message(
+        f"Leaked trace {type(trace).__name__}. Leaked tracer(s): {', '.join(shown)}.",
+        which=f"held by {', '.join(holders[:3])}" if holders else None,
+        where=trace.describe(),
+        why="the function has ended, and its traced values have no meaning any more; a"
+        " side effect (a global, an attribute, a list) kept them.",
+        tries=["return the value from the transformed function instead"],
+    )
 
 
 def leak_error(x: Tracer) -> errors.UnexpectedTracerError:

@@ -9,9 +9,11 @@ This room names no operation.  Next: ../runtime.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base import config
 from ..core import core
 from ..core.core import STATE, NamedTrace, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -161,7 +163,12 @@ def batch_flat(
             pairs = [trace.unwrap(x) for x in outs]
     finally:
         trace.alive = False
-    return [v for v, _ in pairs], [d for _, d in pairs]
+    found = [v for v, _ in pairs], [d for _, d in pairs]
+    if config.CHECK_LEAKS.value:
+        finished = weakref.ref(trace)
+        del trace, ins, outs, pairs
+        core.check_leaks(finished)
+    return found
 
 
 def batch_jaxpr(

@@ -9,6 +9,7 @@ This room names no operation.  Next: jvp.py.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -291,11 +292,16 @@ def stage(
     before = core.enter(trace)
     try:
         outs = fun(*args)
-        return trace.finish(outs, name)
+        result = trace.finish(outs, name)
     finally:
         trace.alive = False
         core.leave(before)
         STATE.names, STATE.source = names, place
+    if config.CHECK_LEAKS.value:
+        finished = weakref.ref(trace)
+        del trace, args, outs
+        core.check_leaks(finished)
+    return result
 
 
 def stage_closed(
