@@ -249,11 +249,11 @@ def lcm(x1: Any, x2: Any) -> Any:
       Array([12,  0], dtype=int32)
     """
     x, y = _integer_pair("lcm", x1, x2)
+    if dtypes.is_signed(_dtype(x)):
+        x, y = lax.abs(x), lax.abs(y)
     divisor = _gcd(x, y)
     none = eq(divisor, const(divisor, 0))
     product = lax.mul(x, lax.div(y, choose(none, const(y, 1), divisor)))
-    if dtypes.is_signed(_dtype(x)):
-        product = lax.abs(product)
     return choose(none, const(product, 0), product)
 
 

@@ -19,6 +19,40 @@ KNOWN = [
     Known(
         "a name that JAX has not", "error class", "", r"module 'jax\S* has no attribute"
     ),
+    Known(
+        "the derivative of JAX's ldexp at narrow exponents is 1", "value", r"ldexp\("
+    ),
+    Known("JAX's vander has derivative nan at 0", "value", r"vander\("),
+    Known(
+        "JAX has no reverse mode of windows of any function but sums and extrema",
+        "error",
+        "reduce_window",
+        "Linearization failed",
+    ),
+    Known("JAX's deviation of nothing has tangent nan", "value", r"std\("),
+    Known(
+        "JAX widens the angle of a real number without axes",
+        "dtype error value",
+        r"angle\(",
+    ),
+    Known(
+        "JAX cannot make a Jacobian of integers by no columns",
+        "error",
+        r"jacfwd|jacrev|hessian",
+        "bytes-like object",
+    ),
+    Known(
+        "JAX names its own operation where forward mode meets a custom_vjp",
+        "class",
+        "with_pullback",
+        "custom_lin",
+    ),
+    Known(
+        "the message for types that LAPACK has not is given when it runs, or before",
+        "error class",
+        "linalg|eig|det|inv|solve|cholesky|svd|qr",
+        "Unsupported dtype",
+    ),
 ]
 
 

@@ -81,6 +81,8 @@ def opened(program: Program):
     """The instructions of a sub-program instead of the operation that runs them."""
     for i, instruction in enumerate(program.body):
         for sub in instruction.subs:
+            if not sub.body:
+                continue
             operand = {p: instruction.args[0] for p in sub.params}
             result = sub.body[-1].name
             inside = lambda text, old=operand: old.get(text, text)

@@ -214,7 +214,7 @@ def helpers_in(text: str) -> list[str]:
     return [source for name, source in HELPERS.items() if name in needed]
 
 
-COMPILED = 0.85  # of the programs are compiled whole, which costs a fifth of the time
+COMPILED = 0.93  # of the programs are compiled whole, which costs a fifth of the time
 
 
 def draw_stack(rng, inputs: dict[str, Type]) -> tuple[Layer, ...]:
