@@ -188,6 +188,8 @@ _repeat_each = once(_each, "n", "axis")
 @composite(static=("axis", "total"))
 def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
     size = shape_of(a)[axis]
+    if not size:
+        return a
     repeats = convert(repeats, dtypes.int_default())
     flat = structural.reshape(repeats, (math.prod(shape_of(repeats)),))
     if shape_of(flat)[0] != size:

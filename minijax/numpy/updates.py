@@ -265,7 +265,7 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
     x, y = operands(x, y, op)
     y = reshape(arrange(y, shape, new, flips), tuple(sizes))
     if 0 in sizes:
-        return x
+        return convert(x, dtype, weak)
     if op != "set":
         y = _COMBINE[op](dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y)
     return convert(dynamic_update_slice_p.bind(x, y, *starts), dtype, weak)

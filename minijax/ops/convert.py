@@ -33,7 +33,7 @@ from .cast import reduce_precision as reduce_precision
 from .cast import reduce_precision_p as reduce_precision_p
 from .cast import scalar as scalar
 from .cast import user_dtype as user_dtype
-from .shapes import broadcast, int_tuple, problem, zero_array
+from .shapes import broadcast, problem, shape_tuple, zero_array
 
 
 def full(
@@ -52,7 +52,7 @@ def full(
     >>> full((2,), 1.5)
     Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
-    shape = int_tuple((shape,) if hasattr(shape, "__index__") else shape, "shape")
+    shape = shape_tuple(shape)
     aval = core.aval_of(fill_value)
     if aval.shape:
         raise problem(
@@ -116,7 +116,7 @@ def full_like(
     aval = (
         core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
     )
-    shape = int_tuple(shape, "shape")
+    shape = shape_tuple(shape)
     return _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
 
 

@@ -86,6 +86,11 @@ def int_tuple(values: Any, what: str) -> tuple[int, ...]:
         raise _shape_error(values, what) from None
 
 
+def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
+    """A shape as a tuple; one integer stands for an array of one axis."""
+    return int_tuple((shape,) if isinstance(shape, int) else shape, what)
+
+
 def size_of(value: Any, what: str) -> int:
     """One size as a Python int; TypeError for anything that is no integer."""
     return int_tuple([value], what)[0]
@@ -415,7 +420,7 @@ def reshape(
     >>> reshape(jnp.arange(6), (2, 3)).shape
     (2, 3)
     """
-    new_sizes = int_tuple(new_sizes, "new_sizes")
+    new_sizes = shape_tuple(new_sizes, "new_sizes")
     old = core.aval_of(operand).shape
     if dimensions is not None:
         dimensions = int_tuple(dimensions, "dimensions")
@@ -726,7 +731,7 @@ def broadcasted_iota(
     """
     return iota_p.bind(
         dtype=dtypes.asked(dtype, "broadcasted_iota"),
-        shape=int_tuple(shape, "shape"),
+        shape=shape_tuple(shape),
         dimension=operator.index(dimension),
         sharding=out_sharding,
     )
@@ -752,7 +757,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     Differs from NumPy: the elements are zeros, since memory is never handed out as is.
     """
     return empty_p.bind(
-        shape=int_tuple(shape, "shape"),
+        shape=shape_tuple(shape),
         dtype=dtypes.asked(dtype, "empty"),
         out_sharding=out_sharding,
     )

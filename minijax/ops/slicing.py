@@ -34,6 +34,7 @@ from .gather import (
     scatter_p,
 )
 from .logic import lt, select_n
+from .shapes import shape_tuple
 from .structural import (
     broadcast_in_dim,
     concatenate,
@@ -419,7 +420,7 @@ def dynamic_slice(
     """
     shape = core.aval_of(operand).shape
     starts = starts_of(start_indices, shape, allow_negative_indices)
-    sizes = int_tuple(slice_sizes, "slice_sizes")
+    sizes = shape_tuple(slice_sizes, "slice_sizes")
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
 

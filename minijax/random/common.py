@@ -206,7 +206,7 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
     """A parameter lined up with `shape`: scalars as they are, ones for missing axes."""
     old = aval_of(x).shape
-    if not old or len(old) == len(shape):
+    if not old or len(old) >= len(shape):
         return x
     missing = len(shape) - len(old)
     dims = tuple(range(missing, len(shape)))

@@ -1,0 +1,42 @@
+import LIB as jax
+import numpy as np
+
+jnp, lax, nn = jax.numpy, jax.lax, jax.nn
+
+
+def array(numbers, dtype, shape):
+    with np.errstate(all="ignore"):
+        numbers = np.array(numbers, jnp.dtype(dtype)).reshape(shape)
+    return jnp.asarray(numbers)
+
+
+def program(x):
+    results = [jax.random.weibull_min(jax.random.key(0), x, 2.0)]
+    return (results,)
+
+
+def run():
+    f = program
+    f = jax.jit(f)
+    return f(
+        array([1, 2, 3, 4], "float32", (2, 2)),
+    )
+
+
+if __name__ == "__main__":
+    with jax.enable_x64(False):
+        for leaf in jax.tree.leaves(run()):
+            weak = "~" if getattr(leaf, "weak_type", False) else ""
+            print(f"{weak}{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf).tolist())
+
+# Recorded from JAX 0.10.2.
+X64 = False
+SETTING = ""
+EXPECTED = [
+    (
+        "float32",
+        False,
+        (2, 2),
+        [1.7175936698913574, 3.435187339782715, 5.152781009674072, 6.87037467956543],
+    ),
+]
