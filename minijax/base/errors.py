@@ -33,10 +33,6 @@ def message(
     return "\n".join(parts)
 
 
-class MinijaxError(Exception):
-    """Base of the errors that are minijax's own."""
-
-
 class JAXTypeError(TypeError):
     """A TypeError about tracing."""
 

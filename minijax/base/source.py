@@ -72,12 +72,6 @@ def at(frame: FrameType) -> Source:
     return found
 
 
-def exclude(path: str) -> None:
-    """Treat files under `path` as internal when looking for the user's line."""
-    _excluded.append(path)
-    _ours.clear()
-
-
 def is_internal(code: CodeType) -> bool:
     """Whether `code` belongs to minijax or another excluded package."""
     known = _ours.get(id(code))

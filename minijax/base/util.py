@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-
-
-def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """`list(zip(...))` that refuses unequal lengths."""
-    return list(zip(*args, strict=True))
 
 
 def split_list(items: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
@@ -22,23 +17,6 @@ def split_list(items: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
         start += n
     out.append(list(items[start:]))
     return out
-
-
-def partition_list(
-    which: Sequence[bool], items: Sequence[T]
-) -> tuple[list[T], list[T]]:
-    """The items whose flag is false, then those whose flag is true."""
-    no: list[T] = []
-    yes: list[T] = []
-    for flag, item in zip(which, items, strict=True):
-        (yes if flag else no).append(item)
-    return no, yes
-
-
-def merge_lists(which: Sequence[bool], no: Sequence[T], yes: Sequence[T]) -> list[T]:
-    """Undo `partition_list`."""
-    a, b = iter(no), iter(yes)
-    return [next(b) if flag else next(a) for flag in which]
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -110,3 +88,8 @@ class Memos:
     def clear(self) -> None:
         """Forget all of them."""
         self._known.clear()
+
+
+def flags_of(flags: Sequence[bool] | bool, n: int) -> tuple[bool, ...]:
+    """One flag for all, or one each, as a tuple."""
+    return (flags,) * n if isinstance(flags, bool) else tuple(flags)

@@ -15,9 +15,10 @@ from ..base import config, errors, tree
 from ..base.source import function_text
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var
-from ..interpreters.stage import StageTrace
+from ..interpreters.stage import StageTrace, remembered
 from ..runtime import array as arrays
 from ..types import dtypes
+from ..types.avals import same_type
 from . import common
 from .arguments import as_value
 from .cond import BATCHED, choose_platform, cond_p, index_of
@@ -70,7 +71,7 @@ def _close(body: common.Body, consts: Sequence[Any]) -> ClosedJaxpr:
     j = body.jaxpr
     own = {id(c): v for c, v in zip(body.consts, j.constvars, strict=True)}
     ins = [own.get(id(c)) or core.aval_of(c) for c in consts]
-    return common.remembered(
+    return remembered(
         ClosedJaxpr(j), ("closed", tuple(ins)),
         lambda: ClosedJaxpr(
             Jaxpr([], [*(v if type(v) is Var else Var(v) for v in ins), *j.invars],
@@ -103,7 +104,7 @@ def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None
             )
         rows = tree.leaves_with_path(tree.unflatten(first.out_tree, first.out_avals))
         for (path, x), y in zip(rows, b.out_avals, strict=True):
-            if not common.same_type(x, y):
+            if not same_type(x, y):
                 raise TypeError(
                     errors.message(
                         f"{name} branches must have equal output types but they differ.",

@@ -1,4 +1,4 @@
-"""`jit_p`: the call of a compiled function, with all its rules.
+"""`jit_p`: the call of a compiled function; `closed_call_p`: that of a program.
 
 Evaluated, its jaxpr is compiled once a device and run; staged, it is an equation; each
 transformation of it is the call of the transformed jaxpr.
@@ -15,23 +15,16 @@ from typing import Any
 
 from ..base import config, util
 from ..core.core import EVAL, STATE, current
-from ..core.jaxpr import ClosedJaxpr, Equation, close_consts, jaxprs_effects
-from ..interpreters import batch as batching
-from ..interpreters.algebra import Linear, Zero
-from ..interpreters.dce import dce_jaxpr, results_depend
-from ..interpreters.jvp import jvp_jaxpr
-from ..interpreters.linearize import linearize_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Equation, close_consts
+from ..core.regions import Call
+from ..interpreters.regions import holds
 from ..interpreters.stage import StageTrace
-from ..interpreters.transpose import transpose_jaxpr
 from ..runtime import dispatch, lower
 from . import discharge
 from .discharge import FunctionPrimitive
-from .named import jaxprs_axes
 
 jit_p = FunctionPrimitive("jit")
-jit_p.abstract = lambda *avals, jaxpr, **params: jaxpr.out_avals
-jit_p.effects = jaxprs_effects
-jit_p.named_axes = jaxprs_axes
+holds(jit_p, Call("jaxpr", reset={"donated_invars": False}))
 lower.keys_aware.add(jit_p)
 
 
@@ -63,97 +56,7 @@ def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) ->
 jit_p.stage = jit_stage
 
 
-def jit_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    nonzero = [type(t) is not Zero for t in tangents]
-    pushed, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
-    args = [*primals, *(t for t in tangents if type(t) is not Zero)]
-    out = jit_p.bind(*args, **jit_params(pushed, params))
-    n = len(nonzero_out)
-    return out[:n], fill_zeros(out[n:], nonzero_out, jaxpr.out_avals)
-
-
-def fill_zeros(
-    found: Sequence[Any], present: Sequence[bool], avals: Sequence[Any]
-) -> Any:
-    """Tangents for all outputs, given those that are not known to be zero."""
-    it = iter(found)
-    return [
-        next(it) if p else Zero(a.to_tangent())
-        for p, a in zip(present, avals, strict=True)
-    ]
-
-
-jit_p.jvp = jit_jvp
-
-
-def jit_linearize(
-    trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any
-) -> Any:
-    nonzero = [type(t) is not Zero for t in tangents]
-    parts = linearize_jaxpr(jaxpr, nonzero)
-    out = jit_p.bind(*primals, **jit_params(parts.primal, params))
-    n = len(jaxpr.out_avals)
-    outs, new = out[:n], out[n:]
-    if not any(parts.nonzero_out):
-        return outs, fill_zeros([], parts.nonzero_out, jaxpr.out_avals)
-    residuals = parts.residual_values(primals, outs, new)
-    args = (*residuals, *(t for t in tangents if type(t) is not Zero))
-    found = trace.process(jit_p, args, jit_params(parts.linear, params))
-    return outs, fill_zeros(found, parts.nonzero_out, jaxpr.out_avals)
-
-
-jit_p.linearize = jit_linearize
-
-
-def jit_transpose(cts: Any, *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    linear = [type(x) is Linear for x in args]
-    given = [type(ct) is not Zero for ct in cts]
-    turned, present = transpose_jaxpr(jaxpr, linear, given, instantiate_out=False)
-    ins = [x for x in args if type(x) is not Linear]
-    ins += [ct for ct in cts if type(ct) is not Zero]
-    found = iter(jit_p.bind(*ins, **jit_params(turned, params)))
-    there = iter(present)
-    return [(next(found) if next(there) else None) if lin else None for lin in linear]
-
-
-jit_p.transpose = jit_transpose
-
-
-def jit_batch(
-    axis: Any, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, **params: Any
-) -> Any:
-    batched = [d is not None for d in dims]
-    ins = [
-        x if d is None else batching.bring_front(x, axis.size, d)
-        for x, d in zip(args, dims, strict=True)
-    ]
-    lanes, out_batched = batching.batch_jaxpr(jaxpr, axis, batched)
-    out = jit_p.bind(*ins, **{**params, "jaxpr": lanes})  # what is donated stays so
-    return out, [0 if b else None for b in out_batched]
-
-
-jit_p.batch = jit_batch
 jit_p.lower = lambda ctx, *args, jaxpr, name, **params: ctx.call(jaxpr, name, args)
-
-
-def jit_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    closed = eqn.params["jaxpr"]
-    pruned, used_in = dce_jaxpr(closed.jaxpr, used)
-    if not any(used) and not pruned.effects:
-        return None
-    keep = closed.jaxpr.constvars
-    params = jit_params(
-        ClosedJaxpr(pruned.replace(constvars=keep), closed.consts), eqn.params
-    )
-    return eqn.replace(
-        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        params=params,
-    )
-
-
-jit_p.dce = jit_dce
-jit_p.depends = lambda moving, params: results_depend(params["jaxpr"].jaxpr, moving)
 
 
 def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
@@ -279,3 +182,15 @@ def run_program(
     for check in dispatch.checks:
         check(f"jit({name})", out, again)
     return out
+
+
+# ------------------------------------------------------------------------- closed calls
+
+closed_call_p = FunctionPrimitive("closed_call")
+"""The call of a program that is compiled with what is around it."""
+holds(closed_call_p, Call("call_jaxpr"))
+lower.keys_aware.add(closed_call_p)
+closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
+closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(
+    call_jaxpr, "closed_call", args
+)

@@ -26,14 +26,13 @@ from ..core import core
 from ..core.core import STATE, Primitive
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, close_consts, eval_jaxpr
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Zero, instantiate, lib
+from ..interpreters.algebra import Zero, instantiate, lib, with_zeros
 from ..interpreters.dce import depends_on
 from ..interpreters.stage import stage, stage_closed
 from ..ops import arithmetic, gather, logic, reductions, shapes, slicing, structural
 from ..types import dtypes
 from . import (
     checks,
-    common,
     cond,
     custom_jvp,
     custom_vjp,
@@ -498,7 +497,7 @@ def _run_jvp(
 
     def flat(*xs: Any) -> list[Any]:
         nonlocal n_out
-        ts = common.spread(xs[n:], given, [core.aval_of(x) for x in primals])
+        ts = with_zeros(xs[n:], given, [core.aval_of(x) for x in primals])
         outs, out_ts = jvp(xs[:n], ts)
         n_out = len(outs)
         return [*outs, *map(instantiate, out_ts)]

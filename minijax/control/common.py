@@ -15,12 +15,11 @@ import numpy as np
 from ..base import config, errors, tree, util
 from ..base.source import function_text, own_name
 from ..core import core
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, close_consts, sub_jaxprs
-from ..interpreters.algebra import Zero, instantiate
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, close_consts, sub_jaxprs
 from ..interpreters.stage import stage
 from ..runtime import dispatch
 from ..types import dtypes
-from ..types.avals import AbstractRef, ShapedArray
+from ..types.avals import AbstractRef, same_type
 from .arguments import ArgNames, signature_of
 from .discharge import FunctionPrimitive, check_closed_over, check_passed_once
 
@@ -150,14 +149,6 @@ def interleave(
     """The whole carry, of its fixed components and the others."""
     held, new = iter(stay), iter(moved)
     return [next(held) if f else next(new) for f in fixed]
-
-
-def same_type(a: Any, b: Any) -> bool:
-    """Equal types, weak types aside."""
-    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
-        same = a.shape == b.shape and a.memory_space is b.memory_space
-        return same and bool(a.dtype == b.dtype)
-    return bool(a == b)
 
 
 class Loop(NamedTuple):
@@ -343,18 +334,6 @@ def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> N
     prim.impl = prim.evaluated(impl)
 
 
-def remembered(
-    closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], ClosedJaxpr]
-) -> ClosedJaxpr:
-    """What `make` derives from a jaxpr without constants, made once."""
-    if closed.consts:
-        return make()
-    memo = closed.jaxpr.memo
-    if key not in memo:
-        memo[key] = make()
-    return memo[key]
-
-
 def permute(
     closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int] | None = None
 ) -> ClosedJaxpr:
@@ -369,27 +348,6 @@ def permute(
         found = Jaxpr(j.constvars, [j.invars[i] for i in ins], outvars, j.eqns, j.name)
         j.memo[key] = found
     return ClosedJaxpr(found, closed.consts)
-
-
-def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
-    """Which tangents are not known to be zero."""
-    return [type(t) is not Zero for t in tangents]
-
-
-def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """The flagged tangents, made real."""
-    return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
-
-
-def spread(
-    found: Sequence[Any], flags: Sequence[bool], avals: Sequence[Any]
-) -> list[Any]:
-    """Tangents for all outputs: those found where flagged, zeros elsewhere."""
-    it = iter(found)
-    return [
-        next(it) if f else Zero(a.to_tangent())
-        for f, a in zip(flags, avals, strict=True)
-    ]
 
 
 def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
@@ -419,15 +377,3 @@ def row(aval: Any) -> Any:
     if isinstance(aval, AbstractRef):
         return AbstractRef(row(aval.inner_aval))
     return aval.update(shape=aval.shape[1:])
-
-
-def sub_jaxpr(
-    closed: ClosedJaxpr,
-    invars: Sequence[Var],
-    outvars: Sequence[Any],
-    eqns: Sequence[Any],
-) -> ClosedJaxpr:
-    """A jaxpr cut out of another."""
-    return ClosedJaxpr(
-        Jaxpr([], list(invars), list(outvars), list(eqns), closed.jaxpr.name)
-    )

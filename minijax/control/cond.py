@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..core import core
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_effects
+from ..core import core, regions
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Linear, Zero, instantiate, lib
-from ..interpreters.dce import dce_jaxpr, results_depend
-from ..interpreters.jvp import jvp_jaxpr
-from ..interpreters.linearize import linearize_jaxpr
-from ..interpreters.stage import stage_closed
-from ..interpreters.transpose import transpose_jaxpr
+from ..interpreters.algebra import Zero, instantiate, lib
+from ..interpreters.dce import dce_jaxpr
+from ..interpreters.regions import holds, union
+from ..interpreters.stage import remembered, stage_closed
 from ..ops import logic, reductions
 from ..runtime import array as arrays
 from ..runtime import lower
@@ -30,185 +28,25 @@ from ..types import dtypes
 from . import checks, common, discharge
 from .custom_jvp import stop_gradient_p
 from .discharge import FunctionPrimitive
-from .named import jaxprs_axes
 
 Branches = tuple[ClosedJaxpr, ...]
 
 cond_p = FunctionPrimitive("cond")
 lower.keys_aware.add(cond_p)
-cond_p.abstract = lambda *avals, branches, **params: branches[0].out_avals
-cond_p.effects = jaxprs_effects
-cond_p.named_axes = jaxprs_axes
-
-
-def _union(flags: Sequence[Sequence[bool]]) -> list[bool]:
-    return [any(column) for column in zip(*flags, strict=True)]
-
-
-def cond_jvp(primals: Any, tangents: Any, *, branches: Branches, **params: Any) -> Any:
-    index, *ops = primals
-    nonzero = common.nonzero_flags(tangents[1:])
-    nz_out = _union([jvp_jaxpr(b, nonzero)[1] for b in branches])
-    pushed = tuple(jvp_jaxpr(b, nonzero, nz_out)[0] for b in branches)
-    ts = common.pick_nonzero(tangents[1:], nonzero)
-    out = cond_p.bind(index, *ops, *ts, branches=pushed, **params)
-    n = len(nz_out)
-    avals = [core.aval_of(x) for x in out[:n]]
-    return out[:n], common.spread(out[n:], nz_out, avals)
-
-
-cond_p.jvp = cond_jvp
-
-
-def cond_linearize(
-    trace: Any, primals: Any, tangents: Any, *, branches: Branches, **params: Any
-) -> Any:
-    """Each branch saves residuals into slots shared by type; unused slots are zero."""
-    index, *ops = primals
-    nonzero = common.nonzero_flags(tangents[1:])
-    nz_out = _union([linearize_jaxpr(b, nonzero).nonzero_out for b in branches])
-    parts = [linearize_jaxpr(b, nonzero, nz_out) for b in branches]
-    n = len(nz_out)
-    slots, places = _slots([p.primal.out_avals[n:] for p in parts])
-    primal = tuple(
-        _with_slots(p.primal, n, slots, place)
-        for p, place in zip(parts, places, strict=True)
-    )
-    out = cond_p.bind(index, *ops, branches=primal, **params)
-    outs, new = out[:n], out[n:]
-    avals = [core.aval_of(x) for x in outs]
-    if not any(nz_out):
-        return outs, common.spread([], nz_out, avals)
-    # Every branch of the linear cond takes the same residuals: those any one reads.
-    read = sorted(
-        {
-            ("new", place[i]) if where == "new" else (where, i)
-            for p, place in zip(parts, places, strict=True)
-            for where, i in p.residuals
-        }
-    )
-    pools = {"in": ops, "out": outs, "new": new}
-    residuals = [pools[where][i] for where, i in read]
-    res_avals = [core.aval_of(x) for x in residuals]
-    linear = tuple(
-        _with_residuals(p, place, read, res_avals)
-        for p, place in zip(parts, places, strict=True)
-    )
-    ts = common.pick_nonzero(tangents[1:], nonzero)
-    found = trace.process(
-        cond_p, (index, *residuals, *ts), {"branches": linear, **params}
-    )
-    return outs, common.spread(found, nz_out, avals)
-
-
-def _slots(wanted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
-    """Slots for all branches' residuals, and which slot each residual goes to."""
-    slots: list[Any] = []
-    places = []
-    for avals in wanted:
-        free = list(range(len(slots)))
-        place = []
-        for a in avals:
-            at = next((i for i in free if common.same_type(slots[i], a)), None)
-            if at is None:
-                at = len(slots)
-                slots.append(a.strip_weak_type())
-            else:
-                free.remove(at)
-            place.append(at)
-        places.append(place)
-    return slots, places
-
-
-def _with_slots(
-    primal: ClosedJaxpr, n: int, slots: Sequence[Any], place: Sequence[int]
-) -> ClosedJaxpr:
-    """A branch whose residuals stand in their slots."""
-    if list(place) == list(range(len(slots))):
-        return primal
-
-    def fun(*args: Any) -> list[Any]:
-        out = eval_jaxpr(primal.jaxpr, primal.consts, *args)
-        found = dict(zip(place, out[n:], strict=True))
-        return [*out[:n], *(
-            found[i] if i in found else instantiate(Zero(a)) for i, a in enumerate(slots)
-        )]  # fmt: skip
-
-    return common.remembered(
-        primal, ("slots", n, tuple(slots), tuple(place)),
-        lambda: stage_closed(fun, primal.in_avals, name=primal.jaxpr.name),
-    )  # fmt: skip
-
-
-def _with_residuals(
-    parts: Any, place: Sequence[int], read: Sequence[Any], res_avals: Sequence[Any]
-) -> ClosedJaxpr:
-    """The linear jaxpr of one branch, taking the residuals of all branches."""
-    j = parts.linear.jaxpr
-    n_res = len(parts.residuals)
-    own = {}
-    for v, (where, i) in zip(j.invars[:n_res], parts.residuals, strict=True):
-        own[where, place[i] if where == "new" else i] = v
-    key = ("residuals", tuple(place), tuple(read), tuple(res_avals))
-    ins = [own.get(k) or Var(a) for k, a in zip(read, res_avals, strict=True)]
-    return common.remembered(
-        parts.linear, key,
-        lambda: ClosedJaxpr(
-            Jaxpr([], [*ins, *j.invars[n_res:]], j.outvars, j.eqns, j.name)
-        ),
-    )  # fmt: skip
-
-
-cond_p.linearize = cond_linearize
-
-
-def cond_transpose(cts: Any, *args: Any, branches: Branches, **params: Any) -> Any:
-    index, *ops = args
-    linear = [type(x) is Linear for x in ops]
-    given = [type(ct) is not Zero for ct in cts]
-    present = _union([
-        transpose_jaxpr(b, linear, given, instantiate_out=False)[1] for b in branches
-    ])  # fmt: skip
-    turned = tuple(
-        _only(transpose_jaxpr(b, linear, given)[0], present) for b in branches
-    )
-    ins = [x for x in ops if type(x) is not Linear]
-    ins += [ct for ct in cts if type(ct) is not Zero]
-    found = iter(cond_p.bind(index, *ins, branches=turned, **params))
-    there = iter(present)
-    return [
-        None,
-        *((next(found) if next(there) else None) if lin else None for lin in linear),
-    ]
-
-
-def _only(closed: ClosedJaxpr, used: Sequence[bool]) -> ClosedJaxpr:
-    if all(used):
-        return closed
-    pruned, _ = dce_jaxpr(closed.jaxpr, used, keep_in=True)
-    return ClosedJaxpr(pruned, closed.consts)
-
-
-cond_p.transpose = cond_transpose
+holds(cond_p, regions.Branches("branches"))
 
 
 def cond_batch(
     axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any
 ) -> Any:
+    if dims[0] is None:
+        return derived_batch(axis, args, dims, branches=branches, **params)
     batched = [d is not None for d in dims[1:]]
     ops = [
         x if d is None else batching.bring_front(x, axis.size, d)
         for x, d in zip(args[1:], dims[1:], strict=True)
     ]
-    index, index_dim = args[0], dims[0]
-    if index_dim is None:
-        out_b = _union([batching.batch_jaxpr(b, axis, batched)[1] for b in branches])
-        lanes = tuple(
-            batching.batch_jaxpr(b, axis, batched, out_b)[0] for b in branches
-        )
-        out = cond_p.bind(index, *ops, branches=lanes, **params)
-        return out, [0 if b else None for b in out_b]
-    index = batching.bring_front(index, axis.size, index_dim)
+    index = batching.bring_front(args[0], axis.size, dims[0])
     how = params.get("batched", "select")
     if how != "select":
         return BATCHED[how](axis, index, ops, batched, branches, params)
@@ -224,7 +62,7 @@ def cond_batch(
     )
     n = len(branches[0].out_avals)
     used = [dce_jaxpr(branch.jaxpr, [True] * n)[1] for branch in branches]
-    mask = [u and _may_vary(x) for x, u in zip(ops, _union(used), strict=True)]
+    mask = [u and _may_vary(x) for x, u in zip(ops, union(used), strict=True)]
     ops = [
         batching.bring_front(x, axis.size, None) if m and not b else x
         for x, m, b in zip(ops, mask, batched, strict=True)
@@ -332,38 +170,8 @@ BATCHED: dict[str, Callable[..., Any]] = {
     "loop": _batch_loop, "group": _batch_group, "error": _batch_error,
 }  # fmt: skip
 
+derived_batch = cond_p.batch
 cond_p.batch = cond_batch
-
-
-def cond_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    branches = eqn.params["branches"]
-    if not any(used) and not any(b.effects for b in branches):
-        return None
-    used_in = _union([dce_jaxpr(b.jaxpr, used)[1] for b in branches])
-    pruned = tuple(
-        ClosedJaxpr(dce_jaxpr(b.jaxpr, used, keep_in=used_in)[0], b.consts)
-        for b in branches
-    )
-    return eqn.replace(
-        invars=[
-            eqn.invars[0],
-            *(v for v, u in zip(eqn.invars[1:], used_in, strict=True) if u),
-        ],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        params={**eqn.params, "branches": pruned},
-    )
-
-
-cond_p.dce = cond_dce
-
-
-def cond_depends(moving: Sequence[bool], params: dict[str, Any]) -> list[bool]:
-    if moving[0]:
-        return [True] * len(params["branches"][0].out_avals)
-    return _union([results_depend(b.jaxpr, moving[1:]) for b in params["branches"]])
-
-
-cond_p.depends = cond_depends
 
 
 def cond_lower(
@@ -408,7 +216,7 @@ def cond_discharge(
 ) -> list[Any]:
     """Every branch returns what any branch writes to."""
     branches, mine = params["branches"], due[1:]
-    written = _union([discharge.by_value(b, mine)[1] for b in branches])
+    written = union([discharge.by_value(b, mine)[1] for b in branches])
     flat = settle_weak([discharge.by_value(b, mine, written)[0] for b in branches])
     index, *ops = discharge.values_of(args, due)
     out = cond_p.bind(index, *ops, **{**params, "branches": flat})
@@ -453,7 +261,7 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
             for x, t, a in zip(out, todo, closed.out_avals, strict=True)
         ]
 
-    return common.remembered(
+    return remembered(
         closed, ("strong", *todo),
         lambda: stage_closed(fun, closed.in_avals, name=closed.jaxpr.name),
     )  # fmt: skip

@@ -18,6 +18,7 @@ from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, instantiate
 from ..interpreters.stage import stage
 from ..types import dtypes
+from ..types.avals import same_type
 from . import common
 from .custom_jvp import check_values, types_text
 from .custom_vjp import custom_vjp
@@ -256,7 +257,7 @@ def linear_call(
         leaves, got = tree.flatten(found)
         types = [core.aval_of(x) for x in check_values(leaves, function_text(fun))]
         want = avals[len(res) :]
-        if got != lin_tree or not all(map(common.same_type, types, want)):
+        if got != lin_tree or not all(map(same_type, types, want)):
             raise TypeError(
                 errors.message(
                     "linear_call: the transpose must give back what the function takes.",

@@ -16,7 +16,7 @@ from ..base import errors, tree
 from ..base.source import function_text, own_name, wraps
 from ..core import core
 from ..core.core import Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_effects
+from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects
 from ..interpreters import algebra
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate
@@ -25,11 +25,9 @@ from ..interpreters.stage import StageTrace, hoist_tracers, stage
 from ..interpreters.transpose import backward_pass
 from ..runtime import lower
 from ..types import dtypes
-from ..types.avals import AbstractRef
+from ..types.avals import AbstractRef, same_type
 from .arguments import POSITIONAL, as_tuple, signature_of
-from .common import same_type
 from .discharge import RulePrimitive
-from .named import jaxprs_axes
 
 
 class SymbolicZero:

@@ -16,7 +16,7 @@ from ..base import errors, tree
 from ..base.source import function_text, own_name, wraps
 from ..core import core
 from ..core.core import Tracer
-from ..core.jaxpr import ClosedJaxpr, jaxprs_effects
+from ..core.jaxpr import ClosedJaxpr, jaxprs_axes, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
 from ..interpreters.stage import StageTrace, stage
@@ -45,7 +45,6 @@ from .custom_jvp import (
     stage_call,
 )
 from .discharge import RulePrimitive
-from .named import jaxprs_axes
 from .remat_opt import run_forward, taking_more
 
 NUMBERS = (float, complex)

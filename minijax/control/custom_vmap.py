@@ -9,7 +9,7 @@ from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..core import core
 from ..core.core import Primitive
-from ..core.jaxpr import jaxprs_effects
+from ..core.jaxpr import jaxprs_axes, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import instantiate
 from ..interpreters.jvp import jvp_flat
@@ -26,7 +26,6 @@ from .custom_jvp import (
     stage_call,
 )
 from .mapping import map as map_rows
-from .named import jaxprs_axes
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
 lower.keys_aware.add(custom_vmap_call_p)

@@ -30,15 +30,16 @@ from ..core.jaxpr import (
     Jaxpr,
     Var,
     eval_jaxpr,
+    jaxprs_axes,
     jaxprs_effects,
     read_vars,
     unweaken,
 )
 from ..interpreters import batch as batching
-from ..interpreters.algebra import lib
-from ..interpreters.dce import dce_jaxpr
+from ..interpreters.algebra import lib, nonzero_flags, pick_nonzero, with_zeros
+from ..interpreters.dce import dce_jaxpr, results_depend
 from ..interpreters.jvp import jvp_jaxpr
-from ..interpreters.stage import stage_closed
+from ..interpreters.stage import remembered, stage_closed
 from ..ops import arithmetic, logic, reductions, shapes
 from ..runtime import lower
 from ..types import dtypes
@@ -46,7 +47,6 @@ from . import checks, common, discharge
 from .arguments import as_value
 from .branching import cond
 from .discharge import FunctionPrimitive
-from .named import jaxprs_axes
 from .remat import checkpoint
 from .scan import carry_fixpoint
 from .scanning import scan
@@ -63,7 +63,7 @@ def while_jvp(
     body_jaxpr: ClosedJaxpr, body_nconsts: int,
 ) -> Any:  # fmt: skip
     sizes = [cond_nconsts, body_nconsts]
-    _, nz_consts, nz_init = split_list(common.nonzero_flags(tangents), sizes)
+    _, nz_consts, nz_init = split_list(nonzero_flags(tangents), sizes)
 
     def push(nz: list[bool]) -> Any:
         return jvp_jaxpr(body_jaxpr, [*nz_consts, *nz], nz)
@@ -86,13 +86,13 @@ def while_jvp(
     cond_consts, body_consts, init = split_list(primals, sizes)
     _, t_consts, t_init = split_list(tangents, sizes)
     out = while_p.bind(
-        *cond_consts, *body_consts, *common.pick_nonzero(t_consts, nz_consts),
-        *init, *common.pick_nonzero(t_init, nz_carry),
+        *cond_consts, *body_consts, *pick_nonzero(t_consts, nz_consts),
+        *init, *pick_nonzero(t_init, nz_carry),
         cond_jaxpr=_with_extra_carry(cond_jaxpr, extra), cond_nconsts=cond_nconsts,
         body_jaxpr=body, body_nconsts=body_nconsts + nct,
     )  # fmt: skip
     carry, t_carry = split_list(out, [n])
-    return carry, common.spread(t_carry, nz_carry, [core.aval_of(x) for x in carry])
+    return carry, with_zeros(t_carry, nz_carry, [core.aval_of(x) for x in carry])
 
 
 def _with_extra_carry(closed: ClosedJaxpr, avals: Sequence[Any]) -> ClosedJaxpr:
@@ -119,13 +119,13 @@ def while_linearize(
     out = while_p.bind(*primals, **params)
     avals = [core.aval_of(x) for x in out]
     sizes = [cond_nconsts, body_nconsts]
-    _, nz_consts, nz_init = split_list(common.nonzero_flags(tangents), sizes)
+    _, nz_consts, nz_init = split_list(nonzero_flags(tangents), sizes)
     nz_carry = carry_fixpoint(
         nz_init,
         lambda nz: jvp_jaxpr(body_jaxpr, [*nz_consts, *nz], nz)[1],
     )
     if not any(nz_carry):
-        return out, common.spread([], nz_carry, avals)
+        return out, with_zeros([], nz_carry, avals)
     with core.current(trace):
         _, out_t = while_jvp(primals, tangents, **params)
     return out, out_t
@@ -263,6 +263,18 @@ def while_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
 while_p.dce = while_dce
 
 
+def while_depends(moving: Sequence[bool], params: dict[str, Any]) -> list[bool]:
+    cond, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
+    sizes = [params["cond_nconsts"], params["body_nconsts"]]
+    in_cond, in_body, init = split_list(moving, sizes)
+    carry = carry_fixpoint(init, lambda flags: results_depend(body, [*in_body, *flags]))
+    (steps,) = results_depend(cond, [*in_cond, *carry])
+    return [c or steps for c in carry]
+
+
+while_p.depends = while_depends
+
+
 def while_lower(
     ctx: Any, *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
     body_jaxpr: ClosedJaxpr, body_nconsts: int,
@@ -398,11 +410,11 @@ def _asking_ahead(
     key = (body.jaxpr, tuple(at), *avals)
     out = while_p.bind(
         *fixed, *carry,
-        cond_jaxpr=common.remembered(
+        cond_jaxpr=remembered(
             cond, ("answer", *key), lambda: stage_closed(lambda more, *_: [more], avals)
         ),
         cond_nconsts=0,
-        body_jaxpr=common.remembered(
+        body_jaxpr=remembered(
             cond, ("asking ahead", *key),
             lambda: stage_closed(
                 lambda *xs: step([*xs[:n], *xs[n + 1 :]], True),
@@ -426,7 +438,7 @@ def _reading_carry(
     stay = [v for v, at in zip(consts, read, strict=True) if at is None]
     more = [of.get(k) or Var(a) for k, a in enumerate(avals)]
     ins = [*stay, *more, *carry]
-    return common.remembered(
+    return remembered(
         cond, ("reading", *read, *avals),
         lambda: ClosedJaxpr(Jaxpr(j.constvars, ins, j.outvars, j.eqns, j.name)),
     )  # fmt: skip

@@ -22,12 +22,17 @@ import numpy as np
 from ..base import errors
 from ..core import core
 from ..core.core import Primitive
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, jaxprs_effects, sub_jaxprs
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    axes_of,
+    sub_jaxprs,
+)
+from ..core.regions import Call
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, lib, unmapped_aval
-from ..interpreters.dce import dce_jaxpr
-from ..interpreters.jvp import jvp_jaxpr
-from ..interpreters.linearize import linearize_jaxpr
+from ..interpreters.regions import holds
 from ..interpreters.stage import stage_closed
 from ..interpreters.transpose import transpose_jaxpr
 from ..ops import arithmetic, collectives
@@ -40,12 +45,9 @@ from ..runtime.array import Array
 from ..runtime.sharding import PmapSharding
 from ..types import dtypes
 from ..types.avals import shaped
-from . import common
-from .named import axes_of
 
 xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
 dispatch.host_driven.add(xla_pmap_p)
-xla_pmap_p.effects = jaxprs_effects
 
 
 class AxisName:
@@ -66,15 +68,20 @@ def pmap_abstract(
     ]
 
 
+def _inside(params: dict[str, Any]) -> Any:
+    """The scope in which a pmap's jaxpr is traced."""
+    return core.mapped_axis(params["axis_name"], params["axis_size"])
+
+
+REGION = Call(
+    "call_jaxpr", scope=_inside, per_in={"in_axes": 0}, per_out={"out_axes": 0},
+    reset={"donated_invars": False},
+)  # fmt: skip
+holds(xla_pmap_p, REGION)
 xla_pmap_p.abstract = pmap_abstract
 xla_pmap_p.named_axes = lambda params: (
     axes_of(params["call_jaxpr"].jaxpr) - {params["axis_name"]}
 )
-
-
-def _inside(params: dict[str, Any]) -> Any:
-    """The scope in which a pmap's jaxpr is traced."""
-    return core.mapped_axis(params["axis_name"], params["axis_size"])
 
 
 def _renew(
@@ -90,52 +97,6 @@ def _renew(
         "out_axes": tuple(out_axes),
         "donated_invars": (False,) * len(in_axes),
     }
-
-
-def pmap_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-    nonzero = common.nonzero_flags(tangents)
-    with _inside(params):
-        pushed, nz_out = jvp_jaxpr(params["call_jaxpr"], nonzero)
-    in_axes, out_axes = params["in_axes"], params["out_axes"]
-    t_axes = [d for d, nz in zip(in_axes, nonzero, strict=True) if nz]
-    t_out = [d for d, nz in zip(out_axes, nz_out, strict=True) if nz]
-    out = xla_pmap_p.bind(
-        *primals, *common.pick_nonzero(tangents, nonzero),
-        **_renew(params, pushed, [*in_axes, *t_axes], [*out_axes, *t_out]),
-    )  # fmt: skip
-    n = len(nz_out)
-    return out[:n], common.spread(out[n:], nz_out, [core.aval_of(x) for x in out[:n]])
-
-
-xla_pmap_p.jvp = pmap_jvp
-
-
-def pmap_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
-    nonzero = common.nonzero_flags(tangents)
-    in_axes, out_axes = params["in_axes"], params["out_axes"]
-    with _inside(params):
-        parts = linearize_jaxpr(params["call_jaxpr"], nonzero, forward_out=False)
-    n, num_new = len(out_axes), parts.num_new
-    out = xla_pmap_p.bind(
-        *primals, **_renew(params, parts.primal, in_axes, [*out_axes, *[0] * num_new])
-    )
-    outs, new = out[:n], out[n:]
-    avals = [core.aval_of(x) for x in outs]
-    if not any(parts.nonzero_out):
-        return outs, common.spread([], parts.nonzero_out, avals)
-    residuals = parts.residual_values(primals, outs, new)
-    res_axes = [in_axes[i] if where == "in" else 0 for where, i in parts.residuals]
-    t_axes = [d for d, nz in zip(in_axes, nonzero, strict=True) if nz]
-    t_out = [d for d, nz in zip(out_axes, parts.nonzero_out, strict=True) if nz]
-    found = trace.process(
-        xla_pmap_p,
-        (*residuals, *common.pick_nonzero(tangents, nonzero)),
-        _renew(params, parts.linear, [*res_axes, *t_axes], t_out),
-    )
-    return outs, common.spread(found, parts.nonzero_out, avals)
-
-
-xla_pmap_p.linearize = pmap_linearize
 
 
 def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
@@ -224,22 +185,14 @@ xla_pmap_p.batch = pmap_batch
 
 
 def pmap_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    p = eqn.params
-    if not any(used) and not eqn.effects:
-        return None
-    closed = p["call_jaxpr"]
-    pruned, used_in = dce_jaxpr(closed.jaxpr, used)
-    in_axes = [d for d, u in zip(p["in_axes"], used_in, strict=True) if u]
-    if in_axes and all(d is None for d in in_axes):
-        return eqn
-    out_axes = [d for d, u in zip(p["out_axes"], used, strict=True) if u]
-    return eqn.replace(
-        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        params=_renew(p, ClosedJaxpr(pruned, closed.consts), in_axes, out_axes),
-    )
+    pruned = derived_dce(used, eqn)
+    # One mapped operand must be left.
+    if pruned is None or not eqn.invars or set(pruned.params["in_axes"]) - {None}:
+        return pruned
+    return eqn
 
 
+derived_dce = xla_pmap_p.dce
 xla_pmap_p.dce = pmap_dce
 
 

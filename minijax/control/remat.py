@@ -29,27 +29,24 @@ from ..core.jaxpr import (
     Var,
     close_consts,
     eval_jaxpr,
-    jaxprs_effects,
 )
-from ..interpreters import batch as batching
-from ..interpreters.algebra import Linear, Zero
+from ..core.regions import OpenCall
+from ..interpreters.algebra import nonzero_flags, pick_nonzero, with_zeros
 from ..interpreters.dce import dce_jaxpr
-from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_flat, linearize_jaxpr
+from ..interpreters.regions import holds
 from ..interpreters.stage import JitTracer, StageTrace, stage
-from ..interpreters.transpose import transpose_jaxpr
 from ..ops import transfer
 from ..ops.define import batch_elementwise, linear_in_first
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
-from . import common, discharge
+from . import discharge
 from .arguments import ArgNames, Statics, resolve_statics, signature_of
 from .calls import jit_p
 from .custom_jvp import check_values
 from .discharge import FunctionPrimitive
 from .jit import Jitted
-from .named import jaxprs_axes
 
 
 class Offloadable(NamedTuple):
@@ -128,46 +125,29 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 remat_p = FunctionPrimitive("remat2")
 lower.keys_aware.add(remat_p)
-remat_p.abstract = lambda *avals, jaxpr, **params: jaxpr.out_avals
-remat_p.effects = jaxprs_effects
-remat_p.named_axes = jaxprs_axes
+holds(remat_p, OpenCall("jaxpr"))
 remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
-
-
-def remat_jvp(primals: Any, tangents: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
-    nonzero = common.nonzero_flags(tangents)
-    pushed, nz_out = jvp_jaxpr(ClosedJaxpr(jaxpr), nonzero)
-    opened = close_consts(pushed)
-    out = remat_p.bind(
-        *pushed.consts, *primals, *common.pick_nonzero(tangents, nonzero), jaxpr=opened,
-        **params,
-    )  # fmt: skip
-    n = len(nz_out)
-    return out[:n], common.spread(out[n:], nz_out, jaxpr.out_avals)
-
-
-remat_p.jvp = remat_jvp
 
 
 def remat_linearize(
     trace: Any, primals: Any, tangents: Any, *, jaxpr: Jaxpr, policy: Policy | None,
     **params: Any,
 ) -> Any:  # fmt: skip
-    nonzero = common.nonzero_flags(tangents)
+    nonzero = nonzero_flags(tangents)
     parts, forward, backward, used = _split(jaxpr, tuple(nonzero), policy)
     n = len(jaxpr.outvars)
     consts = parts.primal.consts
     out = eval_jaxpr(forward, (), *consts, *primals)
     outs, saved = out[:n], out[n:]
     if not any(parts.nonzero_out):
-        return outs, common.spread([], parts.nonzero_out, jaxpr.out_avals)
-    args = [*consts, *primals, *saved, *common.pick_nonzero(tangents, nonzero)]
+        return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
+    args = [*consts, *primals, *saved, *pick_nonzero(tangents, nonzero)]
     args = [x for x, u in zip(args, used, strict=True) if u]
     found = trace.process(
         remat_p, tuple(args),
         {"jaxpr": backward, "policy": policy, **params, "differentiated": True},
     )  # fmt: skip
-    return outs, common.spread(found, parts.nonzero_out, jaxpr.out_avals)
+    return outs, with_zeros(found, parts.nonzero_out, jaxpr.out_avals)
 
 
 def _split(
@@ -302,53 +282,6 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
 
 
 remat_p.linearize = remat_linearize
-
-
-def remat_transpose(cts: Any, *args: Any, jaxpr: Jaxpr, **params: Any) -> Any:
-    linear = [type(x) is Linear for x in args]
-    given = [type(ct) is not Zero for ct in cts]
-    turned, present = transpose_jaxpr(
-        ClosedJaxpr(jaxpr), linear, given, instantiate_out=False
-    )
-    ins = [x for x in args if type(x) is not Linear]
-    ins += [ct for ct in cts if type(ct) is not Zero]
-    found = iter(
-        remat_p.bind(*turned.consts, *ins, jaxpr=close_consts(turned), **params)
-    )
-    there = iter(present)
-    return [(next(found) if next(there) else None) if lin else None for lin in linear]
-
-
-remat_p.transpose = remat_transpose
-
-
-def remat_batch(axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
-    ins = [
-        x if d is None else batching.bring_front(x, axis.size, d)
-        for x, d in zip(args, dims, strict=True)
-    ]
-    batched = [d is not None for d in dims]
-    lanes, out_b = batching.batch_jaxpr(ClosedJaxpr(jaxpr), axis, batched)
-    out = remat_p.bind(*lanes.consts, *ins, jaxpr=close_consts(lanes), **params)
-    return out, [0 if b else None for b in out_b]
-
-
-remat_p.batch = remat_batch
-
-
-def remat_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    jaxpr = eqn.params["jaxpr"]
-    if not any(used) and not jaxpr.effects:
-        return None
-    pruned, used_in = dce_jaxpr(jaxpr, used)
-    return eqn.replace(
-        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        params={**eqn.params, "jaxpr": pruned},
-    )
-
-
-remat_p.dce = remat_dce
 
 
 def remat_discharge(

@@ -15,14 +15,13 @@ from typing import Any
 
 from ..core import core
 from ..core.core import Primitive, unsupported
-from ..core.jaxpr import ClosedJaxpr, Equation, Literal, Var
+from ..core.jaxpr import ClosedJaxpr, Equation, Literal, Var, jaxprs_axes
 from ..interpreters import batch as batching
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import hoist_tracers, stage
 from ..runtime import lower
 from .calls import jit_p
-from .named import jaxprs_axes
 
 # Operands are `num_consts` closed-over values and the arguments, of which `fwd_jaxpr` makes
 # `num_res` residuals and the results, and `fun_jaxpr` the results.

@@ -22,10 +22,20 @@ from ..core.jaxpr import (
     Equation,
     Jaxpr,
     eval_jaxpr,
+    jaxprs_axes,
     jaxprs_effects,
 )
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Linear, Zero, add, instantiate, lib
+from ..interpreters.algebra import (
+    Linear,
+    Zero,
+    add,
+    instantiate,
+    lib,
+    nonzero_flags,
+    pick_nonzero,
+    with_zeros,
+)
 from ..interpreters.dce import dce_jaxpr, depends_on, results_depend
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.linearize import linearize_jaxpr
@@ -38,7 +48,6 @@ from ..types.avals import shaped
 from . import common, discharge
 from .discharge import FunctionPrimitive
 from .hoisting import hoist_invariants
-from .named import jaxprs_axes
 
 scan_p = FunctionPrimitive("scan")
 lower.keys_aware.add(scan_p)
@@ -77,7 +86,7 @@ def scan_jvp(
     **params: Any,
 ) -> Any:  # fmt: skip
     sizes = [num_consts, num_carry]
-    nz_consts, nz_init, nz_xs = split_list(common.nonzero_flags(tangents), sizes)
+    nz_consts, nz_init, nz_xs = split_list(nonzero_flags(tangents), sizes)
 
     def step(nz: list[bool]) -> Sequence[bool]:
         force = [*nz, *[False] * (len(jaxpr.out_avals) - num_carry)]
@@ -94,16 +103,16 @@ def scan_jvp(
     consts, init, xs = split_list(primals, sizes)
     t_consts, t_init, t_xs = split_list(tangents, sizes)
     out = scan_p.bind(
-        *consts, *common.pick_nonzero(t_consts, nz_consts),
-        *init, *common.pick_nonzero(t_init, nz_carry),
-        *xs, *common.pick_nonzero(t_xs, nz_xs),
+        *consts, *pick_nonzero(t_consts, nz_consts),
+        *init, *pick_nonzero(t_init, nz_carry),
+        *xs, *pick_nonzero(t_xs, nz_xs),
         jaxpr=body, num_consts=num_consts + n_t[0], num_carry=num_carry + n_t[1],
         **params,
     )  # fmt: skip
     n_ys = len(nz_out) - num_carry
     carry, t_carry, ys, t_ys = split_list(out, [num_carry, n_t[1], n_ys])
     avals = [core.aval_of(x) for x in (*carry, *ys)]
-    return [*carry, *ys], common.spread([*t_carry, *t_ys], nz_out, avals)
+    return [*carry, *ys], with_zeros([*t_carry, *t_ys], nz_out, avals)
 
 
 def _interleave(
@@ -135,7 +144,7 @@ def scan_linearize(
 ) -> Any:  # fmt: skip
     sizes = [num_consts, num_carry]
     n_ys = len(jaxpr.out_avals) - num_carry
-    nz_consts, nz_init, nz_xs = split_list(common.nonzero_flags(tangents), sizes)
+    nz_consts, nz_init, nz_xs = split_list(nonzero_flags(tangents), sizes)
     may_in = [*[True] * num_consts, *[False] * num_carry, *[True] * len(nz_xs)]
     may_out = [*[False] * num_carry, *[True] * n_ys]
 
@@ -163,7 +172,7 @@ def scan_linearize(
     carry, ys, new = split_list(out, [num_carry, n_ys])
     outs = [*carry, *ys]
     if not any(parts.nonzero_out):
-        return outs, common.spread([], parts.nonzero_out, jaxpr.out_avals)
+        return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
     # Residuals are consts of the linear loop, or stacked and read step by step.
     moving = iter(new)
     pool = [
@@ -208,7 +217,7 @@ def scan_linearize(
         },
     )
     avals = [core.aval_of(x) for x in outs]
-    return outs, common.spread(found, parts.nonzero_out, avals)
+    return outs, with_zeros(found, parts.nonzero_out, avals)
 
 
 scan_p.linearize = scan_linearize

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from ..types.avals import ShapedArray
+from ..types.avals import same_type
 from .core import mapped_axis
 from .jaxpr import Equation, Jaxpr, Literal, result_type, sub_jaxprs
 
@@ -48,7 +48,7 @@ def _check_types(i: int, eqn: Equation) -> None:
             _at(i, eqn, f"has {len(eqn.outvars)} results, its rule gives {len(found)}")
         )
     for v, aval in zip(eqn.outvars, found, strict=True):
-        if not _agree(v.aval, aval):
+        if not same_type(v.aval, aval):
             raise JaxprTypeError(
                 _at(
                     i,
@@ -68,13 +68,6 @@ def _scope(params: dict[str, Any]) -> Any:
     if "axis_name" in params and "axis_size" in params:
         return mapped_axis(params["axis_name"], params["axis_size"])
     return nullcontext()
-
-
-def _agree(a: Any, b: Any) -> bool:
-    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
-        same = a.shape == b.shape and a.memory_space is b.memory_space
-        return same and bool(a.dtype == b.dtype)
-    return bool(a == b)
 
 
 def _at(i: int, eqn: Equation, what: str) -> str:

@@ -75,6 +75,7 @@ class Primitive:
         without the rule all do as soon as one is flagged
     closes: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand has any
+    regions: how it holds programs, see regions.py
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
         printer.py; text(eqn, printer) -> the whole equation as text, if in its own form
     """
@@ -82,7 +83,7 @@ class Primitive:
     __slots__ = (
         "__weakref__", "abstract", "batch", "batch_named", "closes", "dce", "depends",
         "effects", "impl", "jvp", "linearize", "lower", "lower_on", "multiple_results",
-        "name", "named_axes", "pretty", "stage", "text", "transpose",
+        "name", "named_axes", "pretty", "regions", "stage", "text", "transpose",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -107,6 +108,7 @@ class Primitive:
         self.text: Rule | None = None
         self.dce: Rule | None = None
         self.depends: Rule | None = None
+        self.regions: Any = None
         registry[name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:

@@ -313,6 +313,23 @@ def jaxprs_effects(params: dict[str, Any]) -> frozenset[Any]:
     return no_effects.union(*(j.effects for j in sub_jaxprs(params)))
 
 
+def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
+    """The names of the mapped axes that a jaxpr's equations use."""
+    found: frozenset[Any] | None = jaxpr.memo.get("named_axes")
+    if found is None:
+        found = frozenset()
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.named_axes is not None:
+                found |= frozenset(eqn.primitive.named_axes(eqn.params))
+        jaxpr.memo["named_axes"] = found
+    return found
+
+
+def jaxprs_axes(params: dict[str, Any]) -> frozenset[Any]:
+    """The names of the mapped axes that the jaxprs among `params` use."""
+    return frozenset().union(*(axes_of(j) for j in sub_jaxprs(params)))
+
+
 def close_consts(closed: ClosedJaxpr) -> Jaxpr:
     """The open jaxpr whose first invars are the closed jaxpr's constvars."""
     jaxpr = closed.jaxpr

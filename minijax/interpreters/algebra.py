@@ -9,7 +9,7 @@ Next: stage.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,27 @@ def instantiate(x: Any) -> Any:
     if x.aval.dtype == dtypes.float0:
         return np.zeros(x.aval.shape, dtypes.float0)
     return lib.zeros(x.aval)
+
+
+def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
+    """Which tangents are not known to be zero."""
+    return [type(t) is not Zero for t in tangents]
+
+
+def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """The flagged tangents, made real."""
+    return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
+
+
+def with_zeros(
+    found: Iterable[Any], flags: Sequence[bool], avals: Iterable[Any]
+) -> list[Any]:
+    """Tangents for all results of types `avals`: those found where flagged, else zeros."""
+    it = iter(found)
+    return [
+        next(it) if f else Zero(a.to_tangent())
+        for f, a in zip(flags, avals, strict=True)
+    ]
 
 
 def add(x: Any, y: Any) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config
+from ..base.util import flags_of
 from ..core import core
 from ..core.core import STATE, NamedTrace, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -181,8 +182,7 @@ def batch_jaxpr(
 
     `force_out` (a bool, or one an output) asks for a lane axis in any case.
     """
-    n = len(closed.out_avals)
-    force = (force_out,) * n if isinstance(force_out, bool) else tuple(force_out)
+    force = flags_of(force_out, len(closed.out_avals))
     key = ("batch", axis.key(), tuple(in_batched), force, STATE.axes)
     memo = closed.jaxpr.memo
     if not closed.consts and key in memo:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.util import flags_of
 from ..core.jaxpr import DropVar, Equation, Jaxpr, Literal
 
 
@@ -21,9 +22,7 @@ def dce_jaxpr(
 
     Inputs flagged in `keep_in` remain even when unused.
     """
-    flags = (
-        (keep_in,) * len(jaxpr.invars) if isinstance(keep_in, bool) else tuple(keep_in)
-    )
+    flags = flags_of(keep_in, len(jaxpr.invars))
     key = ("dce", tuple(used_out), flags)
     known = jaxpr.memo.get(key)
     if known is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.util import flags_of
 from ..core import core
 from ..core.core import STATE, NamedTrace, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -111,12 +112,7 @@ def jvp_jaxpr(
 
     `instantiate_out` (a bool, or one an output) forces tangent outputs to be there.
     """
-    n = len(closed.out_avals)
-    force = (
-        (instantiate_out,) * n
-        if isinstance(instantiate_out, bool)
-        else tuple(instantiate_out)
-    )
+    force = flags_of(instantiate_out, len(closed.out_avals))
     key = ("jvp", tuple(nonzero), force, STATE.axes)
     memo = closed.jaxpr.memo
     if not closed.consts and key in memo:

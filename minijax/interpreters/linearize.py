@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import source
+from ..base.util import flags_of
 from ..core import core
 from ..core.core import EVAL, STATE, Primitive, Trace
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
@@ -153,11 +154,6 @@ def linearize_flat(
         trace.alive = tangent_trace.alive = False
         core.leave(before)
     return [p for p, _ in pairs], LinearPart(jaxpr, consts, zeros)
-
-
-def flags_of(flags: Sequence[bool] | bool, n: int) -> tuple[bool, ...]:
-    """One flag for all, or one each, as a tuple."""
-    return (flags,) * n if isinstance(flags, bool) else tuple(flags)
 
 
 class LinearizedJaxpr:

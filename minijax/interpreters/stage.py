@@ -323,6 +323,18 @@ def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[An
     return ClosedJaxpr(close_consts(ClosedJaxpr(jaxpr, consts))), consts
 
 
+def remembered(
+    closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], ClosedJaxpr]
+) -> ClosedJaxpr:
+    """What `make` derives from a jaxpr without constants, made once."""
+    if closed.consts:
+        return make()
+    found: ClosedJaxpr | None = closed.jaxpr.memo.get(key)
+    if found is None:
+        found = closed.jaxpr.memo[key] = make()
+    return found
+
+
 def literal_of(aval: Any, value: Any) -> Literal:
     """A scalar literal of a given type."""
     return Literal(value, shaped((), aval.dtype, aval.weak_type))

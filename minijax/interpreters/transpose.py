@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..base.util import flags_of
 from ..core.core import EVAL, STATE, Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from .algebra import Linear, Zero, instantiate, lib
@@ -130,14 +131,16 @@ def transpose_jaxpr(
     closed: ClosedJaxpr,
     linear: Sequence[bool],
     nonzero_ct: Sequence[bool] | None = None,
-    instantiate_out: bool = True,
+    instantiate_out: Sequence[bool] | bool = True,
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """(nonlinear inputs, nonzero output cts) -> cts of the linear inputs, as a jaxpr.
 
-    Also tells which of those are there; with `instantiate_out` all are.
+    Also tells which of those are there; with `instantiate_out` (a bool, or one for each)
+    they are in any case.
     """
     given = tuple(nonzero_ct or (True,) * len(closed.out_avals))
-    key = ("transpose", tuple(linear), given, instantiate_out, STATE.axes)
+    force = flags_of(instantiate_out, sum(linear))
+    key = ("transpose", tuple(linear), given, force, STATE.axes)
     memo = closed.jaxpr.memo
     if not closed.consts and key in memo:
         return memo[key]  # type: ignore[no-any-return]
@@ -155,7 +158,9 @@ def transpose_jaxpr(
         ]
         found = backward_pass(closed.jaxpr, closed.consts, args, cts)
         outs = [ct for ct, lin in zip(found, linear, strict=True) if lin]
-        present[:] = [instantiate_out or type(ct) is not Zero for ct in outs]
+        present[:] = [
+            f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)
+        ]
         return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
 
     avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]

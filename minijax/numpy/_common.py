@@ -77,11 +77,6 @@ def shape_of(x: Any) -> tuple[int, ...]:
     return aval_of(x).shape
 
 
-def dtype_of(x: Any) -> Any:
-    """The dtype that an array-like value has as an array."""
-    return aval_of(x).dtype
-
-
 def as_array(x: Any) -> Any:
     """An array-like value as an Array or tracer; Python numbers are weakly typed."""
     if type(x) in ARRAYS or isinstance(x, Tracer):
@@ -169,14 +164,6 @@ def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
     dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
     if dtypes.is_bool(dtype):
         dtype = dtypes.int32
-    return [convert(x, dtype, weak) for x in xs]
-
-
-def promote_dtypes_complex(*xs: Any) -> Sequence[Any]:
-    """Operands converted to a common complex dtype."""
-    types = [aval_of(x) for x in xs]
-    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
-    dtype = dtypes.complex_of(dtypes.to_inexact(dtype))
     return [convert(x, dtype, weak) for x in xs]
 
 

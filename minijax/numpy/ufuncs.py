@@ -26,7 +26,6 @@ from ._common import (
     aval_of,
     check_arraylike,
     choose,
-    promote_args,
     promote_args_inexact,
     promote_args_numeric,
     promote_dtypes_inexact,
@@ -630,8 +629,3 @@ def float_args(name: str, *xs: Any) -> Sequence[Any]:
     if dtypes.is_complex(aval_of(xs[0]).dtype):
         raise TypeError(f"{name} does not support complex-valued inputs")
     return xs
-
-
-def same_args(name: str, *xs: Any) -> Sequence[Any]:
-    """Operands in their common dtype (a name for tables)."""
-    return promote_args(name, *xs)

@@ -148,13 +148,6 @@ def float_dtype(name: str, dtype: Any) -> Any:
     return checked_dtype(name, dtype, dtypes.is_float, "a float dtype")
 
 
-def int_dtype(name: str, dtype: Any) -> Any:
-    """The dtype of a sampler of whole numbers."""
-    if dtype is None:
-        return dtypes.int_default()
-    return checked_dtype(name, dtype, dtypes.is_integer, "an integer dtype")
-
-
 def checked_dtype(name: str, dtype: Any, accepts: Any, kind: str) -> Any:
     """A user's dtype as it means now; ValueError unless `accepts` it."""
     found = dtypes.asked(dtype, name)

@@ -209,11 +209,6 @@ def backend(platform: Any = None) -> Any:
     return client
 
 
-def is_initialized() -> bool:
-    """Whether any client has been made."""
-    return bool(_clients)
-
-
 def clear_backends() -> None:
     """Forget all clients: the next use makes new ones."""
     global _default_name

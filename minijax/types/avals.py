@@ -13,8 +13,6 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-import numpy as np
-
 from . import dtypes
 
 
@@ -250,6 +248,9 @@ def str_short(x: Any) -> str:
     return str(x.str_short())
 
 
-def is_scalar(x: Any) -> bool:
-    """Whether `x` is a Python or NumPy scalar."""
-    return isinstance(x, (bool, int, float, complex, np.generic))
+def same_type(a: Any, b: Any) -> bool:
+    """Equal types, weak types aside."""
+    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
+        same = a.shape == b.shape and a.memory_space is b.memory_space
+        return same and bool(a.dtype == b.dtype)
+    return bool(a == b)

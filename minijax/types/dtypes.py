@@ -158,7 +158,6 @@ def as_dtype(dtype: Any) -> Any:
     return np.dtype(dtype)
 
 
-_NUMERIC_KINDS = frozenset("biufcV")
 _valid: dict[Any, bool] = {}
 
 
@@ -438,7 +437,6 @@ def bits_of(dtype: Any) -> int:
 # The lattice of the type-promotion design: an edge leads to the next larger type.
 # "i*", "f*", "c*" are the weak types of Python's int, float and complex.
 
-_WEAK = ("i*", "f*", "c*")
 _EDGES: dict[Any, tuple[Any, ...]] = {
     bool_: ("i*",),
     "i*": (uint2, int2, uint4, int4, uint8, int8),
