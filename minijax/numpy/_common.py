@@ -25,7 +25,7 @@ from ..core.core import STATE, Tracer
 from ..core.core import aval_of as aval_of
 from ..core.jaxpr import Literal
 from ..interpreters.stage import JitTracer, StageTrace
-from ..ops.convert import convert_element_type_p
+from ..ops.convert import convert_element_type_p, scalar
 from ..ops.logic import select_n_p
 from ..ops.shapes import int_tuple
 from ..ops.structural import broadcast_in_dim
@@ -127,7 +127,7 @@ def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
     """A host scalar of this dtype, or None where there is no such Python value."""
     if hasattr(x, "__jax_array__") or dtypes.is_extended(dtype):
         return None
-    value = np.asarray(x, aval.dtype).astype(dtype)[()]
+    value = scalar(np.asarray(x, aval.dtype), dtype)
     if not weak:
         return value
     value = value.item()

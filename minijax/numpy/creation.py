@@ -23,6 +23,7 @@ from ..core import core
 from ..core.core import STATE, Tracer
 from ..ops import convert as convert_ops
 from ..ops import structural
+from ..ops.convert import scalar
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
 from ..types import dtypes
@@ -390,22 +391,25 @@ def constant(
 
 
 def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
-    """An array of one host number: made on the host if small, else by a program."""
+    """An array of one host number: made on the host if small, else by a program.
+
+    Of keys, the number is every word.
+    """
     if dtypes.is_extended(aval.dtype):
         check_sizes(shape, name)
         return convert_ops.full(shape, value, aval.dtype)
     if STATE.trace is not core.EVAL:
         check_sizes(shape, name)
-        scalar = literal_of(value, aval)
+        literal = literal_of(value, aval)
         if not shape:  # a lone number needs no equation
-            return from_host(scalar, aval)
-        return structural.broadcast_in_dim(scalar, shape, ())
+            return from_host(literal, aval)
+        return structural.broadcast_in_dim(literal, shape, ())
     if type(value) is int and (known := _templates.get((aval, value))) is not None:
         return Array(arrays.put_numpy(known, aval))
     check_sizes(shape, name)
     if aval.size > SMALL:
         return _repeat(literal_of(value, aval), shape)
-    full = np.full(shape, host_scalar(value, aval.dtype), aval.dtype)
+    full = np.full(shape, scalar(value, aval.dtype), aval.dtype)
     if type(value) is int and aval.size <= 1024:
         if len(_templates) > 256:
             _templates.clear()
@@ -417,8 +421,8 @@ def literal_of(value: Any, aval: Any) -> Any:
     """A host number as a scalar of the type of the array to be filled with it."""
     if not aval.weak_type and type(value) is int and 0 <= value < 2:
         return aval.dtype.type(value)
-    scalar = host_scalar(value, aval.dtype)
-    return scalar.item() if aval.weak_type else scalar
+    number = scalar(value, aval.dtype)
+    return number.item() if aval.weak_type else number
 
 
 # Host copies of the small constant arrays made lately: (type, number) -> array.
@@ -463,22 +467,17 @@ def full(
 
 def fill(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
     """`value` with this dtype (None: its own), repeated to `shape`."""
+    if type(value) is int and dtype is not None:  # of any size
+        return filled(name, shape, value, shaped(shape, dtype))
     aval = aval_of(value)
     weak = aval.weak_type and dtype is None
     dtype = aval.dtype if dtype is None else dtype
     host = not isinstance(value, (Array, Tracer)) and not hasattr(
         value, "__jax_array__"
     )
-    if host and not aval.shape and not dtypes.is_extended(dtype):
+    if host and not aval.shape:
         return filled(name, shape, value, shaped(shape, dtype, weak))
     return repeat_to(convert(value, dtype, weak), shape, name)
-
-
-def host_scalar(value: Any, dtype: Any) -> Any:
-    """A host number in this dtype."""
-    if isinstance(value, complex) and not dtypes.is_complex(dtype):
-        value = value.real
-    return np.asarray(value).astype(dtype)[()]
 
 
 def repeat_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
@@ -611,7 +610,9 @@ def like(
     shape = aval.shape if shape is None else static_shape(shape, name)
     weak = aval.weak_type and dtype is None
     dtype = aval.dtype if dtype is None else static_dtype(dtype, name)
-    if aval_of(value).shape or isinstance(value, (Array, Tracer)):
+    if type(value) is not int and (
+        aval_of(value).shape or isinstance(value, (Array, Tracer))
+    ):
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
         out = filled(name, shape, value, shaped(shape, dtype, weak))

@@ -105,11 +105,11 @@ def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
     lengths = list(s) if s is not None else list(x.shape[first:])
     if kind == "irfft" and lengths and s is None:
         lengths[-1] = max(2 * (lengths[-1] - 1), 0)
-    if any(n <= 0 for n in lengths):
+    if kind == "rfft" and lengths and not lengths[-1]:
         raise ValueError(f"Shape should be positive, got lengths {lengths}.")
     for i, n in enumerate(lengths):
         last = kind == "irfft" and i == len(lengths) - 1
-        x = _resized(x, first + i, n // 2 + 1 if last else n)
+        x = _resized(x, first + i, n // 2 + 1 if last and n else n)
     if lengths:
         x = _in_turns(x, kind, lengths)
     x = _scaled(x, kind, math.prod(lengths), norm)

@@ -277,6 +277,8 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 def spacing(x: Any, /) -> Any:
     """The distance to the next float away from zero, with the sign of x, elementwise.
 
+    For float16, as in NumPy, the distance to the next larger float.
+
     Args:
       x: real array or number; integers and bools become floats.
 
@@ -292,6 +294,9 @@ def spacing(x: Any, /) -> Any:
     if _is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     (x,) = promote_dtypes_inexact(x)
+    x = convert(x, _dtype(x))
+    if _dtype(x) == dtypes.float16:
+        return lax.sub(lax.nextafter(x, const(x, np.inf)), x)
     away = choose(_signbit(x), const(x, -np.inf), const(x, np.inf))
     gap = lax.sub(lax.nextafter(x, away), x)
     # Subtraction may flush a subnormal gap to zero: then it is the smallest float.

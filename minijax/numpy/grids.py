@@ -39,7 +39,7 @@ from ._common import (
 )
 from .creation import asarray, on_device, ones
 from .joining import concatenate, stack
-from .manipulation import expand_dims, reshape
+from .manipulation import expand_dims
 from .ranges import arange, linspace
 from .searching import nonzero
 
@@ -482,13 +482,14 @@ def fromfunction(
 # ------------------------------------------------------------------- objects to index
 
 
-def _stretch(s: slice, where: str) -> Any:
-    """The array that a slice stands for: a count of steps if the step is imaginary."""
-    start = 0 if s.start is None else s.start
-    if s.stop is None:
-        raise ValueError(f"{where}: the slice {s} needs a stop.")
-    step = 1 if s.step is None else s.step
-    if isinstance(step, complex) or np.iscomplexobj(step):
+def _stretch(s: slice) -> Any:
+    """The array that a slice stands for: a count of steps if the step is imaginary.
+
+    What is missing or zero is arange's default; so 0.0 makes no floats, and a lone
+    start is a stop.
+    """
+    start, step = s.start or 0, s.step or 1
+    if np.iscomplexobj(step):
         return linspace(start, s.stop, int(abs(step)))
     return arange(start, s.stop, step)
 
@@ -503,9 +504,11 @@ class _Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return _stretch(key, self._name)
+            return _stretch(key)
         key = tuple(key)
-        axes = promote_dtypes(*(_stretch(s, self._name) for s in key))
+        if not key:
+            return [] if self._sparse else asarray(np.zeros(0, dtypes.int_default()))
+        axes = promote_dtypes(*(_stretch(s) for s in key))
         grids = meshgrid(*axes, indexing="ij", sparse=self._sparse)
         return grids if self._sparse else stack(grids, 0)
 
@@ -543,13 +546,15 @@ class _Joiner:
         if items and isinstance(items[0], str):
             directive = items.pop(0)
             if directive in ("r", "c"):
-                matrix, rank = directive, 2
+                matrix = directive
             else:
                 axis, rank, start = self._numbers(directive, axis, rank, start)
-        parts = [self._lift(self._part(x), rank, start, matrix) for x in items]
-        if matrix:
-            axis = -1 if matrix == "r" or len(parts) > 1 else 0
-        return concatenate(parts, axis)
+        if any(isinstance(x, str) for x in items):
+            raise ValueError("string directive must be placed at the beginning")
+        out = concatenate([self._lift(self._part(x), rank, start) for x in items], axis)
+        if matrix and len(shape_of(out)) == 1:
+            out = expand_dims(out, 0 if matrix == "r" else 1)
+        return out
 
     def _numbers(self, text: str, axis: int, rank: int, start: int) -> Any:
         try:
@@ -568,16 +573,14 @@ class _Joiner:
         return numbers[0], (numbers[1] if len(numbers) > 1 else rank), default
 
     def _part(self, x: Any) -> Any:
-        return _stretch(x, self._name) if isinstance(x, slice) else asarray(x)
+        return _stretch(x) if isinstance(x, slice) else asarray(x)
 
-    def _lift(self, x: Any, rank: int, start: int, matrix: str) -> Any:
+    def _lift(self, x: Any, rank: int, start: int) -> Any:
         """`x` with axes of size 1 up to `rank`, its own ones from `start` on."""
         own = len(shape_of(x))
         missing = rank - own
         if missing <= 0:
             return x
-        if matrix:
-            return expand_dims(x, 0) if matrix == "r" else reshape(x, (-1, 1))
         if start == -1:
             return expand_dims(x, tuple(range(missing)))
         after = missing - min(start, missing)

@@ -19,14 +19,16 @@ from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
 from ..ops.arithmetic import add
-from ..ops.convert import convert_element_type
-from ..ops.dot import check_out_sharding
+from ..ops.convert import convert_element_type, full
+from ..ops.dot import check_out_sharding, dot_general
 from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from ..ops.logic import clamp, lt, select_n
+from ..ops.logic import clamp, eq, lt, ne, select_n
 from ..ops.slicing import dynamic_slice_p, slice_p
 from ..ops.structural import (
     broadcast_in_dim,
+    broadcasted_iota,
     expand_dims,
+    move_axis,
     reshape,
     rev,
     squeeze_p,
@@ -37,6 +39,7 @@ from . import subscripts
 from ._common import (
     ArrayLike,
     as_array,
+    broadcast_to,
     canonical_axis,
     check_arraylike,
     no_out,
@@ -247,7 +250,7 @@ def _read_by_gather(
     if len(x.shape) != len(plan.operand):
         x = reshape(x, plan.operand)
     if 0 in at.shape:
-        x = broadcast_in_dim(x.dtype.type(0), at.shape, ())
+        x = full(at.shape, 0, x.dtype)
     else:
         numbers = GatherDimensionNumbers(
             offset_dims=at.windows,
@@ -296,7 +299,7 @@ def get(
     mode = None if mode is None else mode_of(mode, _FILL)
     eager = STATE.trace is EVAL and type(x) is Array
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
-    fill_value = host_fill(fill_value)
+    fill_value = None if mode is None else host_fill(fill_value)
     flags = (mode, fill_value, indices_are_sorted, unique_indices)
     return (_read if eager else read)(x, leaves, plan, *flags)
 
@@ -307,6 +310,11 @@ def host_fill(fill_value: Any) -> Any:
         fill_value, (bool, int, float, complex, np.generic)
     ):
         return fill_value
+    if np.shape(fill_value):
+        raise ValueError(
+            "fill_value argument to indexed get() must be a scalar; got one of shape"
+            f" {np.shape(fill_value)}."
+        )
     return core.concrete_or_error(np.asarray, fill_value, "the fill_value of a gather")[
         ()
     ]
@@ -377,7 +385,7 @@ def _take(
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
-    if dtypes.is_bool(i.dtype):
+    if dtypes.is_bool(i.dtype) or not i.size:
         i = convert_element_type(i, dtypes.int_default())
     elif not dtypes.is_integer(i.dtype):
         raise ValueError(
@@ -419,10 +427,12 @@ def take_along_axis(
       arr: array.
       indices: integers, of as many axes; other axes than `axis` broadcast.
       axis: the axis they count along; None for the flattened array.
-      mode: for positions out of bounds: 'fill' (the default), 'clip' or
-        'promise_in_bounds'.
+      mode: for positions out of bounds: 'fill' (the default), 'clip',
+        'promise_in_bounds' or 'one_hot', which multiplies by one-hot vectors instead
+        of gathering: 0 out of bounds, and nan beside nan.
       fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
-      wrap_negative_indices: whether negative positions count from the end (default).
+      wrap_negative_indices: whether negative positions count from the end (default:
+        except for 'promise_in_bounds').
 
     Raises:
       TypeError: indices that are not integers.
@@ -434,12 +444,12 @@ def take_along_axis(
       >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
       Array([[1, 2, 3]], dtype=int32)
     """
-    wrap = True if wrap_negative_indices is None else wrap_negative_indices
     if axis is not None and type(axis) is not int:
         axis = static_axis(axis)
-    return _take_along_axis(
-        arr, indices, axis, mode_of(mode, _FILL), host_fill(fill_value), wrap
-    )
+    mode = mode_of(mode, _FILL)
+    wrap = wrap_negative_indices
+    wrap = mode is not _PROMISE if wrap is None else wrap
+    return _take_along_axis(arr, indices, axis, mode, host_fill(fill_value), wrap)
 
 
 @composite(static=("axis", "mode", "fill_value", "wrap"))
@@ -465,8 +475,10 @@ def _take_along_axis(
         )
     axis = canonical_axis(axis, x.ndim)
     lanes, windows, out_shape = _lanes_along(x.shape, i.shape, axis)
-    if 0 in out_shape:
-        return broadcast_in_dim(x.dtype.type(0), out_shape, ())
+    if 0 in out_shape or not x.shape[axis]:
+        return full(out_shape, 0, x.dtype)
+    if mode is GatherScatterMode.ONE_HOT:
+        return _pick(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
     # Axes that only one side has: the array's are windows, the indices' are plain.
     dropped = tuple([d for d in range(x.ndim) if d != axis and d not in lanes
                      and d not in windows])  # fmt: skip
@@ -483,6 +495,23 @@ def _take_along_axis(
     sizes = tuple([n if d in windows else 1 for d, n in enumerate(x.shape)])
     i = reshape(i, (*kept, 1))
     return gather(x, i, numbers, sizes, mode=mode, fill_value=fill_value)
+
+
+def _pick(x: Any, i: Any, axis: int) -> Any:
+    """Elements along an axis, as products with one-hot vectors of their positions."""
+    rank, n = x.ndim, x.shape[axis]
+    if dtypes.is_bool(x.dtype):
+        return ne(_pick(convert_element_type(x, dtypes.int32), i, axis), np.int32(0))
+    x, i = move_axis(x, axis, rank - 1), move_axis(i, axis, rank - 1)
+    lead = np.broadcast_shapes(x.shape[:-1], i.shape[:-1])
+    x = broadcast_to(x, (*lead, n))
+    i = broadcast_to(convert_element_type(i, dtypes.int32), (*lead, i.shape[-1]))
+    places = broadcasted_iota(dtypes.int32, (*i.shape, n), rank)
+    hot = eq(broadcast_in_dim(i, places.shape, tuple(range(rank))), places)
+    lanes = tuple(range(rank - 1))
+    numbers = (((rank,), (rank - 1,)), (lanes, lanes))
+    out = dot_general(convert_element_type(hot, x.dtype), x, numbers)
+    return move_axis(out, rank - 1, axis)
 
 
 def _lanes_along(

@@ -17,8 +17,8 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops.arithmetic import mul, neg, sub
-from ..ops.convert import conj
+from ..ops.arithmetic import mul, sub
+from ..ops.convert import conj, full_like
 from ..ops.dot import check_out_sharding, dot_general_p, element_type
 from ..ops.logic import bitwise_and
 from ..ops.precision import canonical as canonical_precision
@@ -599,28 +599,36 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = _components(a, axisa), _components(b, axisb)
-    x, y = promote_args("cross", x, y)
-    m, n = core.aval_of(x).shape[-1], core.aval_of(y).shape[-1]
-    lead = np.broadcast_shapes(core.aval_of(x).shape[:-1], core.aval_of(y).shape[:-1])
-    x, y = broadcast_to(x, (*lead, m)), broadcast_to(y, (*lead, n))
+    x, y = promote_dtypes(x, y)
+    *lead_x, m = core.aval_of(x).shape
+    *lead_y, n = core.aval_of(y).shape
+    try:
+        lead = np.broadcast_shapes(tuple(lead_x), tuple(lead_y))
+    except ValueError:
+        raise TypeError(
+            errors.message(
+                "mul got incompatible shapes for broadcasting:"
+                f" {tuple(lead_x)}, {tuple(lead_y)}.",
+                where="cross",
+                why="these are the shapes without the axes of the components.",
+            )
+        ) from None
     rank = len(lead)
 
-    def part(v: Any, size: int, i: int) -> Any:
-        return slice_in_dim(v, i, i + 1, axis=rank) if i < size else None
+    def parts(v: Any, count: int) -> list[Any]:
+        v = broadcast_to(v, (*lead, count))
+        return [slice_in_dim(v, i, i + 1, axis=rank) for i in range(count)]
 
-    def term(i: int, j: int) -> Any:
-        plus, minus = (
-            _times(part(x, m, i), part(y, n, j)),
-            _times(part(x, m, j), part(y, n, i)),
-        )
-        if plus is None or minus is None:
-            return plus if minus is None else neg(minus)
-        return sub(plus, minus)
-
+    xs, ys = parts(x, m), parts(y, n)
     if m == n == 2:
-        return squeeze(term(0, 1), (rank,))
-    out = concatenate([term(1, 2), term(2, 0), term(0, 1)], rank)
-    return move_axis(out, rank, canonical_axis(axisc, rank + 1))
+        return squeeze(sub(mul(xs[0], ys[1]), mul(xs[1], ys[0])), (rank,))
+    for v in (xs, ys):
+        if len(v) == 2:
+            v.append(full_like(v[0], 0))
+    out = [
+        sub(mul(xs[i], ys[j]), mul(xs[j], ys[i])) for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    return move_axis(concatenate(out, rank), rank, canonical_axis(axisc, rank + 1))
 
 
 def _components(x: Any, axis: int) -> Any:
@@ -633,8 +641,3 @@ def _components(x: Any, axis: int) -> Any:
             f" axis {axis} of shape {shape} has size {shape[at]}."
         )
     return move_axis(as_array(x), at, len(shape) - 1)
-
-
-def _times(x: Any, y: Any) -> Any:
-    """A product, None standing for zero."""
-    return None if x is None or y is None else mul(x, y)

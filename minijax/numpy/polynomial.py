@@ -67,14 +67,12 @@ def _pair(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
     return promote_dtypes(as_array(a1), as_array(a2))  # type: ignore[return-value]
 
 
-def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
-    """Two polynomials with as many coefficients."""
-    n = max(a1.shape[0], a2.shape[0])
-    zero = a1.dtype.type(0)
-    return tuple(
-        x if x.shape[0] == n else structural.pad(x, zero, [(n - x.shape[0], 0, 0)])
-        for x in (a1, a2)
-    )
+def _sum(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials: the shorter one is added to the other's end."""
+    (n1, n2) = a1.shape[0], a2.shape[0]
+    if n1 == n2 or not n1 or not n2:
+        return ufuncs.add(a1, a2) if n1 == n2 else a1 if n1 else a2
+    return a1.at[-n2:].add(a2) if n1 > n2 else a2.at[-n1:].add(a1)
 
 
 @composite
@@ -86,7 +84,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Any:
       >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([5]))
       Array([1, 7], dtype=int32)
     """
-    return ufuncs.add(*_aligned(*_pair("polyadd", a1, a2)))
+    return _sum(*_pair("polyadd", a1, a2))
 
 
 @composite
@@ -98,7 +96,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
       >>> jnp.polysub(jnp.array([1, 2]), jnp.array([5]))
       Array([ 1, -3], dtype=int32)
     """
-    return ufuncs.subtract(*_aligned(*_pair("polysub", a1, a2)))
+    a1, a2 = _pair("polysub", a1, a2)
+    return _sum(a1, ufuncs.negative(a2))
 
 
 def _trim_leading(x: Any) -> Any:
@@ -459,35 +458,3 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     if not columns:
         return structural.broadcast_in_dim(wide.dtype.type(0), (x.size, 0), ())
     return structural.stack(columns, 1)
-
-
-def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Any:
-    """An array without the zeros at its ends; concrete arrays only.
-
-    Args:
-      filt: array.
-      trim: 'f' for the front, 'b' for the back.
-      axis: axes to trim; None for all of them.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.trim_zeros(jnp.array([0, 1, 2, 0]))
-      Array([1, 2], dtype=int32)
-    """
-    check_arraylike("trim_zeros", filt)
-    core.concrete_or_error(
-        None, filt, "Error arose in the `filt` argument of trim_zeros()"
-    )
-    x = as_array(filt)
-    axes = range(x.ndim) if axis is None else np.atleast_1d(axis)
-    there = np.argwhere(np.asarray(x) != 0)
-    index = [slice(None)] * x.ndim
-    for i in axes:
-        i = operator.index(i)
-        if not len(there):
-            index[i] = slice(0, 0)
-            continue
-        low = int(there[:, i].min()) if "f" in trim.lower() else 0
-        high = int(there[:, i].max()) + 1 if "b" in trim.lower() else x.shape[i]
-        index[i] = slice(low, high)
-    return x[tuple(index)]

@@ -23,12 +23,12 @@ from ..runtime import array as arrays
 from ..runtime.array import Array
 from ..types import dtypes
 from ..types.avals import shaped
+from . import elementwise
 from ._common import (
     aval_of,
     broadcast_to,
     check_arraylike,
     convert,
-    promote_dtypes,
     promote_dtypes_inexact,
     static_dtype,
 )
@@ -279,11 +279,12 @@ def logspace(
 def _logspace(
     start: Any, stop: Any, base: Any, num: int, endpoint: bool, dtype: Any, axis: int
 ) -> Any:
-    start, stop = promote_dtypes_inexact(start, stop)
+    if dtype is None:
+        dtype = aval_of(promote_dtypes_inexact(start, stop)[0]).dtype
+    compute = dtypes.to_inexact(dtype)
+    start, stop = convert(start, compute), convert(stop, compute)
     powers, _ = _linspace(start, stop, num, endpoint, None, axis)
-    base, powers = promote_dtypes(base, powers)
-    out = arithmetic.pow_p.bind(base, powers)
-    return out if dtype is None else convert(out, dtype)
+    return convert(elementwise.power(base, powers), dtype)
 
 
 def geomspace(
@@ -316,8 +317,9 @@ def geomspace(
 def _geomspace(
     start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
 ) -> Any:
-    start, stop = promote_dtypes_inexact(start, stop)
-    compute = aval_of(start).dtype
+    if dtype is None:
+        dtype = aval_of(promote_dtypes_inexact(start, stop)[0]).dtype
+    compute = dtypes.to_inexact(dtype)
     start, stop = convert(start, compute), convert(stop, compute)
     sign = arithmetic.sign_p.bind(start)
     ten = np.asarray(10.0).astype(compute)[()]
@@ -335,28 +337,8 @@ def _geomspace(
         sign, aval_of(out).shape, tuple(range(1, 1 + len(shape)))
     )
     out = arithmetic.mul_p.bind(sign, out)
-    out = exact_ends(out, start, stop, num, endpoint)
     if axis % (len(shape) + 1):
         out = structural.transpose(
             out, to_axis(len(shape) + 1, axis % (len(shape) + 1))
         )
-    return out if dtype is None else convert(out, dtype)
-
-
-def exact_ends(out: Any, start: Any, stop: Any, num: int, endpoint: bool) -> Any:
-    """`out` with its first and last row replaced by the values they stand for."""
-    shape = aval_of(start).shape
-    rows = [structural.reshape(start, (1, *shape))] if num else []
-    tail = 1 if endpoint and num > 1 else 0
-    if num - 1 - tail > 0:
-        rows.append(cut_rows(out, 1, num - tail))
-    if tail:
-        rows.append(structural.reshape(stop, (1, *shape)))
-    return structural.concatenate(rows, 0) if rows else out
-
-
-def cut_rows(x: Any, start: int, stop: int) -> Any:
-    """Rows `start` to `stop` of an array."""
-    n = aval_of(x).shape[0]
-    sizes = (start, stop - start, n - stop)
-    return structural.split(x, sizes, 0)[1]
+    return convert(out, dtype)

@@ -451,6 +451,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         None, filt, "Error arose in the `filt` argument of trim_zeros()"
     )
     host = np.asarray(value)
+    if not host.shape:
+        return as_array(value)
     axes = canonical_axes(axis, host.ndim)
     places = np.nonzero(host)
     start, stop = [0] * host.ndim, list(host.shape)

@@ -13,13 +13,14 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..base import errors
 from ..control.jit import composite
 from ..control.loops import fori_loop
 from ..core import core
-from ..ops import arithmetic, logic, reductions, structural
+from ..ops import algebraic, arithmetic, logic, reductions, structural
 from ..ops.convert import convert_element_type
 from ..ops.cumulative import cumsum
 from ..ops.sort import sort as sort_operands
@@ -33,6 +34,7 @@ from ._common import (
     choose,
     convert,
     promote_dtypes,
+    static_dtype,
 )
 from .creation import asarray
 from .subscripts import ARRAY, Plan
@@ -121,9 +123,9 @@ def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
     """Axis `i`'s part of row-major positions, which are not negative."""
     kind = flat.dtype.type
     after = math.prod(shape[i + 1 :])
-    if after != 1:
+    if after > 1:
         flat = arithmetic.div(flat, kind(after))
-    return flat if i == 0 else arithmetic.rem(flat, kind(shape[i]))
+    return flat if i == 0 else arithmetic.rem(flat, kind(max(shape[i], 1)))
 
 
 def flatnonzero(
@@ -233,6 +235,14 @@ def _searchsorted(a: Any, v: Any, side: str, method: str) -> Any:
 
 def goes_left(v: Any, element: Any, side: str) -> Any:
     """Whether `v` goes before an element; nans are larger than all else."""
+    if dtypes.is_complex(v.dtype):
+        parts = (algebraic.real, algebraic.imag)
+        (re_v, im_v), (re, im) = ([part(x) for part in parts] for x in (v, element))
+        ahead = logic.bitwise_not(goes_left(re, re_v, "left"))
+        level = logic.bitwise_and(
+            goes_left(re_v, re, "left"), goes_left(im_v, im, side)
+        )
+        return logic.bitwise_or(ahead, level)
     floats = dtypes.is_inexact(v.dtype)
     if side == "left":
         out = logic.le(v, element)
@@ -359,6 +369,9 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
     if not shape:
         return ()
     total = math.prod(shape)
+    dtype = flat.dtype
+    if total > ml_dtypes.iinfo(dtype).max:  # count in more bits
+        flat = convert_element_type(flat, dtypes.int_default())
     kind = flat.dtype.type
     if dtypes.is_signed(flat.dtype):
         flat = logic.select_n(
@@ -367,10 +380,7 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
     flat = logic.clamp(kind(0), flat, kind(max(total - 1, 0)))
     weak = core.aval_of(indices).weak_type
     return tuple(
-        [
-            convert(component(flat, shape, i), flat.dtype, weak)
-            for i in range(len(shape))
-        ]
+        [convert(component(flat, shape, i), dtype, weak) for i in range(len(shape))]
     )
 
 
@@ -392,7 +402,10 @@ def ravel_multi_index(
       dtype: of the result.
 
     Raises:
-      ValueError: indices out of bounds or not integers; unknown mode or order.
+      AssertionError: not as many index arrays as axes.
+      TypeError: index arrays of a dtype that is no integer's.
+      ValueError: indices out of bounds; unknown mode or order; a dtype that is no
+        integer's, or cannot count the elements of the array.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -400,15 +413,26 @@ def ravel_multi_index(
       Array([1, 5], dtype=int32)
     """
     if len(multi_index) != len(dims):
-        raise ValueError(
+        raise AssertionError(
             f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}"
         )
     sizes = tuple(operator.index(d) for d in dims)
     check_arraylike("ravel_multi_index", *multi_index)
     parts = [as_array(i) for i in multi_index]
-    for i in parts:
-        if not dtypes.is_integer(i.dtype):
-            raise ValueError(f"dtype={i.dtype} is not an integer type.")
+    if any(dtypes.is_bool(i.dtype) for i in parts):
+        raise TypeError("only int indices permitted")
+    if dtype is None:
+        kind = dtypes.promote(tuple((i.dtype, i.aval.weak_type) for i in parts))[0]
+    else:
+        kind = static_dtype(dtype, "ravel_multi_index")
+    for d in (*(i.dtype for i in parts), kind):
+        if not dtypes.is_integer(d):
+            raise ValueError(f"dtype={d} is not an integer type.")
+    if math.prod(sizes) - 1 > ml_dtypes.iinfo(kind).max:
+        raise ValueError(
+            f"jnp.ravel_multi_index: dtype={kind} not large enough to hold flattened"
+            f" index for dims={sizes}. Use the dtype argument to pass a suitable dtype."
+        )
     if mode == "raise":
         for i, n in zip(parts, sizes, strict=True):
             core.concrete_or_error(
@@ -428,8 +452,7 @@ def ravel_multi_index(
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     if order == "F":
         parts, sizes = parts[::-1], sizes[::-1]
-    out: Any = 0
+    out: Any = kind.type(0)
     for i, n in zip(parts, sizes, strict=True):
-        out = out * n + i
-    out = as_array(out)
-    return out if dtype is None else out.astype(dtype)
+        out = out * n + convert(i, kind)
+    return as_array(out)

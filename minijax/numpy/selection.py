@@ -311,7 +311,7 @@ def piecewise(
 
     Args:
       x: array.
-      condlist: masks; the first that holds decides.
+      condlist: masks; the last that holds decides.
       funclist: for each mask a function of `x` or a number, and maybe a last one for
         where no mask holds (default: 0).
       *args, **kw: passed on to the functions.
@@ -342,7 +342,7 @@ def piecewise(
     results = [f(x, *args, **kw) if callable(f) else f for f in pieces]
     cases = [broadcast_to(convert(as_array(r), x.dtype), x.shape) for r in results]
     out = cases[0]
-    for mask, case in reversed(list(zip(masks, cases[1:], strict=True))):
+    for mask, case in zip(masks, cases[1:], strict=True):
         out = select_n(broadcast_to(as_mask(mask), x.shape), out, case)
     return out
 

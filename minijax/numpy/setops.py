@@ -17,7 +17,7 @@ import numpy as np
 from ..control.jit import composite
 from ..core import core
 from ..ops import arithmetic, logic, reductions, structural
-from ..ops.convert import convert_element_type
+from ..ops.convert import convert_element_type, full_like
 from ..ops.cumulative import cumsum
 from ..ops.gather import ScatterDimensionNumbers, scatter_add
 from ..ops.sort import sort as sort_operands
@@ -29,6 +29,7 @@ from ._common import (
     broadcast_to,
     canonical_axis,
     check_arraylike,
+    choose,
     convert,
     promote_dtypes,
 )
@@ -55,6 +56,8 @@ def take_rows(x: Any, at: Any) -> Any:
 def runs_of(x: Any, equal_nan: bool) -> Runs:
     """The rows of `x`, sorted by their elements in turn."""
     n = x.shape[0]
+    if dtypes.is_complex(x.dtype):  # NaNs come last, whatever their other part
+        x = logic.select_n(logic.ne(x, x), x, full_like(x, np.nan))
     if x.ndim == 1:
         rows, order = with_positions(x, 0, True)
     else:
@@ -213,11 +216,8 @@ def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any
         )
     shape = (size or 0, *x.shape[1:])
     filler = x.dtype.type(0) if fill_value is None else convert(fill_value, x.dtype)
-    none = structural.broadcast_in_dim(dtype.type(0), (size or 0,), ())
-    empty = structural.broadcast_in_dim(dtype.type(0), (0,), ())
-    index, inverse, counts = wanted
-    parts = [(index, none), (inverse, empty), (counts, none)]
-    return [broadcast_to(filler, shape), *(part for yes, part in parts if yes)]
+    none = structural.broadcast_in_dim(dtype.type(0), (0,), ())
+    return [broadcast_to(filler, shape), *([none] * sum(wanted))]
 
 
 class UniqueAll(NamedTuple):
@@ -356,22 +356,20 @@ def setdiff1d(
         return x[isin(x, ar2, invert=True)]
     keep = isin(x, ar2, invert=True)
     if not assume_unique and x.size:
-        runs = _runs(x, False)
+        runs = _runs(x, True)
         x = runs.rows
         keep = logic.bitwise_and(runs.first, isin(x, ar2, invert=True))
-    return kept_first(x, keep, size, 0 if fill_value is None else fill_value)
+    return kept_first(
+        x, keep, size, convert(0 if fill_value is None else fill_value, x.dtype)
+    )
 
 
 def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
     """The elements that a mask takes, in an array of `size`, then the filler."""
     n = x.shape[0]
     at = searching.nonzero(keep, size=size, fill_value=n)[0]
-    taken = indexing.take(x, at, mode="clip") if n else at
-    return logic.select_n(
-        at < n,
-        broadcast_to(convert(fill_value, x.dtype), (size,)),
-        convert(taken, x.dtype),
-    )
+    taken = indexing.take(x, at, mode="clip") if n else convert(at, x.dtype)
+    return choose(at < n, taken, fill_value)
 
 
 def setxor1d(
@@ -406,7 +404,7 @@ def setxor1d(
         return (
             joint
             if size is None
-            else broadcast_to(convert(fill_value or 0, joint.dtype), (size,))
+            else kept_first(joint, joint, size, 0 if fill_value is None else fill_value)
         )
     # Sorted with what is invalid last; what differs from its neighbours is in one only.
     away = logic.bitwise_not(valid)
@@ -425,6 +423,8 @@ def setxor1d(
 
 def _smallest_kept(x: Any, keep: Any) -> Any:
     """The first element that a mask takes (0 if there is none)."""
+    if not x.shape[0]:
+        return x.dtype.type(0)
     at = searching.nonzero(keep, size=1, fill_value=0)[0][0]
     return logic.select_n(reductions.reduce_or(keep, (0,)), x.dtype.type(0), x[at])
 
@@ -433,7 +433,7 @@ def _first_of_each(x: Any) -> tuple[Any, Any]:
     """A sorted array, and which of its elements differ from the one before."""
     if x.size == 0:
         return x, structural.broadcast_in_dim(np.bool_(True), (0,), ())
-    runs = _runs(x, False)
+    runs = _runs(x, True)
     return runs.rows, runs.first
 
 

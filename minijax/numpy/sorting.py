@@ -123,7 +123,9 @@ def argsort(
     """
     _check("argsort", a, kind, order)
     a, axis = along(a, axis)
-    at = with_positions(a, axis, stable, descending)[1]
+    at = with_positions(a, axis, True, descending and stable)[1]
+    if descending and not stable:
+        at = rev(at, (axis,))
     return (
         at
         if dtype is None

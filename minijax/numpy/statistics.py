@@ -31,6 +31,7 @@ from . import (
 from ._common import (
     ArrayLike,
     as_array,
+    broadcast_to,
     check_arraylike,
     convert,
     promote_dtypes,
@@ -350,8 +351,13 @@ def cov(
       aweights: weights of the observations.
       dtype: of the result; at least that of the variables.
 
+    Returns:
+      Matrix with a row for each variable, or a number if there is but one; of no
+      observations nan, of no variables in `m` a matrix of shape (0, 0).
+
     Raises:
-      ValueError: more than two axes, or weights of a shape that does not fit.
+      ValueError: more than two axes, or a `dtype` that is not inexact.
+      RuntimeError: weights of a shape that does not fit.
       TypeError: `fweights` are no integers.
 
     Example:
@@ -360,7 +366,12 @@ def cov(
       Array([[ 1., -1.],
              [-1.,  1.]], dtype=float32)
     """
-    x, w = _observations(m, y, rowvar, fweights, aweights, dtype)
+    x = _variables(m, y, rowvar, dtype)
+    if 0 in x.shape:
+        shape = x.shape[:1] * (0 if x.shape[0] == 1 else 2)
+        return broadcast_to(x.dtype.type(np.nan), shape)
+    w = _weights(x.shape[1], fweights, aweights)
+    x = x if dtype is None else convert(x, static_dtype(dtype, "cov"))
     if ddof is None:
         ddof = 0 if bias else 1
     if w is None:
@@ -382,27 +393,33 @@ def cov(
     return structural.squeeze(out, tuple(i for i in (0, 1) if out.shape[i] == 1))
 
 
-def _observations(
-    m: Any, y: Any, rowvar: bool, fweights: Any, aweights: Any, dtype: Any
-) -> Any:
-    """Variables in rows, and the weights of the columns."""
+def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """Variables in rows, observations in columns; no rows at all if `m` has none."""
     given = (m,) if y is None else (m, y)
     check_arraylike("cov", *given)
     parts = promote_dtypes_inexact(*(as_array(x) for x in given))
-    if dtype is not None:
-        wanted = static_dtype(dtype, "cov")
-        parts = [convert(x, wanted) for x in parts]
-    rows = []
     for name, x in zip("my", parts, strict=False):
         if x.ndim > 2:
             raise ValueError(f"{name} has more than 2 dimensions")
+    if dtype is not None and not dtypes.is_inexact(static_dtype(dtype, "cov")):
+        raise ValueError(
+            f"cov: dtype must be a subclass of float or complex; got {dtype=}"
+        )
+    rows: list[Any] = []
+    for x in parts:
         if x.ndim < 2:
             x = structural.reshape(x, (1, x.size))
-        elif not rowvar and x.shape[0] != 1:
+        elif not rowvar and (not rows or x.shape[0] != 1):
             x = x.T
+        if not rows and not x.shape[0]:
+            zero = dtypes.float_default().type(0)
+            return structural.broadcast_in_dim(zero, (0, 0), ())
         rows.append(x)
-    x = rows[0] if len(rows) == 1 else structural.concatenate(rows, 0)
-    n = x.shape[1]
+    return rows[0] if len(rows) == 1 else structural.concatenate(rows, 0)
+
+
+def _weights(n: int, fweights: Any, aweights: Any) -> Any:
+    """The weights of `n` observations, None if there are none."""
     w = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is None:
@@ -410,14 +427,14 @@ def _observations(
         check_arraylike("cov", weights)
         aval = core.aval_of(weights)
         if aval.ndim != 1:
-            raise ValueError(f"cannot handle multidimensional {name}")
+            raise RuntimeError(f"cannot handle multidimensional {name}")
         if aval.shape != (n,):
-            raise ValueError(f"incompatible numbers of samples and {name}")
+            raise RuntimeError(f"incompatible numbers of samples and {name}")
         if name == "fweights" and not dtypes.is_integer(aval.dtype):
             raise TypeError("fweights must be integer.")
         own = ufuncs.absolute(as_array(weights))
         w = own if w is None else w * own
-    return x, w
+    return w
 
 
 @composite(static=("rowvar", "dtype"))

@@ -43,6 +43,7 @@ class Plan(NamedTuple):
     operand: tuple[int, ...]  # the shape to index: the array's, with axes for x[True]
     arrays: bool  # whether there is an ARRAY
     wrap: bool = True  # whether negative positions count from the end
+    apart: bool = False  # whether an ellipsis of no axes parts the index arrays
 
 
 _new = (NEW,)
@@ -58,10 +59,11 @@ def parse(
     In eager use positions become leaves.
     """
     items = subscript if type(subscript) is tuple else (subscript,)
+    apart = False
     for item in items:
         kind = type(item)
         if kind is not int and kind is not slice and item is not None:
-            items, shape = _expand(subscript, items, shape)
+            items, shape, apart = _expand(subscript, items, shape)
             break
     else:
         taken = len(items) - items.count(None)
@@ -100,7 +102,7 @@ def parse(
             else:
                 entries.append(_scalar)
         axis += 1
-    return Plan(tuple(entries), shape, arrays, wrap), leaves
+    return Plan(tuple(entries), shape, arrays, wrap, apart), leaves
 
 
 def _no_row(axis: int, shape: tuple[int, ...]) -> IndexError:
@@ -118,7 +120,7 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
         start, stop, step = _checked_slice(s, axis).indices(n)
     size = len(range(start, stop, step))
     if step < 0:
-        start += (size - 1) * step if size else 0
+        start = start + (size - 1) * step if size else 0
         return SPAN, start, size, -step, size > 1
     if step == 1 and eager and 0 < size < n:
         leaves.append(start)
@@ -161,11 +163,12 @@ def too_many(taken: int, ndim: int) -> IndexError:
 
 def _expand(
     subscript: Any, items: tuple[Any, ...], shape: tuple[int, ...]
-) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+) -> tuple[tuple[Any, ...], tuple[int, ...], bool]:
     """Items with the ellipsis written out, masks as positions, numbers as ints.
 
     Returns one item an axis of the (second) result, the shape to be indexed: it has an
-    axis more than `shape` for each scalar bool.
+    axis more than `shape` for each scalar bool.  Third: whether there was an ellipsis
+    that stands for no axis, between items that are no slices.
     """
     if isinstance(subscript, list):
         raise TypeError(
@@ -186,6 +189,11 @@ def _expand(
         raise IndexError("an index can only have a single ellipsis ('...')")
     at = holes[0] if holes else len(parts)
     rest = (slice(None),) * (len(shape) - taken)
+    plain = (slice, type(None))
+    apart = not rest and all(
+        any(not isinstance(p, plain) for p in side)
+        for side in (parts[:at], parts[at + 1 :])
+    )
     parts[at : at + 1] = rest
     out: list[Any] = []
     sizes: list[int] = []
@@ -207,7 +215,7 @@ def _expand(
             out.extend(np.nonzero(p))
             sizes.extend(wanted)
             axis += p.ndim
-    return tuple(out), tuple(sizes)
+    return tuple(out), tuple(sizes), apart
 
 
 def _axes_taken(item: Any) -> int:
@@ -441,6 +449,8 @@ def block_place(plan: Plan) -> int:
     At the first of them if all indices that are not slices stand together, else in
     front.
     """
+    if plan.apart:
+        return 0
     at = [i for i, e in enumerate(plan.entries) if e[0] in (POINT, SCALAR, ARRAY)]
     return at[0] if at[-1] - at[0] == len(at) - 1 else 0
 

@@ -398,6 +398,8 @@ def _reduce_bits(
     a = as_array(a)
     a = ufuncs.truth(a) if truth else a
     a = a if dtype is None else convert(a, static_dtype(dtype, prim.name))
+    if dtypes.is_inexact(aval_of(a).dtype):
+        raise ValueError(f"integer argument required; got dtype={aval_of(a).dtype}")
     if where is not None:
         a = choose(where, a, const(a, identity))
     axes = canonical_axes(axis, len(shape_of(a)))
@@ -468,7 +470,10 @@ def _running(op: Callable[..., Any]) -> Callable[..., Any]:
     def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
         a = as_array(a)
         a = a if dtype is None else convert(a, static_dtype(dtype, "accumulate"))
-        return op(a, canonical_axis(axis, len(shape_of(a))))
+        axis = canonical_axis(axis, len(shape_of(a)))
+        if dtypes.is_bool(aval_of(a).dtype):
+            return ufuncs.truth(op(convert(a, dtypes.uint8), axis))
+        return op(a, axis)
 
     return accumulate
 

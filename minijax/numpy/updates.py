@@ -36,6 +36,7 @@ from .subscripts import NEW, POINT, SPAN, Plan
 
 _PLAIN = frozenset((Array, int, float, bool, complex))
 _DROP = GatherScatterMode.FILL_OR_DROP
+_INT = 2**31 - 1
 
 _SCATTERS: dict[str, Callable[..., Any]] = {
     "set": scatters.scatter,
@@ -187,6 +188,8 @@ def update(
         y = as_array(y) if core.is_value(y) else asarray(y)
     mode = indexing.mode_of(mode, _DROP)
     dtype = x.dtype
+    if type(y) is int and y > _INT and dtypes.is_unsigned(dtype):
+        y = dtype.type(y)  # which the default int may not hold
     if type(y) is not Array or y._b.aval.dtype is not dtype:
         check_dtypes(dtype, x.weak_type, core.aval_of(y))
     eager = STATE.trace is EVAL and type(x) is Array

@@ -88,6 +88,8 @@ convert_element_type_p.pretty = {"sharding": None}
 
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`x` with exactly this dtype and weak type; `x` itself if it has them."""
+    if type(x) is int and not dtypes.is_extended(dtype):
+        return scalar(x, dtype, weak_type)  # also one that the default int cannot hold
     aval = core.aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
@@ -106,8 +108,11 @@ def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """A number on the host as a scalar of `dtype`, converted as on a device.
 
     Integers wrap; floats that become integers saturate, and nan becomes 0.  A weakly
-    typed scalar is a Python number; of a dtype that those lack it is an array.
+    typed scalar is a Python number; of a dtype that those lack it is an array.  A
+    Python complex number becomes no real one: TypeError.
     """
+    if type(x) is complex and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
+        int(x) if dtypes.is_integer(dtype) else float(x)  # type: ignore[call-overload,arg-type]
     value = np.asarray(x)
     if value.dtype.kind in "fc" and dtypes.is_integer(dtype):
         value = _saturated(float(value.real), ml_dtypes.iinfo(dtype))

@@ -53,6 +53,8 @@ def full(
     Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
     shape = shape_tuple(shape)
+    if dtype is not None and type(fill_value) is int:  # of any size
+        return _filled(shape, fill_value, user_dtype(dtype, "full"), False, sharding)
     aval = core.aval_of(fill_value)
     if aval.shape:
         raise problem(
@@ -75,7 +77,9 @@ def _filled(
     shape: tuple[int, ...], value: Any, dtype: Any, weak: bool, sharding: Any
 ) -> Any:
     """`full`, with all of the type given."""
-    if dtypes.is_extended(dtype) and core.aval_of(value).dtype != dtype:
+    if dtypes.is_extended(dtype) and (
+        type(value) is int or core.aval_of(value).dtype != dtype
+    ):
         # A number stands for keys of which it is every word.
         whole = (*shape, *dtype.base_shape)
         words = _filled(whole, value, dtype.base_dtype, False, None)
@@ -111,7 +115,9 @@ def full_like(
     """
     if shape is None:
         shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
-    if dtype is not None or core.aval_of(fill_value).shape:
+    if dtype is not None or (
+        type(fill_value) is not int and core.aval_of(fill_value).shape
+    ):
         return full(shape, fill_value, dtype, sharding=sharding)
     aval = (
         core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))

@@ -28,7 +28,7 @@ from .cast import cast
 from .define import defjvp, same_dtype
 from .dot import bit_width, check_out_sharding, element_type
 from .padding import Pads, dilated, ints, padtype_to_pads, places
-from .shapes import reshape, rev
+from .shapes import reshape, rev, zero_array
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -397,6 +397,13 @@ def _conv_batch(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     (lhs, rhs), (left, right) = args, dims
     features, batches = feature_group_count, batch_group_count
+    if not axis.size:  # no number of groups, and nothing to compute
+        out = _conv_abstract(
+            _lane_of(lhs, left), _lane_of(rhs, right),
+            dimension_numbers=dimension_numbers, feature_group_count=features,
+            batch_group_count=batches, **params,
+        )  # fmt: skip
+        return zero_array(shaped((0, *out.shape), out.dtype)), 0
 
     def conv(x: Any, w: Any) -> Any:
         return conv_general_dilated_p.bind(
@@ -428,6 +435,13 @@ def _conv_batch(
     at = out_spec[1]
     out = take_out(take_out(out, at, groups), at + 1, axis.size)
     return put_into(out, at, at + 1), at  # (group, lane, rest) -> (lane, group rest)
+
+
+def _lane_of(x: Any, dim: int | None) -> Any:
+    """The type of one lane."""
+    aval = core.aval_of(x)
+    shape = [n for i, n in enumerate(aval.shape) if i != dim]
+    return shaped(tuple(shape), aval.dtype, aval.weak_type)
 
 
 def _into_groups(x: Any, lane: int, axis: int, groups: int) -> Any:

@@ -24,7 +24,7 @@ from ..interpreters.batch import move_lane
 from ..interpreters.jvp import jvp_flat
 from ..types.avals import shaped
 from .arithmetic import add, max, min
-from .cast import cast
+from .cast import cast, scalar
 from .logic import select
 from .padding import dilated, ints, padtype_to_pads
 from .pooling import (
@@ -197,7 +197,10 @@ def reduce_window(
     )  # fmt: skip
     if len(xs) == 1 and tree.treedef_is_leaf(treedef):
         dtype = core.aval_of(xs[0]).dtype
-        if monoid_of(computation, dtype, inits[0]) and computation in _POOLS:
+        init = inits[0]
+        if type(init) is float and init in (np.inf, -np.inf):
+            init = scalar(init, dtype)  # an integer's least or greatest
+        if monoid_of(computation, dtype, init) and computation in _POOLS:
             return _POOLS[computation].bind(xs[0], **params)
     cells = [shaped((), core.aval_of(v).dtype) for v in inits]
     # Checked before the computation is staged on scalars of these types.

@@ -140,7 +140,9 @@ def _gather_lower(
     inside = ctx.op(
         "broadcast_in_dim", wide, inside, broadcast_dimensions=ctx.i64s(batch)
     )
-    return ctx.op("select", out, inside, value, ctx.constant(fill_value, out))
+    with np.errstate(invalid="ignore", over="ignore"):  # as C converts numbers
+        fill = np.asarray(fill_value).astype(out.dtype)[()]
+    return ctx.op("select", out, inside, value, ctx.constant(fill, out))
 
 
 def _emit_in_bounds(
@@ -242,7 +244,7 @@ def gather(
             ValueError,
             "gather does not take the mode 'one_hot'.",
             why="it belongs to indexing, which multiplies by one-hot vectors.",
-            tries=["x.at[i].get(mode='one_hot')"],
+            tries=["jnp.take_along_axis(x, i, axis, mode='one_hot')"],
         )
     else:
         fill_value = None
