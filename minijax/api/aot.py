@@ -13,6 +13,7 @@ from ..base.source import function_text
 from ..control import jit as jitting
 from ..control.arguments import ArgNames
 from ..control.calls import run_program
+from ..control.common import tree_difference
 from ..control.discharge import by_value, is_lasting, values_of, write_back
 from ..control.jit import Call, Jitted, Traced
 from ..control.misses import differences
@@ -269,28 +270,55 @@ class Compiled:
     def checked_leaves(self, args: Any, kwargs: Any) -> list[Any]:
         """The dynamic leaves of a call, if they are of the types compiled for."""
         stage = self._lowered._stage
-        names = stage._jitted.statics.names
-        kwargs = {k: v for k, v in kwargs.items() if k not in names}
         leaves, in_tree = tree.flatten((args, kwargs))
+        for x in leaves:
+            if isinstance(x, core.Tracer):
+                raise TypeError(
+                    errors.message(
+                        "Cannot apply JAX transformations to a function lowered and"
+                        " compiled for a particular signature. Detected argument of Tracer"
+                        f" type {type(x)}.",
+                        which=x.origin(),
+                        where=f"{stage._jitted.name}; transformations: {core.stack_text()}",
+                        why="what is compiled can only be run.",
+                        tries=["transform the function, and compile that"],
+                    )
+                )
         if in_tree != self.in_tree:
+            path, was, now, why = tree_difference(self.in_tree, in_tree)
+            label = "args" if not path or path[0].idx == 0 else "kwargs"
             raise TypeError(
                 errors.message(
-                    f"Function compiled with input pytree does not match the input pytree"
-                    f" it was called with: compiled for {self.in_tree}, called with"
-                    f" {in_tree}.",
-                    tries=["leave out static arguments"],
+                    "Function compiled with input pytree does not match the input pytree it"
+                    " was called with.",
+                    which=f"{label}{tree.keystr(path[1:])} was {was}, and is now {now}:"
+                    f" {why}",
+                    where=stage._jitted.name,
+                    tries=["leave out static arguments: the program has their values"],
                 )
             )
+        wrong = []
+        names = ArgNames(stage._jitted.fun, in_tree, stage._call.positions)
         for i, (x, aval) in enumerate(zip(leaves, stage.in_avals, strict=True)):
             got = core.aval_of(x)
             same = type(got) is type(aval) and got.shape == aval.shape
             if not same or got.dtype != aval.dtype:
-                label = ArgNames(stage._jitted.fun, in_tree, stage._call.positions)[i]
-                raise TypeError(
-                    "Argument types differ from the types for which this computation was"
-                    f" compiled: argument {label} compiled with {aval.str_short(False)} and"
-                    f" called with {got.str_short(False)}."
+                wrong.append(
+                    f"Argument '{names[i]}' compiled with {aval.str_short(False)} and"
+                    f" called with {got.str_short(False)}"
                 )
+        if wrong:
+            more = f"\n  and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+            raise TypeError(
+                errors.message(
+                    "Argument types differ from the types for which this computation was"
+                    " compiled. The mismatches are:\n  "
+                    + "\n  ".join(wrong[:5])
+                    + more,
+                    where=stage._jitted.name,
+                    tries=["x.astype(...)", "compile for these types, too"],
+                )
+            )
         return leaves
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

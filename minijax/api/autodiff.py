@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
+from ..control.arguments import check_callable
 from ..control.discharge import Inside, values_of, write_back
 from ..core import core
 from ..core.core import EVAL, STATE
@@ -355,11 +356,6 @@ def grad(
         return (result, value[1]) if has_aux else result
 
     return grad_fun
-
-
-def check_callable(fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
 
 
 # ------------------------------------------------------------------------------- jvp

@@ -13,13 +13,13 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import wraps
+from ..control.arguments import check_callable
 from ..core import core
 from ..interpreters.algebra import lib
 from ..types import dtypes
 from .autodiff import (
     about_derivative,
     check_argnums,
-    check_callable,
     check_inputs,
     check_output,
     jvp,

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text, wraps
-from ..control.arguments import ArgNames
+from ..control.arguments import ArgNames, check_callable
 from ..control.axes import Mapped, result_axis
 from ..control.discharge import Inside, check_passed_once
 from ..core import core
@@ -56,8 +56,7 @@ def vmap(
 
     Differs from JAX: `chunk`.
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or hasattr(in_axes, "__index__") or type(in_axes) is tuple):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..control import pmap as replicas
-from ..control.arguments import ArgNames, Statics, as_tuple
+from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
 from ..control.jit import Call, Jitted, Traced
 from ..control.pmap import AxisName, xla_pmap_p
@@ -57,8 +57,7 @@ def pmap(
 
     Differs from JAX: runs on XLA replicas, and nests.
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     mapped = Mapped("pmap", fun, "devices")
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     mapped.check_spec("in_axes", in_axes)

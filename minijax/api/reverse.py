@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
+from ..control.arguments import check_callable
 from ..control.common import tree_difference
 from ..control.jit import jit
 from ..control.refs import Ref, addupdate
@@ -25,7 +26,6 @@ from .autodiff import (
     LinearMap,
     as_array,
     check_argnums,
-    check_callable,
     check_value,
     pick_args,
     pull_back,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base import tree
 from ..base.source import function_text, wraps
-from ..control.arguments import ArgNames, Statics, resolve_statics
+from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
 from ..control.discharge import check_closed_over, check_passed_once
 from ..control.jit import Jitted
 from ..core import core
@@ -146,8 +146,7 @@ def make_jaxpr(
       >>> make_jaxpr(lambda x: x)(1.0)
       { lambda ; a:f32[]. let  in (a,) }
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     if abstracted_axes is not None:
         raise NotImplementedError(
             "make_jaxpr: abstracted_axes (dynamic shapes) is not supported: shapes are"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..base import tree, util
+from ..base import errors, tree, util
+from ..base.source import function_text
 from ..core.core import Tracer
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
@@ -45,55 +45,114 @@ POSITIONAL = (
 )
 
 
+def check_callable(fun: Any) -> None:
+    """TypeError unless it is a function that can be traced."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(
+            errors.message(
+                f"Expected a function, got a generator function: {fun!r}",
+                why="it returns before anything is computed.",
+                tries=["return a tuple of what it yields"],
+            )
+        )
+
+
 def as_tuple(x: Any) -> tuple[Any, ...]:
     """None, one item or many, as a tuple."""
     if x is None:
         return ()
-    if isinstance(x, (str, int)):
-        return (x,)
-    return tuple(x)
+    return (x,) if isinstance(x, (str, int)) else tuple(x)
+
+
+def as_numbers(x: Any) -> tuple[int, ...]:
+    """Argument numbers: None, one or many, as a tuple of ints."""
+    if x is None:
+        return ()
+    items = (x,) if hasattr(x, "__index__") and not getattr(x, "shape", ()) else x
+    return tuple(map(operator.index, items))
+
+
+def as_names(x: Any, what: str) -> tuple[str, ...]:
+    """Argument names: None, one or many, as a tuple of strings."""
+    names = () if x is None else (x,) if isinstance(x, str) else tuple(x)
+    for s in names:
+        if not isinstance(s, str):
+            raise TypeError(f"{what}_argnames: argument is not a string: {s!r}.")
+    return names
 
 
 def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
     """Both the positions and the names of the arguments named by either."""
-    given_nums, given_names = as_tuple(nums), as_tuple(names)
-    for n in given_nums:
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
-            raise TypeError(f"{what}_argnums takes ints, got {n!r}.")
-    for s in given_names:
-        if not isinstance(s, str):
-            raise TypeError(f"{what}_argnames takes strings, got {s!r}.")
+    given_nums, given_names = as_numbers(nums), as_names(names, what)
     if not given_nums and not given_names:
         return NO_STATICS
     sig = signature_of(fun)
     if sig is None:
         return Statics(given_nums, given_names)
-    positional = [p.name for p in sig.parameters.values() if p.kind in POSITIONAL]
-    kinds = {p.kind for p in sig.parameters.values()}
-    has_varargs = inspect.Parameter.VAR_POSITIONAL in kinds
-    has_kwargs = inspect.Parameter.VAR_KEYWORD in kinds
+    params = sig.parameters
+    positional = [p.name for p in params.values() if p.kind in POSITIONAL]
+    kinds = {p.kind for p in params.values()}
     out_nums = []
     for n in given_nums:
         m = n + len(positional) if n < 0 else n
-        if not has_varargs and not 0 <= m < len(positional):
+        if 0 <= m < len(positional):
+            out_nums.append(m)
+        elif inspect.Parameter.VAR_POSITIONAL in kinds:
+            out_nums.append(n)  # counted when it is called
+        else:
             raise ValueError(
-                f"jitted function has {what}_argnums={given_nums} but only accepts"
-                f" {len(positional)} positional arguments."
+                errors.message(
+                    f"Jitted function has {what}_argnums={given_nums}, but only accepts"
+                    f" {len(positional)} positional arguments.",
+                    where=function_text(fun),
+                )
             )
-        out_nums.append(m)
-    for s in given_names:
-        if s not in sig.parameters and not has_kwargs:
+    only_positional = [
+        s for s in given_names
+        if s in params and params[s].kind is inspect.Parameter.POSITIONAL_ONLY
+    ]  # fmt: skip
+    unknown = [s for s in given_names if s not in params]
+    for wrong, why in (
+        (only_positional, "These are positional-only"),
+        (unknown, "Function does not take these args."),
+    ):
+        if wrong and inspect.Parameter.VAR_KEYWORD not in kinds:
+            listed = ", ".join(map(repr, wrong))
             raise ValueError(
-                f"jitted function has invalid argnames {{{s!r}}} in {what}_argnames."
-                f" Function does not take these args: its parameters are"
-                f" {list(sig.parameters)}."
+                errors.message(
+                    f"Jitted function has invalid argnames {{{listed}}} in"
+                    f" {what}_argnames. {why}",
+                    where=function_text(fun),
+                    why=f"its parameters are {', '.join(params) or 'none'}.",
+                )
             )
     out_names = list(given_names)
     if not given_names:
-        out_names = [positional[n] for n in out_nums if n < len(positional)]
+        out_names = [positional[n] for n in out_nums if 0 <= n < len(positional)]
     if not given_nums:
         out_nums = [positional.index(s) for s in given_names if s in positional]
     return Statics(tuple(dict.fromkeys(out_nums)), tuple(dict.fromkeys(out_names)))
+
+
+def check_apart(statics: Statics, donate: Statics) -> None:
+    """ValueError if an argument is static and donated, too."""
+    both = sorted({*statics.names} & {*donate.names})
+    if both:
+        raise ValueError(
+            errors.message(
+                "static_argnames and donate_argnames cannot intersect. Argument names"
+                f" {{{', '.join(map(repr, both))}}} appear in both static_argnames and"
+                " donate_argnames",
+                why="a static argument has no memory to give.",
+            )
+        )
+    if {*statics.nums} & {*donate.nums}:
+        raise ValueError(
+            f"static_argnums {statics.nums} and donate_argnums {donate.nums} cannot"
+            " intersect."
+        )
 
 
 class ArgNames(Sequence[str]):

@@ -31,7 +31,15 @@ from ..runtime import jaxlib_compat as compat
 from ..runtime.array import ARRAYS, Array
 from ..types.avals import DEVICE, AbstractRef
 from . import discharge, misses
-from .arguments import NO_STATICS, ArgNames, Statics, as_array, resolve_statics
+from .arguments import (
+    NO_STATICS,
+    ArgNames,
+    Statics,
+    as_array,
+    check_apart,
+    check_callable,
+    resolve_statics,
+)
 from .calls import jit_p, program_of, run_program
 
 
@@ -155,7 +163,7 @@ class Jitted:
         n = len(args)
         fixed = {i if i >= 0 else i + n for i in nums}
         positions = tuple(i for i in range(n) if i not in fixed)
-        static: list[Any] = [(i, args[i]) for i in sorted(fixed) if i < n]
+        static: list[Any] = [(i, args[i]) for i in sorted(fixed) if 0 <= i < n]
         static += [(k, kwargs[k]) for k in sorted(kwargs) if k in names]
         for where, value in static:
             try:
@@ -450,8 +458,11 @@ def _device_of(device: Any, backend: Any) -> Any:
     return device
 
 
+_LATER: Any = object()  # stands for a function that is given in a second call
+
+
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., Any] = _LATER,
     /,
     *,
     static_argnums: int | Sequence[int] | None = None,
@@ -494,19 +505,14 @@ def jit(
 
     Differs from JAX: `max_traces`.
     """
-    if fun is None:
+    if fun is _LATER:
         options = {k: v for k, v in locals().items() if k != "fun"}
         return lambda f: jit(f, **options)
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     where = _device_of(device, backend)
     statics = resolve_statics(fun, static_argnums, static_argnames, "static")
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
-    if set(statics.nums) & set(donate.nums):
-        raise ValueError(
-            f"static_argnums {statics.nums} and donate_argnums {donate.nums} cannot"
-            " intersect."
-        )
+    check_apart(statics, donate)
     jitted = Jitted(
         fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
         options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,

@@ -42,7 +42,13 @@ from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 from . import discharge
-from .arguments import ArgNames, Statics, resolve_statics, signature_of
+from .arguments import (
+    ArgNames,
+    Statics,
+    check_callable,
+    resolve_statics,
+    signature_of,
+)
 from .calls import jit_p
 from .custom_jvp import check_values
 from .discharge import FunctionPrimitive
@@ -399,8 +405,7 @@ def checkpoint(
             "The `concrete` option to `jax.checkpoint` was deprecated, and is gone.\n"
             "Try: static_argnums for values that steer Python control flow."
         )
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     statics = _statics_of(fun, static_argnums)
     jitted = Jitted(fun, statics, inline_traced=True, transform="checkpoint / remat")
 

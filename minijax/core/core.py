@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gc
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, ModuleType
@@ -601,7 +600,7 @@ def check_reach(x: Tracer, trace: Trace) -> None:
         raise leak_error(x)
 
 
-def check_leaks(finished: weakref.ref[Trace]) -> None:
+def check_leaks(finished: Callable[[], Trace | None]) -> None:
     """Raise if the tracers of a finished trace are still held by somebody."""
     if finished() is None:
         return

@@ -479,9 +479,23 @@ def _array_aval(x: Any) -> Any:
     return x._b.aval
 
 
+def _ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
+    if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
+        raise ValueError(
+            errors.message(
+                "numpy masked arrays are not supported as direct inputs to JAX functions.",
+                why="the mask would be lost without a word.",
+                tries=[
+                    "Use arr.filled() to convert the value to a standard numpy array."
+                ],
+            )
+        )
+    return numpy_aval(x)
+
+
 core.register_aval(Array, _array_aval)
 core.register_aval(KeyArray, lambda x: x.aval)
-core.register_aval(np.ndarray, numpy_aval)
+core.register_aval(np.ndarray, _ndarray_aval)
 # An array of jax itself, when both libraries are in one process.
 core.register_aval(compat.ArrayImpl, lambda x: numpy_aval(np.asarray(x)))
 core.register_aval(np.generic, numpy_aval)
@@ -616,7 +630,7 @@ def to_buffer(x: Any, where: Placement) -> Any:
     if isinstance(x, np.generic):
         return put_typed_scalar(x, where)
     if isinstance(x, np.ndarray):
-        return put_numpy(x, numpy_aval(x), where)
+        return put_numpy(x, _ndarray_aval(x), where)
     if isinstance(x, (bool, int, float, complex)):
         kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
         return put_scalar(next(k for k in kinds if isinstance(x, k))(x), where)

@@ -268,7 +268,7 @@ def test_lower_and_compile():
     assert "HloModule" in compiled.as_text()
     assert compiled.cost_analysis()["flops"] > 0
     assert compiled.memory_analysis().argument_size_in_bytes == 16
-    with pytest.raises(TypeError, match=r"Argument types differ(.|\n)*argument x"):
+    with pytest.raises(TypeError, match=r"Argument types differ(.|\n)*Argument 'x'"):
         compiled(jnp.ones((3, 5)))
     with pytest.raises(TypeError, match="input pytree"):
         compiled(A, A)
