@@ -13,6 +13,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.core.jaxpr import Jaxpr
 from minijax.experimental import checkify
 from minijax.experimental.jet import jet
 from minijax.runtime import compile as compiler
@@ -127,6 +128,25 @@ def test_programs_of_loops_are_forgotten():
         again, more = count()
         assert again == primitives
         assert more <= loops + 1, name  # one may still run
+
+
+def programs():
+    collect()
+    return sum(isinstance(x, Jaxpr) for x in gc.get_objects())
+
+
+def test_types_of_results_keep_no_programs():
+    branch = lambda x, c: lax.cond(x[0] > c, lambda: x, lambda: x + c)
+    solve = lambda x, c: lax.custom_linear_solve(
+        lambda z: z * c, x, lambda f, z: z / c, symmetric=True
+    )
+    for f in (branch, solve):
+        use = lambda c, f=f: mj.make_jaxpr(lambda x: f(x, c))(X) and None
+        use(2.0)
+        before = programs()
+        for c in (3.0, 4.0, 5.0):
+            use(c)
+        assert programs() == before
 
 
 def test_the_latest_executables_are_few(monkeypatch):

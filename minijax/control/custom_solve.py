@@ -332,14 +332,17 @@ def custom_root(
 
     captured = {id(c): c for c in (*f_consts, *s_consts, *t_consts)}
     order = {key: i for i, key in enumerate(captured)}
+    # The rule outlives the trace: it knows places among the captured values, not these.
+    of_f, of_s, of_t = (
+        [order[id(c)] for c in cs] for cs in (f_consts, s_consts, t_consts)
+    )
 
-    def of(consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """What one function captured, among what all of them did."""
-        return [values[order[id(c)]] for c in consts]
+    def pick(places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+        return [values[i] for i in places]
 
     @custom_jvp
     def root(values: Any, guess: Any) -> Any:
-        out = find(*of(s_consts, values), guess)
+        out = find(*pick(of_s, values), guess)
         return out if has_aux else (out, ())
 
     @root.defjvp
@@ -348,11 +351,11 @@ def custom_root(
         x, aux = root(values, guess)
         _, moved = jvp_flat(
             lambda *c: tree.leaves(at(*c, x)),
-            of(f_consts, values),
-            of(f_consts, pushes),
+            pick(of_f, values),
+            pick(of_f, pushes),
         )
         rhs = [arithmetic.neg(instantiate(t)) for t in moved]
-        x_t = along(*of(t_consts, values), x, tree.unflatten(x_tree, rhs))
+        x_t = along(*pick(of_t, values), x, tree.unflatten(x_tree, rhs))
         aux_t = tree.map(lambda a: instantiate(Zero(core.aval_of(a).to_tangent())), aux)
         return (x, aux), (x_t, aux_t)
 

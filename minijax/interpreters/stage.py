@@ -28,6 +28,7 @@ from ..core.jaxpr import (
     Var,
     close_consts,
     result_type,
+    sub_jaxprs,
 )
 from ..types.avals import AbstractRef, ShapedArray, shaped
 from ..types.dtypes import is_extended
@@ -67,7 +68,8 @@ def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
         out = result_type(prim, avals, params)
         if len(_types) > 100_000:
             _types.clear()
-        if not any(map(callable, params.values())):  # else functions would live on here
+        # Functions and programs would live on here.
+        if not any(map(callable, params.values())) and not any(sub_jaxprs(params)):
             _types[key] = out
     return out
 
