@@ -7,7 +7,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from ops.laws import obeys
+from laws import obeys
 
 import minijax as mj
 import minijax.numpy as jnp

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from ops.laws import obeys
+from laws import obeys
 
 import minijax as mj
 import minijax.numpy as jnp

@@ -8,7 +8,7 @@ import pytest
 from against_numpy import check, close, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ops.laws import obeys
+from laws import obeys
 
 import minijax as mj
 import minijax.numpy as jnp

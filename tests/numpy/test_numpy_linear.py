@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from against_numpy import check, close
-from ops.laws import obeys
+from laws import obeys
 
 import minijax as mj
 import minijax.numpy as jnp

@@ -5,7 +5,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from ops.laws import obeys, same
+from laws import obeys, same
 
 import minijax as mj
 import minijax.numpy as jnp
