@@ -66,6 +66,7 @@ def delete(
 
     Raises:
       IndexError: an index is out of bounds. ConcretizationTypeError: `obj` is traced.
+      ValueError: `obj` holds no integers or bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -107,7 +108,9 @@ def _kept(obj: Any, size: int) -> Any:
             f" length {size}, got shape {obj.shape}"
         )
     if obj.dtype.kind not in "biu":
-        raise TypeError(f"delete: obj must be integers or bools, got {obj.dtype}.")
+        raise ValueError(
+            f"np.delete(arr, obj): got obj.dtype={obj.dtype}; must be integer or bool."
+        )
     if not obj.shape and not -size <= int(obj) < size:
         raise ValueError(
             f"axis {int(obj)} is out of bounds for array of dimension {size}"

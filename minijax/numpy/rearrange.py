@@ -55,6 +55,8 @@ def take_rows(x: Any, index: Any, axis: int) -> Any:
     """The slices of `x` at `index` (integers in bounds, rank 1) along an axis."""
     shape = shape_of(x)
     rank = len(shape)
+    if not shape[axis]:  # a gather reads no empty axis
+        return x
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(i for i in range(rank) if i != axis),
         collapsed_slice_dims=(axis,),
@@ -159,16 +161,21 @@ def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
         check_sizes((n,), "repeat")
         return _repeat_each(a, n, axis)
     if counts.size != size:
-        raise ValueError(
-            errors.message(
-                "jnp.repeat: repeats and the axis are of different sizes:"
-                f" {counts.size} and {size}.",
-                which=aval_of(a).str_short(),
-                why="there is one number of repeats for each element along the axis.",
-            )
-        )
+        raise uneven_repeats(a, counts.size, size)
     index = np.repeat(np.arange(size, dtype=np.int32), counts)
     return _take_rows(a, index, axis)
+
+
+def uneven_repeats(a: Any, count: int, size: int) -> ValueError:
+    """The error for another number of repeats than elements."""
+    return ValueError(
+        errors.message(
+            "jnp.repeat: repeats and the axis are of different sizes:"
+            f" {count} and {size}.",
+            which=aval_of(a).str_short(),
+            why="there is one number of repeats for each element along the axis.",
+        )
+    )
 
 
 _take_rows = composite(take_rows, static="axis")
@@ -192,6 +199,8 @@ def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
         return a
     repeats = convert(repeats, dtypes.int_default())
     flat = structural.reshape(repeats, (math.prod(shape_of(repeats)),))
+    if shape_of(flat)[0] not in (1, size):
+        raise uneven_repeats(a, shape_of(flat)[0], size)
     if shape_of(flat)[0] != size:
         flat = structural.broadcast_in_dim(flat, (size,), (0,))
     # Element i of the result comes from the row that has begun at or before place i.

@@ -293,6 +293,12 @@ def compress(
             raise ValueError("condition contains entries that are out of bounds")
     if size is None:
         return a[(slice(None),) * axis + (searching.nonzero(condition)[0],)]
+    n = min(n, a.shape[axis])
+    if not 0 <= size <= n:
+        raise ValueError(
+            "size must be positive and not greater than the size of the array axis;"
+            f" got {size=} for a.shape[axis]={n}"
+        )
     at = searching.nonzero(condition, size=size, fill_value=a.shape[axis])[0]
     taken = indexing.take(a, at, axis, mode="clip")
     found = at < a.shape[axis]

@@ -230,11 +230,8 @@ def histogramdd(
             f"For sample.shape={(n, d)}, range must be {d} pairs or Nones;"
             f" got range={range!r}."
         )
-    many = (
-        [bins] * d
-        if np.ndim(bins) == 0 and not isinstance(bins, (list, tuple))
-        else bins
-    )
+    one_each = isinstance(bins, (list, tuple)) or np.ndim(bins)
+    many = bins if one_each else [bins] * d
     if len(many) != d:
         raise ValueError("should be a bin for each dimension.")
     edges, numbers = [], []

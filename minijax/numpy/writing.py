@@ -75,6 +75,8 @@ def put(
     if inplace:
         raise refuse("put")
     check_arraylike("put", a, ind, v)
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
     a, ind = as_array(a), as_array(ind)
     ind = structural.reshape(ind, (ind.size,))
     if not a.size or not ind.size or not core.aval_of(v).size:

@@ -240,6 +240,22 @@ def test_joining_and_polynomials(row):
     run(row)
 
 
+@table("""
+jnp.insert(f(), i(), 7) = f()
+jnp.insert(f(), 0, f()) = f()
+jnp.insert(f(), 0, 7) = f(7)
+jnp.delete(np.zeros((0, 3), "f4"), i()) = f()
+jnp.delete(np.zeros((3, 0), "f4"), 1, axis=0) = np.zeros((2, 0), "f4")
+jnp.repeat(f(), i()) = f()
+jnp.compress(b(1, 0), X, size=2, fill_value=9) = f(0, 9)
+jnp.histogramdd(np.ones((2, 2), "f4"), [f(0, 1, 2), f(0, 2)]) = (i(0, 2).reshape(2, 1),
+    [f(0, 1, 2), f(0, 2)])
+jnp.histogram2d(f(1, 2), f(1, 3), [2, f(0, 2, 4)])[0] = i(1, 0, 0, 1).reshape(2, 2)
+""")
+def test_edits_of_nothing_and_bins_of_two_kinds(row):
+    run(row)
+
+
 EMPTY = np.zeros((2, 0), "f4")
 
 
@@ -297,6 +313,11 @@ jnp.ravel_multi_index((b(1), 0), (2, 3)) = TypeError: only int indices permitted
 jnp.ravel_multi_index((1, 1), (2**16, 2**16)) = ValueError: not large enough
 jnp.ravel_multi_index((1, 1), (2, 3), dtype=float) = ValueError: is not an integer type
 jnp.cross(np.ones((2, 3)), np.ones((3, 3))) = TypeError: incompatible shapes
+jnp.delete(X, 1.5) = ValueError: must be integer or bool
+jnp.compress(b(1), X, size=2) = ValueError: not greater than the size of the array axis
+jnp.extract(b(1, 1), X, size=3) = ValueError: not greater than the size of the array axis
+jnp.put(X, 0, 9, mode="raise", inplace=False) = NotImplementedError: 'raise' mode
+jnp.repeat(X, i(1, 2), total_repeat_length=3) = ValueError: of different sizes: 2 and 4
 jnp.r_[1:3, "r"] = ValueError: string directive must be placed at the beginning
 jnp.bitwise_or.reduce(X) = ValueError: integer argument required
 x.at[0].get(mode="fill", fill_value=X) = ValueError: must be a scalar
