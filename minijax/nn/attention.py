@@ -62,8 +62,8 @@ def dot_product_attention(
       return_residual: return the logarithm of the softmax's divisor, too.
 
     Returns:
-      An array like `query`; with `return_residual` also one of shape (B, T, N), a
-      constant to derivatives.
+      An array like `query`; with `return_residual` also one of shape (B, T, N) and that
+      dtype, a constant to derivatives.
 
     Raises:
       ValueError: shapes or dtypes do not fit, or an unknown implementation.
@@ -268,5 +268,5 @@ def _attention(
     out = jnp.reshape(out, shape)
     if not return_residual:
         return out
-    residual = jnp.swapaxes(logsumexp(stop_gradient(scores), -1), 1, 2)
-    return out, jnp.reshape(residual, shape[:-1])
+    residual = logsumexp(stop_gradient(scores), -1).astype(key.dtype)
+    return out, jnp.reshape(jnp.swapaxes(residual, 1, 2), shape[:-1])

@@ -85,6 +85,27 @@ def test_gradient():
     np.testing.assert_allclose((got * direction).sum(), slope, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize(
+    "dtype, wide", [("bfloat16", "float32"), ("float32", "float16")]
+)
+def test_gradient_and_residual_with_mixed_dtypes(dtype, wide):
+    """Each gradient has its operand's dtype, and lies near that in float32."""
+
+    def loss(q, k, v, bias):
+        out, residual = nn.dot_product_attention(
+            q, k, v, bias=bias, is_causal=True, return_residual=True
+        )
+        assert out.dtype == residual.dtype == q.dtype
+        return out.astype("float32").sum()
+
+    slopes = mj.jit(mj.grad(loss, (0, 1, 2, 3)))
+    kinds = [dtype] * 3 + [wide]
+    got = slopes(*(jnp.asarray(x, d) for x, d in zip((Q, KEY, V, BIAS), kinds)))
+    for slope, want, kind in zip(got, slopes(Q, KEY, V, BIAS), kinds, strict=True):
+        assert slope.dtype == kind
+        np.testing.assert_allclose(slope.astype("float32"), want, atol=0.15)
+
+
 REFUSED = [
     ({"value": V[:, :3]}, "value shape"),
     ({"query": Q[:, :, :3]}, "multiple of key/value heads, but got 3 vs 2"),
