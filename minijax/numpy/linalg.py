@@ -24,6 +24,8 @@ from .decompositions import eigvalsh as eigvalsh
 from .decompositions import qr as qr
 from .decompositions import svd as svd
 from .decompositions import svdvals as svdvals
+from .least_squares import lstsq as lstsq
+from .least_squares import pinv as pinv
 from .norms import cond as cond
 from .norms import matrix_norm as matrix_norm
 from .norms import matrix_rank as matrix_rank
@@ -31,10 +33,8 @@ from .norms import norm as norm
 from .norms import vector_norm as vector_norm
 from .systems import det as det
 from .systems import inv as inv
-from .systems import lstsq as lstsq
 from .systems import matrix_power as matrix_power
 from .systems import multi_dot as multi_dot
-from .systems import pinv as pinv
 from .systems import slogdet as slogdet
 from .systems import solve as solve
 from .systems import tensorinv as tensorinv

@@ -82,17 +82,15 @@ def _squares(x: Any) -> Any:
 
 def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
     if isinstance(ord, str):
-        if ord not in ("inf", "-inf"):
-            raise ValueError(f"Invalid order '{ord}' for vector norm.")
-        ord = float(ord)
+        number = ord.replace("inf", "jax.numpy.inf")
+        advice = f"Use '{number}' instead." if ord in ("inf", "-inf") else ""
+        raise ValueError(f"Invalid order '{ord}' for vector norm.{advice}")
     if ord == 2:
         return sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
     if ord == np.inf:
         return reductions.max(ufuncs.absolute(x), axes, keepdims=keepdims, initial=0)
     if ord == -np.inf:
-        return reductions.min(
-            ufuncs.absolute(x), axes, keepdims=keepdims, initial=np.inf
-        )
+        return reductions.min(ufuncs.absolute(x), axes, keepdims=keepdims)
     real = dtypes.real_of(x.dtype)
     if ord == 0:
         return reductions.sum(x != 0, axes, dtype=real, keepdims=keepdims)
@@ -113,7 +111,7 @@ def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
         if ord > 0:
             out = reductions.max(sums, outer_axis, keepdims=True, initial=0)
         else:
-            out = reductions.min(sums, outer_axis, keepdims=True, initial=np.inf)
+            out = reductions.min(sums, outer_axis, keepdims=True)
     elif ord in (2, -2, "nuc"):
         s = svdvals(manipulation.moveaxis(x, axes, (-2, -1)))
         if ord == "nuc":
@@ -121,7 +119,7 @@ def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
         elif ord == 2:
             out = reductions.max(s, -1, initial=0)
         else:
-            out = reductions.min(s, -1, initial=np.inf)
+            out = reductions.min(s, -1)
         return structural.expand_dims(out, tuple(sorted(axes))) if keepdims else out
     else:
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")

@@ -1,9 +1,9 @@
-"""Linear systems, determinants, inverses, least squares, powers of matrices.
+"""Linear systems, determinants, inverses, powers of matrices.
 
 Solves and determinants have derivative rules of their own, which reuse the factors
 instead of differentiating through them.
 
-Next: decompositions.py; norms.py.
+Next: least_squares.py; norms.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from ..control.branching import cond as lax_cond
 from ..control.custom_jvp import custom_jvp, stop_gradient
 from ..control.custom_solve import custom_linear_solve
 from ..control.jit import composite
-from ..core import core
 from ..ops import linalg as lax_linalg
 from ..ops import structural
 from ..types import dtypes
@@ -32,7 +31,6 @@ from . import (
     indexing,
     linear,
     manipulation,
-    moments,
     reductions,
     selection,
     ufuncs,
@@ -43,19 +41,15 @@ from ._common import (
     check_arraylike,
     check_rank_promotion,
     convert,
-    lead_with_ones,
 )
-from .creation import asarray
 from .decompositions import (
     SlogdetResult,
     adjoint,
-    eps_of,
     identity,
     operand,
     precise,
     square,
     svd,
-    symmetrized,
     turn,
 )
 from .diagonals import diagonal_of
@@ -195,17 +189,24 @@ def _swaps(factors: Factors) -> Any:
     return 1 - 2 * (count % 2)
 
 
+def _sign_and_log(factors: Factors) -> tuple[Any, Any]:
+    """Sign and logarithm of the size of a determinant."""
+    diagonal = diagonal_of(factors.packed)
+    dtype = diagonal.dtype
+    zero = reductions.any(diagonal == 0, -1)
+    sign = reductions.prod(ufuncs.sign(diagonal), -1) * convert(_swaps(factors), dtype)
+    log = reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
+    sign = selection.where(zero, convert(0, dtype), sign)
+    return sign, selection.where(zero, convert(-np.inf, log.dtype), log)
+
+
 @custom_jvp
 def _slogdet_lu(a: Any) -> tuple[Any, Any]:
-    factors = factorize(a)
-    diagonal = diagonal_of(factors.packed)
-    sizes = ufuncs.absolute(diagonal)
-    zero = reductions.any(diagonal == 0, -1)
-    signs = ufuncs.sign(diagonal)
-    sign = reductions.prod(signs, -1) * convert(_swaps(factors), a.dtype)
-    log = reductions.sum(ufuncs.log(sizes), -1)
-    sign = selection.where(zero, convert(0, a.dtype), sign)
-    return sign, selection.where(zero, convert(-np.inf, log.dtype), log)
+    n = a.shape[-1]
+    if a.dtype.itemsize > 2 or n not in (1, 2):
+        return _sign_and_log(factorize(a))
+    det_a = a[..., 0, 0] if n == 1 else _det_2x2(a, a)  # LAPACK knows no half precision
+    return ufuncs.sign(det_a), ufuncs.log(ufuncs.absolute(det_a))
 
 
 def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
@@ -285,7 +286,12 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 def _det_lu(a: Any) -> Any:
     factors = factorize(a)
     product = reductions.prod(diagonal_of(factors.packed), -1)
-    return product * convert(_swaps(factors), a.dtype)
+    product = product * convert(_swaps(factors), a.dtype)
+    # A product may overflow, or vanish, on its way to what is neither.
+    sign, log = _sign_and_log(factors)
+    size = ufuncs.absolute(product)
+    sure = ufuncs.logical_and(size > 0, size < np.inf)
+    return selection.where(sure, product, sign * convert(ufuncs.exp(log), a.dtype))
 
 
 @_det_lu.defjvp
@@ -344,193 +350,7 @@ def det(a: ArrayLike) -> Any:
     return _det_lu(a)
 
 
-# -------------------------------------------------------------- least squares, inverses
-
-
-def pinv(
-    a: ArrayLike,
-    rtol: ArrayLike | None = None,
-    hermitian: bool = False,
-    *,
-    rcond: ArrayLike | None = None,
-) -> Any:
-    """Moore-Penrose inverses.
-
-    Args:
-      a: matrices, shape (..., m, n).
-      rtol: singular values up to this share of the largest count as 0 (default:
-        10 * max(m, n) * eps).
-      hermitian: `a` is Hermitian.
-      rcond: another name for `rtol`.
-
-    Raises:
-      ValueError: both `rtol` and `rcond`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]]))
-      Array([[0.5, 0. ],
-             [0. , 0. ]], dtype=float32)
-    """
-    if rtol is not None and rcond is not None:
-        raise ValueError("pinv: only one of rtol and rcond may be specified.")
-    return _pinv(a, rcond if rtol is None else rtol, hermitian)
-
-
-@composite(static=("hermitian",))
-def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
-    (a,) = operand("pinv", a)
-    if a.ndim < 2:
-        raise ValueError(f"pinv takes matrices, got {errors.type_text(a)}.")
-    m, n = a.shape[-2:]
-    if not m or not n:
-        return structural.broadcast_in_dim(a.dtype.type(0), (*a.shape[:-2], n, m), ())
-    if rtol is None:
-        rtol = 10.0 * max(m, n) * eps_of(a.dtype)
-    return _pinv_svd(a, as_array(rtol), hermitian)
-
-
-@functools.partial(custom_jvp, nondiff_argnums=(2,))
-def _pinv_svd(a: Any, rtol: Any, hermitian: bool) -> Any:
-    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
-    rtol = convert(rtol, s.dtype)[..., None]
-    rtol = lead_with_ones(rtol, rtol.shape, s.ndim)
-    s = selection.where(s > rtol * s[..., :1], s, np.inf)
-    wide = manipulation.broadcast_to(convert(s, a.dtype)[..., None], turn(u).shape)
-    return precise(adjoint(vh), adjoint(u) / wide)
-
-
-@_pinv_svd.defjvp
-def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
-    """Golub and Pereyra (1973), theorem 4.3; what is cut off counts as 0."""
-    (a, rtol), t = primals, tangents[0]
-    p = _pinv_svd(a, rtol, hermitian)
-    if hermitian:  # as eigh sees them
-        a, t = symmetrized(a), symmetrized(t)
-    if a.shape[-2] >= a.shape[-1]:
-        return p, _pinv_tangent(a, p, t)
-    return p, adjoint(_pinv_tangent(adjoint(a), adjoint(p), adjoint(t)))
-
-
-def _pinv_tangent(a: Any, p: Any, t: Any) -> Any:
-    """Of no fewer rows than columns: no product is larger than A."""
-    change = precise(p, t)
-    flipped = adjoint(change)
-    inside = flipped - precise(precise(p, a), flipped) - change
-    beyond = adjoint(t) - precise(precise(adjoint(t), a), p)
-    return precise(inside, p) + precise(precise(p, adjoint(p)), beyond)
-
-
-def lstsq(
-    a: ArrayLike,
-    b: ArrayLike,
-    rcond: ArrayLike | None = None,
-    *,
-    numpy_resid: bool = False,
-) -> tuple[Any, Any, Any, Any]:
-    """The least-squares solution of :math:`A x = b`, of least norm.
-
-    Args:
-      a: matrix, shape (m, n).
-      b: vector, shape (m,), or matrix, shape (m, k).
-      rcond: singular values below this share of the largest count as 0 (default:
-        max(m, n) * eps; eps if negative).
-      numpy_resid: return no residuals where NumPy returns none: for deficient and for
-        wide matrices.  The rank must then be known, as it is not under `jit`.
-
-    Returns:
-      The solution, the sums of squared residuals, the rank of `a`, its singular values.
-
-    Raises:
-      TypeError, ValueError: shapes that do not fit.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> a = jnp.array([[1., 0.], [1., 1.], [1., 2.]])
-      >>> jnp.linalg.lstsq(a, jnp.array([1., 3., 5.]))[0].round(3)
-      Array([1., 2.], dtype=float32)
-    """
-    x, residuals, rank, s = _lstsq(a, b, rcond)
-    if numpy_resid:
-        m, n = core.aval_of(a).shape
-        if m <= n or rank < n:
-            residuals = asarray(np.zeros((0,), residuals.dtype))
-    return x, residuals, rank, s
-
-
-@composite
-def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
-    a, b = operand("lstsq", a, b)
-    if a.ndim != 2:
-        raise TypeError(
-            f"{a.ndim}-dimensional array given. Array must be two-dimensional"
-        )
-    if b.ndim not in (1, 2):
-        raise TypeError(
-            f"{b.ndim}-dimensional array given. Array must be one or two-dimensional"
-        )
-    if a.shape[0] != b.shape[0]:
-        raise ValueError(
-            f"Leading dimensions of input arrays must match: {a.shape} and {b.shape}."
-        )
-    vector = b.ndim == 1
-    columns = b[:, None] if vector else b
-    m, n = a.shape
-    if not a.size:
-        s = structural.broadcast_in_dim(a.dtype.type(0), (0,), ())
-        rank: Any = asarray(0)
-        x = structural.broadcast_in_dim(a.dtype.type(0), (n, columns.shape[1]), ())
-    else:
-        s = svd(a, full_matrices=False).S
-        eps = eps_of(a.dtype)
-        if rcond is None:
-            x = _least_squares(a, columns)
-            cutoff: Any = s.dtype.type(max(m, n) * eps)
-        else:
-            cutoff = convert(rcond, s.dtype)
-            cutoff = selection.where(cutoff < 0, s.dtype.type(eps), cutoff)
-            x = _solved_by_svd(a, columns, cutoff)
-        rank = reductions.sum(_kept(s, cutoff))
-    rest = columns - precise(a, x)
-    residuals = reductions.sum(moments.squared(rest), 0)
-    return (x[:, 0] if vector else x), residuals, rank, s
-
-
-def _kept(s: Any, cutoff: Any) -> Any:
-    """Which singular values count."""
-    return ufuncs.logical_and(s > 0, s >= cutoff * s[0])
-
-
-def _solved_by_svd(a: Any, b: Any, cutoff: Any) -> Any:
-    u, s, vh = svd(a, full_matrices=False)
-    kept = _kept(s, cutoff)
-    safe = selection.where(kept, s, s.dtype.type(1))
-    scales = selection.where(kept, 1 / safe, s.dtype.type(0))
-    parts = precise(adjoint(u), b)
-    wide = manipulation.broadcast_to(convert(scales, a.dtype)[:, None], parts.shape)
-    return precise(adjoint(vh), wide * parts)
-
-
-@custom_jvp
-def _least_squares(a: Any, b: Any) -> Any:
-    cutoff = max(a.shape) * eps_of(a.dtype)
-    return _solved_by_svd(a, b, dtypes.real_of(a.dtype).type(cutoff))
-
-
-@_least_squares.defjvp
-def _least_squares_jvp(primals: Any, tangents: Any) -> Any:
-    """The derivative of A+ b (see `_pinv_tangent`): equal singular values do no harm,
-    as they do to the derivatives of singular vectors."""
-    (a, b), (a_t, b_t) = primals, tangents
-    x = _least_squares(a, b)
-    p = _pinv_svd(a, asarray(max(a.shape) * eps_of(a.dtype)), False)
-    back, a_th = adjoint(p), adjoint(a_t)
-    away = precise(a_th, precise(back, x))
-    rest = b - precise(a, x)
-    along = (
-        b_t - precise(a_t, x) + precise(back, precise(a_th, rest)) - precise(a, away)
-    )
-    return x, precise(p, along) + away
+# ---------------------------------------------------------------- powers, chains, tensors
 
 
 @composite(static=("n",))

@@ -79,7 +79,9 @@ def _geqp3_abstract(x: Any, jpvt: Any, *, use_magma: bool | None) -> list[Any]:
 def _geqp3_lower(ctx: Any, x: Any, jpvt: Any, *, use_magma: bool | None) -> list[Any]:
     out, order, tau = ctx.avals_out
     if 0 in out.shape:
-        return [ctx.constant(0, a) for a in ctx.avals_out]
+        columns = ctx.op("iota", order, iota_dimension=ctx.i64(order.ndim - 1))
+        columns = ctx.op("add", order, columns, ctx.constant(1, order))
+        return [ctx.constant(0, out), columns, ctx.constant(0, tau)]
     if ctx.platform == "cuda":
         target, config = "cuhybrid_geqp3", f'magma = "{magma(use_magma)}"'
     else:

@@ -234,7 +234,8 @@ def test_least_squares_of_nothing(m, n, tail):
     x, residuals, rank, s = linalg.lstsq(jnp.ones((m, n)), jnp.ones((m, *tail)))
     assert x.shape == (n, *tail) and not x.any()
     assert residuals.tolist() == [float(m)] * (tail or (1,))[0]
-    assert rank == 0 and rank.dtype == jnp.int32 and s.shape == (0,)
+    assert rank == 0 and rank.dtype == jnp.int32 and not rank.weak_type
+    assert s.shape == (0,)
 
 
 def test_the_cutoff_of_least_squares():
@@ -313,6 +314,20 @@ def test_modes_of_qr():
     assert linalg.qr(a, mode="r").shape == (2, 2)
 
 
+def test_pivots_of_matrices_without_rows_or_columns():
+    for m, n in ((0, 2), (2, 0)):
+        found = la.qr(jnp.zeros((m, n)), pivoting=True)
+        assert found[2].tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("m, n", [(2, 4), (4, 2)])
+def test_derivative_of_pivoted_qr(doubles, m, n):
+    a, t = random(m, n), random(m, n)
+    fun = lambda a: la.qr(a, pivoting=True, full_matrices=False)[1]
+    want = slope(lambda a: np.asarray(fun(a)), (a,), (t,))
+    np.testing.assert_allclose(pushed(fun, (a,), (t,)), want, 1e-6, 1e-6)
+
+
 def test_cholesky_reads_the_lower_triangle_for_either_factor():
     a = np.array([[4.0, 7.0], [2.0, 5.0]], np.float32)
     low = [[2.0, 0.0], [1.0, 2.0]]
@@ -327,6 +342,53 @@ def test_logarithms_of_singular_determinants_rise_without_bound():
     assert mj.grad(lambda a: linalg.slogdet(a)[1])(a).tolist() == want
     one = jnp.zeros((1, 1))
     assert mj.grad(lambda a: linalg.slogdet(a)[1])(one).tolist() == [[np.inf]]
+
+
+def test_determinants_whose_products_overflow_on_their_way():
+    with np.errstate(all="ignore"):
+        for diagonal, want in (
+            ([1e20, 1e20, 1e-20, 1e-20], 1.0),
+            ([1e-30, 1e-30, 1e30, -1e30], -1.0),
+            ([1e20] * 4, np.inf),
+            ([1e20, -1e20, 1e20, 1e20], -np.inf),
+            ([1e-20] * 4, 0.0),
+            ([1e20, 1e20, 1e20, 0.0], 0.0),
+            ([2.0, 3.0, 5.0, 7.0], 210.0),
+            ([1.0, np.nan, 1.0, 1.0], np.nan),
+        ):
+            got = linalg.det(np.diag(diagonal).astype(np.float32))
+            np.testing.assert_allclose(got, want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n, slope", [(1, [[0.5]]), (2, [[1.0, -1.0], [-0.5, 1.0]])])
+def test_small_determinants_in_half_precision(n, slope):
+    a = jnp.array([[2.0, 1.0], [2.0, 2.0]], jnp.float16)[:n, :n]
+    sign, log = linalg.slogdet(a)
+    assert sign == 1 and log == np.float16(np.log(2)) and log.dtype == jnp.float16
+    got = mj.grad(lambda a: linalg.slogdet(a)[1])(a)
+    np.testing.assert_allclose(got, slope, atol=1e-2)
+
+
+def test_norms_of_nothing_and_orders_by_name():
+    nothing = np.zeros((0, 2), np.float32)
+    assert linalg.norm(nothing, 1) == linalg.norm(nothing, np.inf) == 0
+    for x, order in ((nothing.T, -1), (nothing, -np.inf), (nothing, -2)):
+        with pytest.raises(ValueError, match="which has no identity"):
+            linalg.norm(x, order)
+    with pytest.raises(ValueError, match="which has no identity"):
+        linalg.norm(nothing[:, 0], -np.inf)
+    with pytest.raises(ValueError, match=r"Use '-jax\.numpy\.inf' instead"):
+        linalg.norm(np.ones(2), "-inf")
+
+
+def test_tolerances_of_pinv_broadcast():
+    a = np.diag([1.0, 0.3]).astype(np.float32)
+    tolerances = np.array([0.1, 0.5], np.float32)
+    want = [np.linalg.pinv(a, r) for r in tolerances]
+    np.testing.assert_allclose(linalg.pinv(a, tolerances), want, rtol=1e-6)
+    both = linalg.pinv(np.stack([a] * 3), tolerances[:, None])
+    assert both.shape == (2, 3, 2, 2)
+    np.testing.assert_allclose(both[:, 1], want, rtol=1e-6)
 
 
 def test_derivatives_of_empty_factors():
