@@ -327,9 +327,8 @@ def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
     if index is None:
         return remat_lower(ctx, *args, **params)
     outs = ctx.avals_out
-    closed = ClosedJaxpr(params["jaxpr"])
     branches = [
-        lambda: ctx.call(closed, "checkpoint", args),
+        lambda: remat_lower(ctx, *args, **params),
         lambda: [ctx.constant(0, a) for a in outs],
     ]
     return ctx.case(index, branches, [ctx.type(a) for a in outs])
