@@ -25,7 +25,6 @@ from ..core.jaxpr import (
     ClosedJaxpr,
     Equation,
     Jaxpr,
-    Literal,
     Var,
     close_consts,
     eval_jaxpr,
@@ -53,6 +52,7 @@ from .calls import jit_p
 from .custom_jvp import check_values
 from .discharge import FunctionPrimitive
 from .jit import Jitted
+from .remat_inside import cut_equations, inline_calls, seen
 
 
 class Offloadable(NamedTuple):
@@ -175,59 +175,23 @@ def _split(
     return known
 
 
-def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr with jitted calls spelled out, so that policies see inside."""
-    if not any(e.primitive is jit_p for e in jaxpr.eqns):
-        return jaxpr
-    known = jaxpr.memo.get("inlined")
-    if known is None:
-        env: dict[Any, Any] = {}
-        eqns: list[Equation] = []
-        for eqn in jaxpr.eqns:
-            _inline(eqn, env, eqns)
-        outs = [_seen(env, a) for a in jaxpr.outvars]
-        known = jaxpr.memo["inlined"] = jaxpr.replace(outvars=outs, eqns=eqns)
-    return known
-
-
-def _seen(env: dict[Any, Any], a: Any) -> Any:
-    return a if type(a) is Literal else env.get(a, a)
-
-
-def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
-    invars = [_seen(env, a) for a in eqn.invars]
-    closed: Any = eqn.params.get("jaxpr")
-    if eqn.primitive is not jit_p or closed.consts:
-        eqns.append(eqn.replace(invars=invars))
-        return
-    inner = inline_calls(closed.jaxpr)
-    mine: dict[Any, Any] = dict(zip(inner.invars, invars, strict=True))
-    for e in inner.eqns:
-        outvars = [Var(v.aval) for v in e.outvars]
-        ins = [_seen(mine, a) for a in e.invars]
-        mine.update(zip(e.outvars, outvars, strict=True))
-        eqns.append(e.replace(invars=ins, outvars=outvars))
-    for v, a in zip(eqn.outvars, inner.outvars, strict=True):
-        env[v] = _seen(mine, a)
-
-
 def split_by_policy(
     primal: Jaxpr, n_out: int, policy: Policy | None
 ) -> tuple[Jaxpr, Jaxpr, int]:
     """(inputs -> outs ++ saved) and (inputs ++ saved -> residuals), by a policy."""
     inputs = [*primal.constvars, *primal.invars]
-    may: dict[Any, bool | Offloadable] = {}
-    for eqn in primal.eqns:
-        answer: bool | Offloadable = any(
+
+    def answer(eqn: Equation) -> bool | Offloadable:
+        once = any(
             getattr(e, "once", False) or getattr(e, "kept", False) for e in eqn.effects
         )
-        if not answer and policy is not None:
-            avals = [a.aval for a in eqn.invars]
-            answer = stored(policy(eqn.primitive, *avals, **eqn.params))
-        if answer:
-            may.update(dict.fromkeys(eqn.outvars, answer))
+        if once or policy is None:
+            return once
+        avals = [a.aval for a in eqn.invars]
+        return stored(policy(eqn.primitive, *avals, **eqn.params))
+
+    first, rest, may = cut_equations(primal, answer)
     candidates = list(may)
-    rest = [e for e in primal.eqns if not all(v in may for v in e.outvars) or _shows(e)]
     wanted = primal.outvars[n_out:]
     whole = Jaxpr([], [*inputs, *candidates], wanted, rest, primal.name)
     keep = [*[True] * len(inputs), *[False] * len(candidates)]
@@ -242,7 +206,7 @@ def split_by_policy(
             away[v] = Var(v.aval.update(memory_space=space))
     there = [away.get(v, v) for v in saved]
     eqns = []
-    for e in primal.eqns:
+    for e in first:
         eqns += [e, *(_move(v, away[v]) for v in e.outvars if v in away)]
     if away:
         invars = [*recompute.invars[: len(inputs)], *there]
@@ -263,11 +227,6 @@ def _move(a: Var, b: Var) -> Equation:
     return Equation(transfer.device_put_p, [a], [b], params)
 
 
-def _shows(eqn: Equation) -> bool:
-    """Whether an equation is there for its effect only, which may happen again."""
-    return not eqn.outvars and any(not getattr(e, "once", True) for e in eqn.effects)
-
-
 def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
     """inputs ++ saved ++ tangents -> tangents out: recompute, then the linear part."""
     linear = parts.linear.jaxpr
@@ -280,8 +239,8 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
         )
     eqns = list(recompute.eqns)
     for e in linear.eqns:
-        eqns.append(e.replace(invars=[_seen(env, a) for a in e.invars]))
-    outs = [_seen(env, a) for a in linear.outvars]
+        eqns.append(e.replace(invars=[seen(env, a) for a in e.invars]))
+    outs = [seen(env, a) for a in linear.outvars]
     return Jaxpr(
         [], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, recompute.name
     )
