@@ -104,6 +104,7 @@ def check_value(x: Any, name: str) -> Any:
 
 def not_a_value(x: Any, where: str) -> TypeError:
     """The error for what has no derivative at all."""
+    core.check_foreign(x)
     return TypeError(
         errors.message(
             f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
@@ -182,10 +183,13 @@ def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> Non
                 f"{name} with holomorphic=True requires inputs with complex dtype, but"
                 f" got {dtype.name}."
             )
+        what = "real- or complex-valued inputs (input dtype that is a sub-dtype of"
+        what += " np.inexact)"
+        if name == "jacfwd":
+            what = "real-valued inputs (input dtype that is a sub-dtype of np.floating)"
         raise TypeError(
             errors.message(
-                f"{name} requires real- or complex-valued inputs (input dtype that is a"
-                f" sub-dtype of np.inexact), but got {dtype.name}.",
+                f"{name} requires {what}, but got {dtype.name}.",
                 why="integers and booleans have no derivatives.",
                 tries=["pass a float", "use vjp, or allow_int=True"],
             )
@@ -392,6 +396,8 @@ def jvp(
         )
     leaves, in_tree = tree.flatten(tuple(primals))
     t_leaves, t_tree = tree.flatten(tuple(tangents))
+    if type(primals) is not type(tangents):
+        in_tree, t_tree = tree.structure(primals), tree.structure(tangents)
     if in_tree != t_tree:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure;"
@@ -436,7 +442,7 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
         )
     if p.shape != t.shape:
         raise ValueError(
-            f"jvp called with different primal and tangent shapes; got primal shape"
+            "jvp called with different primal and tangent shapes;Got primal shape"
             f" {p.shape} and tangent shape as {t.shape}."
         )
     return Zero(want) if t.dtype == dtypes.float0 else tangent
@@ -475,8 +481,10 @@ class LinearMap:
         leaves, t_tree = tree.flatten(tangents)
         if t_tree != self.in_tree:
             raise TypeError(
-                "linearized function called with tangents of another tree structure"
-                f" than the primals': {t_tree} instead of {self.in_tree}."
+                errors.message(
+                    f"expected {self.in_tree}, got {t_tree}",
+                    why="a linearized function takes tangents like its primals.",
+                )
             )
         for x, aval, due in zip(leaves, self.in_avals, self.due, strict=True):
             if due is not isinstance(x, core.Reference):

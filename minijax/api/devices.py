@@ -151,7 +151,7 @@ def device_count(backend: Any = None) -> int:
 
 def local_device_count(backend: Any = None) -> int:
     """How many devices this process has."""
-    return len(client.local_devices(backend_name=backend))
+    return len(client.local_devices(backend=backend))
 
 
 def default_backend() -> str:

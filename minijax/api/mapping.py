@@ -59,7 +59,11 @@ def vmap(
     check_callable(fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or hasattr(in_axes, "__index__") or type(in_axes) is tuple):
+    if not (
+        in_axes is None
+        or type(in_axes) is tuple
+        or (hasattr(in_axes, "__index__") and not getattr(in_axes, "ndim", 0))
+    ):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to"
             f" the positional arguments passed to the function, but got {in_axes}."

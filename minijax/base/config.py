@@ -113,6 +113,17 @@ def _as_local_path(value: Any) -> Any:
     return value
 
 
+def _as_device(value: Any) -> Any:
+    named = value in ("cpu", "gpu", "cuda", "rocm", "tpu")
+    if value is None or named or hasattr(value, "platform"):
+        return value
+    raise ValueError(
+        "jax.default_device must be passed either a Device object (e.g."
+        " `jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got:"
+        f" {value!r}"
+    )
+
+
 def _as_is(value: Any) -> Any:
     return value
 
@@ -193,13 +204,14 @@ DEBUG_INFS = _option("jax_debug_infs", False, _as_bool, **_traced)
 CHECK_LEAKS = _option("jax_check_tracer_leaks", False, _as_bool, **_traced)
 FOLDING = _option("eager_constant_folding", False, _as_bool, **_traced)
 ENABLE_CHECKS = _option("jax_enable_checks", False, _as_bool, **_traced)
-DEFAULT_DEVICE = _option("jax_default_device", None, _as_is, **_traced)
+DEFAULT_DEVICE = _option("jax_default_device", None, _as_device, **_traced)
 SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", False, _as_bool, **_traced)
 DISABLE_MOST_OPTIMIZATIONS = _option(
     "jax_disable_most_optimizations", False, _as_bool, **_traced
 )
 LOG_COMPILES = _option("jax_log_compiles", False, _as_bool)
 EXPLAIN_MISSES = _option("jax_explain_cache_misses", False, _as_bool)
+CHECK_STATIC_INDICES = _option("jax_check_static_indices", False, _as_bool)
 NO_TRACING = _option("jax_no_tracing", False, _as_bool)
 TRACEBACK_FILTERING = _option("jax_traceback_filtering", "auto", _as_is)
 PLATFORMS = _option("jax_platforms", None, _as_is)

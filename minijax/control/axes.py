@@ -53,6 +53,7 @@ class Mapped:
         out = []
         for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
             if d is not None and not core.is_value(x):
+                core.check_foreign(x)
                 raise TypeError(
                     errors.message(
                         f"Argument {x!r} of type {type(x)} is not a valid JAX type.",

@@ -154,17 +154,17 @@ def cond(
         )
     if pred is None:
         raise TypeError("cond predicate is None: Pred must be a scalar.")
+    if isinstance(pred, (str, bytes, list, tuple, dict)):
+        raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}")
     if not core.is_value(pred):
-        raise TypeError(f"Pred must be a scalar, got {pred!r} of type {type(pred)}.")
+        raise TypeError(f"Pred type must be either boolean or number, got {pred}.")
     aval = core.aval_of(pred)
     if aval.shape != ():
-        raise TypeError(
-            f"Pred must be a scalar, got {aval.str_short()} of shape {aval.shape}."
-        )
+        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}.")
     if not (dtypes.is_bool(aval.dtype) or dtypes.is_integer(aval.dtype)
             or dtypes.is_float(aval.dtype)):  # fmt: skip
         raise TypeError(
-            f"Pred type must be either boolean or number, got {aval.str_short()}."
+            f"Pred type must be either boolean or number, got {aval.dtype}."
         )
     if config.DISABLE_JIT.value and core.is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
@@ -227,14 +227,14 @@ def switch(
         )
     operands = _operands("switch", operands, extra)
     if index is None or not core.is_value(index):
-        raise TypeError(f"Index type must be an integer, got {index!r}.")
+        raise TypeError(f"Index type must be an integer, got {index}.")
     aval = core.aval_of(index)
     if aval.shape != ():
         raise TypeError(
-            f"Branch index must be scalar, got {aval.str_short()} of shape {aval.shape}."
+            f"Branch index must be scalar, got {index} of shape {aval.shape}."
         )
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"Index type must be an integer, got {aval.str_short()}.")
+        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype}")
     branches = tuple(branches)
     if not branches:
         raise ValueError("Empty branch sequence")

@@ -88,9 +88,17 @@ def _stage_body(
         outs, out_tree = tree.flatten(out)
         for x in outs:
             if not core.is_value(x):
+                path = next(
+                    tree.keystr(p) for p, y in tree.leaves_with_path(out) if y is x
+                )
+                at = f" at output component {path}" if path else ""
                 raise TypeError(
-                    f"{transform}: {text} returned {x!r} of type {type(x)}, which is not"
-                    " a valid JAX type."
+                    errors.message(
+                        f"function {text} traced for {transform} returned a value of type"
+                        f" {type(x)}{at}, which is not a valid JAX type",
+                        which=repr(x)[:200],
+                        tries=["return arrays, numbers or pytrees of them"],
+                    )
                 )
         trees.append(out_tree)
         return outs

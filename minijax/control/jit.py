@@ -171,7 +171,10 @@ class Jitted:
             except TypeError:
                 raise ValueError(
                     errors.message(
-                        "Non-hashable static arguments are not supported.",
+                        "Non-hashable static arguments are not supported, as this can lead"
+                        " to unexpected cache-misses. Static argument"
+                        f" ({'name' if isinstance(where, str) else 'index'} {where}) of"
+                        f" type {type(value)} for function {self.name} is non-hashable.",
                         which=f"static argument {where!r} of type {type(value)}:"
                         f" {value!r}"[:200],
                         where=f"{self.transform} of {function_text(self.fun)}",
@@ -207,8 +210,20 @@ class Jitted:
     def aval_of(self, x: Any, i: int, call: Call) -> Any:
         try:
             return x._b.aval if type(x) is Array else core.aval_of(x)
+        except OverflowError as e:
+            which = ArgNames(self.fun, call.in_tree, call.positions)[i]
+            raise OverflowError(
+                errors.message(
+                    "An overflow was encountered while parsing an argument to a jitted"
+                    f" computation, whose argument path is {which}. Got {type(x)} with"
+                    f" value {x}",
+                    why=str(e).splitlines()[0],
+                    tries=["a float", "a NumPy scalar of an unsigned dtype"],
+                )
+            ) from None
         except TypeError as e:
-            if isinstance(x, (bool, int, float, complex)):
+            foreign = isinstance(e, errors.UnexpectedTracerError)
+            if foreign or isinstance(x, (bool, int, float, complex)):
                 raise
             which = ArgNames(self.fun, call.in_tree, call.positions)[i]
             raise TypeError(
@@ -398,9 +413,10 @@ def _type_of_static(item: tuple[Any, Any]) -> type:
 
 def _output_message(jitted: Jitted, out: Any, i: int, x: Any) -> str:
     path = tree.keystr(tree.leaves_with_path(out)[i][0])
+    at = f" at output component {path}" if path else ""
     return errors.message(
         f"function {function_text(jitted.fun)} traced for {jitted.transform} returned"
-        f" a value of type {type(x)}, which is not a valid JAX type.",
+        f" a value of type {type(x)}{at}, which is not a valid JAX type",
         which=f"output component {'result' + path}: {x!r}"[:200],
         why="compiled functions return arrays, numbers or pytrees of them.",
         tries=["return numbers or arrays", "return strings and objects outside of it"],
@@ -452,7 +468,7 @@ def _device_of(device: Any, backend: Any) -> Any:
             DeprecationWarning,
             stacklevel=3,
         )
-        return client.local_devices(backend_name=backend)[0]
+        return client.local_devices(backend=backend)[0]
     if device is not None and hasattr(device, "device_set"):
         return next(iter(device.device_set))
     return device

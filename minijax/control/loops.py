@@ -599,7 +599,7 @@ def _check_condition(cond_fun: Any, cond: common.Body) -> None:
         raise TypeError(
             errors.message(
                 "cond_fun must return a boolean scalar, but got output type(s)"
-                f" {[a.str_short() for a in avals]}.",
+                f" {avals}.",
                 where=function_text(cond_fun),
                 tries=["compare, or reduce with .all() or .any()"],
             )

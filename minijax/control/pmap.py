@@ -447,4 +447,4 @@ def choose_devices(devices: Any, backend: Any) -> list[Any]:
     """The devices that a pmap may use, in order."""
     if devices is not None:
         return list(devices)
-    return list(client.local_devices(backend_name=backend))
+    return list(client.local_devices(backend=backend))

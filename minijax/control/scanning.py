@@ -107,7 +107,11 @@ def _split_out(loop: common.Loop, body: common.Body) -> tuple[Any, Any]:
     children = body.out_tree.children()
     if len(children) != 2 or body.out_tree.node_data() is None:
         got = tree.unflatten(
-            body.out_tree, [a.str_short(False) for a in body.out_avals]
+            body.out_tree,
+            [
+                ("~" if getattr(a, "weak_type", False) else "") + a.str_short(False)
+                for a in body.out_avals
+            ],
         )
         raise TypeError(
             errors.message(

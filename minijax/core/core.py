@@ -709,6 +709,7 @@ def aval_of(x: Any) -> Any:
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return aval_of(custom())
+    check_foreign(x)
     raise TypeError(
         errors.message(
             f"Argument '{_brief(x)}' of type {type(x)} is not a valid JAX type.",
@@ -717,6 +718,21 @@ def aval_of(x: Any) -> Any:
             tries=["convert it with jnp.asarray", "mark the argument static"],
         )
     )
+
+
+def check_foreign(x: Any) -> None:
+    """UnexpectedTracerError for a tracer that another library made."""
+    if any(kind.__name__ == "Tracer" for kind in type(x).__mro__):
+        raise errors.UnexpectedTracerError(
+            errors.message(
+                "Encountered an unexpected tracer: a foreign tracer, which another library"
+                " or another copy of this one made.",
+                which=f"{_brief(x)} of type {type(x)}",
+                where=stack_text(),
+                why="each library traces with tracers of its own.",
+                tries=["functions of one library inside of its transformations"],
+            )
+        )
 
 
 def _brief(x: Any) -> str:

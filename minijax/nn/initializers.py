@@ -189,7 +189,8 @@ def fans(
         raise ValueError(
             errors.message(
                 "Can't compute input and output sizes of a"
-                f" {len(shape)}-dimensional weights tensor. Must be at least 2D.",
+                f" {len(shape)}-dimensional weights tensor with default in_axis. Must be at"
+                " least 2D or specify in_axis explicitly.",
                 which=f"shape {tuple(shape)}",
                 tries=["zeros or normal for biases and scales"],
             )
@@ -425,7 +426,7 @@ def delta_orthogonal(
         shape = tuple(shape)
         if len(shape) not in (3, 4, 5):
             raise ValueError(
-                "Delta orthogonal initializer requires 3D, 4D or 5D shapes."
+                "Delta orthogonal initializer requires a 3D, 4D or 5D shape."
             )
         ins, outs = shape[-2:]
         if outs < ins:

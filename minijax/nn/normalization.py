@@ -10,6 +10,7 @@ Next: attention.py.
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 from .. import numpy as jnp
@@ -44,7 +45,7 @@ def check_mask(name: str, where: Any) -> None:
         raise ValueError(
             errors.message(
                 f"{name}: where must be None or a boolean array; got"
-                f" where.dtype={aval_of(where).dtype}.",
+                f" where.dtype={aval_of(where).dtype!r}.",
                 tries=["where != 0"],
             )
         )
@@ -327,9 +328,16 @@ def one_hot(
         None, num_classes, "It is num_classes of jax.nn.one_hot."
     )
     dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, "one_hot")
+    x = jnp.asarray(x)
+    if not dtypes.is_integer(x.dtype):
+        warnings.warn(
+            f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
     if not isinstance(axis, (str, tuple)) and hasattr(axis, "__index__"):
         axis = operator.index(axis)
-    return _one_hot(jnp.asarray(x), operator.index(n), dtype, axis)
+    return _one_hot(x, operator.index(n), dtype, axis)
 
 
 @composite(static=("n", "dtype", "axis"))

@@ -14,6 +14,7 @@ import numpy as np
 from ..api.mapping import vmap
 from ..base import tree
 from ..base.source import wraps
+from ..ops.shapes import broadcast_shapes
 from ._common import as_array, canonical_axis, check_arraylike, shape_of
 from .manipulation import expand_dims, squeeze
 
@@ -126,7 +127,10 @@ def vectorize(
       Array([3., 3.], dtype=float32)
     """
     if any(not isinstance(e, (int, str)) for e in excluded):
-        raise TypeError(f"excluded must be a set of ints and strings, got {excluded!r}")
+        raise TypeError(
+            "jax.numpy.vectorize can only exclude integer or string arguments, but"
+            f" excluded={excluded!r}"
+        )
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     parsed = None if signature is None else parse_signature(signature)
@@ -188,7 +192,7 @@ def broadcast_call(
         shape_of(x)[: len(shape_of(x)) - len(dims)]
         for x, dims in zip(arrays, ins, strict=True)
     ]
-    loop = np.broadcast_shapes(*loops) if loops else ()
+    loop = broadcast_shapes(*loops) if loops else ()
     checked = check_results(fun, outs, sizes, where)
     kept, axes = [], []
     for x, own in zip(arrays, loops, strict=True):

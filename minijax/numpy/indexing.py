@@ -50,6 +50,7 @@ from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
 _PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
 _FILL = GatherScatterMode.FILL_OR_DROP
 _CLIP = GatherScatterMode.CLIP
+_PROMISED = GatherScatterMode.PROMISE_IN_BOUNDS
 
 
 FAR = 2**31 - 1  # the largest position that a program is given
@@ -60,6 +61,8 @@ FAR = 2**31 - 1  # the largest position that a program is given
 def getitem(x: Any, subscript: Any) -> Any:
     """`x[subscript]` as NumPy reads it; out of bounds is the nearest element."""
     eager = STATE.trace is EVAL
+    if subscripts.checked:
+        subscripts.check_static(subscript, x.shape)
     if eager and type(x) is Array:
         if type(subscript) is int:
             found = row(x, min(max(subscript, -FAR), FAR))
@@ -298,6 +301,8 @@ def get(
     check_out_sharding("at[...].get", out_sharding)
     mode = None if mode is None else mode_of(mode, _FILL)
     eager = STATE.trace is EVAL and type(x) is Array
+    if subscripts.checked and (mode is None or mode is _PROMISED):
+        subscripts.check_static(subscript, x.shape, wrap_negative_indices)
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
     fill_value = None if mode is None else host_fill(fill_value)
     flags = (mode, fill_value, indices_are_sorted, unique_indices)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import errors
+from ..base import config, errors
 from ..core import core
 from ..core.core import Tracer
 from ..ops.arithmetic import add, add_p, mul
@@ -103,6 +103,37 @@ def parse(
                 entries.append(_scalar)
         axis += 1
     return Plan(tuple(entries), shape, arrays, wrap, apart), leaves
+
+
+# Whether reads at fixed positions out of bounds raise: `jax_check_static_indices`.
+checked: bool = config.CHECK_STATIC_INDICES.value
+
+
+def _switch(value: bool) -> None:
+    global checked
+    checked = value
+
+
+config.CHECK_STATIC_INDICES.on_change = _switch
+
+
+def check_static(subscript: Any, shape: tuple[int, ...], wrap: bool = True) -> None:
+    """IndexError for a Python integer in a subscript that is out of bounds."""
+    plan, _ = parse(subscript, shape, False, wrap)
+    axis = 0
+    for e in plan.entries:
+        n = plan.operand[axis] if e != _new else 0
+        if e[0] == POINT and not 0 <= e[1] < n:
+            given = e[1] - n if e[1] < 0 and wrap else e[1]
+            raise IndexError(
+                errors.message(
+                    f"index {given} out of bounds for axis {axis} with size {n}"
+                    f" (normalize_indices={wrap})",
+                    why="jax_check_static_indices is on.",
+                    tries=["x.at[i].get(mode='clip') or mode='fill'"],
+                )
+            )
+        axis += e != _new
 
 
 def _no_row(axis: int, shape: tuple[int, ...]) -> IndexError:

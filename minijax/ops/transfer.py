@@ -40,8 +40,9 @@ def check_place(where: Any) -> None:
         return
     raise ValueError(
         errors.message(
-            f"`device_put` only accepts `None`, a device, a sharding or a memory space, or"
-            f" a pytree of these values. Received invalid value: {where!r}.",
+            "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`,"
+            " `Format`, `jax.memory.Space` or a pytree of these values. Received invalid"
+            f" value: {where}",
             tries=["one of minijax.devices()", "minijax.memory.Space.Host"],
         )
     )

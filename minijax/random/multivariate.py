@@ -55,10 +55,13 @@ def _multivariate_normal(
     mean, cov = promote_dtypes_inexact(mean, cov)
     old, square = aval_of(mean).shape, aval_of(cov).shape
     if not old or square[-2:] != (old[-1], old[-1]):
+        what = "mean.ndim >= 1, got mean.ndim == 0"
+        if old:
+            what = f"cov.shape == (..., n, n) for n={old[-1]}, but got cov.shape =="
+            what += f" {square}."
         raise problem(
             ValueError,
-            "multivariate_normal requires mean.ndim >= 1 and cov.shape == (..., n, n) for"
-            f" n={old[-1:]}, but got mean.shape == {old} and cov.shape == {square}.",
+            f"multivariate_normal requires {what}",
             mean,
             why="each vector needs a mean and a covariance of its size.",
         )

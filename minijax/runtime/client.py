@@ -173,8 +173,8 @@ def _platform(name: str) -> str:
     known = _ALIASES.get(name)
     if known is None:
         raise RuntimeError(
-            f"Unknown backend: '{name}' requested, but no platforms that are instances"
-            f" of {name} are present.\nTry: one of {', '.join(sorted(_ALIASES))}."
+            f"Unknown backend {name}. Available backends are {sorted(_clients) or ['cpu']}\n"
+            f"Try: one of {', '.join(sorted(_ALIASES))}."
         )
     return known
 
@@ -227,11 +227,14 @@ def devices(platform: Any = None) -> list[Any]:
     return list(backend(platform).devices())
 
 
+_backend = backend
+
+
 def local_devices(
-    process_index: int | None = None, backend_name: Any = None, host_id: Any = None
+    process_index: int | None = None, backend: Any = None, host_id: Any = None
 ) -> list[Any]:
     """The devices of one process (this one by default)."""
-    client = backend(backend_name)
+    client = _backend(backend)
     if process_index is None:
         process_index = host_id
     if process_index is None:

@@ -341,7 +341,7 @@ ERRORS = {
     "None": (lambda: lax.cond(None, *SAME, X), "cond predicate is None"),
     "a text": (
         lambda: lax.cond("a", *SAME, X),
-        "Pred must be a scalar, got 'a' of type <class 'str'>",
+        "Pred must be a scalar, got a of type <class 'str'>",
     ),
     "a vector": (
         lambda: lax.cond(X > 0, *SAME, X),
@@ -349,7 +349,7 @@ ERRORS = {
     ),
     "complex": (
         lambda: lax.cond(1j, *SAME, X),
-        "Pred type must be either boolean or number, got c64[]",
+        "Pred type must be either boolean or number, got complex64",
     ),
     "unknown keyword": (
         lambda: lax.cond(True, *SAME, X, linear=(False,)),
@@ -389,11 +389,11 @@ ERRORS = {
     ),
     "switch: a float": (
         lambda: lax.switch(0.0, SAME, X),
-        "Index type must be an integer, got f32[]",
+        "Index type must be an integer, got 0.0 as float32",
     ),
     "switch: a bool": (
         lambda: lax.switch(True, SAME, X),
-        "Index type must be an integer, got bool[]",
+        "Index type must be an integer, got True as bool",
     ),
     "switch: None": (
         lambda: lax.switch(None, SAME, X),
@@ -401,7 +401,7 @@ ERRORS = {
     ),
     "switch: a vector": (
         lambda: lax.switch(np.array([0]), SAME, X),
-        "Branch index must be scalar, got i32[1] of shape (1,)",
+        "Branch index must be scalar, got [0] of shape (1,)",
     ),
 }
 

@@ -452,3 +452,35 @@ def test_writers():
             getattr(jnp, name)(x, x > 1, 1.0)
     with pytest.raises(NotImplementedError, match="inplace=False"):
         jnp.fill_diagonal(x, 1.0)
+
+
+def test_static_positions_are_checked_on_request():
+    """Recorded from JAX 0.10.2: reads raise, writes and chosen modes do not."""
+    x, y = jnp.arange(3.0), jnp.ones((2, 3))
+    refused = {
+        "index 5 out of bounds for axis 0 with size 3": [
+            lambda: x[5], lambda: x[np.int64(5)], lambda: x[None, 5],
+            lambda: mj.jit(lambda: x[5])(), lambda: x.at[5].get(),
+            lambda: x.at[5].get(mode="promise_in_bounds"),
+        ],
+        "index -4 out of bounds for axis 0 with size 3": [lambda: x[-4]],
+        "index 3 out of bounds for axis 1 with size 3": [
+            lambda: y[0, 3], lambda: y[..., 3], lambda: y[np.array([0]), 3],
+        ],
+    }  # fmt: skip
+    accepted = [
+        lambda: x[-3], lambda: x[1:9], lambda: x[np.array([7])], lambda: x[jnp.array(7)],
+        lambda: mj.jit(lambda i: x[i])(7), lambda: x.at[7].get(mode="clip"),
+        lambda: x.at[7].get(mode="fill"), lambda: x.at[7].set(1.0), lambda: x[True],
+    ]  # fmt: skip
+    mj.config.update("jax_check_static_indices", True)
+    try:
+        for words, calls in refused.items():
+            for call in calls:
+                with pytest.raises(IndexError, match=words):
+                    call()
+        for call in accepted:
+            call()
+    finally:
+        mj.config.update("jax_check_static_indices", False)
+    assert x[5] == 2.0
