@@ -25,7 +25,7 @@ from ..runtime import dispatch, lower
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS
 from ..types.avals import AbstractRef
-from .shapes import ShapeDtypeStruct, aval_like, struct_of
+from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
 jit = jitting.jit
 
@@ -344,7 +344,8 @@ class Compiled:
 
 def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, Traced]:
     call = jitted.split(args, kwargs)
-    avals = tuple(aval_like(x) for x in call.leaves)
+    names = ArgNames(jitted.fun, call.in_tree, call.positions)
+    avals = tuple(avals_like(call.leaves, jitted.fun, names))
     return call, jitted.trace_avals(call, avals)
 
 

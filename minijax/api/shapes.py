@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import tree
+from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
+from ..control.common import check_outputs
 from ..control.discharge import check_closed_over, check_passed_once
-from ..control.jit import Jitted
+from ..control.jit import Jitted, no_argument
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr
 from ..interpreters.stage import stage
@@ -118,6 +119,19 @@ def aval_like(x: Any) -> Any:
     return core.aval_of(x)
 
 
+def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[Any]:
+    """The avals of a call's leaves; TypeError names the one that has none."""
+    out = []
+    for i, x in enumerate(leaves):
+        try:
+            out.append(aval_like(x))
+        except TypeError as e:
+            if core.is_value(x) or isinstance(e, errors.UnexpectedTracerError):
+                raise
+            raise TypeError(no_argument(fun, x, names[i])) from None
+    return out
+
+
 def typeof(x: Any) -> Any:
     """The abstract value of an array or number, or of what a `ShapeDtypeStruct` is of.
 
@@ -161,12 +175,14 @@ def make_jaxpr(
         call = jitted.split(args, kwargs)
         names = ArgNames(fun, call.in_tree, call.positions)
         check_passed_once(call.leaves, fun, "jit", names)
-        avals = [aval_like(x) for x in call.leaves]
+        avals = avals_like(call.leaves, fun, names)
         trees: list[Any] = []
 
         def flat(*leaves: Any) -> list[Any]:
             a, k = jitted.rebuild(call, leaves)
-            outs, out_tree = tree.flatten(fun(*a, **k))
+            out = fun(*a, **k)
+            outs, out_tree = tree.flatten(out)
+            check_outputs(function_text(fun), "jit", out, outs)
             trees.append(out_tree)
             return outs
 
@@ -198,13 +214,18 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
     leaves, in_tree = tree.flatten((args, kwargs))
-    check_passed_once(leaves, fun, "jit", ArgNames(fun, in_tree, range(len(args))))
-    avals = [aval_like(x) for x in leaves]
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    names = ArgNames(fun, in_tree, range(len(args)))
+    check_passed_once(leaves, fun, "jit", names)
+    avals = avals_like(leaves, fun, names)
     trees: list[Any] = []
 
     def flat(*xs: Any) -> list[Any]:
         a, k = tree.unflatten(in_tree, xs)
-        outs, out_tree = tree.flatten(fun(*a, **k))
+        out = fun(*a, **k)
+        outs, out_tree = tree.flatten(out)
+        check_outputs(function_text(fun), "jit", out, outs)
         trees.append(out_tree)
         return outs
 

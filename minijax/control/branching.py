@@ -154,7 +154,7 @@ def cond(
         )
     if pred is None:
         raise TypeError("cond predicate is None: Pred must be a scalar.")
-    if isinstance(pred, (str, bytes, list, tuple, dict)):
+    if isinstance(pred, (str, list, tuple, dict)):
         raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}")
     if not core.is_value(pred):
         raise TypeError(f"Pred type must be either boolean or number, got {pred}.")

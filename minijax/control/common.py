@@ -86,20 +86,7 @@ def _stage_body(
     def flat(*leaves: Any) -> list[Any]:
         out = fun(*tree.unflatten(in_tree, leaves))
         outs, out_tree = tree.flatten(out)
-        for x in outs:
-            if not core.is_value(x):
-                path = next(
-                    tree.keystr(p) for p, y in tree.leaves_with_path(out) if y is x
-                )
-                at = f" at output component {path}" if path else ""
-                raise TypeError(
-                    errors.message(
-                        f"function {text} traced for {transform} returned a value of type"
-                        f" {type(x)}{at}, which is not a valid JAX type",
-                        which=repr(x)[:200],
-                        tries=["return arrays, numbers or pytrees of them"],
-                    )
-                )
+        check_outputs(text, transform, out, outs)
         trees.append(out_tree)
         return outs
 
@@ -286,6 +273,22 @@ def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
                     )
                 ) from None
         raise
+
+
+def check_outputs(text: str, transform: str, out: Any, leaves: Sequence[Any]) -> None:
+    """TypeError for a result of the function described by `text` that is no value."""
+    for i, x in enumerate(leaves):
+        if not core.is_value(x):
+            path = tree.keystr(tree.leaves_with_path(out)[i][0])
+            at = f" at output component {path}" if path else ""
+            raise TypeError(
+                errors.message(
+                    f"function {text} traced for {transform} returned a value of type"
+                    f" {type(x)}{at}, which is not a valid JAX type",
+                    which=repr(x)[:200],
+                    tries=["return arrays, numbers or pytrees of them"],
+                )
+            )
 
 
 def check_references(

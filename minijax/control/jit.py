@@ -226,17 +226,7 @@ class Jitted:
             if foreign or isinstance(x, (bool, int, float, complex)):
                 raise
             which = ArgNames(self.fun, call.in_tree, call.positions)[i]
-            raise TypeError(
-                errors.message(
-                    f"Error interpreting argument to {self.fun} as an abstract array. The"
-                    f" problematic value is of type {type(x)} and was passed to the"
-                    f" function at path {which}.",
-                    which=f"argument {which} of {self.name}: {x!r}"[:200],
-                    why=f"Cannot interpret value of type {type(x)} as an abstract array;"
-                    " it does not have a dtype attribute.",
-                    tries=[f"static_argnames={which.split('[')[0]!r}", "close over it"],
-                )
-            ) from e
+            raise TypeError(no_argument(self.fun, x, which)) from e
 
     def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> Traced:
         key = (
@@ -420,6 +410,18 @@ def _output_message(jitted: Jitted, out: Any, i: int, x: Any) -> str:
         which=f"output component {'result' + path}: {x!r}"[:200],
         why="compiled functions return arrays, numbers or pytrees of them.",
         tries=["return numbers or arrays", "return strings and objects outside of it"],
+    )
+
+
+def no_argument(fun: Any, x: Any, which: str) -> str:
+    """What is said of an argument of a traced function that is no value."""
+    return errors.message(
+        f"Error interpreting argument to {fun} as an abstract array. The problematic"
+        f" value is of type {type(x)} and was passed to the function at path {which}.",
+        which=f"argument {which} of {name_of(fun)}: {x!r}"[:200],
+        why=f"Cannot interpret value of type {type(x)} as an abstract array; it does not"
+        " have a dtype attribute.",
+        tries=[f"static_argnames={which.split('[')[0]!r}", "close over it"],
     )
 
 

@@ -173,7 +173,8 @@ def _platform(name: str) -> str:
     known = _ALIASES.get(name)
     if known is None:
         raise RuntimeError(
-            f"Unknown backend {name}. Available backends are {sorted(_clients) or ['cpu']}\n"
+            f"Unknown backend {name}. Available backends are"
+            f" {sorted(_clients) or ['cpu']}\n"
             f"Try: one of {', '.join(sorted(_ALIASES))}."
         )
     return known
