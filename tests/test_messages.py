@@ -115,3 +115,27 @@ def test_named_tuples_and_other_subclasses_are_asked():
 def test_one_hot_warns_of_what_is_no_integer():
     with pytest.warns(DeprecationWarning, match="input should be integer-typed"):
         nn.one_hot(jnp.array([0.0, 1.0]), 2)
+
+
+def test_recursion_of_jits_ends():
+    f = jax.jit(lambda x: f(x))
+    with pytest.raises(RecursionError):
+        f(1.0)
+    assert jax.jit(lambda x: x + 1)(1.0) == 2.0
+
+
+def test_tracers_show_what_they_hold():
+    """Recorded from JAX 0.10.2."""
+    seen = []
+    look = lambda x: (seen.append(repr(x)), x * 2.0)[1]
+    with jax.enable_x64(False):
+        jax.jit(look)(1.0)
+        jax.grad(look)(1.0)
+        jax.jvp(look, (1.0,), (3.0,))
+        jax.vmap(look)(jnp.ones(2))
+    assert seen == [
+        "JitTracer(~float32[])",
+        "GradTracer(primal=1.0, typeof(tangent)=f32[])",
+        "JVPTracer(primal=1.0, tangent=3.0)",
+        "VmapTracer(aval=float32[], batched=float32[2])",
+    ]

@@ -184,6 +184,11 @@ def result_avals(shapes: Any) -> tuple[tuple[Any, ...], Any]:
                 )
             )
         dtype = dtypes.canonical(given)
+        if not dtypes.is_valid(dtype):
+            raise TypeError(
+                f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric"
+                " types are supported by JAX.\nWhich: result_shape_dtypes"
+            )
         if dtype != given:
             raise ValueError(
                 "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is"

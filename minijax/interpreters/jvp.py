@@ -31,6 +31,12 @@ class JVPTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
 
+    def __repr__(self) -> str:
+        t = self.tangent
+        if self._trace.lazy:
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short()})"
+        return f"JVPTracer(primal={self.primal}, tangent={t})"
+
     def concrete(self) -> Any:
         p = self.primal
         return p.concrete() if isinstance(p, Tracer) else p
@@ -43,6 +49,7 @@ class JVPTrace(NamedTrace):
     """Pushes tangents forward."""
 
     __slots__ = ()
+    lazy = False  # whether tangents have no values yet
     transform = word = "jvp"
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:

@@ -68,6 +68,7 @@ class LinearizeTrace(JVPTrace):
 
     __slots__ = ("tangents",)
     transform = "grad"
+    lazy = True
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)

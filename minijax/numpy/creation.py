@@ -187,7 +187,7 @@ def from_numpy(x: Any, dtype: Any, given: Any = None) -> Any:
                 stacklevel=4,
             )
             x = x.real
-    elif x.dtype.kind in "OSU":
+    elif x.dtype.kind in "SU":
         check_numeric(x, given)
     return from_host(np.asarray(x, dtype), shaped(np.shape(x), dtype))
 

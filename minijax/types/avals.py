@@ -235,7 +235,7 @@ def numpy_aval(x: Any) -> ShapedArray:
         dtype = dtype.newbyteorder("=")
     if not dtypes.is_valid(dtype):
         raise TypeError(
-            f"Value of dtype {dtype} is not a valid JAX array type. Only arrays of"
+            f"Dtype {dtype} is not a valid JAX array type. Only arrays of"
             " numeric types are supported by JAX.\n"
             "Why: only numeric and bool dtypes exist here.\n"
             "Try: convert it, e.g. x.astype(float)."

@@ -365,7 +365,7 @@ ERRORS = {
     ),
     "result": (
         lambda: lax.cond(True, lambda: "a", lambda: "b"),
-        "returned 'a' of type <class 'str'>, which is not a valid JAX type",
+        "returned a value of type <class 'str'>, which is not a valid JAX type",
     ),
     "trees": (
         lambda: lax.cond(True, lambda x: {"a": (x, x)}, lambda x: {"a": (x, None)}, X),

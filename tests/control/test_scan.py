@@ -521,7 +521,7 @@ ERRORS = {
              "Argument 'b' of type <class 'str'> is not a valid JAX type.\n"
              "Which: init['a']"),
     "result": (lambda: lax.scan(lambda c, x: (c, "y"), 0, X), TypeError,
-               "returned 'y' of type <class 'str'>, which is not a valid JAX type"),
+               "returned a value of type <class 'str'> at output component [1], which"),
     "unroll": (lambda: lax.scan(keep, 0, X, unroll=-1), ValueError,
                "`unroll` must be a `bool` or a non-negative `int`"),
     "unroll None": (lambda: lax.scan(keep, 0, X, unroll=None), ValueError,
