@@ -214,8 +214,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
     leaves, in_tree = tree.flatten((args, kwargs))
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    check_callable(fun)
     names = ArgNames(fun, in_tree, range(len(args)))
     check_passed_once(leaves, fun, "jit", names)
     avals = avals_like(leaves, fun, names)
