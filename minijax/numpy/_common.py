@@ -297,6 +297,20 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
         ) from None
 
 
+def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """What shapes broadcast to; TypeError, as of the operation `op`, if they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise TypeError(
+            errors.message(
+                f"{op} got incompatible shapes for broadcasting:"
+                f" {', '.join(map(str, shapes))}.",
+                why="aligned at the last axis, sizes must be equal or 1.",
+            )
+        ) from None
+
+
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` repeated to `shape`, which it must broadcast to; itself if it has it."""
     old = aval_of(x).shape

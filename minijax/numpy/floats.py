@@ -40,6 +40,7 @@ from ._common import (
     check_arraylike,
     choose,
     convert,
+    joint_shape,
     no_out,
     promote_args_inexact,
     promote_dtypes_inexact,
@@ -421,7 +422,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
         )
     (x,) = promote_dtypes_inexact(x1)
     x = convert(x, _dtype(x))
-    shape = np.broadcast_shapes(shape_of(x), shape_of(x2))
+    shape = joint_shape("add", shape_of(x), shape_of(x2))
     k = x2 if dtypes.is_signed(_dtype(x2)) else convert(x2, dtypes.int32)
     if _dtype(k).itemsize < 4:
         k = convert(k, dtypes.int32)

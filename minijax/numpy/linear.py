@@ -41,6 +41,7 @@ from ._common import (
     check_arraylike,
     composite_along,
     convert,
+    joint_shape,
     no_out,
     promote_args,
     promote_dtypes,
@@ -467,13 +468,13 @@ def _check_core(name: str, x: Any, rank: int, signature: str) -> None:
         )
 
 
-def _check_sums(name: str, x1: Any, x2: Any, axis: int) -> None:
+def _check_sums(name: str, x1: Any, x2: Any, axis: int, core_name: str) -> None:
     """ValueError unless the axes that are summed, the last of `x1`, agree."""
     m, n = core.aval_of(x1).shape[-1], core.aval_of(x2).shape[axis]
     if m != n:
         raise ValueError(
             errors.message(
-                f"{name}: inconsistent size for core dimension 'm': {m} vs {n}",
+                f"{name}: inconsistent size for core dimension {core_name!r}: {n} vs {m}",
                 which=f"{errors.type_text(x1)} and {errors.type_text(x2)}",
                 why="these axes are summed together.",
             )
@@ -499,7 +500,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     check_arraylike("matvec", x1, x2)
     _check_core("matvec", x1, 2, "(n,m),(m)->(n)")
     _check_core("matvec", x2, 1, "(n,m),(m)->(n)")
-    _check_sums("matvec", x1, x2, -1)
+    _check_sums("matvec", x1, x2, -1, "m")
     rank = core.aval_of(x2).ndim
     if rank == 1:
         return matmul(x1, x2)
@@ -527,6 +528,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     check_arraylike("vecmat", x1, x2)
     _check_core("vecmat", x1, 1, "(n),(n,m)->(m)")
     _check_core("vecmat", x2, 2, "(n),(n,m)->(m)")
+    _check_sums("vecmat", x1, x2, -2, "n")
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = conj(x1)
     shape = core.aval_of(x1).shape
@@ -602,17 +604,7 @@ def cross(
     x, y = promote_dtypes(x, y)
     *lead_x, m = core.aval_of(x).shape
     *lead_y, n = core.aval_of(y).shape
-    try:
-        lead = np.broadcast_shapes(tuple(lead_x), tuple(lead_y))
-    except ValueError:
-        raise TypeError(
-            errors.message(
-                "mul got incompatible shapes for broadcasting:"
-                f" {tuple(lead_x)}, {tuple(lead_y)}.",
-                where="cross",
-                why="these are the shapes without the axes of the components.",
-            )
-        ) from None
+    lead = joint_shape("mul", tuple(lead_x), tuple(lead_y))
     rank = len(lead)
 
     def parts(v: Any, count: int) -> list[Any]:

@@ -318,6 +318,9 @@ jnp.compress(b(1), X, size=2) = ValueError: not greater than the size of the arr
 jnp.extract(b(1, 1), X, size=3) = ValueError: not greater than the size of the array axis
 jnp.put(X, 0, 9, mode="raise", inplace=False) = NotImplementedError: 'raise' mode
 jnp.repeat(X, i(1, 2), total_repeat_length=3) = ValueError: of different sizes: 2 and 4
+jnp.matvec(np.ones((2, 3)), X) = ValueError: core dimension 'm'.* 4 vs 3
+jnp.vecmat(X, np.ones((3, 2))) = ValueError: core dimension 'n'.* 3 vs 4
+jnp.ldexp(X, i(1, 2)) = TypeError: incompatible shapes for broadcasting
 jnp.r_[1:3, "r"] = ValueError: string directive must be placed at the beginning
 jnp.bitwise_or.reduce(X) = ValueError: integer argument required
 x.at[0].get(mode="fill", fill_value=X) = ValueError: must be a scalar
