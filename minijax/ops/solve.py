@@ -260,7 +260,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     Args:
       x: positive definite Hermitian matrices [..., n, n].
       symmetrize_input: whether to take (x + x^H) / 2; else only the lower triangle of x
-        is read.
+        is read, and derivatives take x to be Hermitian.
 
     Returns:
       The factors; NaN for matrices that are not positive definite.

@@ -197,7 +197,8 @@ def eigh(
     Args:
       x: Hermitian matrices [..., n, n].
       lower: which triangle is read, if the input is not symmetrized.
-      symmetrize_input: whether to take (x + x^H) / 2.
+      symmetrize_input: whether to take (x + x^H) / 2; if not, derivatives take x to be
+        Hermitian all the same.
       sort_eigenvalues: whether they must ascend (on CPUs and GPUs they always do).
       subset_by_index: (start, end): only these of them, in ascending order.
       implementation: the algorithm (None: the platform's best).
