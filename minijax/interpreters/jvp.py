@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.util import flags_of
 from ..core import core
-from ..core.core import STATE, NamedTrace, Primitive, Trace, Tracer
+from ..core.core import STATE, NamedTrace, Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from .algebra import Zero, instantiate, zero_tangent
 from .stage import stage_closed

@@ -24,6 +24,7 @@ from ..core.core import aval_of
 from ..numpy._common import as_array, check_arraylike, promote_args_inexact
 from ..ops.arithmetic import logistic
 from ..ops.special import erfc
+from .normalization import mixed_with_floats
 
 ArrayLike = Any
 
@@ -335,8 +336,7 @@ def log1mexp(x: ArrayLike) -> Any:
 
     Source: Mächler, Accurately computing log(1 - exp(-|a|)) (2012).
     """
-    (x,) = promote_args_inexact("log1mexp", x)
-    return _log1mexp(x)
+    return _log1mexp(mixed_with_floats("log1mexp", x))
 
 
 # -------------------------------------------------------------------------- gaussian

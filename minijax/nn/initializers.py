@@ -294,8 +294,8 @@ def _in_disk(key: Any, shape: Any, dtype: Any, where: Any, mass: Any) -> Any:
     turn = random.uniform(key_angle, shape, real, out_sharding=where)
     # The squared radius is even in [0, 1), or exponential: its distribution inverted.
     radius = jnp.sqrt(u) if mass is None else jnp.sqrt(-jnp.log1p(-u * mass))
-    angle = 2 * np.pi * turn
-    return (radius * jnp.exp(1j * angle)).astype(dtype)
+    angle = (2 * np.pi * turn).astype(dtype)
+    return radius.astype(dtype) * jnp.exp(1j * angle)
 
 
 _DRAWS = {

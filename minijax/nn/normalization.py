@@ -96,6 +96,15 @@ def _softmax(x: Any, axis: Any, where: Any) -> Any:
     return out if where is None else jnp.where(where, out, 0)
 
 
+def mixed_with_floats(name: str, x: Any) -> Any:
+    """`x` as floats; TypePromotionError for integers where promotion is forbidden."""
+    (out,) = promote_args_inexact(name, x)
+    types = [(aval_of(v).dtype, aval_of(v).weak_type) for v in (x, out)]
+    if dtypes.is_integer(types[0][0]) or name == "standardize":
+        dtypes.promote(tuple(types))
+    return out
+
+
 def shares(x: Any, axis: Any) -> Any:
     """Exponentials divided by their sum."""
     grown = jnp.exp(x - highest(x, axis))
@@ -133,7 +142,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 
 @composite(static=("axis",))
 def _log_softmax(x: Any, axis: Any, where: Any) -> Any:
-    (x,) = promote_args_inexact("log_softmax", x)
+    x = mixed_with_floats("log_softmax", x)
     check_mask("log_softmax", where)
     if where is not None:
         x = jnp.where(where, x, -jnp.inf)
@@ -195,7 +204,7 @@ def _logsumexp(
     top = jnp.where(jnp.isfinite(top), top, aval_of(top).dtype.type(0))
     ndim = aval_of(a).ndim
     kept = keep(top, canonical_axes(axis, ndim), ndim)
-    grown = jnp.exp(a - kept)
+    grown = jnp.exp(a - convert(kept, aval_of(a).dtype))
     if b is not None:
         grown = grown * (b if where is None else jnp.where(where, b, 0))
     total = jnp.sum(grown, axis, keepdims=keepdims)
@@ -203,7 +212,7 @@ def _logsumexp(
     if return_sign:
         return jnp.log(jnp.abs(total)) + top, jnp.sign(total)
     # The logarithm of a negative sum is nan, as it should be.
-    return jnp.log(total) + top
+    return jnp.log(total) + convert(top, aval_of(total).dtype)
 
 
 def logmeanexp(
@@ -286,7 +295,7 @@ def _standardize(
         raise ValueError(
             f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'."
         )
-    (x,) = promote_args_inexact("standardize", x)
+    x = mixed_with_floats("standardize", x)
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     centered = x - mean

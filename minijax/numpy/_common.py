@@ -117,10 +117,16 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
         if not isinstance(host, (Array, Tracer)):
             literal = scalar_literal(host, aval, dtype, weak)
             if literal is not None:
-                return literal
+                return literal if host is x else as_array(literal)
     return convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )
+
+
+def settled(x: Any) -> Any:
+    """`x`, strongly typed if it has axes: combined with a constant of its shape."""
+    aval = aval_of(x)
+    return convert(x, aval.dtype) if aval.weak_type and aval.shape else x
 
 
 def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
@@ -194,6 +200,19 @@ def lead_with_ones(x: Any, shape: tuple[int, ...], rank: int) -> Any:
     if not shape or not missing:
         return x
     return broadcast_in_dim(x, (1,) * missing + shape, tuple(range(missing, rank)))
+
+
+def ranked(*xs: Any) -> list[Any]:
+    """Operands of one rank, as `promote_shapes`, whatever the options say of that."""
+    shapes = [aval_of(x).shape for x in xs]
+    rank = max(map(len, shapes))
+    return [lead_with_ones(x, s, rank) for x, s in zip(xs, shapes, strict=True)]
+
+
+def check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+    """`check_rank_promotion` of shapes whose ranks differ, scalars among them."""
+    if len({*map(len, shapes)}) > 1:
+        check_rank_promotion(name, shapes)
 
 
 def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:

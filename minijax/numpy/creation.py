@@ -613,6 +613,7 @@ def like(
     if type(value) is not int and (
         aval_of(value).shape or isinstance(value, (Array, Tracer))
     ):
+        weak = weak and not aval_of(value).shape
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
         out = filled(name, shape, value, shaped(shape, dtype, weak))

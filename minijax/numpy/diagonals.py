@@ -117,7 +117,7 @@ def diag(v: ArrayLike, k: int = 0) -> Any:
     v = as_array(v)
     k = operator.index(k)
     if v.ndim == 2:
-        return diagonal_of(v, k)
+        return convert(diagonal_of(v, k), v.dtype)
     if v.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got {errors.type_text(v)}")
     return matrix_of(v, k)
@@ -148,7 +148,8 @@ def diagflat(v: ArrayLike, k: int = 0) -> Any:
              [0, 0, 0]], dtype=int32)
     """
     check_arraylike("diagflat", v)
-    return matrix_of(reshape(as_array(v), (core.aval_of(v).size,)), operator.index(k))
+    flat = reshape(as_array(v), (core.aval_of(v).size,))
+    return convert(matrix_of(flat, operator.index(k)), flat.dtype)
 
 
 def trace(

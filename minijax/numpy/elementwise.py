@@ -47,6 +47,7 @@ from ._common import (
     promote_dtypes_numeric,
     promote_pair,
     promote_shapes,
+    settled,
     shape_of,
 )
 
@@ -208,11 +209,8 @@ def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     x, y = promote_args(name, x1, x2)
     if not dtypes.is_integer(_dtype(x)):
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
-    dtype = _dtype(x)
     shape = np.broadcast_shapes(shape_of(x), shape_of(y))
-    return broadcast_to(convert(x, dtype), shape), broadcast_to(
-        convert(y, dtype), shape
-    )
+    return settled(broadcast_to(x, shape)), settled(broadcast_to(y, shape))
 
 
 @composite
@@ -474,7 +472,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
       >>> jnp.logaddexp2(1000., 1000.)
       Array(1001., dtype=float32, weak_type=True)
     """
-    return _log2_sum(*_same_shapes("logaddexp2", x1, x2))
+    return settled(_log2_sum(*_same_shapes("logaddexp2", x1, x2)))
 
 
 # ------------------------------------------------------------------- extrema, clipping

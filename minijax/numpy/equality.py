@@ -20,6 +20,7 @@ from ._common import (
     convert,
     promote_args,
     promote_dtypes_inexact,
+    ranked,
     shape_of,
 )
 from .creation import asarray
@@ -58,7 +59,7 @@ def isclose(
 
 def _every(x: Any) -> Any:
     axes = tuple(range(len(shape_of(x))))
-    return reduce_and(x, axes) if axes else x
+    return reduce_and(x, axes) if axes else convert(x, dtypes.bool_)
 
 
 @composite(static="equal_nan")
@@ -124,4 +125,4 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         np.broadcast_shapes(shape_of(x), shape_of(y))
     except ValueError:
         return asarray(np.bool_(False))
-    return _all_equal(x, y, False)
+    return _all_equal(*ranked(x, y), False)

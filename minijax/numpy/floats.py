@@ -44,6 +44,8 @@ from ._common import (
     no_out,
     promote_args_inexact,
     promote_dtypes_inexact,
+    ranked,
+    settled,
     shape_of,
 )
 from .ufuncs import float_args
@@ -103,7 +105,7 @@ def isinf(x: Any, /) -> Any:
 
 
 def _infinite(x: Any) -> Any:
-    return eq(lax.abs(x), const(x, np.inf))
+    return eq(lax.abs(x), _dtype(x).type(np.inf))
 
 
 def _signed_infinity(name: str, x: Any, out: Any, sign: float) -> Any:
@@ -118,7 +120,7 @@ def _signed_infinity(name: str, x: Any, out: Any, sign: float) -> Any:
 def _equals_infinity(x: Any, sign: float) -> Any:
     if not dtypes.is_float(_dtype(x)):
         return _all_false(x)
-    return eq(x, const(x, sign * np.inf))
+    return eq(x, _dtype(x).type(sign * np.inf))
 
 
 def isposinf(x: Any, /, out: None = None) -> Any:
@@ -187,7 +189,8 @@ def iscomplex(x: Any) -> Any:
     """
     check_arraylike("iscomplex", x)
     if not _is_complex(x):
-        return _all_false(x)
+        weak = aval_of(x).weak_type and not shape_of(x)
+        return convert(_all_false(x), dtypes.bool_, weak)
     part = lax.imag(x)
     return ne(part, const(part, 0))
 
@@ -206,7 +209,8 @@ def isreal(x: Any) -> Any:
     """
     check_arraylike("isreal", x)
     if not _is_complex(x):
-        return full_like(x, True, dtypes.bool_)
+        weak = aval_of(x).weak_type and not shape_of(x)
+        return convert(full_like(x, True, dtypes.bool_), dtypes.bool_, weak)
     part = lax.imag(x)
     return eq(part, const(part, 0))
 
@@ -241,7 +245,7 @@ def signbit(x: Any, /) -> Any:
     check_arraylike("signbit", x)
     if _is_complex(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {_dtype(x)}")
-    return _signbit(x)
+    return convert(_signbit(x), dtypes.bool_)
 
 
 def _signbit(x: Any) -> Any:
@@ -303,7 +307,7 @@ def spacing(x: Any, /) -> Any:
     # Subtraction may flush a subnormal gap to zero: then it is the smallest float.
     least = const(x, ml_dtypes.finfo(_dtype(x)).smallest_subnormal)
     least = choose(_signbit(x), lax.neg(least), least)
-    return choose(eq(gap, const(gap, 0)), least, gap)
+    return convert(choose(eq(gap, const(gap, 0)), least, gap), _dtype(x))
 
 
 def _layout(dtype: Any) -> tuple[int, int]:
@@ -500,7 +504,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     ratio = lax.div(low, choose(none, const(high, 1), high))
     length = lax.mul(high, lax.sqrt(lax.add(const(ratio, 1), lax.square(ratio))))
     length = choose(none, high, length)
-    return choose(infinite, const(length, np.inf), length)
+    return settled(choose(infinite, const(length, np.inf), length))
 
 
 @composite
@@ -515,11 +519,12 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
       >>> jnp.heaviside(jnp.array([-1., 0., 1.]), 0.5)
       Array([0. , 0.5, 1. ], dtype=float32)
     """
-    x, at_zero = promote_args_inexact("heaviside", x1, x2)
+    check_arraylike("heaviside", x1, x2)
+    x, at_zero = promote_args_inexact("heaviside", *ranked(x1, x2))
     zero = const(x, 0)
     out = choose(ne(x, x), x, at_zero)
     out = choose(gt(x, zero), const(x, 1), out)
-    return choose(lt(x, zero), zero, out)
+    return settled(choose(lt(x, zero), zero, out))
 
 
 @composite
@@ -539,7 +544,7 @@ def sinc(x: Any, /) -> Any:
     t = lax.mul(const(x, np.pi), x)
     at_zero = eq(x, const(x, 0))
     safe = choose(at_zero, const(t, 1), t)
-    return choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe))
+    return settled(choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe)))
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(0,))
@@ -596,7 +601,7 @@ def _angle(z: Any, deg: Any) -> Any:
     if _is_complex(z):
         y, x = lax.imag(z), lax.real(z)
     else:
-        z = convert(z, _dtype(z))
+        z = z if shape_of(z) else convert(z, _dtype(z))
         y, x = full_like(z, 0), z
     out = lax.atan2(y, x)
     return lax.mul(out, const(out, 180 / np.pi)) if deg else out

@@ -15,7 +15,13 @@ from ..api.mapping import vmap
 from ..base import tree
 from ..base.source import wraps
 from ..ops.shapes import broadcast_shapes
-from ._common import as_array, canonical_axis, check_arraylike, shape_of
+from ._common import (
+    as_array,
+    canonical_axis,
+    check_arraylike,
+    check_ranks,
+    shape_of,
+)
 from .manipulation import expand_dims, squeeze
 
 Dims = tuple[str, ...]
@@ -192,6 +198,7 @@ def broadcast_call(
         shape_of(x)[: len(shape_of(x)) - len(dims)]
         for x, dims in zip(arrays, ins, strict=True)
     ]
+    check_ranks("vectorize", loops)
     loop = broadcast_shapes(*loops) if loops else ()
     checked = check_results(fun, outs, sizes, where)
     kept, axes = [], []

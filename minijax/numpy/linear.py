@@ -39,6 +39,7 @@ from ._common import (
     as_array,
     canonical_axis,
     check_arraylike,
+    check_ranks,
     composite_along,
     convert,
     joint_shape,
@@ -442,6 +443,7 @@ def vecdot(
         raise ValueError(
             f"axes must match; got shapes {shapes[0]} and {shapes[1]} with axis={axis}"
         )
+    check_ranks("vecdot", [s[1:] for s in shapes])
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = conj(x1)
     x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
@@ -501,6 +503,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     _check_core("matvec", x1, 2, "(n,m),(m)->(n)")
     _check_core("matvec", x2, 1, "(n,m),(m)->(n)")
     _check_sums("matvec", x1, x2, -1, "m")
+    check_ranks("matvec", [core.aval_of(x1).shape[:-2], core.aval_of(x2).shape[:-1]])
     rank = core.aval_of(x2).ndim
     if rank == 1:
         return matmul(x1, x2)
@@ -529,6 +532,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     _check_core("vecmat", x1, 1, "(n),(n,m)->(m)")
     _check_core("vecmat", x2, 2, "(n),(n,m)->(m)")
     _check_sums("vecmat", x1, x2, -2, "n")
+    check_ranks("vecmat", [core.aval_of(x1).shape[:-1], core.aval_of(x2).shape[:-2]])
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = conj(x1)
     shape = core.aval_of(x1).shape

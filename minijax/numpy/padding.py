@@ -148,11 +148,11 @@ def pair_up(given: Any, rank: int) -> Any:
 
 @composite(static="widths")
 def _pad_constant(x: Any, values: Any, widths: Widths) -> Any:
-    dtype = aval_of(x).dtype
+    dtype, weak = aval_of(x).dtype, aval_of(x).weak_type
     if not isinstance(values, tuple):
         if not shape_of(values):
             edges = tuple((b, a, 0) for b, a in widths)
-            return structural.pad(x, convert(values, dtype), edges)
+            return structural.pad(x, convert(values, dtype, weak), edges)
         values = _unpacked(values, len(widths))
     for axis, ((before, after), pair) in enumerate(zip(widths, values, strict=True)):
         for width, value in zip(((before, 0), (0, after)), pair, strict=True):
@@ -160,7 +160,7 @@ def _pad_constant(x: Any, values: Any, widths: Widths) -> Any:
                 (*width, 0) if i == axis else (0, 0, 0) for i in range(len(widths))
             )
             if width != (0, 0):
-                x = structural.pad(x, convert(value, dtype), edges)
+                x = structural.pad(x, convert(value, dtype, weak), edges)
     return as_array(x)
 
 
@@ -190,6 +190,7 @@ def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
         last = _one(x, size - 1, axis)
         left, _ = _linspace(convert(low, dtype), first, before, False, dtype, axis)
         right, _ = _linspace(convert(high, dtype), last, after, False, dtype, axis)
+        left, right = (convert(e, dtype, aval_of(x).weak_type) for e in (left, right))
         x = _join([left, x, structural.rev(right, (axis,))], axis)
     return as_array(x)
 
@@ -315,7 +316,7 @@ def _repeated(near: Any, mode: str, axis: int, n: int, dtype: Any) -> Any:
     if dtypes.is_integer(dtype) and dtypes.is_float(aval_of(value).dtype):
         value = lax.round(value, lax.RoundingMethod.TO_NEAREST_EVEN)
     shape = (*shape_of(near)[:axis], n, *shape_of(near)[axis + 1 :])
-    value = convert(value, dtype)
+    value = convert(value, dtype, aval_of(near).weak_type)
     return structural.broadcast_in_dim(value, shape, tuple(range(len(shape))))
 
 

@@ -36,6 +36,7 @@ from ._common import (
     convert,
     promote_dtypes,
     promote_dtypes_inexact,
+    ranked,
 )
 from .creation import asarray
 
@@ -71,7 +72,7 @@ def _sum(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials: the shorter one is added to the other's end."""
     (n1, n2) = a1.shape[0], a2.shape[0]
     if n1 == n2 or not n1 or not n2:
-        return ufuncs.add(a1, a2) if n1 == n2 else a1 if n1 else a2
+        return ufuncs.add(*ranked(a1, a2)) if n1 == n2 else a1 if n1 else a2
     return a1.at[-n2:].add(a2) if n1 > n2 else a2.at[-n1:].add(a1)
 
 
@@ -323,13 +324,14 @@ def polyfit(
         lhs = lhs * w[:, None]
         rhs = rhs * (w[:, None] if rhs.ndim == 2 else w)
     scale = ufuncs.sqrt(reductions.sum(lhs * lhs, 0))
-    c, residuals, rank, s = linalg.lstsq(lhs / scale, rhs, rcond)
-    c = (c.T / scale).T
+    lhs = lhs / scale[None]
+    c, residuals, rank, s = linalg.lstsq(lhs, rhs, rcond)
+    c = c / (scale[:, None] if c.ndim == 2 else scale)
     if full:
         return c, residuals, rank, s, asarray(rcond)
     if not cov:
         return c
-    base = linalg.inv(linear.dot((lhs / scale).T, lhs / scale))
+    base = linalg.inv(linear.dot(lhs.T, lhs))
     base = base / linear.outer(scale, scale)
     if cov == "unscaled":
         factor: Any = 1
@@ -339,7 +341,8 @@ def polyfit(
                              " covariance matrix")  # fmt: skip
         factor = residuals / (x.size - order)
     if y.ndim == 1:
-        return c, base * factor
+        return c, base * (factor if cov == "unscaled" else factor[:, None])
+    factor = factor if cov == "unscaled" else factor[None, None]
     return c, base[:, :, None] * factor
 
 
@@ -457,4 +460,4 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     columns = [wide ** int(k) for k in powers]
     if not columns:
         return structural.broadcast_in_dim(wide.dtype.type(0), (x.size, 0), ())
-    return structural.stack(columns, 1)
+    return convert(structural.stack(columns, 1), wide.dtype)

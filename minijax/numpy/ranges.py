@@ -28,6 +28,7 @@ from ._common import (
     aval_of,
     broadcast_to,
     check_arraylike,
+    check_ranks,
     convert,
     promote_dtypes_inexact,
     static_dtype,
@@ -195,7 +196,10 @@ def _linspace(
     compute = aval_of(start).dtype
     if dtype is None:
         dtype = compute
-    shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
+    shapes = aval_of(start).shape, aval_of(stop).shape
+    if all(shapes):
+        check_ranks("linspace", shapes)
+    shape = np.broadcast_shapes(*shapes)
     rank = len(shape)
     start, stop = convert(start, compute), convert(stop, compute)
     low, high = broadcast_to(start, shape), broadcast_to(stop, shape)

@@ -215,9 +215,8 @@ def _choose(a: Any, choices: Any, mode: str) -> Any:
     a = convert(broadcast_to(a, shape), dtypes.int_default())
     a = a % n if mode == "wrap" else a.clip(0, n - 1)
     cases = [broadcast_to(x, shape) for x in choices]
-    if n == 1:
-        return cases[0]
-    return select_n(convert(a, dtypes.int32), *cases)
+    out = cases[0] if n == 1 else select_n(convert(a, dtypes.int32), *cases)
+    return convert(out, core.aval_of(out).dtype)
 
 
 def extract(

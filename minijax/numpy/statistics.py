@@ -14,7 +14,7 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops import structural
+from ..ops import arithmetic, structural
 from ..ops.dot import check_out_sharding
 from ..types import dtypes
 from . import (
@@ -385,7 +385,7 @@ def cov(
             squares = reductions.sum(w * ufuncs.absolute(as_array(aweights)))
             divisor = total - ddof * squares / total
     x = x - mean[:, None]
-    other = x if w is None else x * w
+    other = x if w is None else x * w[None]
     out = linear.dot(x, ufuncs.conj(other).T) / divisor
     return structural.squeeze(out, tuple(i for i in (0, 1) if out.shape[i] == 1))
 
@@ -451,8 +451,9 @@ def corrcoef(
     if not c.shape:
         return c / c
     spread = ufuncs.sqrt(ufuncs.real(diagonals.diag(c)))
+    spread = convert(spread, c.dtype)
     c = c / spread[:, None] / spread[None, :]
     if dtypes.is_complex(c.dtype):
-        from_real = elementwise.clip(ufuncs.real(c), -1, 1)
-        return from_real + 1j * elementwise.clip(ufuncs.imag(c), -1, 1)
+        parts = (elementwise.clip(part, -1, 1) for part in (c.real, c.imag))
+        return arithmetic.complex(*parts)
     return elementwise.clip(c, -1, 1)

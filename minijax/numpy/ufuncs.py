@@ -31,6 +31,7 @@ from ._common import (
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     promote_pair,
+    settled,
 )
 
 Promotion = Callable[..., Sequence[Any]]
@@ -394,7 +395,7 @@ def scaled(ratio: float) -> Callable[[Any], Any]:
         factor = np.asarray(ratio).astype(aval_of(x).dtype)[()]
         if aval_of(x).weak_type:
             factor = factor.item()
-        return arithmetic.mul_p.bind(x, factor)
+        return settled(arithmetic.mul_p.bind(x, factor))
 
     return op
 
@@ -498,7 +499,8 @@ def truth(x: Any) -> Any:
     aval = aval_of(x)
     if aval.dtype is dtypes.bool_:
         return x
-    return logic.ne_p.bind(x, np.zeros((), aval.dtype)[()])
+    zero = np.zeros((), aval.dtype)[()]
+    return settled(logic.ne_p.bind(x, zero.item() if aval.weak_type else zero))
 
 
 def _logical(prim: Any) -> Callable[[Any, Any], Any]:

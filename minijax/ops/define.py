@@ -336,7 +336,7 @@ def nary(
 
     jvp: one rule an operand (see `defjvp`); None for a result that does not move.
     out_dtype(*avals) is the result's dtype (default: the first operand's); `same`
-    demands equal dtypes.  A result of the operands' dtype is weak if all of them are.
+    demands equal dtypes.  A result is weak if all operands are.
     """
     prim = Primitive(name)
     n = len(accepts)
@@ -347,7 +347,7 @@ def nary(
         dtype = same_dtype(name, avals) if same else avals[0].dtype
         if out_dtype is not None:
             dtype = out_dtype(*avals)
-        weak = all(a.weak_type for a in avals) and not dtypes.is_bool(dtype)
+        weak = all(a.weak_type for a in avals)
         return shaped(broadcast_shape(name, avals), dtype, weak)
 
     prim.abstract = abstract

@@ -26,6 +26,7 @@ from ..runtime import dispatch
 from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add, max, min, mul
+from .cast import cast
 from .fold import fold
 from .logic import bitwise_and, bitwise_or, bitwise_xor
 from .reductions import (
@@ -320,9 +321,13 @@ def reduce(
         monoid = monoid_of(computation, core.aval_of(xs[0]).dtype, inits[0])
         if monoid is not None:
             if monoid[0] is reduce_sum:
-                return reduce_sum(xs[0], axes, out_sharding=out_sharding)
-            _refuse_sharding(out_sharding)
-            return monoid[0](xs[0], axes)
+                out = reduce_sum(xs[0], axes, out_sharding=out_sharding)
+            else:
+                _refuse_sharding(out_sharding)
+                out = monoid[0](xs[0], axes)
+            kind = core.aval_of(out)
+            weak = kind.weak_type and core.aval_of(inits[0]).weak_type
+            return cast(out, kind.dtype, weak)
     _refuse_sharding(out_sharding)
     cells = [core.aval_of(v) for v in inits]
     # Checked before the computation is staged on scalars of these types.

@@ -137,7 +137,7 @@ def reduction(
     def abstract(x: Any, *, axes: tuple[int, ...], **_: Any) -> Any:
         check_kind(name, x, accepts, 0, 1)
         shape = check_axes(name, x, axes)
-        return shaped(shape, x.dtype, x.weak_type)
+        return shaped(shape, x.dtype, x.weak_type and accepts is not BITS)
 
     def batch(axis: Any, args: Any, dims: Any, *, axes: Any, **params: Any) -> Any:
         moved, lane = drop_axes(dims[0], axes)

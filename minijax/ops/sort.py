@@ -313,7 +313,8 @@ def _top_k_type(x: Any, *, k: int, axis: int) -> list[Any]:
             why="there are not as many elements.",
         )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return [shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)]
+    weak = x.weak_type
+    return [shaped(shape, x.dtype, weak), shaped(shape, dtypes.int32, weak)]
 
 
 def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -428,7 +429,8 @@ def _approx_type(
             n, len(shape), k, recall_target, aggregate_to_topk,
             reduction_input_size_override,
         )[0]  # fmt: skip
-    return [shaped(tuple(shape), x.dtype), shaped(tuple(shape), dtypes.int32)]
+    weak = x.weak_type
+    return [shaped(tuple(shape), d, weak) for d in (x.dtype, dtypes.int32)]
 
 
 def _approx_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

@@ -4,7 +4,8 @@
 
 The command runs itself again in that interpreter, which may not hold minijax: the name
 is made to mean JAX (see ``harness.install_alias``).  Results are written beside the
-programs: ``jaxprs/expected/<topic>.txt`` and ``values/expected.json``.  The
+programs: ``jaxprs/expected/<topic>.txt`` and ``values/expected/``, and types of calls
+in ``typed_calls.txt``.  The
 tests never run this; run it after adding or changing a program, and read the diff.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import harness
 import numpy as np
+import typed_calls as calls
 
 VERSION = "0.10.2"
 
@@ -58,6 +60,19 @@ def record_folder(
         print(f"{folder}/{path.stem}: {len(texts)} programs")
 
 
+def record_calls(jax: Any) -> None:
+    """Write the types of calls that JAX allows, and what its options forbid."""
+    known = calls.types(jax)
+    refused = calls.refusals(jax)
+    lines = []
+    for name, outs in known.items():
+        words = [f"{k}={v}" for k, v in outs.items() if not v.endswith("Error")]
+        lines.append(f"{name} {' '.join(words)}")
+        lines += [f"  {k}: {v}" for k, v in refused[name].items()]
+    calls.EXPECTED.write_text("\n".join(lines) + "\n")
+    print(f"calls: {len(known)} functions")
+
+
 def record(topics: list[str]) -> None:
     """Record everything, or some topics; the running interpreter must hold JAX."""
     import jax
@@ -68,6 +83,8 @@ def record(topics: list[str]) -> None:
     harness.install_alias()
     record_folder("jaxprs", topics, lambda r: harness.jaxpr_text(lambda: tidy(r())))
     record_folder("values", topics, harness.value_text)
+    if not topics or "typed_calls" in topics:
+        record_calls(jax)
 
 
 if __name__ == "__main__":

@@ -296,3 +296,55 @@ def test_wrappers_have_the_names_of_what_they_wrap():
         assert make(scaled).__name__ == make(part).__name__ == "scaled"
         assert make(part).__qualname__ == "scaled"
         assert make(Model()).__name__ == "Model"
+
+
+# Recorded from JAX 0.10.2, whose jacfwd fails on bools.
+STILL = {
+    "int": (lambda x: jnp.round(x).astype(int), jnp.int32, False),
+    "uint8": (lambda x: x.astype("uint8"), jnp.uint8, False),
+    "bool": (lambda x: x > 1, jnp.bool_, False),
+    "number": (lambda x: 3, jnp.int32, True),
+    "numpy": (lambda x: np.arange(3, dtype=np.int32), jnp.int32, False),
+}
+
+
+@pytest.mark.parametrize("name", STILL)
+def test_jacobians_of_what_does_not_move_are_zeros_of_its_dtype(name):
+    fun, dtype, weak = STILL[name]
+    x = jnp.array([1.0, 2.0])
+    shape = np.shape(fun(x))
+    for jac in (
+        mj.jacfwd,
+        lambda f: mj.jit(mj.jacfwd(f)),
+        lambda f: mj.jacfwd(f, (0,)),
+    ):
+        (found,) = mj.tree.leaves(jac(fun)(x))
+        assert found.shape == (*shape, 2) and found.dtype == dtype
+        assert not found.any() and found.weak_type == weak
+    twice = mj.jacfwd(mj.jacfwd(fun))(x)
+    assert twice.shape == (*shape, 2, 2) and twice.dtype == dtype
+    mixed = mj.jacfwd(lambda x: (2 * x, fun(x)))(x)
+    assert mixed[0].tolist() == [[2, 0], [0, 2]] and mixed[1].dtype == dtype
+    lanes = mj.vmap(mj.jacfwd(fun))(jnp.ones((3, 2)))
+    assert lanes.dtype == dtype and lanes.shape[0] == 3
+
+
+def test_jacobians_by_integers_are_integer_zeros():
+    fun = lambda x: 2.0 * x
+    found = mj.jacrev(fun, allow_int=True)(jnp.arange(2))
+    assert found.dtype == jnp.int32 and found.tolist() == [[0, 0], [0, 0]]
+    found = mj.jacrev(fun, allow_int=True)(2)
+    assert (found.dtype, found.weak_type, found.item()) == (jnp.int32, True, 0)
+    pair = mj.jacrev(lambda x, y: x * y, (0, 1), allow_int=True)(
+        jnp.ones(2), jnp.arange(2)
+    )
+    assert pair[0].tolist() == [[0, 0], [0, 1]] and pair[1].dtype == jnp.int32
+
+
+def test_cotangents_of_what_does_not_move_fit_its_shape():
+    _, pull = mj.vjp(jnp.argmax, jnp.ones(2))
+    for ct in (jnp.ones(2), np.zeros(2, mj.dtypes.float0)):
+        with pytest.raises(ValueError, match="unexpected JAX type"):
+            pull(ct)
+    for ct in (1.0, jnp.int32(1), np.zeros((), mj.dtypes.float0)):
+        assert pull(ct)[0].tolist() == [0, 0]
