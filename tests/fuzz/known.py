@@ -15,7 +15,14 @@ class Known(NamedTuple):
     detail: str = ""  # one that the difference has
 
 
+FAULT = r"\('(Type|Value|Index|Assertion|Attribute|NotImplemented)"
 KNOWN = [
+    Known(
+        "of two faults another one is told first",
+        "class",
+        "",
+        f"^{FAULT}.* != {FAULT}",
+    ),
     Known(
         "a name that JAX has not", "error class", "", r"module 'jax\S* has no attribute"
     ),
