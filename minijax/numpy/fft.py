@@ -453,7 +453,9 @@ def rfftfreq(
       Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
     n = core.concrete_or_error(_length, n, "n of rfftfreq")
-    return _spaced("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+    real = static_dtype(dtype, "rfftfreq")
+    real = real and dtypes.to_inexact(real)
+    return _spaced("rfftfreq", np.arange(n // 2 + 1), n, d, real, device)
 
 
 def _half(name: str, x: Any, axes: Any, sign: int) -> Any:

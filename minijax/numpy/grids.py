@@ -145,7 +145,7 @@ def tri(
       Array([[1., 0.],
              [1., 1.]], dtype=float32)
     """
-    wanted = dtypes.float_default() if dtype is None else static_dtype(dtype, "tri")
+    wanted = static_dtype(dtype, "tri") or dtypes.float32
     return _tri(matrix_shape("tri", N, M), operator.index(k), wanted)
 
 

@@ -188,7 +188,8 @@ def accumulate(
     aval = core.aval_of(a)
     dtype = static_dtype(dtype, name)
     found = aval.dtype
-    result = dtype or (wide_int(found) if promote_integers else found)
+    narrow = dtypes.int32 if dtypes.is_bool(found) else found
+    result = dtype or (wide_int(found) if promote_integers else narrow)
     working = dtypes.float32 if dtype is None and found in HALVES else result
     reducer, combine, neutral = (_TRUTH if dtypes.is_bool(working) else _NUMBERS)[name]
     a = strong(a, working)

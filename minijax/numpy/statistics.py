@@ -246,7 +246,7 @@ def histogramdd(
         check_arraylike("histogramdd", weights)
         if core.aval_of(weights).shape != (n,):
             raise ValueError("should have one weight for each sample.")
-        w = as_array(weights)
+        _, w = promote_dtypes_inexact(points, as_array(weights))
     shape = tuple(e.shape[0] + 1 for e in edges)
     counts = zeros(shape, w.dtype).at[tuple(numbers)].add(w)
     counts = counts[(slice(1, -1),) * d]

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ..base import errors
 from ..core import core
 from ..ops import structural
@@ -251,7 +249,7 @@ def ix_(*args: ArrayLike) -> tuple[Any, ...]:
                 "Boolean arguments to jax.numpy.ix_ are not implemented"
             )
         if not x.size:
-            x = structural.broadcast_in_dim(np.int32(0), (0,), ())
+            x = structural.broadcast_in_dim(dtypes.int_default().type(0), (0,), ())
         shape = (*(1 for _ in range(i)), x.size, *(1 for _ in range(len(args) - i - 1)))
         out.append(structural.broadcast_in_dim(x, shape, (i,)))
     return tuple(out)

@@ -29,6 +29,36 @@ KNOWN = [
     Known(
         "the derivative of JAX's ldexp at narrow exponents is 1", "value", r"ldexp\("
     ),
+    Known(
+        "JAX divides integers by zero, which ends its process",
+        "died",
+        r"mean\(|average\(",
+        "exit -8",
+    ),
+    Known(
+        "JAX cuts a 64-bit index to 32 bits before it is clamped",
+        "value",
+        "9223372036854775808",
+    ),
+    Known(
+        "what depends on nothing has derivative 0; in JAX 0 times nan or infinity",
+        "value",
+        r"(var|std|\]\.max|\]\.min)\(",
+        "nan",
+    ),
+    Known(
+        "JAX finds that the derivative of a loop over nothing is not needed",
+        "error",
+        r"(?s)while_loop.*array\(\[\],|array\(\[\],.*while_loop",
+        r"^\('ValueError', 'Reverse-mode",
+    ),
+    Known(
+        "JAX has no derivative of a determinant, or interpolation, of no elements",
+        "error",
+        r"array\(\[\],",
+        "^a value != .*IndexError",
+    ),
+    Known("JAX cannot interpolate between bfloat16", "error", r"interp\(", "bfloat16"),
     Known("JAX's vander has derivative nan at 0", "value", r"vander\("),
     Known(
         "JAX has no reverse mode of windows of any function but sums and extrema",
