@@ -176,7 +176,7 @@ def share_of(q: Any) -> Any:
     if isinstance(q, (int, float)):
         return q / 100
     (q,) = promote_dtypes_inexact(as_array(q))
-    return arithmetic.div(q, convert(100.0, q.dtype, q.weak_type))
+    return arithmetic.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
 
 
 def median(
@@ -238,7 +238,7 @@ def _quantile(
             f" defined: {errors.type_text(a)}."
         )
     if not dtypes.is_inexact(q.dtype):
-        q = convert(q, dtypes.to_inexact(q.dtype), q.weak_type)
+        q = convert(q, dtypes.to_inexact(q.dtype), core.aval_of(q).weak_type)
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     axes = canonical_axes(axis, a.ndim)
@@ -286,7 +286,7 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
 def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     """Quantiles along the last axis, with the axis of `q` in front."""
     n = x.shape[-1]
-    dtype = x.dtype if q.weak_type else common_float(x.dtype, q.dtype)
+    dtype = x.dtype if core.aval_of(q).weak_type else common_float(x.dtype, q.dtype)
     nans = logic.ne(x, x)
     last = x.ndim - 1
     if squash:
