@@ -90,6 +90,96 @@ KNOWN = [
         "linalg|eig|det|inv|solve|cholesky|svd|qr",
         "Unsupported dtype",
     ),
+    # By types: what one of the two refuses.
+    Known(
+        "minijax takes Booleans, small integers and floats of 8 bits",
+        "error",
+        "",
+        r"^a value != .*(does not accept dtype (bool|u?int)|Invalid integer data type"
+        r"|data type <class .* not inexact|only supports 16, 32, and 64-bit"
+        r"|'KeyError', '8')",
+    ),
+    Known(
+        "JAX promotes inside where promotion is forbidden",
+        "error",
+        "",
+        r"^a value != .*(TypePromotionError|rank promotion|numpy_rank_promotion)",
+    ),
+    Known(
+        "JAX checks this when it lowers, or not at all",
+        "error",
+        r"cumlogsumexp|rng_bit_generator|lax.fft|eigh|eigvalsh|cholesky|qdwh|ormqr"
+        r"|lax.broadcast_in_dim|lax.dot_general|conv_transpose|standardize|unravel_index"
+        r"|lax.clamp|reduce_window",
+        r"!= a value$",
+    ),
+    Known(
+        "JAX takes negative sizes while nothing is made of them",
+        "error",
+        "",
+        r"must have every element be nonnegative.*!= a value$",
+    ),
+    Known(
+        "JAX does not check the shape or mode of what is written or read nowhere",
+        "error",
+        "",
+        r"(requested type|requested shape)[^!]*0[^!]*!= a value$"
+        r"|Unknown gather mode.*!= a value$|valid mode for gumbel.*!= a value$"
+        r"|method='\w+' is not implemented.*!= a value$",
+    ),
+    Known(
+        "JAX has no ends of nothing: NumPy's 0 and 1 are bins, too",
+        "error",
+        r"histogram",
+        "^a value != .*zero-size",
+    ),
+    Known(
+        "JAX's linspace of numbers along a second axis fails by accident",
+        "error",
+        r"linspace|logspace|geomspace",
+        "^a value != .*list assignment",
+    ),
+    Known(
+        "JAX fails where parameters have fewer axes than the shape, or another mean",
+        "error",
+        "",
+        "^a value != .*arrays must have the same number of dimensions",
+    ),
+    Known(
+        "JAX appends the shape of the parameters once more",
+        "shape error",
+        "double_sided_maxwell",
+    ),
+    Known(
+        "JAX takes norms of integers in integers, where a root of them is not one",
+        "dtype error",
+        "vector_norm",
+    ),
+    Known(
+        "JAX asks for a narrower type than the operands', and refuses it",
+        "error",
+        "",
+        "^a value != .*preferred_element_type",
+    ),
+    Known(
+        "JAX fails where a static argument is traced, by its hash",
+        "error",
+        "",
+        "^a value != .*(__hash__|TracerBoolConversionError|ConcretizationTypeError)",
+    ),
+    Known(
+        "minijax has orders of copies, fits of integers, narrow halves and no axes",
+        "error",
+        r"jnp\.(copy|polyfit|permute_dims|trapezoid|cumsum|cumprod|scaled_dot)\(",
+        "^a value !=",
+    ),
+    Known(
+        "JAX takes a multidimensional rcond, places of no axes and tuples for an axis",
+        "error",
+        r"pinv|jnp\.delete|fft|jnp\.cross|lstsq",
+        "!= a value$",
+    ),
+    Known("JAX forgets the rows of no choice", "shape", r"random\.choice"),
 ]
 
 
