@@ -125,12 +125,8 @@ def push(fun: Callable[..., Any], order: int, many: Sequence[Series]) -> list[Se
     if not order:
         return [[x] for x in fun(*(s[0] for s in many))]
     trace = JetTrace(STATE.trace, order)
-    try:
-        with core.current(trace):
-            outs = fun(*(trace.wrap(s) for s in many))
-            return [trace.unwrap(x) for x in outs]
-    finally:
-        trace.alive = False
+    outs = core.under(trace, fun, *map(trace.wrap, many))
+    return [trace.unwrap(x) for x in outs]
 
 
 def by_jvp(

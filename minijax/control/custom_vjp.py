@@ -157,8 +157,8 @@ def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedR
             known.again = True
             return known
     rules = ClosedRules(key)
-    _pending.rules.append(rules)
     try:
+        _pending.rules.append(rules)
         rules.trace(trace, fwd, bwd, avals)
         found = -1
         while rules.again and found < len(rules.captured):
@@ -166,7 +166,8 @@ def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedR
             found = len(rules.captured)
             rules.trace(trace, fwd, bwd, avals)
     finally:
-        _pending.rules.pop()
+        if rules in _pending.rules:  # not if an interrupt came before it was
+            _pending.rules.remove(rules)
     return rules
 
 

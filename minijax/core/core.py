@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
@@ -229,14 +228,20 @@ class _State(threading.local):
 STATE = _State()
 
 
-@contextmanager
-def current(trace: Trace) -> Iterator[Trace]:
+class current:
     """Make `trace` current in this thread for a block."""
-    before = enter(trace)
-    try:
-        yield trace
-    finally:
-        leave(before)
+
+    __slots__ = ("before", "trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.before = enter(self.trace)
+        return self.trace
+
+    def __exit__(self, *_: object) -> None:
+        leave(self.before)
 
 
 def enter(trace: Trace) -> tuple[Trace, bool]:
@@ -259,26 +264,47 @@ def leave(before: tuple[Trace, bool]) -> None:
         config.TRACING.set_local(tracing)
 
 
-@contextmanager
-def mapped_axis(name: Any, size: int) -> Iterator[None]:
-    """Bring the mapped axis `name` into scope."""
-    old = STATE.axes
-    STATE.axes = (*old, (name, size))
+def under(trace: Trace, fun: Callable[..., Any], *args: Any) -> Any:
+    """`fun(*args)` while `trace` is current; it is over afterwards.
+
+    What was current before is so again, even if interrupts left what is inside half done:
+    nothing that can be interrupted stands on the way out.
+    """
+    before = STATE.trace, STATE.axes, STATE.names, STATE.source
+    tracing = config.TRACING.value
     try:
-        yield
+        enter(trace)
+        return fun(*args)
     finally:
-        STATE.axes = old
+        trace.alive = False
+        STATE.trace, STATE.axes, STATE.names, STATE.source = before
+        if config.TRACING.value is not tracing:
+            config.TRACING.set_local(tracing)
 
 
-@contextmanager
-def axis_env(axes: tuple[tuple[Any, int], ...]) -> Iterator[None]:
-    """Replace the mapped axes in scope."""
-    old = STATE.axes
-    STATE.axes = axes
-    try:
-        yield
-    finally:
-        STATE.axes = old
+class axis_env:
+    """Replace the mapped axes in scope, for a block.
+
+    No generator, here and below: of one that an interrupt left open, the end would come
+    late, and undo what is current by then.
+    """
+
+    __slots__ = ("axes", "before")
+
+    def __init__(self, axes: tuple[tuple[Any, int], ...]) -> None:
+        self.axes = axes
+
+    def __enter__(self) -> None:
+        self.before = STATE.axes
+        STATE.axes = self.axes
+
+    def __exit__(self, *_: object) -> None:
+        STATE.axes = self.before
+
+
+def mapped_axis(name: Any, size: int) -> axis_env:
+    """Bring the mapped axis `name` into scope, for a block."""
+    return axis_env((*STATE.axes, (name, size)))
 
 
 def axis_size(name: Any) -> int:
@@ -305,15 +331,20 @@ def axis_size(name: Any) -> int:
     )
 
 
-@contextmanager
-def name_scope(name: str) -> Iterator[None]:
-    """Push `name` on the name stack."""
-    old = STATE.names
-    STATE.names = f"{old}/{name}" if old else name
-    try:
-        yield
-    finally:
-        STATE.names = old
+class name_scope:
+    """Push `name` on the name stack, for a block."""
+
+    __slots__ = ("before", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        self.before = old = STATE.names
+        STATE.names = f"{old}/{self.name}" if old else self.name
+
+    def __exit__(self, *_: object) -> None:
+        STATE.names = self.before
 
 
 def trace_stack() -> list[Trace]:

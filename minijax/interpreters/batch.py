@@ -154,20 +154,18 @@ def batch_flat(
     """Apply a flat function to all lanes: values and where their lane axes are."""
     trace = BatchTrace(STATE.trace, axis)
     ins = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
-    try:
-        with core.current(trace):
-            if axis.name is no_name:
-                outs = fun(*ins)
-            else:
-                with core.mapped_axis(axis.name, axis.size):
-                    outs = fun(*ins)
-            pairs = [trace.unwrap(x) for x in outs]
-    finally:
-        trace.alive = False
+
+    def lanes() -> Sequence[Any]:
+        if axis.name is no_name:
+            return fun(*ins)
+        with core.mapped_axis(axis.name, axis.size):
+            return fun(*ins)
+
+    pairs = [trace.unwrap(x) for x in core.under(trace, lanes)]
     found = [v for v, _ in pairs], [d for _, d in pairs]
     if config.CHECK_LEAKS.value:
-        finished = weakref.ref(trace)
-        del trace, ins, outs, pairs
+        finished: weakref.ref[Trace] = weakref.ref(trace)
+        del trace, ins, pairs
         core.check_leaks(finished)
     return found
 

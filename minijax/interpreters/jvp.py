@@ -105,12 +105,8 @@ def jvp_flat(
         trace.wrap(p, t) if hasattr(p, "aval") else JVPTracer(trace, p, t)
         for p, t in zip(primals, tangents, strict=True)
     ]
-    try:
-        with core.current(trace):
-            outs = fun(*args)
-            pairs = [trace.unwrap(x) for x in outs]
-    finally:
-        trace.alive = False
+    outs = core.under(trace, fun, *args)
+    pairs = [trace.unwrap(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

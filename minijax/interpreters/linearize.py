@@ -139,10 +139,9 @@ def linearize_flat(
             args.append(JVPTracer(trace, p, tangent if moves else Zero(aval)))
         else:
             args.append(p)
-    before = core.enter(trace)
-    try:
-        outs = fun(*args)
-        pairs = [trace.unwrap(x) for x in outs]
+
+    def linear_part() -> tuple[list[Any], LinearPart]:
+        pairs = [trace.unwrap(x) for x in fun(*args)]
         zeros = [t if type(t) is Zero else None for _, t in pairs]
         jaxpr, consts = tangent_trace.finish(
             [t for _, t in pairs if type(t) is not Zero]
@@ -151,10 +150,12 @@ def linearize_flat(
         if live is not jaxpr:  # what only dead equations read is no residual
             value_of = dict(zip(jaxpr.constvars, consts, strict=True))
             jaxpr, consts = live, [value_of[v] for v in live.constvars]
+        return [p for p, _ in pairs], LinearPart(jaxpr, consts, zeros)
+
+    try:
+        return core.under(trace, linear_part)  # type: ignore[no-any-return]
     finally:
-        trace.alive = tangent_trace.alive = False
-        core.leave(before)
-    return [p for p, _ in pairs], LinearPart(jaxpr, consts, zeros)
+        tangent_trace.alive = False
 
 
 class LinearizedJaxpr:

@@ -289,19 +289,15 @@ def stage(
     trace = kind(STATE.trace, text or source.function_text(fun), transform)
     trace.arg_names = arg_names
     args = [trace.new_arg(aval) for aval in in_avals]
-    names, place = STATE.names, STATE.source
-    STATE.names, STATE.source = "", None
-    before = core.enter(trace)
-    try:
-        outs = fun(*args)
-        result = trace.finish(outs, name)
-    finally:
-        trace.alive = False
-        core.leave(before)
-        STATE.names, STATE.source = names, place
+
+    def record() -> tuple[Jaxpr, list[Any]]:
+        STATE.names, STATE.source = "", None
+        return trace.finish(fun(*args), name)
+
+    result: tuple[Jaxpr, list[Any]] = core.under(trace, record)
     if config.CHECK_LEAKS.value:
-        finished = weakref.ref(trace)
-        del trace, args, outs
+        finished: weakref.ref[Trace] = weakref.ref(trace)
+        del trace, args
         core.check_leaks(finished)
     return result
 

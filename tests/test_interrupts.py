@@ -1,0 +1,182 @@
+"""An interrupt may come anywhere; whatever was begun is as if it had not been.
+
+Python looks for signals where a function begins and after each call.  `interrupted` raises
+KeyboardInterrupt at the n-th of those places in the files that say what is current.
+"""
+
+import dis
+import functools
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.base import config
+from minijax.core.core import EVAL, STATE
+from minijax.experimental.jet import jet
+
+X = np.array([0.5, 0.25], np.float32)
+FILES = (
+    "core/core.py", "interpreters/", "control/custom", "control/jit.py", "control/calls.py",
+    "api/reverse.py", "api/autodiff.py", "api/mapping.py", "api/jet.py", "contextlib.py",
+)  # fmt: skip
+
+
+@functools.cache
+def places(code):
+    """The offsets of a function at which Python may have looked for signals."""
+    found, call = set(), None
+    for op in dis.get_instructions(code):
+        if op.opname == "RESUME" or (
+            call and handlers(code, call) == handlers(code, op.offset)
+        ):  # an exception raised here is caught where one of the call is
+            found.add(op.offset)
+        call = op.offset if op.opname.startswith("CALL") else None
+    return found
+
+
+def handlers(code, offset):
+    """Who catches exceptions at a place of a function."""
+    table = dis.Bytecode(code).exception_entries
+    return [e.target for e in table if e.start <= offset < e.end]
+
+
+@functools.cache
+def watched(file):
+    return any(part in file for part in FILES)
+
+
+def interrupted(fun, at):
+    """The `at`-th place to which `fun()` comes, and is interrupted; None if it ends."""
+    left, where = at, None
+
+    def step(frame, event, arg):
+        nonlocal left, where
+        if event == "opcode" and frame.f_lasti in places(frame.f_code):
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                code = frame.f_code
+                where = f"{code.co_filename}:{frame.f_lineno} {frame.f_lasti}"
+                raise KeyboardInterrupt
+        return step
+
+    def enter(frame, event, arg):
+        if not watched(frame.f_code.co_filename):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return step
+
+    sys.settrace(enter)
+    try:
+        fun()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return where
+
+
+def square(x):
+    return x * x
+
+
+def with_jvp():
+    f = mj.custom_jvp(square)
+    f.defjvp(lambda p, t: (f(p[0]), 2 * p[0] * t[0]))
+    return f
+
+
+def with_vjp():
+    f = mj.custom_vjp(square)
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (2 * x * ct,))
+    return f
+
+
+def total(f):
+    return lambda x: f(x).sum()
+
+
+WORK = {
+    "stage": lambda: mj.make_jaxpr(lambda x: mj.jit(square)(x) + 1)(X),
+    "jvp": lambda: mj.jvp(lambda x: square(x), (X,), (X,)),
+    "grad": lambda: mj.grad(lambda x: square(x).sum())(X),
+    "vmap": lambda: mj.vmap(lambda x: lax.psum(x * x, "i"), axis_name="i")(X),
+    "jit of grad of vmap": lambda: mj.make_jaxpr(mj.grad(total(mj.vmap(square))))(X),
+    "custom jvp": lambda: mj.make_jaxpr(mj.grad(total(with_jvp())))(X),
+    "custom vjp": lambda: mj.make_jaxpr(mj.grad(total(with_vjp())))(X),
+    "scan": lambda: mj.make_jaxpr(
+        mj.grad(lambda x: lax.scan(lambda c, _: (c * c, None), x, None, 2)[0].sum())
+    )(X),
+    "jet": lambda: jet(lambda x: x * x, (X,), ((X,),)),
+    "scopes": lambda: mj.make_jaxpr(mj.named_call(square, name="square"))(X),
+}
+
+
+@pytest.fixture(autouse=True)
+def start_clean():
+    yield
+    STATE.trace, STATE.axes, STATE.names, STATE.source = EVAL, (), "", None
+    config.TRACING.set_local(False)
+
+
+def state():
+    return STATE.trace, STATE.axes, STATE.names, STATE.source, config.TRACING.value
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_interrupts_everywhere(name):
+    clean = (EVAL, (), "", None, False)
+    WORK[name]()
+    assert state() == clean
+    # Everywhere takes minutes: MINIJAX_INTERRUPTS=1; else at every so-maniest place.
+    stride = int(os.environ.get("MINIJAX_INTERRUPTS", 7))
+    at = 1
+    while where := interrupted(WORK[name], at):
+        assert state() == clean, where
+        at += stride
+    assert at > stride
+    np.testing.assert_allclose(mj.jit(with_jvp())(X), X * X)
+    np.testing.assert_allclose(mj.grad(total(with_vjp()))(X), 2 * X)
+
+
+# Python only reports an interrupt that comes while it frees something.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_signals_while_it_works():
+    def bother():
+        while not done:  # an Event could be left locked
+            time.sleep(0.013)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    done, hits, runs = False, 0, 0
+    thread = threading.Thread(target=bother)
+    end = time.monotonic() + 1.5
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread.start()
+        while time.monotonic() < end:
+            try:
+                f = lambda x, n=runs: jnp.sin(x) * n
+                mj.make_jaxpr(mj.vmap(mj.grad(f)))(X)
+                runs += 1
+            except KeyboardInterrupt:
+                hits += 1
+    finally:
+        while thread.is_alive():
+            try:
+                done = True
+                thread.join()
+            except KeyboardInterrupt:
+                pass
+        signal.signal(signal.SIGINT, before)
+    assert hits and state() == (EVAL, (), "", None, False)
+    np.testing.assert_allclose(
+        mj.jit(mj.vmap(mj.grad(jnp.sin)))(X), np.cos(X), rtol=1e-6
+    )
