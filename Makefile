@@ -4,6 +4,7 @@
 #   make test        run the whole test suite
 #   make lint        ruff and mypy
 #   make smoke       a part of the suite on every jaxlib that is admitted
+#   make stress      threads, interrupts, forks, faults (STRESS="--minutes 10 disk" ...)
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make notebooks   execute the tutorials into build/notebooks/*.ipynb
@@ -22,6 +23,7 @@ endif
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 TEST_ARGS ?= -n $(CORES) --maxprocesses=4
 BENCH ?=
+STRESS ?=
 FUZZ ?= --programs 300 --calls 10000
 
 PIP = -m pip --disable-pip-version-check install --quiet
@@ -51,6 +53,9 @@ lint: .venv/.test
 format: .venv/.test
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
+
+stress: .venv/.test
+	.venv/bin/python -m stress $(STRESS)
 
 bench: .venv-bench/.ready .venv-bench-jax/.ready
 	.venv-bench/bin/python -m bench --jax .venv-bench-jax/bin/python $(BENCH)

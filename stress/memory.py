@@ -1,0 +1,61 @@
+"""The memory after many calls of every kind: it must not grow with their number."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from random import Random
+
+from .kinds import KINDS
+from .report import Budget, Report
+
+# Kinds that keep a program for each function, and compile every time they are called.
+CALLS = 100_000
+GROWTH_KB = 20_000  # of all the calls together, that fragmentation may cost
+GROWTH_OBJECTS = 3_000
+
+
+def resident() -> int:
+    """Memory of this process in kB."""
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * 4
+
+
+def run(budget: Budget, calls: int = CALLS) -> Report:
+    """Each kind in turn, round after round; the first fifth of the rounds warms up."""
+    report, r = Report(), Random(budget.seed)
+    names = list(KINDS)
+    rounds = max(5, calls // len(names))
+    start = 0, 0
+    for i in range(rounds):
+        for name in names:
+            try:
+                KINDS[name](r)
+            except Exception:
+                report.note(name)
+            report.operations += 1
+        if i == rounds // 5:
+            start = _measure()
+        if budget.spent and i > rounds // 5:
+            break
+        if report.found:
+            return report
+    end = _measure()
+    growth, objects = end[0] - start[0], end[1] - start[1]
+    report.numbers = {
+        "calls": report.operations, "growth_kB": growth, "growth_objects": objects,
+        "resident_kB": end[0],
+    }  # fmt: skip
+    if growth > GROWTH_KB or objects > GROWTH_OBJECTS:
+        report.found.append(f"memory grew by {growth} kB, {objects} objects")
+    return report
+
+
+def _measure() -> tuple[int, int]:
+    for _ in range(3):
+        gc.collect()
+    return resident(), len(gc.get_objects())
+
+
+if sys.platform != "linux":
+    raise ImportError("memory is read from /proc")
