@@ -376,7 +376,7 @@ def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
             ),
             key[2],
         )
-        for key in jitted.traces
+        for key in list(jitted.traces)
     ]
 
 

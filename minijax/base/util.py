@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 def split_list(items: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
@@ -45,6 +46,43 @@ def clear_caches() -> None:
     """Empty everything that `cache` was told of."""
     for found in _caches:
         found.clear()
+
+
+# What threads share is changed in single steps, which need no lock: `setdefault`, `pop`
+# with a default, `list` of a container.  Who looks first and acts later goes by these.
+
+
+def remember(found: dict[K, T], key: K, value: T, limit: int) -> T:
+    """Keep a value in a dictionary of about `limit`; returns the one that is kept.
+
+    The oldest make room.  Of threads that come with one key all get one value.
+    """
+    if len(found) >= limit:
+        for old in list(found)[: 1 + limit // 8]:
+            found.pop(old, None)  # another thread may have been faster
+    return found.setdefault(key, value)
+
+
+class Living(Generic[T]):
+    """A set of objects, compared by identity, that lists those still alive."""
+
+    __slots__ = ("_refs",)
+
+    def __init__(self) -> None:
+        self._refs: set[weakref.ref[T]] = set()
+
+    def add(self, x: T) -> None:
+        self._refs.add(weakref.ref(x, self._refs.discard))
+
+    def clear(self) -> None:
+        self._refs.clear()
+
+    def __iter__(self) -> Iterator[T]:
+        found = [ref() for ref in list(self._refs)]
+        return iter([x for x in found if x is not None])
+
+    def __len__(self) -> int:
+        return len(self._refs)
 
 
 class _Key(weakref.ref[Any]):

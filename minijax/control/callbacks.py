@@ -100,8 +100,12 @@ def emit_callback(
     def run(*values: Any) -> Any:
         if after:
             values = values[1:]
-        with config.X64(x64):  # a thread of the runtime has no setting of its own
-            out = callback(*map(_host_argument, values))
+        effects.inside.depth += 1
+        try:
+            with config.X64(x64):  # a thread of the runtime has no setting of its own
+                out = callback(*map(_host_argument, values))
+        finally:
+            effects.inside.depth -= 1
         found = _checked(name, fun, out, avals_out, x64)
         return (None, *found) if after else found
 

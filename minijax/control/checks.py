@@ -14,6 +14,7 @@ that type.  This room knows no other primitive.  Next: checkify.py.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -103,15 +104,17 @@ class Site(NamedTuple):
 
 _sites: list[Site] = []
 _codes: dict[Site, int] = {}
+_numbering = threading.Lock()
 
 
 def code_of(site: Site) -> int:
     """The number of a site; equal sites have one number."""
     code = _codes.get(site)
     if code is None:
-        code = _codes.setdefault(site, len(_sites))
-        if code == len(_sites):
-            _sites.append(site)
+        with _numbering:
+            code = _codes.setdefault(site, len(_sites))
+            if code == len(_sites):
+                _sites.append(site)
     return code
 
 

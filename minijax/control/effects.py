@@ -70,31 +70,57 @@ _sets = {
 
 # ---------------------------------------------------------------------------- barriers
 
-_pending: list[Any] = []
-_pending_lock = threading.Lock()
+_pending: dict[Any, None] = {}  # tokens of programs, until someone has waited for them
+_failures: list[Exception] = []  # what went wrong meanwhile, for the next barrier
+_MOST_PENDING = 256
+
+
+class Inside(threading.local):
+    """How many callbacks this thread is in."""
+
+    depth = 0
+
+
+inside = Inside()
 
 
 def note_effects(token: Any) -> None:
-    """Remember a running program with effects."""
-    with _pending_lock:
-        _pending.append(token)
-        if len(_pending) > 256:
-            del _pending[:128]
+    """Remember a running program with effects; where there are many, wait for the oldest.
+
+    Not from a callback, for which one of them may be waiting.
+    """
+    _pending[token] = None
+    if len(_pending) > _MOST_PENDING and not inside.depth:
+        _failures.extend(_wait(list(_pending)[: _MOST_PENDING // 2]))
 
 
 dispatch.on_effects.append(note_effects)
 
 
+def _wait(tokens: list[Any]) -> list[Exception]:
+    """Wait for programs; what went wrong in them."""
+    failures = []
+    for token in tokens:
+        try:
+            token.block_until_ready()
+        except Exception as e:
+            failures.append(e)
+        _pending.pop(token, None)  # only now: others may have to wait for it, too
+    return failures[:1]
+
+
 def effects_barrier() -> None:
     """Wait until the effects of every program started so far have happened.
 
+    Raises:
+      JaxRuntimeError: a program's effects failed; the first of several.
+
     >>> effects_barrier()
     """
-    with _pending_lock:
-        waiting = list(_pending)
-        _pending.clear()
-    for token in waiting:
-        token.block_until_ready()
+    failures = [*_failures, *_wait(list(_pending))]
+    _failures.clear()
+    if failures:
+        raise failures[0]
 
 
 @atexit.register

@@ -12,7 +12,6 @@ inlined when traced.  Next: cond.py, where control flow begins.
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, NamedTuple
@@ -67,7 +66,8 @@ class _Fast(NamedTuple):
 
 _traces = util.cache(util.Memos())
 _cpp_cache = compat.PjitFunctionCache(8192)
-_jitted: weakref.WeakSet[Any] = weakref.WeakSet()
+_jitted: util.Living[Any] = util.Living()
+_MOST_TRACES = 4096  # of a function: static arguments may take any number of values
 
 
 class Call(NamedTuple):
@@ -266,11 +266,11 @@ class Jitted:
         traced = Traced(closed, trees[0], hoisted)
         discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
         if all(map(discharge.is_lasting, hoisted)):
-            self.traces[key] = traced
+            return util.remember(self.traces, key, traced, _MOST_TRACES)
         return traced
 
     def too_many_traces(self, avals: Any) -> str:
-        seen = [", ".join(a.str_short() for a in k[1]) for k in self.traces]
+        seen = [", ".join(a.str_short() for a in k[1]) for k in list(self.traces)]
         return errors.message(
             f"{self.name} was traced more than max_traces={self.max_traces} times.",
             which=f"new signature ({', '.join(a.str_short() for a in avals)})",
@@ -286,7 +286,12 @@ class Jitted:
             return NotImplemented, None, False
         if config.DISABLE_JIT.value or (self.inline_traced and STATE.trace is not EVAL):
             return self.fun(*args, **kwargs), None, False
-        return self._miss(args, kwargs)
+        try:
+            return self._miss(args, kwargs)
+        except SystemError as e:  # C++ does not pass on that Python ran out of stack
+            if not isinstance(e.__cause__, RecursionError):
+                raise
+            raise e.__cause__ from None
 
     def _miss(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -559,7 +564,7 @@ methods: dict[str, Callable[..., Any]] = {"clear_cache": clear_cache}
 
 def clear_caches() -> None:
     """Forget every trace and compiled program of this process."""
-    for jitted in list(_jitted):
+    for jitted in _jitted:
         clear_cache(jitted)
     util.clear_caches()
     compat.PjitFunctionCache.clear_all()

@@ -15,7 +15,7 @@ from .arguments import ArgNames
 
 def differences(jitted: Any, call: Any, avals: Any) -> list[str] | None:
     """How a call differs from the nearest known signature; None if none is known."""
-    found = [_from_known(jitted, call, avals, key) for key in jitted.traces]
+    found = [_from_known(jitted, call, avals, key) for key in list(jitted.traces)]
     return min(found, key=len, default=None)
 
 

@@ -164,7 +164,7 @@ def batch_flat(
     pairs = [trace.unwrap(x) for x in core.under(trace, lanes)]
     found = [v for v, _ in pairs], [d for _, d in pairs]
     if config.CHECK_LEAKS.value:
-        finished: weakref.ref[Trace] = weakref.ref(trace)
+        finished = weakref.ref(trace)
         del trace, ins, pairs
         core.check_leaks(finished)
     return found

@@ -296,7 +296,7 @@ def stage(
 
     result: tuple[Jaxpr, list[Any]] = core.under(trace, record)
     if config.CHECK_LEAKS.value:
-        finished: weakref.ref[Trace] = weakref.ref(trace)
+        finished = weakref.ref(trace)
         del trace, args
         core.check_leaks(finished)
     return result

@@ -16,6 +16,7 @@ import importlib.util
 import os
 import pathlib
 import threading
+import warnings
 from typing import Any
 
 from ..base import config, errors
@@ -201,6 +202,7 @@ def backend(platform: Any = None) -> Any:
         with _lock:
             client = _clients.get(name)
             if client is None:
+                _watch_forks()
                 try:
                     client = _clients[name] = _MAKERS[name]()
                 except (ImportError, RuntimeError) as e:
@@ -208,6 +210,26 @@ def backend(platform: Any = None) -> Any:
                         f"Unable to initialize backend '{name}': {e}"
                     ) from e
     return client
+
+
+_watching = False
+
+
+def _watch_forks() -> None:
+    """From the first client on, warn of forks: its threads are not in the child."""
+    global _watching
+    if not _watching and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_warn_of_fork)
+        _watching = True
+
+
+def _warn_of_fork() -> None:
+    warnings.warn(
+        "os.fork() was called. os.fork() is incompatible with multithreaded code, and JAX"
+        " is multithreaded, so this will likely lead to a deadlock.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def clear_backends() -> None:

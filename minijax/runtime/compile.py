@@ -77,7 +77,8 @@ def _cache() -> disk_cache.DiskCache | None:
     key = (where, limit)
     if key not in _caches:
         size = limit if limit is not None and limit >= 0 else 2 << 30
-        _caches[key] = None if where is None else disk_cache.DiskCache(str(where), size)
+        made = None if where is None else disk_cache.DiskCache(str(where), size)
+        _caches.setdefault(key, made)
     return _caches[key]
 
 
@@ -122,18 +123,18 @@ def compile_module(
         return client.compile_and_load(module, device_list, options, list(callbacks))
     bytecode = module_bytes(module) if has_locations else _bytecode(module.operation)
     key = cache_key(bytecode, options, devices)
-    found = _recent.get((key, devices[0].client, tuple(devices)))
+    recent = key, client, tuple(devices)
+    found = _recent.get(recent)
     if found is not None:
         return found
     executable = _compile_or_load(client, module, device_list, options, cache, key)
-    if len(_recent) >= 256:
-        _recent.pop(next(iter(_recent)))
-    _recent[key, devices[0].client, tuple(devices)] = executable
-    return executable
+    return util.remember(_recent, recent, executable, _RECENT)
 
 
-# The latest executables by key: an equal program traced anew is not compiled again.
+# The latest executables by key: an equal program traced anew is not compiled again.  They
+# are few, since each holds 100 kB of code that nothing else may need.
 _recent: dict[Any, Any] = util.cache({})
+_RECENT = 64
 
 
 def _compile_or_load(

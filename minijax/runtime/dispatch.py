@@ -9,7 +9,6 @@ This room names no operation.  Next: ../ops.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,6 +92,7 @@ class Program:
 
 on_effects: list[Callable[[Any], None]] = []  # told of each program with effects
 _programs: dict[Any, Program] = util.cache({})
+_MOST_PROGRAMS = 4096  # of primitives by params and types: each holds 100 kB of code
 # Primitives that drive devices themselves: programs with them are run one by one.
 host_driven: set[Primitive] = set()
 # Checks of results, from when they are first switched on.
@@ -171,13 +171,16 @@ def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
     return error
 
 
-class _WithPrograms(weakref.WeakSet[Jaxpr]):
+class _WithPrograms(util.Living[Jaxpr]):
     """The jaxprs whose `memo` holds programs."""
 
+    __slots__ = ()
+
     def clear(self) -> None:
-        for jaxpr in self:
-            jaxpr.memo.pop("programs", None)
+        found = list(self)
         super().clear()
+        for jaxpr in found:
+            jaxpr.memo.pop("programs", None)
 
 
 _with_programs = util.cache(_WithPrograms())
@@ -185,8 +188,11 @@ _with_programs = util.cache(_WithPrograms())
 
 def programs_of(jaxpr: Jaxpr) -> dict[Any, Any]:
     """Where to keep programs made of a jaxpr: they are forgotten with it."""
-    _with_programs.add(jaxpr)
-    return jaxpr.memo.setdefault("programs", {})  # type: ignore[no-any-return]
+    known = jaxpr.memo.get("programs")
+    if known is None:
+        _with_programs.add(jaxpr)
+        known = jaxpr.memo.setdefault("programs", {})
+    return known  # type: ignore[no-any-return]
 
 
 def _find_program(
@@ -205,7 +211,7 @@ def _find_program(
     if program is None:
         program = _compile_primitive(prim, avals, params, where, committed)
         if key is not None:
-            known[key] = program
+            program = util.remember(known, key, program, _MOST_PROGRAMS)
     return program
 
 

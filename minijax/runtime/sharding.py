@@ -154,11 +154,11 @@ class PmapSharding(Sharding):
         if found is None:
             tiles = [1] * ndim
             tiles[self.axis] = len(self.devices)
-            found = compat.GSPMDSharding(
+            made = compat.GSPMDSharding(
                 compat.DeviceList(self.devices),
                 compat.HloSharding.iota_tile(tuple(tiles)),
             )
-            _internal[key] = found
+            found = _internal.setdefault(key, made)  # which lives on, for its id
             _described[id(found)] = self
         return found
 

@@ -1,0 +1,385 @@
+"""What threads share: memories, registries, barriers, modules that load on first use."""
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import minijax as mj
+from minijax.base import util
+from minijax.control import checks, effects, jit, misses
+from minijax.runtime import compile as compiler
+from minijax.runtime import dispatch, sharding
+
+X = np.array([1.0, 2.0, 3.0], np.float32)
+AVAL = mj.core.ShapedArray((3,), np.dtype("float32"))
+
+
+@pytest.fixture
+def eager_switches():
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def together(*jobs):
+    """Run functions at once, each in a thread; what the first that failed raised."""
+    gate, failures = threading.Barrier(len(jobs)), []
+
+    def run(job):
+        gate.wait()
+        try:
+            job()
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if failures:
+        raise failures[0]
+
+
+# ----------------------------------------------------------------------------- memories
+
+
+class Contested(dict):
+    """A dictionary out of which another thread takes what is about to be taken."""
+
+    def pop(self, key, *default):
+        super().pop(key, None)
+        return super().pop(key, *default)
+
+
+def test_room_is_made_beside_other_threads():
+    found = Contested({i: i for i in range(8)})
+    assert util.remember(found, "new", 1, 8) == 1
+    assert list(found) == [2, 3, 4, 5, 6, 7, "new"]
+    assert util.remember(found, "new", 2, 8) == 1  # what the first thread made
+
+
+def test_many_threads_remember(eager_switches):
+    found = {}
+
+    def work():
+        for i in range(3000):
+            util.remember(found, object(), i, 16)
+
+    together(*[work] * 8, lambda: [found.clear() for _ in range(200)])
+    assert len(found) <= 16 + 8
+
+
+def test_executables_make_room_beside_other_threads(monkeypatch):
+    recent = Contested({i: None for i in range(compiler._RECENT)})
+    monkeypatch.setattr(compiler, "_recent", recent)
+    np.testing.assert_allclose(mj.jit(lambda x: x - 71.5)(X), X - 71.5)
+    assert 0 in recent or len(recent) < compiler._RECENT
+
+
+def test_the_living_are_listed_beside_other_threads():
+    class Thing:
+        pass
+
+    things = [Thing() for _ in range(5)]
+    living = util.Living()
+    for x in things + things:
+        living.add(x)
+    assert len(living) == 5
+    for _ in living:  # as another thread may
+        things.append(Thing())
+        living.add(things[-1])
+    assert set(living) == set(things)
+    del things[3:], x, _
+    assert set(living) == set(things)
+    living.clear()
+    assert list(living) == []
+
+
+def test_the_living_are_listed_while_they_grow(eager_switches):
+    class Thing:
+        pass
+
+    living, things, done = util.Living(), [], threading.Event()
+
+    def grow():
+        while not done.is_set():
+            things.append(Thing())
+            living.add(things[-1])
+            if len(things) > 3000:
+                things.clear()
+
+    def count():
+        try:
+            assert all(len(list(living)) <= 3001 for _ in range(300))
+        finally:
+            done.set()
+
+    together(grow, count)
+
+
+def test_caches_are_cleared_beside_tracing(eager_switches):
+    done = threading.Event()
+
+    def trace():
+        for i in itertools.count():
+            f = mj.jit(lambda x, i=i: x + i)
+            assert f.trace(X).jaxpr.out_avals[0].shape == (3,)
+            if done.is_set():
+                return
+
+    def clear():
+        try:
+            for _ in range(60):
+                mj.clear_caches()
+        finally:
+            done.set()
+
+    together(*[trace] * 4, clear)
+
+
+def test_misses_are_explained_beside_tracing(monkeypatch):
+    jitted = jit.Jitted(lambda x: x * 2, jit.NO_STATICS)
+    jitted.cpp(1.0)
+    known = misses._from_known
+
+    def from_known(jitted, call, avals, key):
+        jitted.traces["another", len(jitted.traces)] = None  # by another thread
+        return known(jitted, call, avals, key)
+
+    monkeypatch.setattr(misses, "_from_known", from_known)
+    call = jitted.split((X,), {})
+    found = misses.differences(jitted, call, (AVAL,))
+    assert found == ["x: known ~float32[], now float32[3]"]
+
+
+def test_one_trace_for_all_threads():
+    jitted = jit.Jitted(lambda x: x * 3, jit.NO_STATICS)
+    call = jitted.split((X,), {})
+    found = []
+    together(*[lambda: found.append(jitted.trace_avals(call, (AVAL,)))] * 8)
+    assert len(jitted.traces) == 1
+    assert len({id(x) for x in found}) == 1
+
+
+def test_traces_and_programs_are_bounded(monkeypatch):
+    monkeypatch.setattr(jit, "_MOST_TRACES", 8)
+    monkeypatch.setattr(dispatch, "_MOST_PROGRAMS", 8)
+    monkeypatch.setattr(dispatch, "_programs", {})
+    jitted = jit.Jitted(lambda x, n: x + n, jit.Statics((1,), ()))
+    for n in range(20):
+        jitted.trace(jitted.split((X, n), {}))
+    assert 0 < len(jitted.traces) <= 8
+    for n in range(9):
+        mj.lax.full_like(X, n)
+        mj.lax.broadcast(X, (n,))
+    assert 0 < len(dispatch._programs) <= 8
+
+
+# -------------------------------------------------------------------- numbers and places
+
+
+def test_checks_have_a_number_each(eager_switches):
+    sites = [
+        [checks.Site(checks.NaNError, f"{k} {i}", None, (), None) for i in range(2000)]
+        for k in range(8)
+    ]
+    before = len(checks._sites)
+    together(*[lambda mine=mine: [checks.code_of(s) for s in mine] for mine in sites])
+    for site in itertools.chain(*sites):
+        assert checks._sites[checks.code_of(site)] is site
+    for site in itertools.chain(*sites):
+        del checks._codes[site]
+    del checks._sites[before:]
+
+
+def test_a_layout_on_devices_is_one_object(monkeypatch):
+    class Unseen(dict):
+        def get(self, key, default=None):  # another thread is about to put it there
+            return None
+
+    monkeypatch.setattr(sharding, "_internal", Unseen())
+    layout = sharding.PmapSharding(mj.local_devices()[:2])
+    assert layout.internal(2) is layout.internal(2)
+
+
+# ------------------------------------------------------------------------------ barriers
+
+
+class Token:
+    """What stands for a running program."""
+
+    def __init__(self, fails=False, ends=None):
+        self.waits, self.fails, self.ends = 0, fails, ends
+
+    def block_until_ready(self):
+        self.waits += 1
+        if self.ends is not None:
+            assert self.ends.wait(20)
+        if self.fails:
+            raise RuntimeError("it failed")
+
+
+@pytest.fixture
+def no_effects():
+    mj.effects_barrier()
+    yield
+    effects._pending.clear()
+    effects._failures.clear()
+
+
+def test_a_barrier_waits_for_what_another_waits_for(no_effects):
+    token = Token(ends=threading.Event())
+    effects.note_effects(token)
+    first, second = (threading.Thread(target=mj.effects_barrier) for _ in range(2))
+    for n, thread in enumerate((first, second), 1):
+        thread.start()
+        while thread.is_alive() and token.waits < n:
+            time.sleep(0.001)
+    assert token.waits == 2 and second.is_alive()
+    token.ends.set()
+    first.join()
+    second.join()
+
+
+def test_no_program_is_forgotten_before_it_is_done(no_effects):
+    tokens = [Token() for _ in range(700)]
+    for t in tokens:
+        effects.note_effects(t)
+        assert len(effects._pending) <= effects._MOST_PENDING
+    mj.effects_barrier()
+    assert [t.waits for t in tokens] == [1] * 700
+    assert not effects._pending
+
+
+def test_a_callback_waits_for_no_program(no_effects):
+    tokens, waits = [Token() for _ in range(300)], []
+
+    def host(x):
+        for t in tokens:
+            effects.note_effects(t)
+        waits.extend(t.waits for t in tokens)
+
+    mj.jit(lambda x: (mj.debug.callback(host, x), x + 1)[1])(X)
+    mj.effects_barrier()
+    assert waits == [0] * 300
+    assert [t.waits for t in tokens] == [1] * 300
+
+
+def test_a_failure_is_told_once_and_hides_no_other_program(no_effects):
+    tokens = [Token(fails=i in (1, 3)) for i in range(5)]
+    for t in tokens:
+        effects.note_effects(t)
+    with pytest.raises(RuntimeError, match="it failed"):
+        mj.effects_barrier()
+    assert [t.waits for t in tokens] == [1] * 5
+    mj.effects_barrier()
+    effects.note_effects(Token(fails=True))
+    for _ in range(300):
+        effects.note_effects(Token())
+    with pytest.raises(RuntimeError, match="it failed"):
+        mj.effects_barrier()
+    mj.effects_barrier()
+
+
+# ------------------------------------------------------------- modules, forks, processes
+
+
+def python(program, **env):
+    """What a program in a process of its own prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True,
+        env={**os.environ, **env}, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_threads_meet_at_the_first_use():
+    out, err = python("""
+import threading, sys, numpy as np, minijax as mj
+sys.setswitchinterval(1e-6)
+x = np.ones((3, 3), np.float32)
+eye = lambda: mj.numpy.eye(3)
+uses = [
+    lambda: mj.numpy.linalg.inv(x + eye()),
+    lambda: mj.random.normal(mj.random.key(0)),
+    lambda: mj.nn.relu(x),
+    lambda: mj.lax.add(x, x),
+    lambda: mj.numpy.fft.fft(x),
+    lambda: mj.grad(lambda x: (x * x).sum())(x),
+    lambda: mj.device_put(x)[0] + 1,
+    lambda: mj.vmap(lambda r: r @ r)(x),
+    lambda: mj.jit(lambda x: x.at[0].set(2))(x),
+    lambda: mj.checkpoint(mj.numpy.sin)(x),
+    lambda: mj.lax.linalg.cholesky(x + eye()),
+    lambda: mj.make_jaxpr(lambda x: x.T)(x),
+    lambda: mj.tree.map(lambda x: x, [x]),
+    lambda: mj.experimental.io_callback(lambda: None, None),
+    lambda: mj.eval_shape(lambda x: x, x),
+    lambda: mj.debug.print("{}", x.size, ordered=True),
+]
+gate = threading.Barrier(len(uses)); failures = []
+def run(use):
+    gate.wait()
+    try: mj.block_until_ready(use())
+    except BaseException as e: failures.append(repr(e))
+threads = [threading.Thread(target=run, args=(u,)) for u in uses]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(failures)
+""")
+    assert out == "9\n[]\n", err
+
+
+FORK = """
+import os, subprocess, sys, warnings, minijax as mj
+def forks():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        if (child := os.fork()) == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    return [(w.category.__name__, str(w.message)) for w in seen]
+print(forks())
+mj.numpy.ones(3); mj.device_put(1.0, mj.devices("cpu")[0])
+print(forks())
+subprocess.run([sys.executable, "-c", ""], check=True)
+"""
+
+
+def test_a_fork_after_use_is_warned_of():
+    before, after = python(FORK)[0].splitlines()
+    assert before == "[]"
+    assert eval(after) == [(  # recorded from JAX 0.10.2
+        "RuntimeWarning",
+        "os.fork() was called. os.fork() is incompatible with multithreaded code, and JAX"
+        " is multithreaded, so this will likely lead to a deadlock.",
+    )]  # fmt: skip
+
+
+SPAWN = """
+import multiprocessing, numpy as np, minijax as mj
+def work(x):
+    return np.asarray(mj.jit(lambda x: mj.numpy.sin(x) + x)(x))
+if __name__ == "__main__":
+    x = np.arange(3, dtype=np.float32)
+    here = work(x)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert all((here == y).all() for y in pool.map(work, [mj.numpy.asarray(x)] * 4))
+    print("ok")
+"""
+
+
+def test_processes_are_spawned_after_use(tmp_path):
+    path = tmp_path / "spawning.py"
+    path.write_text(SPAWN)
+    out, _ = python(f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')")
+    assert out == "ok\n"
