@@ -13,6 +13,7 @@ import pytest
 import minijax as mj
 from minijax.base import util
 from minijax.control import checks, effects, jit, misses
+from minijax.interpreters import algebra
 from minijax.runtime import compile as compiler
 from minijax.runtime import dispatch, sharding
 
@@ -337,6 +338,27 @@ threads = [threading.Thread(target=run, args=(u,)) for u in uses]
 print(failures)
 """)
     assert out == "9\n[]\n", err
+
+
+def test_operations_are_lent_to_all_threads_and_after_an_interrupt(monkeypatch):
+    lib, loading, gate = algebra.Algebra(), threading.Event(), threading.Lock()
+
+    def load():
+        if not loading.is_set():
+            loading.set()
+            raise KeyboardInterrupt
+        with gate:  # as an import holds its module's lock
+            time.sleep(0.02)
+            lib.add = max
+
+    monkeypatch.setattr(algebra.Algebra, "loader", load)
+    with pytest.raises(KeyboardInterrupt):
+        lib.add(1, 2)
+    found = []
+    together(*[lambda: found.append(lib.add(1, 2))] * 4)
+    assert found == [2] * 4
+    with pytest.raises(AttributeError, match="nothing"):
+        lib.nothing(1)
 
 
 FORK = """

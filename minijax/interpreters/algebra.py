@@ -38,13 +38,15 @@ class Algebra:
     loader: Callable[[], None] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # The first use loads ops/, which fills the attributes in.
+        # The first use loads ops/, which fills the attributes in.  Threads that come
+        # meanwhile wait there, and after an interrupt the next use loads again.
         load = Algebra.loader
         if name.startswith("_") or load is None:
             raise AttributeError(name)
-        Algebra.loader = None
         load()
-        return getattr(self, name)
+        if name not in vars(self):
+            raise AttributeError(name)
+        return vars(self)[name]
 
 
 lib = Algebra()
