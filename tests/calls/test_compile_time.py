@@ -143,7 +143,8 @@ def test_lanes_know_their_number():
         with FOLD():
             return lax.axis_index("i") + x, lax.psum(1, "i"), lax.psum(x, "i")
 
-    for run in (mj.vmap(f, axis_name="i"), mj.jit(mj.vmap(f, axis_name="i"))):
+    lanes = mj.vmap(f, axis_name="i")
+    for run in (lanes, mj.jit(lanes), mj.vmap(mj.jit(f), axis_name="i")):
         assert [a.tolist() for a in run(ROWS)] == [[0, 2, 4], [3, 3, 3], [3, 3, 3]]
 
 

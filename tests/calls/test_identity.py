@@ -77,6 +77,22 @@ def test_compiled_ones_stay_apart():
         assert (two(X), three(X)) == (2.0, 3.0)
 
 
+def test_methods_of_an_object_that_changes():
+    class Scale:
+        factor = 2.0
+
+        def of(self, x):
+            return x * self.factor
+
+    scale = Scale()
+    two = mj.jit(scale.of)
+    assert [float(two(X)) for _ in range(3)] == [2.0] * 3
+    scale.factor = 3.0
+    three = mj.jit(scale.of)  # its method equals the other one
+    assert [float(three(X)) for _ in range(3)] == [3.0] * 3
+    assert two(X) == 2.0
+
+
 class Unequal:
     """Cannot be compared."""
 
