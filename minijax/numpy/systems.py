@@ -32,6 +32,7 @@ from . import (
     linear,
     manipulation,
     reductions,
+    running,
     selection,
     ufuncs,
 )
@@ -310,6 +311,7 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     return det_a, lax_cond(zero, singular, regular, a, t)
 
 
+@custom_jvp
 def adjugate(a: Any) -> Any:
     """Adjugates, of singular matrices too: by the singular values without each one."""
     u, s, vh = svd(a)
@@ -319,6 +321,42 @@ def adjugate(a: Any) -> Any:
     phase = _det_lu(u) * _det_lu(vh)
     scaled = adjoint(vh) * without[..., None, :]
     return phase[..., None, None] * precise(scaled, adjoint(u))
+
+
+@adjugate.defjvp
+def _adjugate_jvp(primals: Any, tangents: Any) -> Any:
+    """In the bases of the SVD, by the products of all singular values but two."""
+    (a,), (t,) = primals, tangents
+    u, s, vh = svd(a)
+    moved = precise(adjoint(u), precise(t, adjoint(vh)))
+    pairs = convert(_without_pairs(s), a.dtype)
+    along = precise(pairs, diagonal_of(moved)[..., None])
+    along = selection.where(np.eye(s.shape[-1], dtype=bool), along, a.dtype.type(0))
+    phase = (_det_lu(u) * _det_lu(vh))[..., None, None]
+    inside = precise(adjoint(vh), along - moved * pairs)
+    return adjugate(a), phase * precise(inside, adjoint(u))
+
+
+def _without_pairs(s: Any) -> Any:
+    """For each two of some numbers, the product of the others; 0 on the diagonal."""
+    n = s.shape[-1]
+    one = s.dtype.type(1)
+    ones = structural.broadcast_in_dim(one, (*s.shape[:-1], 1), ())
+
+    def before(x: Any) -> Any:
+        return running.cumprod(
+            structural.concatenate([ones, x[..., :-1]], x.ndim - 1), -1
+        )
+
+    last = (s.ndim - 1,)
+    row, column = np.arange(n)[:, None], np.arange(n)
+    shifted = structural.concatenate([ones, s[..., :-1]], s.ndim - 1)
+    between = selection.where(column - 1 > row, shifted[..., None, :], one)
+    between = running.cumprod(between, -1)
+    after = structural.rev(before(structural.rev(s, last)), last)
+    out = before(s)[..., :, None] * between * after[..., None, :]
+    out = selection.where(column > row, out, s.dtype.type(0))
+    return out + turn(out)
 
 
 @composite

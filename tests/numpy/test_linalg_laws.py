@@ -381,6 +381,28 @@ def test_norms_of_nothing_and_orders_by_name():
         linalg.norm(np.ones(2), "-inf")
 
 
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_second_derivatives_of_singular_determinants(doubles, dtype):
+    """Of any rank, and where singular values are equal."""
+    left, right, t = (random(4, 4, dtype=dtype) for _ in range(3))
+    stack = np.stack([
+        left @ np.diag(d) @ right
+        for d in ([1, 2, 3, 0], [1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0])
+    ] + [np.diag([1.0, 1.0, 1.0, 0.0])])  # fmt: skip
+
+    def rate(a):
+        return mj.jvp(linalg.det, (a,), (t + 0 * a,))[1]
+
+    size = 1e-3  # the determinant is a polynomial of degree 4 along t
+    near, far = (
+        np.linalg.det(stack + k * size * t) + np.linalg.det(stack - k * size * t)
+        - 2 * np.linalg.det(stack) for k in (1, 2)
+    )  # fmt: skip
+    want = (16 * near - far) / (12 * size**2)
+    got = mj.jit(mj.vmap(lambda a: mj.jvp(rate, (a,), (t,))[1]))(stack)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
 def test_tolerances_of_pinv_broadcast():
     a = np.diag([1.0, 0.3]).astype(np.float32)
     tolerances = np.array([0.1, 0.5], np.float32)
