@@ -86,10 +86,10 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> An
 
 @composite(static=("axis",))
 def _softmax(x: Any, axis: Any, where: Any) -> Any:
-    (x,) = promote_args_inexact("softmax", x)
     check_mask("softmax", where)
     if where is not None:
         x = jnp.where(where, x, -jnp.inf)
+    (x,) = promote_args_inexact("softmax", x)
     kernel = _softmax_own if config.SOFTMAX_CUSTOM_JVP.value else shares
     out = kernel(x, axis)
     # Where everything is masked, the shares are nan.
@@ -142,10 +142,10 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 
 @composite(static=("axis",))
 def _log_softmax(x: Any, axis: Any, where: Any) -> Any:
-    x = mixed_with_floats("log_softmax", x)
     check_mask("log_softmax", where)
     if where is not None:
         x = jnp.where(where, x, -jnp.inf)
+    x = mixed_with_floats("log_softmax", x)
     shifted = x - highest(x, axis)
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return out if where is None else jnp.where(where, out, -jnp.inf)
