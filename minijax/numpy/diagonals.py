@@ -91,9 +91,9 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     check_arraylike("diagonal", a)
     if core.aval_of(a).ndim < 2:
         raise ValueError("diagonal requires an array of at least two dimensions.")
-    a = as_array(a)
-    a = _diagonal_axes_last("diagonal", convert(a, a.dtype), axis1, axis2)
-    return diagonal_of(a, operator.index(offset))
+    a, offset = as_array(a), operator.index(offset)
+    a = convert(a, a.dtype, a.weak_type and offset != 0)  # but for the main one, as is
+    return diagonal_of(_diagonal_axes_last("diagonal", a, axis1, axis2), offset)
 
 
 @composite(static=("k",))
@@ -117,7 +117,7 @@ def diag(v: ArrayLike, k: int = 0) -> Any:
     v = as_array(v)
     k = operator.index(k)
     if v.ndim == 2:
-        return convert(diagonal_of(v, k), v.dtype)
+        return convert(diagonal_of(v, k), v.dtype, v.weak_type and k != 0)
     if v.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got {errors.type_text(v)}")
     return matrix_of(v, k)

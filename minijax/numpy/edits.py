@@ -182,8 +182,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> Any:
     """`values` as rows along the axis: k of them, or all those for a scalar place."""
     rank = len(shape_of(arr))
-    weak = aval_of(arr).weak_type and aval_of(values).weak_type
-    values = convert(values, aval_of(arr).dtype, weak)
+    values = convert(values, aval_of(arr).dtype, aval_of(arr).weak_type)
     lead = rank - len(shape_of(values))
     if lead > 0:
         shape = (1,) * lead + shape_of(values)
