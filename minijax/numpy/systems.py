@@ -46,6 +46,7 @@ from ._common import (
 from .decompositions import (
     SlogdetResult,
     adjoint,
+    eps_of,
     identity,
     operand,
     precise,
@@ -307,8 +308,14 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     def singular(a: Any, t: Any) -> Any:
         return reductions.sum(turn(adjugate(a)) * t, (-2, -1))
 
-    zero = reductions.any(det_a == 0)
-    return det_a, lax_cond(zero, singular, regular, a, t)
+    # Nearly singular matrices have inverses, but no digits in them.
+    pivots = ufuncs.absolute(diagonal_of(factorize(a).packed))
+    most = reductions.max(pivots, -1, initial=0)
+    least = reductions.min(pivots, -1, initial=np.inf)
+    doubtful = ufuncs.logical_or(
+        least <= a.shape[-1] * eps_of(a.dtype) * most, det_a == 0
+    )
+    return det_a, lax_cond(reductions.any(doubtful), singular, regular, a, t)
 
 
 @custom_jvp
