@@ -13,7 +13,7 @@ from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..core import core
 from ..core.core import Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, instantiate
 from ..interpreters.stage import stage
@@ -283,7 +283,7 @@ def linear_call(
 def _take(jaxpr: Jaxpr, start: int, stop: int, captured: Sequence[Any]) -> ClosedJaxpr:
     """The jaxpr with all of `captured` as leading inputs, of which it reads some."""
     own = dict(zip(range(start, stop), jaxpr.constvars, strict=True))
-    ins = [own.get(i) or common.Var(core.aval_of(c)) for i, c in enumerate(captured)]
+    ins = [own.get(i) or Var(core.aval_of(c)) for i, c in enumerate(captured)]
     return ClosedJaxpr(
         Jaxpr([], [*ins, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns, jaxpr.name)
     )

@@ -73,11 +73,12 @@ def _inside(params: dict[str, Any]) -> Any:
     return core.mapped_axis(params["axis_name"], params["axis_size"])
 
 
-REGION = Call(
-    "call_jaxpr", scope=_inside, per_in={"in_axes": 0}, per_out={"out_axes": 0},
-    reset={"donated_invars": False},
+holds(
+    xla_pmap_p,
+    Call("call_jaxpr", scope=_inside, per_in={"in_axes": 0}, per_out={"out_axes": 0},
+         reset={"donated_invars": False}),
 )  # fmt: skip
-holds(xla_pmap_p, REGION)
+derived_dce: Any = xla_pmap_p.dce
 xla_pmap_p.abstract = pmap_abstract
 xla_pmap_p.named_axes = lambda params: (
     axes_of(params["call_jaxpr"].jaxpr) - {params["axis_name"]}
@@ -192,7 +193,6 @@ def pmap_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
     return eqn
 
 
-derived_dce = xla_pmap_p.dce
 xla_pmap_p.dce = pmap_dce
 
 

@@ -279,22 +279,37 @@ _FLOATING = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.f
 _INTEGRAL = frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED))
 
 
+def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequence[Any]:
+    """Operands of one dtype; TypeError if one is no number's (a random key's)."""
+    try:
+        return promote(*xs)
+    except dtypes.OpaqueDtypeError as e:
+        found = ", ".join(str(aval_of(x).dtype) for x in xs)
+        raise TypeError(
+            errors.message(
+                f"{name} does not accept dtypes {found}.",
+                why="random keys, and tangents of integers, are no numbers.",
+                tries=["random.key_data(key), the numbers inside"],
+            )
+        ) from e
+
+
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one dtype and rank."""
     check_arraylike(name, *xs)
-    return promote_shapes(name, *promote_dtypes(*xs))
+    return promote_shapes(name, *_joined(name, promote_dtypes, xs))
 
 
 def promote_args_inexact(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one rank and one float or complex dtype."""
     check_arraylike(name, *xs)
-    return promote_shapes(name, *promote_dtypes_inexact(*xs))
+    return promote_shapes(name, *_joined(name, promote_dtypes_inexact, xs))
 
 
 def promote_args_numeric(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one rank and one dtype that is not bool."""
     check_arraylike(name, *xs)
-    return promote_shapes(name, *promote_dtypes_numeric(*xs))
+    return promote_shapes(name, *_joined(name, promote_dtypes_numeric, xs))
 
 
 def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
