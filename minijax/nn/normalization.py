@@ -211,8 +211,10 @@ def _logsumexp(
     top = kept if keepdims else top
     if return_sign:
         return jnp.log(jnp.abs(total)) + top, jnp.sign(total)
-    # The logarithm of a negative sum is nan, as it should be.
-    return jnp.log(total) + convert(top, aval_of(total).dtype)
+    out = jnp.log(total) + convert(top, aval_of(total).dtype)
+    if b is None or dtypes.is_complex(aval_of(total).dtype):
+        return out
+    return jnp.where(total < 0, jnp.nan, out)  # nan, as it should be; it does not move
 
 
 def logmeanexp(

@@ -349,13 +349,24 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     if _is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
     (x,) = promote_dtypes_inexact(x)
-    x = convert(x, _dtype(x))
+    return _frexp(convert(x, _dtype(x)))
+
+
+@custom_jvp
+def _frexp(x: Any) -> tuple[Any, Any]:
     plain = bitwise_and(is_finite(x), _not_zero(x))
     normal, lowered = _normalise(x)
     exponent = _exponent(normal)
     fraction = _scale(normal, lax.neg(exponent))
     exponent = choose(plain, lax.sub(exponent, lowered), const(exponent, 0))
     return choose(plain, fraction, x), exponent
+
+
+@_frexp.defjvp
+def _frexp_jvp(primals: Any, tangents: Any) -> Any:
+    fraction, exponent = _frexp(*primals)
+    still = np.zeros(shape_of(exponent), dtypes.float0)
+    return (fraction, exponent), (_scale(tangents[0], lax.neg(exponent)), still)
 
 
 def _not_zero(x: Any) -> Any:
@@ -430,7 +441,22 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     k = x2 if dtypes.is_signed(_dtype(x2)) else convert(x2, dtypes.int32)
     if _dtype(k).itemsize < 4:
         k = convert(k, dtypes.int32)
-    return _scale(broadcast_to(x, shape), broadcast_to(k, shape))
+    return _ldexp(broadcast_to(x, shape), broadcast_to(k, shape))
+
+
+@custom_jvp
+def _ldexp(x: Any, k: Any) -> Any:
+    # The exponent of x joins k before anything is multiplied: compilers merge factors
+    # that are constants, and 2^-200 alone vanishes.
+    limit = 4 * _layout(_dtype(x))[1]
+    fraction, exponent = _frexp(x)
+    k = lax.min(lax.max(k, const(k, -limit)), const(k, limit))
+    return _scale(fraction, lax.add(k, convert(exponent, _dtype(k))))
+
+
+@_ldexp.defjvp
+def _ldexp_jvp(primals: Any, tangents: Any) -> Any:
+    return _ldexp(*primals), _scale(tangents[0], primals[1])
 
 
 @composite
@@ -542,7 +568,9 @@ def sinc(x: Any, /) -> Any:
     check_arraylike("sinc", x)
     (x,) = promote_dtypes_inexact(x)
     t = lax.mul(const(x, np.pi), x)
-    at_zero = eq(x, const(x, 0))
+    # Subnormal numbers lose digits when they are multiplied and divided.
+    size = lax.abs(x)
+    at_zero = lt(size, const(size, ml_dtypes.finfo(_dtype(size)).tiny))
     safe = choose(at_zero, const(t, 1), t)
     return settled(choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe)))
 

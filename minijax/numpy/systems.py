@@ -431,6 +431,8 @@ def matrix_power(a: ArrayLike, n: int) -> Any:
         return identity(a.shape[-1], a)
     if n < 0:
         a, n = inv(a), -n
+    if n == 3:  # in NumPy's order
+        return linear.matmul(linear.matmul(a, a), a)
     out = None
     while n:
         if n & 1:

@@ -272,31 +272,32 @@ log1p = unary(
 )  # fmt: skip
 
 
-def scaled_log(ratio: float) -> Callable[[Any], Any]:
-    """log(x) times a constant."""
+def _log_in_base(base: float, inverse: bool) -> Callable[[Any], Any]:
+    """log(x) over log(base), part by part: complex division spoils infinite parts."""
+
+    def scaled(y: Any) -> Any:
+        factor = np.asarray(1 / np.log(base) if inverse else np.log(base))
+        factor = factor.astype(aval_of(y).dtype)[()]
+        scale = arithmetic.mul_p if inverse else arithmetic.div_p
+        return scale.bind(y, factor)
 
     def op(x: Any) -> Any:
-        dtype = dtypes.real_of(aval_of(x).dtype)
         y = arithmetic.log(x)
-        factor = np.asarray(ratio, dtype).astype(aval_of(y).dtype)[()]
-        return arithmetic.mul_p.bind(y, factor)
+        if not dtypes.is_complex(aval_of(y).dtype):
+            return scaled(y)
+        parts = arithmetic.real(y), arithmetic.imag(y)
+        return arithmetic.complex(*map(scaled, parts))
 
     return op
 
 
-def _log2(x: Any) -> Any:
-    dtype = aval_of(x).dtype
-    y = arithmetic.log(x)
-    return arithmetic.div_p.bind(y, np.asarray(np.log(2.0)).astype(dtype)[()])
-
-
 log2 = unary(
-    "log2", _log2, "Logarithm to base 2, elementwise.",
+    "log2", _log_in_base(2.0, inverse=False), "Logarithm to base 2, elementwise.",
     ">>> jnp.log2(jnp.array([1., 8.]))",
     "Array([0., 3.], dtype=float32)",
 )  # fmt: skip
 log10 = unary(
-    "log10", scaled_log(1 / np.log(10.0)), "Logarithm to base 10, elementwise.",
+    "log10", _log_in_base(10.0, inverse=True), "Logarithm to base 10, elementwise.",
     ">>> jnp.log10(jnp.array([1., 100.]))",
     "Array([0., 2.], dtype=float32)",
 )  # fmt: skip

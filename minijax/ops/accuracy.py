@@ -68,13 +68,18 @@ def attribute_text(accuracy: Any) -> str | None:
     )
 
 
+def emit_accurate(ctx: Any, op: str, aval: Any, x: Any, accuracy: Any) -> Any:
+    """Emit a function of one operand with an `accuracy`; its result is of type `aval`."""
+    text = attribute_text(accuracy)
+    if text is None:
+        return ctx.op(op, aval, x)
+    return ctx.op(op, aval, x, result_accuracy=ctx.parse(text))
+
+
 def lower_accurate(op: str) -> Rule:
     """The lowering rule of a function of one operand with an `accuracy`."""
 
     def lower(ctx: Any, x: Any, *, accuracy: Any) -> Any:
-        text = attribute_text(accuracy)
-        if text is None:
-            return ctx.op(op, ctx.avals_out[0], x)
-        return ctx.op(op, ctx.avals_out[0], x, result_accuracy=ctx.parse(text))
+        return emit_accurate(ctx, op, ctx.avals_out[0], x, accuracy)
 
     return lower

@@ -9,12 +9,13 @@ Next: arithmetic.py, where other rooms find these.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..core import core
 from ..types import dtypes
 from ..types.avals import shaped
-from .accuracy import HIDDEN, lower_accurate
+from .accuracy import HIDDEN, emit_accurate, lower_accurate
 from .algebraic import (
     add,
     div,
@@ -34,6 +35,7 @@ from .define import (
     broadcast_shape,
     check_kind,
     const,
+    emit_compare,
     filled,
     nary,
     repeat_like,
@@ -239,8 +241,41 @@ def pow(x: Any, y: Any) -> Any:
 
 # ---- circular functions
 
+
+def _lower_circular(ctx: Any, x: Any, *, accuracy: Any, cosine: bool) -> Any:
+    """Emit sin(a + bi) = sin a cosh b + i cos a sinh b, or cos(a + bi), of floats too.
+
+    Where a is 0 one part is 0, also where b is infinite or nan.
+    """
+    out = ctx.avals_out[0]
+    if not dtypes.is_complex(out.dtype):
+        op = "cosine" if cosine else "sine"
+        return emit_accurate(ctx, op, out, x, accuracy)
+    part = shaped(out.shape, dtypes.real_of(out.dtype))
+    a, b = ctx.op("real", part, x), ctx.op("imag", part, x)
+    sin_a = emit_accurate(ctx, "sine", part, a, accuracy)
+    cos_a = emit_accurate(ctx, "cosine", part, a, accuracy)
+    up = ctx.op("exponential_minus_one", part, b)
+    down = ctx.op("exponential_minus_one", part, ctx.op("negate", part, b))
+    two = ctx.constant(2, part)
+    sinh_b = ctx.op("divide", part, ctx.op("subtract", part, up, down), two)
+    cosh_b = ctx.op("add", part, ctx.op("add", part, up, down), two)
+    cosh_b = ctx.op("divide", part, cosh_b, two)
+    none = emit_compare(ctx, "EQ", a, ctx.constant(0, part), part)
+    if not cosine:
+        re = ctx.op("select", part, none, a, ctx.op("multiply", part, sin_a, cosh_b))
+        return ctx.op("complex", out, re, ctx.op("multiply", part, cos_a, sinh_b))
+    im = ctx.op("multiply", part, sin_a, sinh_b)
+    wild = emit_compare(ctx, "NE", im, im, part)
+    below = emit_compare(ctx, "LT", b, ctx.constant(0, part), part)
+    flat = ctx.op("select", part, below, ctx.op("negate", part, a), a)
+    both = ctx.op("and", shaped(out.shape, dtypes.bool_), none, wild)
+    im = ctx.op("negate", part, ctx.op("select", part, both, flat, im))
+    return ctx.op("complex", out, ctx.op("multiply", part, cos_a, cosh_b), im)
+
+
 sin_p = nary(
-    "sin", [INEXACT], lower=lower_accurate("sine"),
+    "sin", [INEXACT], lower=partial(_lower_circular, cosine=False),
     jvp=[lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy))],
 )  # fmt: skip
 sin_p.pretty = HIDDEN
@@ -258,7 +293,7 @@ def sin(x: Any, *, accuracy: Any = None) -> Any:
 
 
 cos_p = nary(
-    "cos", [INEXACT], lower=lower_accurate("cosine"),
+    "cos", [INEXACT], lower=partial(_lower_circular, cosine=True),
     jvp=[lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy)))],
 )  # fmt: skip
 cos_p.pretty = HIDDEN

@@ -249,12 +249,23 @@ _HUGE = 1e30  # stands for infinity in Lentz's method
 
 def _weight(a: Any, x: Any) -> Any:
     """x^a e^-x / Gamma(a), without the cancellation of its large factors."""
+    return _choose_weight(a, x, lgamma(a), one_more=False)
+
+
+def _weight_over_a(a: Any, x: Any) -> Any:
+    """x^a e^-x / Gamma(a+1), which stays a number where a vanishes."""
+    return _choose_weight(a, x, lgamma(add(a, const(a, 1))), one_more=True)
+
+
+def _choose_weight(a: Any, x: Any, log_gamma: Any, one_more: bool) -> Any:
+    """exp(a ln x - x - log_gamma) for small a; Stirling's formula from 10 on."""
     large = ge(a, const(a, 10))
     big = select(large, a, filled(a, 10))
-    log_small = sub(sub(mul(a, log(x)), x), lgamma(a))
+    log_small = sub(sub(mul(a, log(x)), x), log_gamma)
     log_big = neg(add(mul(big, _gap(div(sub(x, big), big))), _stirling(big)))
-    root = sqrt(div(big, const(a, 2 * math.pi)))
-    return select(large, mul(root, exp(log_big)), exp(log_small))
+    two_pi = const(a, 2 * math.pi)
+    square_of = reciprocal(mul(big, two_pi)) if one_more else div(big, two_pi)
+    return select(large, mul(sqrt(square_of), exp(log_big)), exp(log_small))
 
 
 def _stirling(a: Any) -> Any:
@@ -333,35 +344,37 @@ def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
 
 
 def _igamma_value(a: Any, x: Any, s: Any, f: Any) -> Any:
-    w = _weight(a, x)
-    upper = sub(const(x, 1), mul(w, f))
-    return _edges(a, x, select(_regions(a, x)[1], upper, div(mul(w, s), a)), 0.0, 1.0)
+    upper = sub(const(x, 1), mul(_weight(a, x), f))
+    lower = mul(_weight_over_a(a, x), s)
+    return _edges(a, x, select(_regions(a, x)[1], upper, lower), 0.0, 1.0)
 
 
 def _igammac_value(a: Any, x: Any, s: Any, f: Any) -> Any:
-    w = _weight(a, x)
-    lower = sub(const(x, 1), div(mul(w, s), a))
-    return _edges(a, x, select(_regions(a, x)[1], mul(w, f), lower), 1.0, 0.0)
+    upper = mul(_weight(a, x), f)
+    lower = sub(const(x, 1), mul(_weight_over_a(a, x), s))
+    return _edges(a, x, select(_regions(a, x)[1], upper, lower), 1.0, 0.0)
 
 
-def _slope_over_weight(a: Any, x: Any, s: Any, f: Any, ds: Any, df: Any) -> Any:
-    """(dP/da) / w."""
+def _slopes(a: Any, x: Any, s: Any, f: Any, ds: Any, df: Any) -> tuple[Any, Any]:
+    """(dP/da) a / w by the series, and (dP/da) / w by the continued fraction."""
     # w/a has a Gamma(a+1) in place of w's Gamma(a).
     gap_below = sub(log(x), digamma(add(a, const(a, 1))))
-    below = div(add(mul(s, gap_below), ds), a)
-    beyond = neg(add(mul(f, sub(log(x), digamma(a))), df))
-    return select(_regions(a, x)[1], beyond, below)
+    below = add(mul(s, gap_below), ds)
+    return below, neg(add(mul(f, sub(log(x), digamma(a))), df))
 
 
 def _igamma_grad_a_value(a: Any, x: Any, *parts: Any) -> Any:
-    slope = mul(_weight(a, x), _slope_over_weight(a, x, *parts))
+    below, beyond = _slopes(a, x, *parts)
+    below = mul(_weight_over_a(a, x), below)
+    slope = select(_regions(a, x)[1], mul(_weight(a, x), beyond), below)
     out = select(eq(x, const(x, 0)), filled(x, 0), slope)
     return _nan_outside(a, x, out)
 
 
 def _random_gamma_grad_value(a: Any, x: Any, *parts: Any) -> Any:
     # dP/dx = w / x
-    slope = neg(mul(x, _slope_over_weight(a, x, *parts)))
+    below, beyond = _slopes(a, x, *parts)
+    slope = neg(mul(x, select(_regions(a, x)[1], beyond, div(below, a))))
     out = select(eq(x, const(x, 0)), filled(x, 0), slope)
     return _nan_outside(a, x, out)
 

@@ -4,9 +4,8 @@
 
 The command runs itself again in that interpreter, which may not hold minijax: the name
 is made to mean JAX (see ``harness.install_alias``).  Results are written beside the
-programs: ``jaxprs/expected/<topic>.txt`` and ``values/expected/``, and types of calls
-in ``typed_calls.txt``.  The
-tests never run this; run it after adding or changing a program, and read the diff.
+programs: ``<folder>/expected/<topic>.txt``, and types of calls in ``typed_calls.txt``.
+The tests never run this; run it after adding or changing a program, and read the diff.
 """
 
 import os
@@ -85,6 +84,7 @@ def record(topics: list[str]) -> None:
     record_folder("values", topics, harness.value_text)
     if not topics or "typed_calls" in topics:
         record_calls(jax)
+    record_folder("edges", topics, harness.value_text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,413 @@
+"""How functions are evaluated at edge values, and how the results are shown.
+
+An edge program is one function at one dtype: at a whole vector of arguments (infinities,
+nan, zeros of either sign, subnormals, ties, the largest numbers, corners of the complex
+plane; of two operands all pairs) it gives the value, the first derivative by `jvp` and
+by `vjp`, and the second derivative by every nesting of the two.  A derivative that is
+the same by every road is one line; a road that differs has a line of its own.
+
+The tables are in `edges/`, what JAX 0.10.2 gives in `edges/expected/` (see `record.py`).
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from harness import Programs, attempt, show
+
+import minijax as jax
+
+nan, inf = np.nan, np.inf
+
+
+def floats(dtype: Any, pairs: bool = False) -> np.ndarray:
+    """The edge values of a float dtype; the shorter list is for pairs."""
+    info = ml_dtypes.finfo(dtype)
+    top, tiny, least = float(info.max), float(info.tiny), float(info.smallest_subnormal)
+    short = [nan, -inf, -top, -2, -1.5, -1, -0.0, 0.0, tiny, 0.5, 1, 2, 3, inf]
+    long = [
+        nan, -inf, -top, -100, -2.5, -2, -1.5, -1, -0.5, -tiny, -least, -0.0,
+        0.0, least, tiny, 1e-3, 0.5, 1, 1.5, 2, 2.5, 3.5, 100, top, inf,
+    ]  # fmt: skip
+    return np.array(short if pairs else long, np.float64).astype(dtype)
+
+
+def complexes(dtype: Any, pairs: bool = False) -> np.ndarray:
+    """Corners of the complex plane: every pair of some edge values as parts."""
+    top = float(np.finfo(dtype).max)
+    short = [nan, -inf, -0.0, 0.0, 2, inf]
+    long = [nan, -inf, -1, -0.0, 0.0, 0.5, 1, 100, top, inf]
+    parts = short if pairs else long
+    return np.array([complex(*z) for z in itertools.product(parts, parts)], dtype)
+
+
+def integers(dtype: Any, pairs: bool = False) -> np.ndarray:
+    """The edge values of an integer dtype: ends, and about the width for shifts."""
+    info, bits = np.iinfo(dtype), 8 * np.dtype(dtype).itemsize
+    around = [-bits - 1, -7, -2, -1, 0, 1, 2, 3, 7, bits - 1, bits, bits + 1]
+    values = {info.min, info.min + 1, *around, info.max // 2, info.max}
+    return np.array(sorted(v for v in values if info.min <= v <= info.max), dtype)
+
+
+def edge_values(dtype: str, pairs: bool = False) -> np.ndarray:
+    """The edge values of a dtype, given by name."""
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    if kind.kind == "b":
+        return np.array([False, True])
+    values = {"c": complexes, "i": integers, "u": integers}.get(kind.kind, floats)
+    return values(kind, pairs)
+
+
+# ------------------------------------------------------------------------ derivatives
+
+Lines = dict[str, Any]
+Seed = Callable[[Any, Any], Any]
+
+
+def ones(x: Any, one: Any) -> Any:
+    """The seed of elementwise functions: every element moves by 1.
+
+    Seeds are made of an argument that is 1, so that compilers do not see the number.
+    """
+    return jax.numpy.full_like(x, one)
+
+
+def weights(x: Any, one: Any) -> Any:
+    """The seed along an axis: its elements move by 1, 2, 3 ..., to tell them apart."""
+    steps = np.arange(1, 1 + np.shape(x)[-1] if np.ndim(x) else 2)
+    return jax.numpy.full_like(x, one) * steps.astype(x.dtype)
+
+
+def tangent_of(f: Callable[..., Any], i: int, seed: Seed) -> Callable[..., Any]:
+    """The derivative of f(one, *args) in args[i] by `jvp`."""
+
+    def derivative(one: Any, *args: Any) -> Any:
+        def moved(x: Any) -> Any:
+            return f(one, *args[:i], x, *args[i + 1 :])
+
+        return jax.jvp(moved, (args[i],), (seed(args[i], one),))[1]
+
+    return derivative
+
+
+def cotangent_of(f: Callable[..., Any], i: int, seed: Seed) -> Callable[..., Any]:
+    """The derivative of f(one, *args) in args[i] by `vjp`."""
+
+    def derivative(one: Any, *args: Any) -> Any:
+        def moved(x: Any) -> Any:
+            return f(one, *args[:i], x, *args[i + 1 :])
+
+        out, pull = jax.vjp(moved, args[i])
+        return pull(seed(out, one))[0]
+
+    return derivative
+
+
+WAYS = {"j": tangent_of, "v": cotangent_of}
+
+
+def derivatives(
+    f: Callable[..., Any], n: int, roads: Iterable[str], seed: Seed
+) -> dict[str, Callable[..., Any]]:
+    """Functions of (1, *args) for the value and for each derivative by each road.
+
+    `d00 jv` is the derivative in operand 0 twice, the `jvp` of the `vjp`.
+    """
+
+    def value(one: Any, *args: Any) -> Any:
+        return f(*args)
+
+    table = {"f": value}
+    for road in roads:
+        for places in itertools.combinations_with_replacement(range(n), len(road)):
+            g = value
+            for way, i in zip(reversed(road), reversed(places), strict=True):
+                g = WAYS[way](g, i, seed)
+            table[f"d{''.join(map(str, places))} {road}"] = g
+    return table
+
+
+ROADS = {
+    0: (),
+    1: ("j", "v"),
+    2: ("j", "v", "jj", "jv", "vv"),
+}
+
+
+# -------------------------------------------------------------------------- programs
+
+
+class Case:
+    """One function at one dtype, with its arguments."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: Sequence[Any],
+        order: int,
+        seed: Seed,
+        ulps: int,
+        subnormals: bool,
+    ):
+        self.args, self.ulps, self.subnormals = args, ulps, subnormals
+        self.lines = derivatives(f, len(args), ROADS[order], seed)
+
+    def allowance(self, line: str) -> tuple[int, int]:
+        """Last places by which a line may differ: of its numbers, and of 1.
+
+        Derivatives are differences of larger terms.
+        """
+        return (self.ulps, 0) if line == "f" else (4 * self.ulps, 4 * self.ulps)
+
+    def given(self) -> list[Any]:
+        """What the lines are functions of: 1, and the arguments."""
+        return [np.ones((), self.args[0].dtype), *self.args]
+
+    def wide(self) -> Any:
+        """A context that admits the dtype of the arguments."""
+        return jax.enable_x64(self.args[0].dtype in (np.float64, np.complex128))
+
+    def eager(self) -> Lines:
+        """Every line, each operation evaluated by itself."""
+        with self.wide(), np.errstate(all="ignore"):
+            return {
+                k: attempt(lambda g=g: g(*self.given())) for k, g in self.lines.items()
+            }
+
+    def mapped(self) -> Lines:
+        """The values under `vmap`, which maps the first axis."""
+        axes = (None, *(0 for _ in self.args))
+        with self.wide(), np.errstate(all="ignore"):
+            return {
+                "f": attempt(lambda: jax.vmap(self.lines["f"], axes)(*self.given()))
+            }
+
+    def compiled(self) -> Lines:
+        """Every line out of one program; if it raises, line by line.
+
+        Half precision is rounded after every operation, as it is in eager evaluation.
+        """
+
+        def everything(*args: Any) -> Lines:
+            return {name: g(*args) for name, g in self.lines.items()}
+
+        with self.wide(), np.errstate(all="ignore"):
+            try:
+                lowered = jax.jit(everything).lower(*self.given())
+            except Exception:
+                return self.eager()
+            program = lowered.compile({"xla_allow_excess_precision": False})
+            return program(*self.given())
+
+
+class Edges(Programs):
+    """The edge programs of one file: for each function its cases by dtype."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cases: dict[str, dict[str, Case]] = {}
+
+    def table(
+        self,
+        names: str = "",
+        *,
+        dtypes: str = "float32 float16 bfloat16",
+        operands: int = 1,
+        order: int = 2,
+        ulps: int = 4,
+        subnormals: bool = False,
+        args: Callable[..., Any] | None = None,
+        seed: Seed = ones,
+        **functions: Callable[..., Any],
+    ) -> None:
+        """Add functions: named (`numpy.sin`), or given by a keyword.
+
+        Args:
+          names: dotted names below the top, with blanks between.
+          dtypes: their names, with blanks between.
+          operands: 1, or 2 for all pairs of edge values.
+          order: of the highest derivative; half precision and complex numbers have the
+            first at most.
+          ulps: by how many last places a finite value may differ; 0 for exact ones.
+          subnormals: whether arguments that are subnormal count; processors take them
+            for zeros in many compiled loops.
+          args: gives other arguments than the edge values, from a dtype.
+          seed: the tangents and cotangents.
+        """
+        for name in names.split():
+            functions[name] = functools.reduce(getattr, name.split("."), jax)
+        for name, f in functions.items():
+            for dtype in dtypes.split():
+                given = args(dtype) if args else elementwise_args(dtype, operands)
+                kind = np.asarray(given[0]).dtype.kind
+                least = (
+                    0
+                    if kind in "biu"
+                    else 1
+                    if dtype not in ("float32", "float64")
+                    else 2
+                )
+                cases = self.cases.setdefault(name, {})
+                if dtype in cases:
+                    raise ValueError(f"{name} of {dtype} stands twice in the tables")
+                cases[dtype] = Case(f, given, min(order, least), seed, ulps, subnormals)
+            if name not in self:
+                self.add(name, functools.partial(self.texts, name))
+
+    def texts(self, name: str) -> dict[str, str]:
+        """What the cases of one function give, as text: the recording.
+
+        Compiled, and `eager` where the operations by themselves give something else.
+        """
+        texts = {}
+        for dtype, case in self.cases[name].items():
+            compiled = {k: edge_text(v) for k, v in case.compiled().items()}
+            few = shorter(compiled, case)
+            texts |= {f"{dtype} {line}": text for line, text in few.items()}
+            for line, value in case.eager().items():
+                text = edge_text(value)
+                if differences(text, compiled[line], case, line) != []:
+                    texts[f"eager {dtype} {line}"] = text
+        return texts
+
+    def faults(self, name: str, expected: str, ours: str, road: str) -> list[str]:
+        """How the results of one function differ from the recorded ones: in words.
+
+        The lines of `ours` stand in place of those of `expected`.
+        """
+        lines = [*expected.splitlines(), *ours.splitlines()]
+        wanted = dict(line.split(": ", 1) for line in lines)
+        wrong = []
+        for dtype, case in self.cases[name].items():
+            for line, value in getattr(case, road)().items():
+                text = edge_text(value)
+                choices = recorded(wanted, f"{dtype} {line}", road)
+                found = [differences(text, t, case, line) for t in choices]
+                if [] not in found:
+                    title = f"{dtype} {line}"
+                    wrong.append(report(title, text, choices[0], found[0], case))
+        return wrong
+
+
+def elementwise_args(dtype: str, operands: int) -> list[np.ndarray]:
+    """The edge values of a dtype, or all pairs of them."""
+    if operands == 1:
+        return [edge_values(dtype)]
+    values = edge_values(dtype, pairs=True)
+    return [np.repeat(values, values.size), np.tile(values, values.size)]
+
+
+# ------------------------------------------------------------------------------ texts
+
+
+def shorter(lines: dict[str, str], case: Case) -> dict[str, str]:
+    """Those lines that do not agree with an earlier one of their order."""
+    texts: dict[str, str] = {}
+    for name, text in lines.items():
+        place = name.split()[0]
+        if not any(
+            differences(text, other, case, name) == []
+            for earlier, other in texts.items()
+            if earlier.split()[0] == place
+        ):
+            texts[name] = text
+    return texts
+
+
+def recorded(texts: dict[str, str], line: str, road: str) -> list[str]:
+    """The recorded texts that a line may agree with: its own, or those of its order."""
+    for key in (f"{road} {line}", line):
+        if key in texts:
+            return [texts[key]]
+    place = line.rpartition(" ")[0] + " "
+    return [text for key, text in texts.items() if key.startswith(place)]
+
+
+def report(
+    line: str, text: str, expected: str, places: list[int] | None, case: Case
+) -> str:
+    """A difference in words: the arguments, what is found and what is expected there."""
+    if places is None:
+        return f"{line}: {text}, expected {expected}"
+    found, wanted = numbers(text)[1], numbers(expected)[1]
+    shown = []
+    for i in places[:5]:
+        at = [number_text(x.ravel()[i]) for x in case.args if x.size == found.size]
+        where = f"({', '.join(at)})" if at else f"[{i}]"
+        shown.append(f"at {where} {found[i]:.9g}, expected {wanted[i]:.9g}")
+    return f"{line}: {'; '.join(shown)} ({len(places)} in all)"
+
+
+def edge_text(value: Any) -> str:
+    """A result on one line: dtype, shape, elements; `0*3` stands for three zeros."""
+    if isinstance(value, BaseException):
+        return show(value)
+    data = np.asarray(value)
+    flat = [number_text(x) for x in data.ravel()]
+    runs = [(text, len(list(group))) for text, group in itertools.groupby(flat)]
+    parts = [text if n == 1 else f"{text}*{n}" for text, n in runs]
+    return " ".join([f"{data.dtype}[{','.join(map(str, data.shape))}]", *parts])
+
+
+def number_text(x: Any) -> str:
+    """One element, with the fewest digits that tell it from its neighbours."""
+    if x.dtype.kind == "c":
+        imag = number_text(x.imag)
+        return f"{number_text(x.real)}{'' if imag.startswith('-') else '+'}{imag}j"
+    if x.dtype.kind == "V":
+        text = f"{float(x):.4g}"
+    else:
+        text = str(x).strip("()")
+    return text.removesuffix(".0").replace("e+", "e")
+
+
+def numbers(text: str) -> tuple[str, np.ndarray]:
+    """The head of a text, and its elements as complex numbers."""
+    head, *parts = text.split()
+    values: list[complex] = []
+    for part in parts:
+        number, _, times = part.partition("*")
+        value = complex({"True": "1", "False": "0"}.get(number, number))
+        values += [value] * int(times or 1)
+    return head, np.array(values, np.complex128)
+
+
+def differences(text: str, expected: str, case: Case, line: str) -> list[int] | None:
+    """The places at which two texts differ; None if they are not alike at all.
+
+    Nan, infinities and zeros with their sign are the same, other numbers within the
+    case's allowance (that of rounded derivatives takes in both zeros).
+    """
+    if text.startswith("raises") or expected.startswith("raises"):
+        return [] if text == expected else None
+    (head, found), (other, wanted) = numbers(text), numbers(expected)
+    if head != other or found.shape != wanted.shape:
+        return None
+    name = head.partition("[")[0]
+    kind = np.dtype(getattr(ml_dtypes, name, name))
+    skipped = np.zeros(found.shape, bool)
+    if not case.subnormals:
+        for arg in case.args:
+            if arg.shape == found.shape and arg.dtype.kind not in "biu":
+                tiny = float(ml_dtypes.finfo(arg.dtype).tiny)
+                skipped |= (abs(arg) < tiny) & (arg != 0)
+    if kind.kind in "biu":
+        return np.flatnonzero((found != wanted) & ~skipped).tolist()
+    info = ml_dtypes.finfo(kind)
+    places, floor = case.allowance(line)
+    good = np.ones(found.shape, bool)
+    with np.errstate(all="ignore"):
+        whole = np.isfinite(found) & np.isfinite(wanted)
+        size = np.maximum(abs(found), abs(wanted))
+        for x, y in ((found.real, wanted.real), (found.imag, wanted.imag)):
+            if places:
+                x, y = (np.where(abs(v) < float(info.tiny), v * 0, v) for v in (x, y))
+            own = np.where(whole, size, np.maximum(abs(x), abs(y)))
+            near = abs(x - y) <= float(info.eps) * (places * own + floor)
+            near &= ((x != y) | (floor > 0)) & np.isfinite(x) & np.isfinite(y)
+            same = (x == y) & (np.signbit(x) == np.signbit(y))
+            good &= same | near | np.isnan(x) & np.isnan(y)
+    return np.flatnonzero(~(good | skipped)).tolist()
