@@ -7,6 +7,7 @@ instruction, with the operands that minijax had.
 """
 
 import random
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -50,6 +51,10 @@ ROADS = {
 }
 
 
+# Loops of unknown length, and products written to places that may coincide.
+NO_REVERSE_MODE = "Reverse-mode differentiation does not work|scatter_mul gradients"
+
+
 def runner() -> Runner:
     return Runner(library("minijax"))
 
@@ -65,7 +70,7 @@ def along(run: Runner, road: str, program: Program, seed: int):
     if right is not None:
         return a, results(run, right(program, seed))
     if a[0] == "error":
-        return a, a
+        return a, (a if re.search(NO_REVERSE_MODE, a[2]) else ("error", "none", ""))
     return ("ok", a[1][:1]), ("ok", a[1][1:])
 
 
