@@ -19,7 +19,7 @@ from ..core import core
 from ..core.core import STATE, NamedTrace, Primitive, Trace, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from .algebra import lib, mapped_aval, unmapped_aval
-from .stage import stage_closed
+from .stage import remembered, stage_closed
 
 
 class NoName:
@@ -182,29 +182,28 @@ def batch_jaxpr(
     """
     force = flags_of(force_out, len(closed.out_avals))
     key = ("batch", axis.key(), tuple(in_batched), force, STATE.axes)
-    memo = closed.jaxpr.memo
-    if not closed.consts and key in memo:
-        return memo[key]  # type: ignore[no-any-return]
-    flags: list[bool] = []
 
-    def fun(*args: Any) -> list[Any]:
-        outs, dims = batch_flat(
-            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs),
-            axis,
-            args,
-            [0 if b else None for b in in_batched],
-        )
-        flags[:] = [f or d is not None for f, d in zip(force, dims, strict=True)]
-        return [
-            bring_front(x, axis.size, d) if b else x
-            for x, d, b in zip(outs, dims, flags, strict=True)
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        flags: list[bool] = []
+
+        def fun(*args: Any) -> list[Any]:
+            outs, dims = batch_flat(
+                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs),
+                axis,
+                args,
+                [0 if b else None for b in in_batched],
+            )
+            flags[:] = [f or d is not None for f, d in zip(force, dims, strict=True)]
+            return [
+                bring_front(x, axis.size, d) if b else x
+                for x, d, b in zip(outs, dims, flags, strict=True)
+            ]
+
+        avals = [
+            unmapped_aval(axis.size, 0 if b else None, a)
+            for a, b in zip(closed.in_avals, in_batched, strict=True)
         ]
+        lanes = stage_closed(fun, avals, name=closed.jaxpr.name, text="vmap")
+        return lanes, list(flags)
 
-    avals = [
-        unmapped_aval(axis.size, 0 if b else None, a)
-        for a, b in zip(closed.in_avals, in_batched, strict=True)
-    ]
-    result = stage_closed(fun, avals, name=closed.jaxpr.name, text="vmap"), list(flags)
-    if not closed.consts:
-        memo[key] = result
-    return result
+    return remembered(closed, key, make)

@@ -17,7 +17,7 @@ from ..core import core
 from ..core.core import STATE, NamedTrace, Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from .algebra import Zero, instantiate, zero_tangent
-from .stage import stage_closed
+from .stage import remembered, stage_closed
 
 
 class JVPTracer(Tracer):
@@ -119,33 +119,33 @@ def jvp_jaxpr(
     """
     force = flags_of(instantiate_out, len(closed.out_avals))
     key = ("jvp", tuple(nonzero), force, STATE.axes)
-    memo = closed.jaxpr.memo
-    if not closed.consts and key in memo:
-        return memo[key]  # type: ignore[no-any-return]
-    flags: list[bool] = []
-    avals = closed.in_avals
 
-    def fun(*args: Any) -> list[Any]:
-        primals = args[: len(avals)]
-        ts = iter(args[len(avals) :])
-        tangents = [
-            next(ts) if nz else Zero(a.to_tangent())
-            for nz, a in zip(nonzero, avals, strict=True)
-        ]
-        outs, out_ts = jvp_flat(
-            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
-        )
-        flags[:] = [
-            f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)
-        ]
-        return [
-            *outs,
-            *(instantiate(t) for t, f in zip(out_ts, flags, strict=True) if f),
-        ]
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        flags: list[bool] = []
+        avals = closed.in_avals
 
-    t_avals = [a.to_tangent() for a, nz in zip(avals, nonzero, strict=True) if nz]
-    out = stage_closed(fun, [*avals, *t_avals], name=closed.jaxpr.name, text="jvp")
-    result = out, list(flags)
-    if not closed.consts:
-        memo[key] = result
-    return result
+        def fun(*args: Any) -> list[Any]:
+            primals = args[: len(avals)]
+            ts = iter(args[len(avals) :])
+            tangents = [
+                next(ts) if nz else Zero(a.to_tangent())
+                for nz, a in zip(nonzero, avals, strict=True)
+            ]
+            outs, out_ts = jvp_flat(
+                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs),
+                primals,
+                tangents,
+            )
+            flags[:] = [
+                f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)
+            ]
+            return [
+                *outs,
+                *(instantiate(t) for t, f in zip(out_ts, flags, strict=True) if f),
+            ]
+
+        t_avals = [a.to_tangent() for a, nz in zip(avals, nonzero, strict=True) if nz]
+        out = stage_closed(fun, [*avals, *t_avals], name=closed.jaxpr.name, text="jvp")
+        return out, list(flags)
+
+    return remembered(closed, key, make)

@@ -24,7 +24,7 @@ from ..types import dtypes
 from . import dce
 from .algebra import Zero, instantiate
 from .jvp import JVPTrace, JVPTracer
-from .stage import JitTracer, StageTrace
+from .stage import JitTracer, StageTrace, remembered
 
 
 class TangentTrace(StageTrace):
@@ -209,14 +209,9 @@ def linearize_jaxpr(
     may_in = flags_of(forward_in, len(closed.in_avals))
     may_out = flags_of(forward_out, n_out)
     key = ("linearize", tuple(nonzero), force, may_in, may_out, STATE.axes)
-    memo = closed.jaxpr.memo
-    known = memo.get(key)
-    if known is not None and known[0] == list(map(id, closed.consts)):
-        return known[1]  # type: ignore[no-any-return]
-    result = _linearize_jaxpr(closed, nonzero, force, may_in, may_out)
-    # The consts are kept alive by `closed`, whose jaxpr holds this memo.
-    memo[key] = (list(map(id, closed.consts)), result, closed.consts)
-    return result
+    return remembered(
+        closed, key, lambda: _linearize_jaxpr(closed, nonzero, force, may_in, may_out)
+    )
 
 
 def _linearize_jaxpr(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from ..core.jaxpr import (
 )
 from ..types.avals import AbstractRef, ShapedArray, shaped
 from ..types.dtypes import is_extended
+
+T = TypeVar("T")
 
 _SCALARS = (bool, int, float, complex)
 
@@ -321,16 +323,15 @@ def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[An
     return ClosedJaxpr(close_consts(ClosedJaxpr(jaxpr, consts))), consts
 
 
-def remembered(
-    closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], ClosedJaxpr]
-) -> ClosedJaxpr:
-    """What `make` derives from a jaxpr without constants, made once."""
-    if closed.consts:
-        return make()
-    found: ClosedJaxpr | None = closed.jaxpr.memo.get(key)
-    if found is None:
-        found = closed.jaxpr.memo[key] = make()
-    return found
+def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+    """What `make` derives from a closed jaxpr, made once for the constants that it has."""
+    if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
+        return make()  # what is made must not outlive them
+    memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
+    known = memo.get(key)
+    if known is None or known[0] != ids:
+        known = memo[key] = ids, make(), closed.consts  # which live: ids stay theirs
+    return known[1]  # type: ignore[no-any-return]
 
 
 def literal_of(aval: Any, value: Any) -> Literal:

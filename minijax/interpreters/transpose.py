@@ -16,7 +16,7 @@ from ..base.util import flags_of
 from ..core.core import EVAL, STATE, Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from .algebra import Linear, Zero, instantiate, lib
-from .stage import stage_closed
+from .stage import remembered, stage_closed
 
 Sinks = Mapping[Any, Callable[[Any], None]]
 
@@ -141,34 +141,31 @@ def transpose_jaxpr(
     given = tuple(nonzero_ct or (True,) * len(closed.out_avals))
     force = flags_of(instantiate_out, sum(linear))
     key = ("transpose", tuple(linear), given, force, STATE.axes)
-    memo = closed.jaxpr.memo
-    if not closed.consts and key in memo:
-        return memo[key]  # type: ignore[no-any-return]
-    in_avals, out_avals = closed.in_avals, closed.out_avals
-    present: list[bool] = []
 
-    def fun(*xs: Any) -> list[Any]:
-        it = iter(xs)
-        args = [
-            Linear(a) if lin else next(it)
-            for a, lin in zip(in_avals, linear, strict=True)
-        ]
-        cts = [
-            next(it) if g else Zero(a) for a, g in zip(out_avals, given, strict=True)
-        ]
-        found = backward_pass(closed.jaxpr, closed.consts, args, cts)
-        outs = [ct for ct, lin in zip(found, linear, strict=True) if lin]
-        present[:] = [
-            f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)
-        ]
-        return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        in_avals, out_avals = closed.in_avals, closed.out_avals
+        present: list[bool] = []
 
-    avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
-    avals += [a for a, g in zip(out_avals, given, strict=True) if g]
-    result = (
-        stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose"),
-        list(present),
-    )
-    if not closed.consts:
-        memo[key] = result
-    return result
+        def fun(*xs: Any) -> list[Any]:
+            it = iter(xs)
+            args = [
+                Linear(a) if lin else next(it)
+                for a, lin in zip(in_avals, linear, strict=True)
+            ]
+            cts = [
+                next(it) if g else Zero(a)
+                for a, g in zip(out_avals, given, strict=True)
+            ]
+            found = backward_pass(closed.jaxpr, closed.consts, args, cts)
+            outs = [ct for ct, lin in zip(found, linear, strict=True) if lin]
+            present[:] = [
+                f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)
+            ]
+            return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
+
+        avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
+        avals += [a for a, g in zip(out_avals, given, strict=True) if g]
+        turned = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
+        return turned, list(present)
+
+    return remembered(closed, key, make)

@@ -37,6 +37,7 @@ from .define import (
     broadcast_shape,
     check_kind,
     const,
+    emit_compare,
     emit_precedes,
     filled,
     linear_in_first,
@@ -216,8 +217,32 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
     return [unbroadcast(div(ct, y), x.aval), None]
 
 
+def _lower_division(op: str, of_zero: Rule) -> Rule:
+    """Emit a division; of integers that are constants, one that goes around zeros.
+
+    XLA computes these with the machine's own division, which ends the process.
+    """
+    plain = lower_elementwise(op)
+
+    def lower(ctx: Any, x: Any, y: Any) -> Any:
+        (out,) = ctx.avals_out
+        if not (
+            dtypes.is_integer(out.dtype) and ctx.is_constant(x) and ctx.is_constant(y)
+        ):
+            return plain(ctx, x, y)
+        x, y = broadcast_operands(ctx, (x, y), out.shape)
+        zero = emit_compare(ctx, "EQ", y, ctx.constant(0, out), out)
+        safe = ctx.op(op, out, x, ctx.op("select", out, zero, ctx.constant(1, out), y))
+        return ctx.op("select", out, zero, of_zero(ctx, x, out), safe)
+
+    return lower
+
+
 div_p = nary(
-    "div", [NUMBER, NUMBER], lower="divide",
+    "div", [NUMBER, NUMBER],
+    lower=_lower_division(
+        "divide", lambda ctx, x, out: ctx.op("not", out, ctx.constant(0, out))
+    ),
     jvp=[
         lambda t, ans, x, y: div(t, y),
         lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
@@ -229,7 +254,7 @@ div_p = nary(
 def div(x: Any, y: Any) -> Any:
     r"""Divide elementwise, :math:`x / y`, two arrays of numbers of one dtype.
 
-    Integers are divided towards zero.
+    Integers are divided towards zero; by zero they give -1 (all bits set).
 
     >>> div(3.0, 2.0)
     Array(1.5, dtype=float32, weak_type=True)
@@ -244,7 +269,8 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
 
 
 rem_p = nary(
-    "rem", [INT | FLOAT, INT | FLOAT], lower="remainder",
+    "rem", [INT | FLOAT, INT | FLOAT],
+    lower=_lower_division("remainder", lambda ctx, x, out: x),
     jvp=[
         lambda t, ans, x, y: repeat_like(t, ans),
         lambda t, ans, x, y: mul(neg(t), _truncated_quotient(x, y)),

@@ -228,6 +228,13 @@ class Lowering:
         aval = physical(aval)
         return self.op("constant", aval, value=self.dense(value, aval))
 
+    def is_constant(self, x: Any, depth: int = 8) -> bool:
+        """Whether a value is made of constants, by few operations: XLA computes it."""
+        made = x.owner
+        if isinstance(made, ir.Block) or depth == 0:
+            return False
+        return all(self.is_constant(y, depth - 1) for y in made.operands)
+
     def dense(self, value: Any, aval: Any) -> Any:
         """The attribute that holds the elements of a constant."""
         x = dtypes.stored(value, aval.dtype)
