@@ -49,7 +49,7 @@ def check_callable(fun: Any) -> None:
     """TypeError unless it is a function that can be traced."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
-    if inspect.isgeneratorfunction(fun):
+    if _is_generator(fun):
         raise TypeError(
             errors.message(
                 f"Expected a function, got a generator function: {fun!r}",
@@ -57,6 +57,13 @@ def check_callable(fun: Any) -> None:
                 tries=["return a tuple of what it yields"],
             )
         )
+
+
+def _is_generator(fun: Any) -> bool:
+    try:
+        return inspect.isgeneratorfunction(fun)
+    except Exception:  # raised by an attribute of the user's object
+        return False
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:

@@ -522,7 +522,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
     Both arrays are of one float dtype.  It cannot be differentiated.
 
     >>> nextafter(1.0, 2.0) > 1.0
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
     return nextafter_p.bind(x1, x2)
 

@@ -105,7 +105,7 @@ def eq(x: Any, y: Any) -> Any:
     r"""Whether :math:`x = y`, elementwise, for arrays of equal dtypes.
 
     >>> eq(1, 1)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
     return eq_p.bind(x, y)
 
@@ -114,7 +114,7 @@ def ne(x: Any, y: Any) -> Any:
     r"""Whether :math:`x \neq y`, elementwise, for arrays of equal dtypes.
 
     >>> ne(1, 1)
-    Array(False, dtype=bool)
+    Array(False, dtype=bool, weak_type=True)
     """
     return ne_p.bind(x, y)
 
@@ -123,7 +123,7 @@ def lt(x: Any, y: Any) -> Any:
     r"""Whether :math:`x < y`, elementwise, for arrays of equal real dtypes.
 
     >>> lt(1., 2.)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
     return lt_p.bind(x, y)
 
@@ -132,7 +132,7 @@ def le(x: Any, y: Any) -> Any:
     r"""Whether :math:`x \leq y`, elementwise, for arrays of equal real dtypes.
 
     >>> le(2., 2.)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
     return le_p.bind(x, y)
 
@@ -141,7 +141,7 @@ def gt(x: Any, y: Any) -> Any:
     r"""Whether :math:`x > y`, elementwise, for arrays of equal real dtypes.
 
     >>> gt(1., 2.)
-    Array(False, dtype=bool)
+    Array(False, dtype=bool, weak_type=True)
     """
     return gt_p.bind(x, y)
 
@@ -150,7 +150,7 @@ def ge(x: Any, y: Any) -> Any:
     r"""Whether :math:`x \geq y`, elementwise, for arrays of equal real dtypes.
 
     >>> ge(2., 2.)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
     return ge_p.bind(x, y)
 
@@ -162,7 +162,7 @@ def is_finite(x: Any) -> Any:
     """Whether elements are neither infinite nor nan, for arrays of a float dtype.
 
     >>> is_finite(float('inf'))
-    Array(False, dtype=bool)
+    Array(False, dtype=bool, weak_type=True)
     """
     return is_finite_p.bind(x)
 

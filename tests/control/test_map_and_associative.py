@@ -68,7 +68,7 @@ def test_map_errors():
         lax.map(lambda r: r[0], (X, ROWS))
     with pytest.raises(ValueError, match="no values to scan over"):
         lax.map(lambda r: r, None)
-    with pytest.raises(TypeError, match=r"map: mine at .*test_map_and.* returned 'a'"):
+    with pytest.raises(TypeError, match=r"mine at .* for map returned a value"):
 
         def mine(x):
             return "a"

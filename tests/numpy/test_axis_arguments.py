@@ -100,5 +100,5 @@ def test_axes_must_be_there_and_differ():
 
 
 def test_a_traced_axis_is_refused():
-    with pytest.raises(mj.errors.TracerIntegerConversionError):
+    with pytest.raises(mj.errors.ConcretizationTypeError):
         mj.jit(lambda axis: jnp.sum(X, axis))(np.arange(2))

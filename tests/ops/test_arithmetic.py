@@ -8,6 +8,7 @@ import pytest
 from laws import obeys, same
 
 import minijax as mj
+import minijax.numpy as jnp
 from minijax import lax
 
 SHAPES = [(), (3,), (2, 3), (0, 3), (1, 2, 2)]
@@ -443,3 +444,13 @@ def test_values_must_be_arrays():
         lax.add(np.ones(3, np.float32), [1.0, 2.0, 3.0])
     with pytest.raises(TypeError, match="not a valid JAX type"):
         lax.add(1.0, "a")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_constants_are_divided_by_zero(dtype):
+    """The compiler computes with constants itself: it must not die of it."""
+    one, zero = np.ones(2, dtype), np.zeros((), dtype)
+    got = mj.jit(lambda: [lax.div(one, zero), lax.rem(one, jnp.zeros(2, dtype))])()
+    assert got[0].tolist() == [int(dtype == "uint8") * 256 - 1] * 2
+    assert got[1].tolist() == [1, 1]
+    assert (mj.jit(lambda: jnp.ones(2, int) // 0)() == jnp.ones(2, int) // 0).all()
