@@ -20,6 +20,7 @@ from ..core import core
 from ..core.core import Primitive, unsupported
 from ..interpreters import algebra
 from ..interpreters.algebra import Zero, is_linear
+from ..runtime.lower import is_constant
 from ..types import dtypes
 from ..types.avals import shaped
 from .accuracy import HIDDEN, lower_accurate
@@ -226,9 +227,7 @@ def _lower_division(op: str, of_zero: Rule) -> Rule:
 
     def lower(ctx: Any, x: Any, y: Any) -> Any:
         (out,) = ctx.avals_out
-        if not (
-            dtypes.is_integer(out.dtype) and ctx.is_constant(x) and ctx.is_constant(y)
-        ):
+        if not (dtypes.is_integer(out.dtype) and is_constant(x) and is_constant(y)):
             return plain(ctx, x, y)
         x, y = broadcast_operands(ctx, (x, y), out.shape)
         zero = emit_compare(ctx, "EQ", y, ctx.constant(0, out), out)

@@ -228,13 +228,6 @@ class Lowering:
         aval = physical(aval)
         return self.op("constant", aval, value=self.dense(value, aval))
 
-    def is_constant(self, x: Any, depth: int = 8) -> bool:
-        """Whether a value is made of constants, by few operations: XLA computes it."""
-        made = x.owner
-        if isinstance(made, ir.Block) or depth == 0:
-            return False
-        return all(self.is_constant(y, depth - 1) for y in made.operands)
-
     def dense(self, value: Any, aval: Any) -> Any:
         """The attribute that holds the elements of a constant."""
         x = dtypes.stored(value, aval.dtype)
@@ -400,6 +393,14 @@ class Lowering:
 
 
 _BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
+
+
+def is_constant(x: Any, depth: int = 8) -> bool:
+    """Whether an MLIR value is made of constants, by few operations: XLA computes it."""
+    made = x.owner
+    if isinstance(made, ir.Block) or depth == 0:
+        return False
+    return all(is_constant(y, depth - 1) for y in made.operands)
 
 
 def captured(closed: ClosedJaxpr) -> list[Any]:
