@@ -179,3 +179,43 @@ def test_derivatives_and_lanes(prim):
         laws.obeys(silent(prim), *ARGS, exact=False)
     else:
         laws.obeys(silent(prim), *ARGS, derivatives=False, exact=False)
+
+
+def test_what_ends_a_loop_moves_all_that_it_gives():
+    def make(note):
+        f = body(note)
+
+        def fun(a, b, c):
+            step = lambda s: (s[0] + 1.0, *f(*s[1:]))
+            return lax.while_loop(lambda s: s[0] < 4 * a, step, (0.0, a, b, c))[1:]
+
+        return fun
+
+    obeys_regions("while", make, *map(jnp.float32, ARGS))
+
+
+def test_branches_agree_on_what_moves():
+    still = lambda a, b: (a, jnp.ones_like(b))
+    moving = lambda a, b: (a * b, jnp.sin(b))
+    for branches in ([still, moving], [moving, still]):
+        for i in jnp.arange(2):
+            laws.obeys(
+                lambda a, b, i=i, bs=branches: lax.switch(i, bs, a, b), 0.7, -0.4
+            )
+
+
+def test_lanes_of_a_program_know_their_axis():
+    """One program, mapped over the axis that it names and over another of that size."""
+    named = mj.jit(lambda x: x - lax.psum(x, "i"))
+    program = mj.make_jaxpr(named, axis_env=[("i", 2)])(1.0)
+    run = lambda x: program(x)[0]
+    inner = mj.vmap(mj.vmap(run), axis_name="i")
+    assert inner(jnp.array([[1.0, 2.0], [3.0, 5.0]])).tolist() == [[-3, -5], [-1, -2]]
+    assert mj.vmap(run, axis_name="i")(jnp.array([1.0, 2.0])).tolist() == [-2.0, -1.0]
+
+
+def test_shares_the_cotangent_of_a_shared_result():
+    f = mj.pmap(lambda x, w: lax.psum(x * w, "i"), axis_name="i",
+                in_axes=(0, None), out_axes=None)  # fmt: skip
+    x = jnp.array([1.0, 2.0])
+    laws.obeys(lambda w: f(x, w), jnp.float32(3.0), lanes=False)
