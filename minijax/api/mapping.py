@@ -137,6 +137,10 @@ def vmap(
             )
             outs, out_dims = outs[:n], out_dims[:n]
         wanted = tree.flatten_axes("vmap out_axes", trees[0], out_axes)
+        for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
+            if w is None and d is not None:
+                results = tree.leaves_with_path(tree.unflatten(trees[0], outs))
+                raise _shared_result(tree.keystr(results[i][0]), outs[i], d)
         placed = [
             _place(x, size, d, w)
             for x, d, w in zip(outs, out_dims, wanted, strict=True)
@@ -146,20 +150,22 @@ def vmap(
     return vmapped
 
 
+def _shared_result(path: str, x: Any, dim: int) -> ValueError:
+    return ValueError(
+        errors.message(
+            f"at vmap out_axes{path}, got axis spec None but output was batched on axis"
+            f" {dim}.",
+            which=core.aval_of(x).str_short(),
+            why="vmap has mapped output but out_axes is None: the result differs from"
+            " lane to lane.",
+            tries=["an int in out_axes for this output"],
+        )
+    )
+
+
 def _place(x: Any, size: int, dim: int | None, want: int | None) -> Any:
     """An output with its lane axis where it is wanted."""
     if want is None:
-        if dim is not None:
-            raise ValueError(
-                errors.message(
-                    "at vmap out_axes, got axis spec None but output was batched on axis"
-                    f" {dim}.",
-                    which=core.aval_of(x).str_short(),
-                    why="vmap has mapped output but out_axes is None: the result differs"
-                    " from lane to lane.",
-                    tries=["an int in out_axes for this output"],
-                )
-            )
         return x
     rank = core.aval_of(x).ndim + (dim is None)
     return move_lane(x, size, dim, result_axis(want, rank))

@@ -35,6 +35,8 @@ def identity(x):
         (lambda: vmap(identity, out_axes=0.5), TypeError, r"out_axes must be .* got 0.5"),
         (lambda: vmap(identity, out_axes=None)(A), ValueError,
          "at vmap out_axes, got axis spec None but output was batched on axis 0"),
+        (lambda: vmap(lambda x: (x, {"k": [x]}), out_axes=(0, None))(A), ValueError,
+         r"at vmap out_axes\[1\]\['k'\]\[0\], got axis spec None"),
         (lambda: vmap(identity, out_axes=2)(A), ValueError,
          "axis 2 is out of bounds for array of dimension 2"),
         (lambda: vmap(lambda x: 1.0, out_axes=1)(A), ValueError,
