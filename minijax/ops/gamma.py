@@ -343,9 +343,17 @@ def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
     return select(nowhere, nan, out)
 
 
+def _by_series(a: Any, x: Any, s: Any) -> Any:
+    """P(a, x); 1 where a is so small that Q, less than a (1 - log x), is lost beside it."""
+    one = filled(x, 1)
+    bound = mul(a, sub(one, log(select(lt(x, one), x, one))))
+    lost = lt(bound, mul(const(x, 0.5), _eps(x)))
+    return select(lost, one, mul(_weight_over_a(a, x), s))
+
+
 def _igamma_value(a: Any, x: Any, s: Any, f: Any) -> Any:
     upper = sub(const(x, 1), mul(_weight(a, x), f))
-    lower = mul(_weight_over_a(a, x), s)
+    lower = _by_series(a, x, s)
     return _edges(a, x, select(_regions(a, x)[1], upper, lower), 0.0, 1.0)
 
 
