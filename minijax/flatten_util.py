@@ -26,22 +26,18 @@ class Unravel:
     def __call__(self, flat: Any) -> Any:
         size = sum(map(math.prod, self.shapes))
         if jnp.shape(flat) != (size,):
-            raise ValueError(
-                errors.message(
-                    f"unravel function expected input of shape {(size,)}, got shape"
-                    f" {jnp.shape(flat)}.",
-                    which=errors.type_text(flat),
-                )
+            raise errors.value_error(
+                f"unravel function expected input of shape {(size,)}, got shape"
+                f" {jnp.shape(flat)}.",
+                which=errors.type_text(flat),
             )
         flat = jnp.asarray(flat)
         if any(t != self.dtype for t in self.types) and flat.dtype != self.dtype:
-            raise TypeError(
-                errors.message(
-                    f"unravel function given array of dtype {flat.dtype}, but expected"
-                    f" dtype {self.dtype}.",
-                    why="the leaves were of different dtypes, promoted to that one.",
-                    tries=[f"flat.astype('{self.dtype}')"],
-                )
+            raise errors.type_error(
+                f"unravel function given array of dtype {flat.dtype}, but expected"
+                f" dtype {self.dtype}.",
+                why="the leaves were of different dtypes, promoted to that one.",
+                tries=[f"flat.astype('{self.dtype}')"],
             )
         out, start = [], 0
         for shape, dtype in zip(self.shapes, self.types, strict=True):

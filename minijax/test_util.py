@@ -51,11 +51,9 @@ def check_grads(
     chosen = [modes] if isinstance(modes, str) else list(modes)
     for mode in chosen:
         if mode not in ("fwd", "rev"):
-            raise ValueError(
-                errors.message(
-                    f"check_grads: there is no mode {mode!r}.",
-                    tries=["modes=('fwd', 'rev')", "modes='fwd'"],
-                )
+            raise errors.value_error(
+                f"check_grads: there is no mode {mode!r}.",
+                tries=["modes=('fwd', 'rev')", "modes='fwd'"],
             )
     if order < 1:
         raise ValueError(f"check_grads: the order must be at least 1, got {order}.")

@@ -125,17 +125,16 @@ class Lowered:
         closed, self._kept = dispatch.drop_unused(closed, jitted.keep_unused)
         self._closed = closed
         if dispatch.is_host_driven(closed.jaxpr):
-            raise NotImplementedError(
-                errors.message(
-                    f"jit: {jitted.name} cannot be lowered: there is a pmap inside.",
-                    where=function_text(jitted.fun),
-                    why="a pmap starts a program on each device, from Python, and is no"
-                    " part of another program.",
-                    tries=[
-                        "lower the pmapped function",
-                        "call the function: that works",
-                    ],
-                )
+            raise errors.error(
+                NotImplementedError,
+                f"jit: {jitted.name} cannot be lowered: there is a pmap inside.",
+                where=function_text(jitted.fun),
+                why="a pmap starts a program on each device, from Python, and is no"
+                " part of another program.",
+                tries=[
+                    "lower the pmapped function",
+                    "call the function: that works",
+                ],
             )
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         kept = [self._donated[i] for i in self._kept]
@@ -273,29 +272,25 @@ class Compiled:
         leaves, in_tree = tree.flatten((args, kwargs))
         for x in leaves:
             if isinstance(x, core.Tracer):
-                raise TypeError(
-                    errors.message(
-                        "Cannot apply JAX transformations to a function lowered and"
-                        " compiled for a particular signature. Detected argument of Tracer"
-                        f" type {type(x)}.",
-                        which=x.origin(),
-                        where=f"{stage._jitted.name}; transformations: {core.stack_text()}",
-                        why="what is compiled can only be run.",
-                        tries=["transform the function, and compile that"],
-                    )
+                raise errors.type_error(
+                    "Cannot apply JAX transformations to a function lowered and"
+                    " compiled for a particular signature. Detected argument of Tracer"
+                    f" type {type(x)}.",
+                    which=x.origin(),
+                    where=f"{stage._jitted.name}; transformations: {core.stack_text()}",
+                    why="what is compiled can only be run.",
+                    tries=["transform the function, and compile that"],
                 )
         if in_tree != self.in_tree:
             path, was, now, why = tree_difference(self.in_tree, in_tree)
             label = "args" if not path or path[0].idx == 0 else "kwargs"
-            raise TypeError(
-                errors.message(
-                    "Function compiled with input pytree does not match the input pytree it"
-                    " was called with.",
-                    which=f"{label}{tree.keystr(path[1:])} was {was}, and is now {now}:"
-                    f" {why}",
-                    where=stage._jitted.name,
-                    tries=["leave out static arguments: the program has their values"],
-                )
+            raise errors.type_error(
+                "Function compiled with input pytree does not match the input pytree it"
+                " was called with.",
+                which=f"{label}{tree.keystr(path[1:])} was {was}, and is now {now}:"
+                f" {why}",
+                where=stage._jitted.name,
+                tries=["leave out static arguments: the program has their values"],
             )
         wrong = []
         names = ArgNames(stage._jitted.fun, in_tree, stage._call.positions)
@@ -309,15 +304,11 @@ class Compiled:
                 )
         if wrong:
             more = f"\n  and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-            raise TypeError(
-                errors.message(
-                    "Argument types differ from the types for which this computation was"
-                    " compiled. The mismatches are:\n  "
-                    + "\n  ".join(wrong[:5])
-                    + more,
-                    where=stage._jitted.name,
-                    tries=["x.astype(...)", "compile for these types, too"],
-                )
+            raise errors.type_error(
+                "Argument types differ from the types for which this computation was"
+                " compiled. The mismatches are:\n  " + "\n  ".join(wrong[:5]) + more,
+                where=stage._jitted.name,
+                tries=["x.astype(...)", "compile for these types, too"],
             )
         return leaves
 

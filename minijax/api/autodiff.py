@@ -46,13 +46,11 @@ class Flat:
         out = self.fun(*tree.unflatten(self.in_tree, leaves))
         if self.has_aux:
             if not isinstance(out, (tuple, list)) or len(out) != 2:
-                raise TypeError(
-                    errors.message(
-                        "expected function with aux output to return a two-element tuple,"
-                        f" but got type {type(out)} with value {out!r}"[:400],
-                        where=function_text(self.fun),
-                        why="has_aux=True: the result is a pair (out, aux).",
-                    )
+                raise errors.type_error(
+                    "expected function with aux output to return a two-element tuple,"
+                    f" but got type {type(out)} with value {out!r}"[:400],
+                    where=function_text(self.fun),
+                    why="has_aux=True: the result is a pair (out, aux).",
                 )
             out, aux = out
             found, self.aux_tree = tree.flatten(aux)
@@ -89,13 +87,11 @@ def one(aval: Any) -> Any:
 def check_value(x: Any, name: str) -> Any:
     """The aval of an argument of a transformed function."""
     if isinstance(x, core.Reference):
-        raise TypeError(
-            errors.message(
-                f"{name}: cannot differentiate with respect to a reference of type"
-                f" {x.aval}.",
-                why="what changes has no one value to differentiate at.",
-                tries=["differentiate with respect to ref[...]", "jvp, which can"],
-            )
+        raise errors.type_error(
+            f"{name}: cannot differentiate with respect to a reference of type"
+            f" {x.aval}.",
+            why="what changes has no one value to differentiate at.",
+            tries=["differentiate with respect to ref[...]", "jvp, which can"],
         )
     if not core.is_value(x):
         raise not_a_value(x, name)
@@ -105,13 +101,11 @@ def check_value(x: Any, name: str) -> Any:
 def not_a_value(x: Any, where: str) -> TypeError:
     """The error for what has no derivative at all."""
     core.check_foreign(x)
-    return TypeError(
-        errors.message(
-            f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
-            where=where,
-            why="only arrays, numbers and pytrees of them have derivatives.",
-            tries=["choose other argnums", "close over the value", "has_aux=True"],
-        )
+    return errors.type_error(
+        f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
+        where=where,
+        why="only arrays, numbers and pytrees of them have derivatives.",
+        tries=["choose other argnums", "close over the value", "has_aux=True"],
     )
 
 
@@ -123,22 +117,18 @@ def pick_args(
     n = len(args)
     for i in nums:
         if i < -n:
-            raise ValueError(
-                errors.message(
-                    "Positional argument indices, e.g. for `argnums`, must have value"
-                    " greater than or equal to -len(args) and less than len(args), but got"
-                    f" value {i} for len(args) == {n}.",
-                    where=function_text(fun),
-                )
+            raise errors.value_error(
+                "Positional argument indices, e.g. for `argnums`, must have value"
+                " greater than or equal to -len(args) and less than len(args), but got"
+                f" value {i} for len(args) == {n}.",
+                where=function_text(fun),
             )
         if i >= n:
-            raise TypeError(
-                errors.message(
-                    f"differentiating with respect to argnums={argnums} requires at"
-                    f" least {max(nums) + 1} positional arguments to be passed by the"
-                    f" caller, but got only {n} positional arguments.",
-                    where=function_text(fun),
-                )
+            raise errors.type_error(
+                f"differentiating with respect to argnums={argnums} requires at"
+                f" least {max(nums) + 1} positional arguments to be passed by the"
+                f" caller, but got only {n} positional arguments.",
+                where=function_text(fun),
             )
     nums = tuple(i % n for i in nums)
 
@@ -187,12 +177,10 @@ def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> Non
         what += " np.inexact)"
         if name == "jacfwd":
             what = "real-valued inputs (input dtype that is a sub-dtype of np.floating)"
-        raise TypeError(
-            errors.message(
-                f"{name} requires {what}, but got {dtype.name}.",
-                why="integers and booleans have no derivatives.",
-                tries=["pass a float", "use vjp, or allow_int=True"],
-            )
+        raise errors.type_error(
+            f"{name} requires {what}, but got {dtype.name}.",
+            why="integers and booleans have no derivatives.",
+            tries=["pass a float", "use vjp, or allow_int=True"],
         )
     if holomorphic and not dtypes.is_complex(dtype):
         raise TypeError(
@@ -224,15 +212,13 @@ def check_output(aval: Any, name: str, holomorphic: bool) -> None:
             f" {aval.dtype.name}."
         )
     if not holomorphic and not dtypes.is_float(aval.dtype):
-        raise TypeError(
-            errors.message(
-                f"{name} requires real-valued outputs (output dtype that is a sub-dtype"
-                f" of np.floating), but got {aval.dtype.name}.",
-                tries=[
-                    "for holomorphic differentiation, holomorphic=True",
-                    "for other functions with integer or complex outputs, use vjp",
-                ],
-            )
+        raise errors.type_error(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype"
+            f" of np.floating), but got {aval.dtype.name}.",
+            tries=[
+                "for holomorphic differentiation, holomorphic=True",
+                "for other functions with integer or complex outputs, use vjp",
+            ],
         )
 
 
@@ -273,28 +259,24 @@ def value_and_grad(
         flat = Flat(partial, in_tree, has_aux)
         outs, part = linearize_flat(flat, leaves)
         if len(outs) != 1 or flat.out_tree.num_nodes != 1:
-            raise TypeError(
-                errors.message(
-                    "Gradient only defined for scalar-output functions. Output was"
-                    f" {tree.unflatten(flat.out_tree, outs)!r}."[:300],
-                    where=function_text(fun),
-                    tries=[
-                        "return a scalar",
-                        "has_aux=True for more results",
-                        "jacrev",
-                    ],
-                )
+            raise errors.type_error(
+                "Gradient only defined for scalar-output functions. Output was"
+                f" {tree.unflatten(flat.out_tree, outs)!r}."[:300],
+                where=function_text(fun),
+                tries=[
+                    "return a scalar",
+                    "has_aux=True for more results",
+                    "jacrev",
+                ],
             )
         value = outs[0]
         aval = core.aval_of(value)
         if aval.shape != ():
-            raise TypeError(
-                errors.message(
-                    "Gradient only defined for scalar-output functions. Output had"
-                    f" shape: {aval.shape}.",
-                    where=function_text(fun),
-                    tries=["sum or average the result", "jacrev for all derivatives"],
-                )
+            raise errors.type_error(
+                "Gradient only defined for scalar-output functions. Output had"
+                f" shape: {aval.shape}.",
+                where=function_text(fun),
+                tries=["sum or average the result", "jacrev for all derivatives"],
             )
         check_output(aval, "grad", holomorphic)
         grads = pull_back(part, [one(aval)])
@@ -430,15 +412,13 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
     p, t = check_value(primal, name), check_value(tangent, name)
     want = p.to_tangent()
     if want.dtype != t.dtype:
-        raise TypeError(
-            errors.message(
-                f"primal and tangent arguments to jax.{name} do not match; dtypes must"
-                f" be equal, or in case of int/bool primal dtype the tangent dtype must"
-                f" be float0. Got primal dtype {p.dtype.name} and so expected tangent"
-                f" dtype {getattr(want.dtype, 'name', want.dtype)}, but got tangent"
-                f" dtype {getattr(t.dtype, 'name', t.dtype)} instead.",
-                tries=["convert the tangent with .astype"],
-            )
+        raise errors.type_error(
+            f"primal and tangent arguments to jax.{name} do not match; dtypes must"
+            f" be equal, or in case of int/bool primal dtype the tangent dtype must"
+            f" be float0. Got primal dtype {p.dtype.name} and so expected tangent"
+            f" dtype {getattr(want.dtype, 'name', want.dtype)}, but got tangent"
+            f" dtype {getattr(t.dtype, 'name', t.dtype)} instead.",
+            tries=["convert the tangent with .astype"],
         )
     if p.shape != t.shape:
         raise ValueError(
@@ -480,11 +460,9 @@ class LinearMap:
     def __call__(self, consts: Sequence[Any], *tangents: Any) -> Any:
         leaves, t_tree = tree.flatten(tangents)
         if t_tree != self.in_tree:
-            raise TypeError(
-                errors.message(
-                    f"expected {self.in_tree}, got {t_tree}",
-                    why="a linearized function takes tangents like its primals.",
-                )
+            raise errors.type_error(
+                f"expected {self.in_tree}, got {t_tree}",
+                why="a linearized function takes tangents like its primals.",
             )
         for x, aval, due in zip(leaves, self.in_avals, self.due, strict=True):
             if due is not isinstance(x, core.Reference):

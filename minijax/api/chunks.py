@@ -36,12 +36,10 @@ def batch_in_chunks(
     chunk only, so a named axis is refused.
     """
     if axis.name is not no_name:
-        raise ValueError(
-            errors.message(
-                f"vmap: chunk={chunk} with axis_name={axis.name!r}: collectives would"
-                " see one chunk only.",
-                tries=["drop axis_name, or chunk"],
-            )
+        raise errors.value_error(
+            f"vmap: chunk={chunk} with axis_name={axis.name!r}: collectives would"
+            " see one chunk only.",
+            tries=["drop axis_name, or chunk"],
         )
     mapped = [bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True)
               if d is not None]  # fmt: skip

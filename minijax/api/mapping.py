@@ -151,15 +151,13 @@ def vmap(
 
 
 def _shared_result(path: str, x: Any, dim: int) -> ValueError:
-    return ValueError(
-        errors.message(
-            f"at vmap out_axes{path}, got axis spec None but output was batched on axis"
-            f" {dim}.",
-            which=core.aval_of(x).str_short(),
-            why="vmap has mapped output but out_axes is None: the result differs from"
-            " lane to lane.",
-            tries=["an int in out_axes for this output"],
-        )
+    return errors.value_error(
+        f"at vmap out_axes{path}, got axis spec None but output was batched on axis"
+        f" {dim}.",
+        which=core.aval_of(x).str_short(),
+        why="vmap has mapped output but out_axes is None: the result differs from"
+        " lane to lane.",
+        tries=["an int in out_axes for this output"],
     )
 
 

@@ -124,12 +124,11 @@ def pmap(
 def _refuse_references(fun: Any, values: Sequence[Any]) -> None:
     for x in values:
         if isinstance(x, core.Reference):
-            raise NotImplementedError(
-                errors.message(
-                    f"pmap: a reference of type {x.aval} cannot be used on devices.",
-                    where=function_text(fun),
-                    tries=["pass its value, and return the new one"],
-                )
+            raise errors.error(
+                NotImplementedError,
+                f"pmap: a reference of type {x.aval} cannot be used on devices.",
+                where=function_text(fun),
+                tries=["pass its value, and return the new one"],
             )
 
 

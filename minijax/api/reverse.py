@@ -107,27 +107,23 @@ class Pullback:
     def cotangents(self, ct: tuple[Any, ...]) -> list[Any]:
         """The leaves of the cotangent that a `VJP` is called with, checked."""
         if len(ct) != 1:
-            raise TypeError(
-                errors.message(
-                    f"The function returned by `jax.vjp` was called with {len(ct)}"
-                    " arguments, but functions returned by `jax.vjp` must be called with a"
-                    " single argument corresponding to the single value returned by the"
-                    " function being differentiated.",
-                    tries=["vjp_fun((a, b)) where the function returns (x, y)"],
-                )
+            raise errors.type_error(
+                f"The function returned by `jax.vjp` was called with {len(ct)}"
+                " arguments, but functions returned by `jax.vjp` must be called with a"
+                " single argument corresponding to the single value returned by the"
+                " function being differentiated.",
+                tries=["vjp_fun((a, b)) where the function returns (x, y)"],
             )
         leaves, ct_tree = tree.flatten(ct[0])
         out_tree = self.map.out_tree
         if ct_tree != out_tree:
             path, want, got, why = tree_difference(out_tree, ct_tree)
-            raise ValueError(
-                errors.message(
-                    "unexpected tree structure. The argument to a VJP function returned by"
-                    " `jax.vjp` must match the pytree structure of the differentiated"
-                    f" function's result: got {ct_tree}, but expected {out_tree}.",
-                    which=f"out{tree.keystr(path)} is {want} in the result, {got} here:"
-                    f" {why}",
-                )
+            raise errors.value_error(
+                "unexpected tree structure. The argument to a VJP function returned by"
+                " `jax.vjp` must match the pytree structure of the differentiated"
+                f" function's result: got {ct_tree}, but expected {out_tree}.",
+                which=f"out{tree.keystr(path)} is {want} in the result, {got} here:"
+                f" {why}",
             )
         return [
             check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)
@@ -138,13 +134,11 @@ class Pullback:
         leaves = tree.leaves(args_res, lambda x: isinstance(x, NotNeeded))
         n = self.in_tree.num_leaves
         if len(leaves) != n:
-            raise ValueError(
-                errors.message(
-                    f"vjp: `args_res` has {len(leaves)} leaves where the arguments had"
-                    f" {n}.",
-                    why="values of arguments that were taken out must be put back before"
-                    " the function is called.",
-                )
+            raise errors.value_error(
+                f"vjp: `args_res` has {len(leaves)} leaves where the arguments had"
+                f" {n}.",
+                why="values of arguments that were taken out must be put back before"
+                " the function is called.",
             )
         return [leaves[i] if of_args else others[i] for of_args, i in self.places]
 
@@ -217,13 +211,11 @@ class VJP:
         if not maybe_ct_refs:
             given = given * pullback.in_tree.num_leaves
         elif in_tree != pullback.in_tree:
-            raise ValueError(
-                errors.message(
-                    "with_refs: unexpected tree structure: got"
-                    f" {in_tree}, but the arguments were {pullback.in_tree}.",
-                    why="each argument's gradient has a place of its own.",
-                    tries=["ad.GradValue() for a gradient to be returned"],
-                )
+            raise errors.value_error(
+                "with_refs: unexpected tree structure: got"
+                f" {in_tree}, but the arguments were {pullback.in_tree}.",
+                why="each argument's gradient has a place of its own.",
+                tries=["ad.GradValue() for a gradient to be returned"],
             )
         marks = [
             GradRef() if isinstance(x, Ref)

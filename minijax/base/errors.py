@@ -2,14 +2,18 @@
 
 A message has up to five parts, in this order, two lines a part at most: WHAT was
 attempted, WHICH value (a path from the user's call), WHERE, WHY, TRY.  `message`
-joins them.  Classes bear JAX's names and subclass what a user would catch.
+joins them, `error` makes an exception of them.  Classes bear JAX's names and subclass
+what a user would catch.
 
 This room must not know what raises.  Next: source.py, which finds the user's line.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, TypeVar
+
+E = TypeVar("E", bound=BaseException)
 
 
 def message(
@@ -31,6 +35,15 @@ def message(
     if tries:
         parts.append("Try: " + "\n     ".join(tries))
     return "\n".join(parts)
+
+
+def error(kind: type[E], what: str, **parts: Any) -> E:
+    """An exception of class `kind` whose message has these parts: see `message`."""
+    return kind(message(what, **parts))
+
+
+type_error = functools.partial(error, TypeError)
+value_error = functools.partial(error, ValueError)
 
 
 class JAXTypeError(TypeError):

@@ -484,20 +484,18 @@ def glu(x: ArrayLike, axis: int = -1) -> Any:
     check_arraylike("glu", x)
     shape = aval_of(x).shape
     if not -len(shape) <= axis < len(shape):
-        raise IndexError(
-            errors.message(
-                f"glu: axis {axis} is out of bounds for {errors.type_text(x)}.",
-                tries=["an axis below x.ndim"],
-            )
+        raise errors.error(
+            IndexError,
+            f"glu: axis {axis} is out of bounds for {errors.type_text(x)}.",
+            tries=["an axis below x.ndim"],
         )
     if shape[axis] % 2:
-        raise AssertionError(
-            errors.message(
-                f"glu: axis size must be divisible by 2, got {errors.type_text(x)}.",
-                which=f"axis {axis} of size {shape[axis]}",
-                why="one half gates the other.",
-                tries=["a layer before it with an even number of outputs"],
-            )
+        raise errors.error(
+            AssertionError,
+            f"glu: axis size must be divisible by 2, got {errors.type_text(x)}.",
+            which=f"axis {axis} of size {shape[axis]}",
+            why="one half gates the other.",
+            tries=["a layer before it with an even number of outputs"],
         )
     kept, gate = jnp.split(x, 2, axis)
     return kept * sigmoid(gate)

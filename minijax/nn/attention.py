@@ -91,19 +91,16 @@ def dot_product_attention(
 def check_implementation(name: str | None) -> None:
     """Refuse what is not known or not here."""
     if name == "cudnn":
-        raise RuntimeError(
-            errors.message(
-                "dot_product_attention: cuDNN is not detected.",
-                which="implementation='cudnn'",
-                tries=["implementation='xla', or None"],
-            )
+        raise errors.error(
+            RuntimeError,
+            "dot_product_attention: cuDNN is not detected.",
+            which="implementation='cudnn'",
+            tries=["implementation='xla', or None"],
         )
     if name not in (None, "xla"):
-        raise ValueError(
-            errors.message(
-                f"dot_product_attention: Unsupported implementation option: {name}",
-                tries=["'xla', or None"],
-            )
+        raise errors.value_error(
+            f"dot_product_attention: Unsupported implementation option: {name}",
+            tries=["'xla', or None"],
         )
 
 
@@ -118,32 +115,25 @@ def as_window(window: Window) -> tuple[int, int] | None:
 def check_shape(name: str, x: Any, shape: Sequence[int]) -> None:
     """ValueError unless `x` has this shape; -1 stands for any size."""
     if x.ndim != len(shape):
-        raise ValueError(
-            errors.message(
-                f"dot_product_attention: {name} ndim should be {len(shape)}, but got"
-                f" {x.ndim}",
-                which=errors.type_text(x),
-            )
+        raise errors.value_error(
+            f"dot_product_attention: {name} ndim should be {len(shape)}, but got"
+            f" {x.ndim}",
+            which=errors.type_text(x),
         )
     if any(n not in (-1, m) for n, m in zip(shape, x.shape, strict=True)):
-        raise ValueError(
-            errors.message(
-                f"dot_product_attention: {name} shape should be {list(shape)}: but got"
-                f" {x.shape}",
-                why="batches, heads and features must fit those of the key.",
-            )
+        raise errors.value_error(
+            f"dot_product_attention: {name} shape should be {list(shape)}: but got"
+            f" {x.shape}",
+            why="batches, heads and features must fit those of the key.",
         )
 
 
 def check_dtype(name: str, x: Any, dtype: Any) -> None:
     """ValueError unless `x` has this dtype."""
     if x.dtype != dtype:
-        raise ValueError(
-            errors.message(
-                f"dot_product_attention: {name} dtype should be {dtype}, but got"
-                f" {x.dtype}",
-                tries=[f"{name}.astype({str(dtype)!r})"],
-            )
+        raise errors.value_error(
+            f"dot_product_attention: {name} dtype should be {dtype}, but got {x.dtype}",
+            tries=[f"{name}.astype({str(dtype)!r})"],
         )
 
 
@@ -155,13 +145,11 @@ def check_operands(query: Any, key: Any, value: Any) -> None:
     check_dtype("value", value, key.dtype)
     check_dtype("query", query, key.dtype)
     if heads == 0 or query.shape[2] % heads:
-        raise ValueError(
-            errors.message(
-                "dot_product_attention: The number of query heads must be a multiple of"
-                f" key/value heads, but got {query.shape[2]} vs {heads}",
-                which=f"query {errors.type_text(query)}, key {errors.type_text(key)}",
-                why="each head of keys serves equally many query heads.",
-            )
+        raise errors.value_error(
+            "dot_product_attention: The number of query heads must be a multiple of"
+            f" key/value heads, but got {query.shape[2]} vs {heads}",
+            which=f"query {errors.type_text(query)}, key {errors.type_text(key)}",
+            why="each head of keys serves equally many query heads.",
         )
 
 

@@ -186,14 +186,12 @@ def fans(
 ) -> tuple[float, float]:
     """How many inputs each output sums, and how many outputs each input reaches."""
     if len(shape) <= 1:
-        raise ValueError(
-            errors.message(
-                "Can't compute input and output sizes of a"
-                f" {len(shape)}-dimensional weights tensor with default in_axis. Must be at"
-                " least 2D or specify in_axis explicitly.",
-                which=f"shape {tuple(shape)}",
-                tries=["zeros or normal for biases and scales"],
-            )
+        raise errors.value_error(
+            "Can't compute input and output sizes of a"
+            f" {len(shape)}-dimensional weights tensor with default in_axis. Must be at"
+            " least 2D or specify in_axis explicitly.",
+            which=f"shape {tuple(shape)}",
+            tries=["zeros or normal for biases and scales"],
         )
     ins, outs = size_of(shape, in_axis), size_of(shape, out_axis)
     # What is neither: the window of a convolution.

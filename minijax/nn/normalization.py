@@ -42,12 +42,10 @@ ArrayLike = Any
 def check_mask(name: str, where: Any) -> None:
     """ValueError unless a mask consists of bools."""
     if where is not None and not dtypes.is_bool(aval_of(where).dtype):
-        raise ValueError(
-            errors.message(
-                f"{name}: where must be None or a boolean array; got"
-                f" where.dtype={aval_of(where).dtype!r}.",
-                tries=["where != 0"],
-            )
+        raise errors.value_error(
+            f"{name}: where must be None or a boolean array; got"
+            f" where.dtype={aval_of(where).dtype!r}.",
+            tries=["where != 0"],
         )
 
 

@@ -80,7 +80,7 @@ def check_blocks(a: Any, b: Any, a_scales: Any, b_scales: Any) -> None:
     which = ", ".join(f"{name} {errors.type_text(x)}" for name, x in parts.items())
 
     def refuse(why: str) -> None:
-        raise ValueError(errors.message(f"scaled_matmul: {why}", which=which))
+        raise errors.value_error(f"scaled_matmul: {why}", which=which)
 
     if any(np.ndim(x) != 3 for x in parts.values()):
         refuse("requires all inputs to be 3-dimensional arrays")

@@ -61,14 +61,12 @@ def arraylike_error(name: str, x: Any, position: int) -> TypeError:
     tries = ["jnp.asarray(...) around it"]
     if x is None:
         tries = ["leave the argument out, or pass an array"]
-    return TypeError(
-        errors.message(
-            f"{name} requires ndarray or scalar arguments, got {type(x)} at position"
-            f" {position}.",
-            which=f"{x!r}"[:160],
-            why="lists, tuples and objects are not converted silently.",
-            tries=tries,
-        )
+    return errors.type_error(
+        f"{name} requires ndarray or scalar arguments, got {type(x)} at position"
+        f" {position}.",
+        which=f"{x!r}"[:160],
+        why="lists, tuples and objects are not converted silently.",
+        tries=tries,
     )
 
 
@@ -222,13 +220,11 @@ def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
         return
     text = " ".join(map(str, shapes))
     if mode == "raise":
-        raise ValueError(
-            errors.message(
-                f"Operands could not be broadcast together for {name} on shapes {text}"
-                " and with the config option jax_numpy_rank_promotion='raise'.",
-                why="their ranks differ.",
-                tries=["x[None] or jnp.expand_dims to make the ranks equal"],
-            )
+        raise errors.value_error(
+            f"Operands could not be broadcast together for {name} on shapes {text}"
+            " and with the config option jax_numpy_rank_promotion='raise'.",
+            why="their ranks differ.",
+            tries=["x[None] or jnp.expand_dims to make the ranks equal"],
         )
     warnings.warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the"
@@ -285,12 +281,10 @@ def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequen
         return promote(*xs)
     except dtypes.OpaqueDtypeError as e:
         found = ", ".join(str(aval_of(x).dtype) for x in xs)
-        raise TypeError(
-            errors.message(
-                f"{name} does not accept dtypes {found}.",
-                why="random keys, and tangents of integers, are no numbers.",
-                tries=["random.key_data(key), the numbers inside"],
-            )
+        raise errors.type_error(
+            f"{name} does not accept dtypes {found}.",
+            why="random keys, and tangents of integers, are no numbers.",
+            tries=["random.key_data(key), the numbers inside"],
         ) from e
 
 
@@ -321,13 +315,11 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ValueError(
-            errors.message(
-                f"{name}: Incompatible shapes for broadcasting:"
-                f" {', '.join(map(str, shapes))}.",
-                why="aligned at the last axis, sizes must be equal or 1.",
-                tries=["x[:, None] or jnp.expand_dims to align the axes"],
-            )
+        raise errors.value_error(
+            f"{name}: Incompatible shapes for broadcasting:"
+            f" {', '.join(map(str, shapes))}.",
+            why="aligned at the last axis, sizes must be equal or 1.",
+            tries=["x[:, None] or jnp.expand_dims to align the axes"],
         ) from None
 
 
@@ -336,12 +328,10 @@ def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise TypeError(
-            errors.message(
-                f"{op} got incompatible shapes for broadcasting:"
-                f" {', '.join(map(str, shapes))}.",
-                why="aligned at the last axis, sizes must be equal or 1.",
-            )
+        raise errors.type_error(
+            f"{op} got incompatible shapes for broadcasting:"
+            f" {', '.join(map(str, shapes))}.",
+            why="aligned at the last axis, sizes must be equal or 1.",
         ) from None
 
 

@@ -91,13 +91,11 @@ def _as_text(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any
         if result is not None:
             text += "->" + _letters(result, names)
     except TypeError:
-        raise TypeError(
-            errors.message(
-                "For this input type lists must contain either Ellipsis or hashable and"
-                " comparable object (e.g. int, str).",
-                where="einsum(operand, labels, operand, labels, ..., [labels])",
-                which=f"{lists!r}"[:160],
-            )
+        raise errors.type_error(
+            "For this input type lists must contain either Ellipsis or hashable and"
+            " comparable object (e.g. int, str).",
+            where="einsum(operand, labels, operand, labels, ..., [labels])",
+            which=f"{lists!r}"[:160],
         ) from None
     return text, arrays
 
@@ -132,14 +130,12 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str
         if "..." in t and n >= 0:
             t = t.replace("...", dots[len(dots) - n :])
         if len(t) != r or any(c in ".->" for c in t):
-            raise ValueError(
-                errors.message(
-                    f"Einstein sum subscript {terms[i]!r} does not contain the correct"
-                    f" number of indices for operand {i}.",
-                    which=f"einsum({subscripts!r}, ...): operand {i} has {r} axes",
-                    why="each axis has one label.",
-                    tries=["'...' for axes that only broadcast"],
-                )
+            raise errors.value_error(
+                f"Einstein sum subscript {terms[i]!r} does not contain the correct"
+                f" number of indices for operand {i}.",
+                which=f"einsum({subscripts!r}, ...): operand {i} has {r} axes",
+                why="each axis has one label.",
+                tries=["'...' for axes that only broadcast"],
             )
         inputs.append(t)
     if arrow:
@@ -175,14 +171,12 @@ def _label_sizes(
             if m == 1:
                 sizes[c] = n
             elif n not in (1, m):
-                raise ValueError(
-                    errors.message(
-                        f"Size of label {c!r} for operand {i} ({n}) does not match"
-                        f" previous terms ({m}).",
-                        which=f"einsum({subscripts!r}) of shapes"
-                        f" {', '.join(map(str, shapes))}",
-                        why="axes with one label have one size, or size 1.",
-                    )
+                raise errors.value_error(
+                    f"Size of label {c!r} for operand {i} ({n}) does not match"
+                    f" previous terms ({m}).",
+                    which=f"einsum({subscripts!r}) of shapes"
+                    f" {', '.join(map(str, shapes))}",
+                    why="axes with one label have one size, or size 1.",
                 )
     return sizes
 

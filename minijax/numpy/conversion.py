@@ -115,12 +115,10 @@ def _view(x: Any, dtype: Any) -> Any:
             "view() of a 0d array is only supported if the itemsize is unchanged."
         )
     if x.shape and (x.shape[-1] * old) % new:
-        raise ValueError(
-            errors.message(
-                "When changing to a larger dtype, its size must be a divisor of the"
-                " total size in bytes of the last axis of the array.",
-                which=f"{errors.type_text(x)} viewed as {dtype}",
-            )
+        raise errors.value_error(
+            "When changing to a larger dtype, its size must be a divisor of the"
+            " total size in bytes of the last axis of the array.",
+            which=f"{errors.type_text(x)} viewed as {dtype}",
         )
     x = _plain(x)
     target = _plain_dtype(dtype)

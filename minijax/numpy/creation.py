@@ -297,14 +297,12 @@ def stack_rows(x: Any, dtype: Any) -> Any:
         for r in rows
     ]
     if any(r.shape != shape for r in rows):
-        raise TypeError(
-            errors.message(
-                "Cannot concatenate arrays with shapes that differ in dimensions other"
-                " than the one being concatenated: concatenating along dimension 0 for"
-                f" shapes {', '.join(str(r.shape) for r in lifted[:6])}.",
-                why="the items of nested sequences become the rows of one array.",
-                tries=["pad the items to one shape", "a list of arrays as a pytree"],
-            )
+        raise errors.type_error(
+            "Cannot concatenate arrays with shapes that differ in dimensions other"
+            " than the one being concatenated: concatenating along dimension 0 for"
+            f" shapes {', '.join(str(r.shape) for r in lifted[:6])}.",
+            why="the items of nested sequences become the rows of one array.",
+            tries=["pad the items to one shape", "a list of arrays as a pytree"],
         )
     return structural.concatenate(lifted, 0)
 

@@ -79,12 +79,10 @@ def square(name: str, a: Any) -> Any:
     """An operand that is a stack of square matrices."""
     (a,) = operand(name, a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(
-            errors.message(
-                f"Argument to {name} must have shape [..., n, n], got {a.shape}.",
-                which=errors.type_text(a),
-                tries=["jnp.linalg.lstsq or pinv for matrices that are not square"],
-            )
+        raise errors.value_error(
+            f"Argument to {name} must have shape [..., n, n], got {a.shape}.",
+            which=errors.type_text(a),
+            tries=["jnp.linalg.lstsq or pinv for matrices that are not square"],
         )
     return a
 

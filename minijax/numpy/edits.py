@@ -161,12 +161,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     if not dtypes.is_integer(aval_of(obj).dtype):
-        raise ValueError(
-            errors.message(
-                f"jnp.insert(): index array must be integer typed; got"
-                f" {aval_of(obj).str_short()}",
-                tries=["jnp.flatnonzero(mask) for a mask"],
-            )
+        raise errors.value_error(
+            f"jnp.insert(): index array must be integer typed; got"
+            f" {aval_of(obj).str_short()}",
+            tries=["jnp.flatnonzero(mask) for a mask"],
         )
     if len(shape_of(obj)) > 1:
         raise ValueError(

@@ -310,13 +310,11 @@ def _known_integer(x: Any) -> int | None:
 def _integer_power(x: Any, exponent: int) -> Any:
     (x,) = promote_dtypes_numeric(x)
     if exponent < 0 and dtypes.is_integer(_dtype(x)):
-        raise TypeError(
-            errors.message(
-                "Integers cannot be raised to negative powers, got"
-                f" {aval_of(x).str_short(False)} ** {exponent}.",
-                why="the result would not be an integer.",
-                tries=[f"x ** {float(exponent)}", "x.astype(float)"],
-            )
+        raise errors.type_error(
+            "Integers cannot be raised to negative powers, got"
+            f" {aval_of(x).str_short(False)} ** {exponent}.",
+            why="the result would not be an integer.",
+            tries=[f"x ** {float(exponent)}", "x.astype(float)"],
         )
     return lax.integer_pow_p.bind(x, y=exponent)
 
@@ -544,13 +542,11 @@ def clip(
     given = [x for x in (arr, min, max) if x is not None]
     check_arraylike("clip", *given)
     if any(_is_complex(x) for x in given):
-        raise ValueError(
-            errors.message(
-                "Clip received a complex value either through the input or the min/max"
-                " keywords.",
-                why="complex values have no ordering.",
-                tries=["clip jnp.real(x) and jnp.imag(x)"],
-            )
+        raise errors.value_error(
+            "Clip received a complex value either through the input or the min/max"
+            " keywords.",
+            why="complex values have no ordering.",
+            tries=["clip jnp.real(x) and jnp.imag(x)"],
         )
     x = arr
     if min is not None:

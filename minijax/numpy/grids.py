@@ -562,12 +562,10 @@ class _Joiner:
             if len(numbers) > 3:
                 raise ValueError
         except ValueError:
-            raise ValueError(
-                errors.message(
-                    f"could not understand directive {text!r}",
-                    where=self._name,
-                    tries=["'axis', 'axis,ndim' or 'axis,ndim,start', e.g. '0,2'"],
-                )
+            raise errors.value_error(
+                f"could not understand directive {text!r}",
+                where=self._name,
+                tries=["'axis', 'axis,ndim' or 'axis,ndim,start', e.g. '0,2'"],
             ) from None
         default = start if len(numbers) < 3 else numbers[2]
         return numbers[0], (numbers[1] if len(numbers) > 1 else rank), default

@@ -536,11 +536,9 @@ def _lanes_along(
         elif m == 1:
             out.append(n)
         else:
-            raise ValueError(
-                errors.message(
-                    f"Incompatible shapes for broadcasting: shapes=[{other}, {shape}]",
-                    where="take_along_axis",
-                    why=f"axis {d} has sizes {m} and {n}.",
-                )
+            raise errors.value_error(
+                f"Incompatible shapes for broadcasting: shapes=[{other}, {shape}]",
+                where="take_along_axis",
+                why=f"axis {d} has sizes {m} and {n}.",
             )
     return tuple(lanes), tuple(windows), tuple(out)

@@ -66,12 +66,11 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 
 
 def _refuse(name: str) -> NoReturn:
-    raise NotImplementedError(
-        errors.message(
-            f"jnp.{name}() is not implemented because it may be non-pure.",
-            why="reading a stream changes it, and a traced program reads it only once.",
-            tries=[f"jnp.asarray(np.{name}(...)), outside of traced functions"],
-        )
+    raise errors.error(
+        NotImplementedError,
+        f"jnp.{name}() is not implemented because it may be non-pure.",
+        why="reading a stream changes it, and a traced program reads it only once.",
+        tries=[f"jnp.asarray(np.{name}(...)), outside of traced functions"],
     )
 
 
@@ -130,12 +129,10 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 def _narrow_dtype(itemsize: int) -> Any:
     """The dtype of bytes that .npy files cannot name: bfloat16 is the one in use."""
     if itemsize != 2:
-        raise TypeError(
-            errors.message(
-                f"load: the file holds elements of {itemsize} unnamed bytes.",
-                why=".npy files cannot name 8-bit and 4-bit float dtypes.",
-                tries=["np.load(file).view(the_dtype)"],
-            )
+        raise errors.type_error(
+            f"load: the file holds elements of {itemsize} unnamed bytes.",
+            why=".npy files cannot name 8-bit and 4-bit float dtypes.",
+            tries=["np.load(file).view(the_dtype)"],
         )
     return np.dtype(ml_dtypes.bfloat16)
 

@@ -40,13 +40,11 @@ from .manipulation import atleast, moveaxis, transpose
 def axis_number(name: str, axis: Any) -> int:
     """The axis to join along; TypeError for a second array in its place."""
     if hasattr(axis, "ndim") and axis.ndim:
-        raise TypeError(
-            errors.message(
-                f"{name}: Only integer scalar arrays can be converted to a scalar index:"
-                f" axis is an array of shape {axis.shape}.",
-                why="the arrays to join are one argument, a list.",
-                tries=[f"jnp.{name}([a, b]) instead of jnp.{name}(a, b)"],
-            )
+        raise errors.type_error(
+            f"{name}: Only integer scalar arrays can be converted to a scalar index:"
+            f" axis is an array of shape {axis.shape}.",
+            why="the arrays to join are one argument, a list.",
+            tries=[f"jnp.{name}([a, b]) instead of jnp.{name}(a, b)"],
         )
     return operator.index(axis)
 
@@ -192,12 +190,10 @@ def stack_error(shapes: Sequence[tuple[int, ...]]) -> ValueError:
     what = f"All input arrays must have the same shape. Got {text}."
     if len({len(s) for s in shapes}) > 1:
         what = f"Cannot stack arrays with different numbers of dimensions: got {text}."
-    return ValueError(
-        errors.message(
-            what,
-            why="stack makes a new axis, of which each array is one element.",
-            tries=["jnp.concatenate joins along an axis that exists"],
-        )
+    return errors.value_error(
+        what,
+        why="stack makes a new axis, of which each array is one element.",
+        tries=["jnp.concatenate joins along an axis that exists"],
     )
 
 
@@ -328,12 +324,10 @@ def block_depth(x: Any) -> int:
         raise ValueError("jax.numpy.block does not allow empty list arguments")
     depths = {block_depth(item) for item in x}
     if len(depths) > 1:
-        raise ValueError(
-            errors.message(
-                "Mismatched list depths in jax.numpy.block",
-                why=f"depths {sorted(depths)} lie side by side.",
-                tries=["put every array at the same depth of lists"],
-            )
+        raise errors.value_error(
+            "Mismatched list depths in jax.numpy.block",
+            why=f"depths {sorted(depths)} lie side by side.",
+            tries=["put every array at the same depth of lists"],
         )
     return depths.pop() + 1
 
@@ -451,23 +445,19 @@ def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:
         ]
         sizes = tuple([b - a for a, b in itertools.pairwise(cuts)])
         if any(n < 0 for n in sizes):
-            raise ValueError(
-                errors.message(
-                    f"Sizes passed to split must be nonnegative, got {list(sizes)}",
-                    which=f"cuts at {cuts[1:-1]} of an axis of size {size}",
-                    why="places to cut must rise from 0 to the size of the axis.",
-                )
+            raise errors.value_error(
+                f"Sizes passed to split must be nonnegative, got {list(sizes)}",
+                which=f"cuts at {cuts[1:-1]} of an axis of size {size}",
+                why="places to cut must rise from 0 to the size of the axis.",
             )
         return sizes
     parts = int(where)
     each, rest = divmod(size, parts)
     if rest and name != "array_split":
-        raise ValueError(
-            errors.message(
-                f"array split does not result in an equal division: rest is {rest}",
-                which=f"an axis of size {size} in {parts} parts",
-                tries=["jnp.array_split, whose parts may differ by one"],
-            )
+        raise errors.value_error(
+            f"array split does not result in an equal division: rest is {rest}",
+            which=f"an axis of size {size} in {parts} parts",
+            tries=["jnp.array_split, whose parts may differ by one"],
         )
     return (each + 1,) * rest + (each,) * (parts - rest)
 

@@ -164,13 +164,11 @@ def matmul(
     check_arraylike("matmul", a, b)
     for i, x in enumerate((a, b)):
         if not core.aval_of(x).shape:
-            raise ValueError(
-                errors.message(
-                    f"matmul input operand {i} must have ndim at least 1, but it has"
-                    " ndim 0",
-                    which=f"{x!r}"[:160],
-                    tries=["a * b to multiply by a number"],
-                )
+            raise errors.value_error(
+                f"matmul input operand {i} must have ndim at least 1, but it has"
+                " ndim 0",
+                which=f"{x!r}"[:160],
+                tries=["a * b to multiply by a number"],
             )
     dtype, weak = product_type("matmul", a, b, preferred_element_type)
     m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
@@ -210,12 +208,10 @@ def _stacked_matmul(
             origin.append("a")
             drop_b.append(at_b)
         else:
-            raise ValueError(
-                errors.message(
-                    "Incompatible types for matmul arguments:"
-                    f" {errors.type_text(a)} and {errors.type_text(b)}",
-                    why=f"leading axes of sizes {m} and {n} do not broadcast.",
-                )
+            raise errors.value_error(
+                "Incompatible types for matmul arguments:"
+                f" {errors.type_text(a)} and {errors.type_text(b)}",
+                why=f"leading axes of sizes {m} and {n} do not broadcast.",
             )
     batch = (_without(batch_a, drop_a), _without(batch_b, drop_b))
     a = squeeze(a, tuple(drop_a)) if drop_a else a
@@ -474,12 +470,10 @@ def _check_sums(name: str, x1: Any, x2: Any, axis: int, core_name: str) -> None:
     """ValueError unless the axes that are summed, the last of `x1`, agree."""
     m, n = core.aval_of(x1).shape[-1], core.aval_of(x2).shape[axis]
     if m != n:
-        raise ValueError(
-            errors.message(
-                f"{name}: inconsistent size for core dimension {core_name!r}: {n} vs {m}",
-                which=f"{errors.type_text(x1)} and {errors.type_text(x2)}",
-                why="these axes are summed together.",
-            )
+        raise errors.value_error(
+            f"{name}: inconsistent size for core dimension {core_name!r}: {n} vs {m}",
+            which=f"{errors.type_text(x1)} and {errors.type_text(x2)}",
+            why="these axes are summed together.",
         )
 
 

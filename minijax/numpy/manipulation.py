@@ -113,7 +113,7 @@ def complete_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
             f"cannot reshape array of shape {old} (size {size}) into shape {new}"
             f" (size {wanted})"
         )
-    raise TypeError(errors.message(what, why="reshaping keeps the number of elements."))
+    raise errors.type_error(what, why="reshaping keeps the number of elements.")
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
@@ -488,11 +488,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*full)
     except ValueError:
-        raise ValueError(
-            errors.message(
-                f"Incompatible shapes for broadcasting: shapes={full}",
-                why="aligned at the last axis, sizes must be equal or 1.",
-            )
+        raise errors.value_error(
+            f"Incompatible shapes for broadcasting: shapes={full}",
+            why="aligned at the last axis, sizes must be equal or 1.",
         ) from None
 
 

@@ -215,16 +215,14 @@ def contains(self: Any, value: Any) -> bool:
 
 def no_assignment(self: Any, *_: Any) -> None:
     """`x[i] = y` raises."""
-    raise TypeError(
-        errors.message(
-            "JAX arrays are immutable and do not support in-place item assignment."
-            " Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.",
-            which=errors.type_text(self),
-            tries=[
-                "x = x.at[idx].set(y)",
-                "x.at[idx].add(y), ...",
-            ],
-        )
+    raise errors.type_error(
+        "JAX arrays are immutable and do not support in-place item assignment."
+        " Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.",
+        which=errors.type_text(self),
+        tries=[
+            "x = x.at[idx].set(y)",
+            "x.at[idx].add(y), ...",
+        ],
     )
 
 

@@ -64,13 +64,11 @@ def count_where(where: Any, shape: tuple[int, ...], axes: Any, dtype: Any) -> An
     """How many elements of an array of this shape a mask takes along axes."""
     old = core.aval_of(where).shape
     if broadcast_or_none(old, shape) != shape:
-        raise ValueError(
-            errors.message(
-                f"Incompatible shapes for broadcasting: where of shape {old} and"
-                f" requested shape {shape}",
-                why="a mask chooses among the elements that are there.",
-                tries=["jnp.broadcast_to(x, ...) before the reduction"],
-            )
+        raise errors.value_error(
+            f"Incompatible shapes for broadcasting: where of shape {old} and"
+            f" requested shape {shape}",
+            why="a mask chooses among the elements that are there.",
+            tries=["jnp.broadcast_to(x, ...) before the reduction"],
         )
     return sum_axes(convert(broadcast_to(where, shape), dtype), axes)
 
@@ -205,26 +203,22 @@ def squared(x: Any) -> Any:
 def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
     """What a variance is computed in, and the dtype of the result."""
     if asked is not None and dtypes.is_bool(asked):
-        raise TypeError(
-            errors.message(
-                f"jnp.{name} does not accept dtype bool.",
-                why="a variance is a quotient.",
-                tries=["jnp.var(x) != 0"],
-            )
+        raise errors.type_error(
+            f"jnp.{name} does not accept dtype bool.",
+            why="a variance is a quotient.",
+            tries=["jnp.var(x) != 0"],
         )
     if asked is None:
         wide = dtypes.to_inexact(found)
         result = dtypes.real_of(wide)
         return (dtypes.float32 if wide in HALVES else wide), result
     if dtypes.is_complex(found) and not dtypes.is_complex(asked):
-        raise ValueError(
-            errors.message(
-                f"jnp.{name} does not support real dtype parameters when computing the"
-                " variance of an array of complex values.",
-                which=f"dtype={asked} of an array of dtype {found}",
-                why="the mean of complex values is complex.",
-                tries=["drop dtype", "convert the result with .astype(...)"],
-            )
+        raise errors.value_error(
+            f"jnp.{name} does not support real dtype parameters when computing the"
+            " variance of an array of complex values.",
+            which=f"dtype={asked} of an array of dtype {found}",
+            why="the mean of complex values is complex.",
+            tries=["drop dtype", "convert the result with .astype(...)"],
         )
     asked_inexact = dtypes.to_inexact(asked)
     working, _ = dtypes.promote(
@@ -393,12 +387,10 @@ def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
         )
     wanted = tuple(shape[i] for i in axes)
     if weights.shape != wanted:
-        raise ValueError(
-            errors.message(
-                "Shape of weights must be consistent with shape of a along specified"
-                f" axis: {weights.shape} and {shape}.",
-                why=f"along axis {axis} the array has shape {wanted}.",
-            )
+        raise errors.value_error(
+            "Shape of weights must be consistent with shape of a along specified"
+            f" axis: {weights.shape} and {shape}.",
+            why=f"along axis {axis} the array has shape {wanted}.",
         )
     order = np.argsort(axes)
     if list(order) != list(range(len(axes))):

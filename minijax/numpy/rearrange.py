@@ -168,13 +168,10 @@ def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
 
 def uneven_repeats(a: Any, count: int, size: int) -> ValueError:
     """The error for another number of repeats than elements."""
-    return ValueError(
-        errors.message(
-            "jnp.repeat: repeats and the axis are of different sizes:"
-            f" {count} and {size}.",
-            which=aval_of(a).str_short(),
-            why="there is one number of repeats for each element along the axis.",
-        )
+    return errors.value_error(
+        f"jnp.repeat: repeats and the axis are of different sizes: {count} and {size}.",
+        which=aval_of(a).str_short(),
+        why="there is one number of repeats for each element along the axis.",
     )
 
 

@@ -96,13 +96,12 @@ def positional(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes of a reduction that takes none by name."""
     axes, names = reduce_axes(axis, ndim)
     if names:
-        raise NotImplementedError(
-            errors.message(
-                f"Named reductions not implemented for jnp.{name}()",
-                which=f"axis={axis!r}",
-                why="only sums and extremes combine across mapped axes.",
-                tries=[f"jnp.{name}(lax.all_gather(x, {names[0]!r}), axis=0)"],
-            )
+        raise errors.error(
+            NotImplementedError,
+            f"Named reductions not implemented for jnp.{name}()",
+            which=f"axis={axis!r}",
+            why="only sums and extremes combine across mapped axes.",
+            tries=[f"jnp.{name}(lax.all_gather(x, {names[0]!r}), axis=0)"],
         )
     return axes
 
@@ -126,13 +125,11 @@ def check_where(name: str, where: Any) -> None:
     check_arraylike(f"jnp.{name}: where", where)
     dtype = core.aval_of(where).dtype
     if not dtypes.is_bool(dtype):
-        raise ValueError(
-            errors.message(
-                f"jnp.{name}: where must be None or a boolean array; got"
-                f" where.dtype={dtype!r}.",
-                which=errors.type_text(where),
-                tries=["where != 0"],
-            )
+        raise errors.value_error(
+            f"jnp.{name}: where must be None or a boolean array; got"
+            f" where.dtype={dtype!r}.",
+            which=errors.type_text(where),
+            tries=["where != 0"],
         )
 
 
@@ -148,12 +145,10 @@ def with_initial(combine: Callable[[Any, Any], Any], initial: Any, x: Any) -> An
     """A reduced array combined with a number that takes part."""
     shape = core.aval_of(initial).shape
     if shape:
-        raise ValueError(
-            errors.message(
-                f"initial value must be a scalar. Got array of shape {shape}",
-                why="it takes part once in each result.",
-                tries=["combine arrays with the result yourself"],
-            )
+        raise errors.value_error(
+            f"initial value must be a scalar. Got array of shape {shape}",
+            why="it takes part once in each result.",
+            tries=["combine arrays with the result yourself"],
         )
     return combine(convert(initial, core.aval_of(x).dtype), x)
 
@@ -302,13 +297,11 @@ def extremum(
     axes, names = reduce_axes(axis, len(shape))
     if where is not None:
         if initial is None:
-            raise ValueError(
-                errors.message(
-                    f"reduction operation {name} does not have an identity, so to use a"
-                    " where mask one has to specify 'initial'",
-                    which=errors.type_text(a),
-                    tries=[f"jnp.{name}(x, where=mask, initial=...)"],
-                )
+            raise errors.value_error(
+                f"reduction operation {name} does not have an identity, so to use a"
+                " where mask one has to specify 'initial'",
+                which=errors.type_text(a),
+                tries=[f"jnp.{name}(x, where=mask, initial=...)"],
             )
         a = masked(a, where, dtype.type(neutral(dtype)))
     if initial is None and 0 in [shape[i] for i in axes]:

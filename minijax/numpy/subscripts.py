@@ -125,13 +125,12 @@ def check_static(subscript: Any, shape: tuple[int, ...], wrap: bool = True) -> N
         n = plan.operand[axis] if e != _new else 0
         if e[0] == POINT and not 0 <= e[1] < n:
             given = e[1] - n if e[1] < 0 and wrap else e[1]
-            raise IndexError(
-                errors.message(
-                    f"index {given} out of bounds for axis {axis} with size {n}"
-                    f" (normalize_indices={wrap})",
-                    why="jax_check_static_indices is on.",
-                    tries=["x.at[i].get(mode='clip') or mode='fill'"],
-                )
+            raise errors.error(
+                IndexError,
+                f"index {given} out of bounds for axis {axis} with size {n}"
+                f" (normalize_indices={wrap})",
+                why="jax_check_static_indices is on.",
+                tries=["x.at[i].get(mode='clip') or mode='fill'"],
             )
         axis += e != _new
 
@@ -164,19 +163,17 @@ def _checked_slice(s: slice, axis: int) -> slice:
     parts = []
     for part in (s.start, s.stop, s.step):
         if isinstance(part, Tracer) and part.concrete() is None:
-            raise IndexError(
-                errors.message(
-                    f"Slice entries must be static integers. Got {s} at position"
-                    f" {axis}.",
-                    which=part.origin(),
-                    where=core.stack_text(),
-                    why="the size of the result must be known while tracing.",
-                    tries=[
-                        "lax.dynamic_slice_in_dim(x, start, size, axis) for a window"
-                        " of fixed size at a traced position",
-                        "jnp.where with a mask, for a window of varying size",
-                    ],
-                )
+            raise errors.error(
+                IndexError,
+                f"Slice entries must be static integers. Got {s} at position {axis}.",
+                which=part.origin(),
+                where=core.stack_text(),
+                why="the size of the result must be known while tracing.",
+                tries=[
+                    "lax.dynamic_slice_in_dim(x, start, size, axis) for a window"
+                    " of fixed size at a traced position",
+                    "jnp.where with a mask, for a window of varying size",
+                ],
             )
         parts.append(None if part is None else operator.index(part))
     return slice(*parts)
@@ -202,14 +199,12 @@ def _expand(
     that stands for no axis, between items that are no slices.
     """
     if isinstance(subscript, list):
-        raise TypeError(
-            errors.message(
-                "Using a non-tuple sequence for multidimensional indexing is not"
-                " allowed; use `arr[array(seq)]` instead of `arr[seq]`.",
-                which=f"x[{subscript!r}]"[:160],
-                why="NumPy reads a list as an array here, and once read it as a tuple.",
-                tries=["x[jnp.array([...])]", "x[tuple(...)]"],
-            )
+        raise errors.type_error(
+            "Using a non-tuple sequence for multidimensional indexing is not"
+            " allowed; use `arr[array(seq)]` instead of `arr[seq]`.",
+            which=f"x[{subscript!r}]"[:160],
+            why="NumPy reads a list as an array here, and once read it as a tuple.",
+            tries=["x[jnp.array([...])]", "x[tuple(...)]"],
         )
     parts = [_item(item) for item in items]
     taken = sum(_axes_taken(p) for p in parts)
@@ -260,13 +255,12 @@ def _is_mask(item: Any) -> bool:
 
 
 def _mask_shape_error(mask: Any, axis: int, wanted: tuple[int, ...]) -> IndexError:
-    return IndexError(
-        errors.message(
-            "boolean index did not match shape of indexed array in index"
-            f" {axis}: got {mask.shape}, expected {list(wanted)}",
-            why="a mask says for each element whether it is taken.",
-            tries=["a mask of the array's shape", "jnp.where(mask, x, y)"],
-        )
+    return errors.error(
+        IndexError,
+        "boolean index did not match shape of indexed array in index"
+        f" {axis}: got {mask.shape}, expected {list(wanted)}",
+        why="a mask says for each element whether it is taken.",
+        tries=["a mask of the array's shape", "jnp.where(mask, x, y)"],
     )
 
 
@@ -308,13 +302,11 @@ def _array_item(item: Any) -> Any:
     if kind == "bool":
         return _concrete_mask(item)
     if kind not in ("int", "uint"):
-        raise TypeError(
-            errors.message(
-                "Indexer must have integer or boolean type, got indexer with type"
-                f" {item.dtype}",
-                which=errors.type_text(item),
-                tries=["x[i.astype(int)]"],
-            )
+        raise errors.type_error(
+            "Indexer must have integer or boolean type, got indexer with type"
+            f" {item.dtype}",
+            which=errors.type_text(item),
+            tries=["x[i.astype(int)]"],
         )
     if isinstance(item, (np.ndarray, np.generic)) and not item.shape:
         return int(item)
@@ -323,18 +315,17 @@ def _array_item(item: Any) -> Any:
 
 def _concrete_mask(mask: Any) -> Any:
     if isinstance(mask, Tracer) and mask.concrete() is None:
-        raise errors.NonConcreteBooleanIndexError(
-            errors.message(
-                f"Array boolean indices must be concrete; got {mask.aval.str_short()}",
-                which=mask.origin(),
-                where=core.stack_text(),
-                why="how many elements a traced mask selects is not known, and so"
-                " neither is the result's shape.",
-                tries=[
-                    "jnp.where(mask, x, 0) keeps the shape",
-                    "jnp.nonzero(mask, size=n) for at most n positions",
-                ],
-            )
+        raise errors.error(
+            errors.NonConcreteBooleanIndexError,
+            f"Array boolean indices must be concrete; got {mask.aval.str_short()}",
+            which=mask.origin(),
+            where=core.stack_text(),
+            why="how many elements a traced mask selects is not known, and so"
+            " neither is the result's shape.",
+            tries=[
+                "jnp.where(mask, x, 0) keeps the shape",
+                "jnp.nonzero(mask, size=n) for at most n positions",
+            ],
         )
     return np.asarray(mask)
 
@@ -464,13 +455,10 @@ def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ValueError(
-            errors.message(
-                "Incompatible shapes for broadcasting:"
-                f" shapes={shapes} of index arrays.",
-                why="index arrays are used together, element by element.",
-                tries=["jnp.ix_(i, j) for all pairs", "x[i[:, None], j]"],
-            )
+        raise errors.value_error(
+            f"Incompatible shapes for broadcasting: shapes={shapes} of index arrays.",
+            why="index arrays are used together, element by element.",
+            tries=["jnp.ix_(i, j) for all pairs", "x[i[:, None], j]"],
         ) from None
 
 

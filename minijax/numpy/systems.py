@@ -137,21 +137,17 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
     n = a.shape[-1]
     vector = b.ndim == 1
     if 1 < b.ndim == a.ndim - 1 and b.shape[-1] == n != b.shape[-2]:
-        raise ValueError(
-            errors.message(
-                f"Invalid shapes for solve: {a.shape}, {b.shape}.",
-                why="a stack of vectors looks like a matrix.",
-                tries=["solve(a, b[..., None])[..., 0] for a stack of vectors"],
-            )
+        raise errors.value_error(
+            f"Invalid shapes for solve: {a.shape}, {b.shape}.",
+            why="a stack of vectors looks like a matrix.",
+            tries=["solve(a, b[..., None])[..., 0] for a stack of vectors"],
         )
     if a.shape[-2] != n or b.ndim == 0 or b.shape[0 if vector else -2] != n:
-        raise ValueError(
-            errors.message(
-                f"solve: shapes {a.shape} and {b.shape} do not fit.",
-                why="a must be square, and b have as many rows: sizes"
-                f" {a.shape[-2:]} and {b.shape[0 if vector else -2 :]}.",
-                tries=["jnp.linalg.lstsq for a matrix that is not square"],
-            )
+        raise errors.value_error(
+            f"solve: shapes {a.shape} and {b.shape} do not fit.",
+            why="a must be square, and b have as many rows: sizes"
+            f" {a.shape[-2:]} and {b.shape[0 if vector else -2 :]}.",
+            tries=["jnp.linalg.lstsq for a matrix that is not square"],
         )
     if a.ndim != (2 if vector else b.ndim):
         check_rank_promotion("solve", (a.shape, b.shape))

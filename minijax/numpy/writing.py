@@ -27,12 +27,10 @@ from .selection import as_mask
 
 def refuse(name: str) -> ValueError:
     """The error for writing in place."""
-    return ValueError(
-        errors.message(
-            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are"
-            " immutable. Pass inplace=False to instead return an updated array.",
-            tries=[f"a = jnp.{name}(a, ..., inplace=False)", "a.at[...].set(...)"],
-        )
+    return errors.value_error(
+        f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are"
+        " immutable. Pass inplace=False to instead return an updated array.",
+        tries=[f"a = jnp.{name}(a, ..., inplace=False)", "a.at[...].set(...)"],
     )
 
 

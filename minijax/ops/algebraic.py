@@ -328,13 +328,11 @@ def square(x: Any) -> Any:
 def _integer_pow_abstract(x: Any, *, y: int) -> Any:
     check_kind("integer_pow", x, NUMBER, 0, 1)
     if y < 0 and dtypes.is_integer(x.dtype):
-        raise TypeError(
-            errors.message(
-                "Integers cannot be raised to negative powers, got"
-                f" integer_pow({x.str_short(False)}, {y})",
-                why="the result is no integer.",
-                tries=["convert the base with .astype(float)"],
-            )
+        raise errors.type_error(
+            "Integers cannot be raised to negative powers, got"
+            f" integer_pow({x.str_short(False)}, {y})",
+            why="the result is no integer.",
+            tries=["convert the base with .astype(float)"],
         )
     return x
 

@@ -40,13 +40,11 @@ convert_element_type_p = Primitive("convert_element_type")
 def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
     opaque = dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype)
     if opaque and x.dtype != new_dtype:
-        raise ValueError(
-            errors.message(
-                f"Cannot convert_element_type from {x.dtype} to {new_dtype}",
-                which=x.str_short(),
-                why="an opaque element has no numeric value.",
-                tries=["random.key_data and random.wrap_key_data for keys"],
-            )
+        raise errors.value_error(
+            f"Cannot convert_element_type from {x.dtype} to {new_dtype}",
+            which=x.str_short(),
+            why="an opaque element has no numeric value.",
+            tries=["random.key_data and random.wrap_key_data for keys"],
         )
     return shaped(x.shape, new_dtype, weak_type)
 
@@ -215,27 +213,23 @@ def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
     have, want = dtypes.bits_of(old), dtypes.bits_of(new_dtype)
     if have < want and (not x.shape or x.shape[-1] * have != want):
         last = x.shape[-1] if x.shape else 1
-        raise ValueError(
-            errors.message(
-                f"Attempting to convert array of shape {x.shape} from {old} of size"
-                f" {have} bits to {new_dtype} of size {want}, bits but {last} * {have}"
-                f" != {want}",
-                why=f"the last axis must hold the {want} bits of one element, so its"
-                f" size must be {want // have}.",
-                tries=[f"reshape the operand to (..., n, {want // have})"],
-            )
+        raise errors.value_error(
+            f"Attempting to convert array of shape {x.shape} from {old} of size"
+            f" {have} bits to {new_dtype} of size {want}, bits but {last} * {have}"
+            f" != {want}",
+            why=f"the last axis must hold the {want} bits of one element, so its"
+            f" size must be {want // have}.",
+            tries=[f"reshape the operand to (..., n, {want // have})"],
         )
     for dtype in (old, new_dtype) if old != new_dtype else ():
         if dtypes.kind(dtype) not in ("int", "uint", "float"):
-            raise TypeError(
-                errors.message(
-                    "lax.bitcast_convert_type does not support bool or complex values"
-                    f" unless the operand and destination types match: got {old.name}"
-                    f" to {new_dtype.name}.",
-                    which=x.str_short(),
-                    why="how they lie in memory is the compiler's choice.",
-                    tries=["x.view(dtype)", "lax.real and lax.imag", "x.astype(dtype)"],
-                )
+            raise errors.type_error(
+                "lax.bitcast_convert_type does not support bool or complex values"
+                f" unless the operand and destination types match: got {old.name}"
+                f" to {new_dtype.name}.",
+                which=x.str_short(),
+                why="how they lie in memory is the compiler's choice.",
+                tries=["x.view(dtype)", "lax.real and lax.imag", "x.astype(dtype)"],
             )
     if have > want:
         return shaped((*x.shape, have // want), new_dtype)

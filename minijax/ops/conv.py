@@ -327,12 +327,10 @@ def conv_general_dilated_local(
     """
     left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
     if len(left) != len(right):
-        raise TypeError(
-            errors.message(
-                f"conv_general_dilated_local got lhs of rank {len(left)} and rhs of"
-                f" rank {len(right)}.",
-                why="there is one kernel a place, so both have n spatial axes.",
-            )
+        raise errors.type_error(
+            f"conv_general_dilated_local got lhs of rank {len(left)} and rhs of"
+            f" rank {len(right)}.",
+            why="there is one kernel a place, so both have n spatial axes.",
         )
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     both = precisions.canonical(precision)

@@ -80,11 +80,9 @@ def conv_dimension_numbers(
         what = f"must be tuple/list or None, got {type(dimension_numbers)}."
         if several:
             what = f"list/tuple must be length 3, got {len(dimension_numbers)}."
-        raise TypeError(
-            errors.message(
-                f"convolution dimension_numbers {what}",
-                tries=["('NHWC', 'HWIO', 'NHWC')"],
-            )
+        raise errors.type_error(
+            f"convolution dimension_numbers {what}",
+            tries=["('NHWC', 'HWIO', 'NHWC')"],
         )
     for i, spec in enumerate(dimension_numbers):
         if len(spec) != len(lhs_shape):
@@ -202,12 +200,10 @@ def _check_ranks(
         ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
     ):  # fmt: skip
         if len(values) != n:
-            raise ValueError(
-                errors.message(
-                    f"conv_general_dilated window and {what} must have the same number"
-                    f" of dimensions, but got {n} and {len(values)}.",
-                    which=f"{lhs.str_short()}, {rhs.str_short()}, {what}={values}",
-                )
+            raise errors.value_error(
+                f"conv_general_dilated window and {what} must have the same number"
+                f" of dimensions, but got {n} and {len(values)}.",
+                which=f"{lhs.str_short()}, {rhs.str_short()}, {what}={values}",
             )
         if what != "padding" and any(v <= 0 for v in values):
             raise ValueError(
@@ -233,38 +229,30 @@ def _check_groups(
     o, k = (rhs.shape[d] for d in numbers.rhs_spec[:2])
     which = f"{lhs.str_short()}, {rhs.str_short()}, {numbers}"
     if i % features:
-        raise ValueError(
-            errors.message(
-                f"{name} feature_group_count must divide lhs feature dimension size, but"
-                f" {features} does not divide {i}.",
-                which=which,
-            )
+        raise errors.value_error(
+            f"{name} feature_group_count must divide lhs feature dimension size, but"
+            f" {features} does not divide {i}.",
+            which=which,
         )
     if i // features != k:
-        raise ValueError(
-            errors.message(
-                f"{name} lhs feature dimension size divided by feature_group_count must"
-                f" equal the rhs input feature dimension size, but {i} // {features} !="
-                f" {k}.",
-                which=which,
-            )
+        raise errors.value_error(
+            f"{name} lhs feature dimension size divided by feature_group_count must"
+            f" equal the rhs input feature dimension size, but {i} // {features} !="
+            f" {k}.",
+            which=which,
         )
     for what, count in (("feature", features), ("batch", batches)):
         if o % count:
-            raise ValueError(
-                errors.message(
-                    f"{name} rhs output feature dimension size must be a multiple of"
-                    f" {what}_group_count, but {o} is not a multiple of {count}.",
-                    which=which,
-                )
-            )
-    if n % batches:
-        raise ValueError(
-            errors.message(
-                f"{name} batch_group_count must divide lhs batch dimension size, but"
-                f" {batches} does not divide {n}.",
+            raise errors.value_error(
+                f"{name} rhs output feature dimension size must be a multiple of"
+                f" {what}_group_count, but {o} is not a multiple of {count}.",
                 which=which,
             )
+    if n % batches:
+        raise errors.value_error(
+            f"{name} batch_group_count must divide lhs batch dimension size, but"
+            f" {batches} does not divide {n}.",
+            which=which,
         )
 
 
@@ -602,13 +590,11 @@ def _pads(
             )
         return pads
     if any(d != 1 for d in spread):
-        raise ValueError(
-            errors.message(
-                "String padding is not implemented for transposed convolution using"
-                " this op.",
-                which=f"padding={padding!r}, lhs_dilation={spread}",
-                tries=["a (low, high) pair an axis", "lax.conv_transpose"],
-            )
+        raise errors.value_error(
+            "String padding is not implemented for transposed convolution using"
+            " this op.",
+            which=f"padding={padding!r}, lhs_dilation={spread}",
+            tries=["a (low, high) pair an axis", "lax.conv_transpose"],
         )
     windows = [
         dilated(k, d)

@@ -64,13 +64,11 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
     )
     if len(ranks) > 1:
         what = f"{name}: arrays must have the same number of dimensions, got {ranks}"
-    raise TypeError(
-        errors.message(
-            what,
-            which=", ".join(a.str_short() for a in avals),
-            why="shapes must be equal, but for scalars and axes of size 1.",
-            tries=[f"minijax.numpy.{name} broadcasts as NumPy does", "lax.reshape"],
-        )
+    raise errors.type_error(
+        what,
+        which=", ".join(a.str_short() for a in avals),
+        why="shapes must be equal, but for scalars and axes of size 1.",
+        tries=[f"minijax.numpy.{name} broadcasts as NumPy does", "lax.reshape"],
     )
 
 
@@ -82,13 +80,11 @@ def check_kind(
         raise TypeError(f"{name} takes arrays, got {aval.str_short()}.")
     if dtypes.kind(aval.dtype) not in kinds:
         which = f" at position {position}" if n > 1 else ""
-        raise TypeError(
-            errors.message(
-                f"{name} does not accept dtype {aval.dtype}{which}. Accepted"
-                f" dtypes{which} are subtypes of {categories(kinds)}.",
-                which=aval.str_short(),
-                tries=["convert the argument with .astype(...)"],
-            )
+        raise errors.type_error(
+            f"{name} does not accept dtype {aval.dtype}{which}. Accepted"
+            f" dtypes{which} are subtypes of {categories(kinds)}.",
+            which=aval.str_short(),
+            tries=["convert the argument with .astype(...)"],
         )
 
 
@@ -109,14 +105,12 @@ def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
             similar = similar or SIMILAR.get(name, "")
             tip = f" (Tip: jnp.{similar} is a similar function that does automatic type"
             tip += " promotion on inputs)."
-            raise TypeError(
-                errors.message(
-                    f"lax.{name} requires arguments to have the same dtypes, got"
-                    f" {found}.{tip if similar else ''}",
-                    which=", ".join(a.str_short() for a in avals),
-                    why="lax functions do not promote.",
-                    tries=["lax.convert_element_type(x, dtype)"],
-                )
+            raise errors.type_error(
+                f"lax.{name} requires arguments to have the same dtypes, got"
+                f" {found}.{tip if similar else ''}",
+                which=", ".join(a.str_short() for a in avals),
+                why="lax functions do not promote.",
+                tries=["lax.convert_element_type(x, dtype)"],
             )
     return dtype
 

@@ -66,12 +66,10 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
     if lhs == rhs:
         dtype = lhs
     elif _rank(lhs) == _rank(rhs):
-        raise TypeError(
-            errors.message(
-                f"{name} argument type error: {lhs}, {rhs}.",
-                why="neither of the two dtypes holds the other.",
-                tries=["convert one operand with .astype(...)"],
-            )
+        raise errors.type_error(
+            f"{name} argument type error: {lhs}, {rhs}.",
+            why="neither of the two dtypes holds the other.",
+            tries=["convert one operand with .astype(...)"],
         )
     else:
         dtype = max(lhs, rhs, key=_rank)
@@ -86,13 +84,11 @@ def check_width(dtype: Any, preferred: Any) -> None:
     if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         return
     if bit_width(dtypes.real_of(preferred)) < bit_width(dtypes.real_of(dtype)):
-        raise TypeError(
-            errors.message(
-                "`preferred_element_type` must not be narrower than the original type,"
-                f" got preferred_element_type of {preferred} for result type of"
-                f" {dtype}.",
-                tries=["leave it out, and convert the result with .astype(...)"],
-            )
+        raise errors.type_error(
+            "`preferred_element_type` must not be narrower than the original type,"
+            f" got preferred_element_type of {preferred} for result type of"
+            f" {dtype}.",
+            tries=["leave it out, and convert the result with .astype(...)"],
         )
 
 
@@ -149,12 +145,10 @@ def _check_side(side: str, aval: Any, summed: Any, batch: Any) -> None:
 
 
 def _dim_error(text: str, *avals: Any) -> TypeError:
-    return TypeError(
-        errors.message(
-            f"dot_general requires {text}.",
-            which=", ".join(a.str_short() for a in avals),
-            tries=["jnp.einsum or jnp.matmul, which find the dimension numbers"],
-        )
+    return errors.type_error(
+        f"dot_general requires {text}.",
+        which=", ".join(a.str_short() for a in avals),
+        tries=["jnp.einsum or jnp.matmul, which find the dimension numbers"],
     )
 
 
@@ -394,13 +388,11 @@ def check_out_sharding(name: str, out_sharding: Any) -> Any:
             f" `NamedSharding` or `PartitionSpec`. Got {out_sharding} of type:"
             f" {type(out_sharding)}"
         )
-    raise ValueError(
-        errors.message(
-            f"{name} cannot lay its result out as {out_sharding}.",
-            why="out_sharding is for meshes with axes of type Explicit; the axes of"
-            " every mesh here are of type Auto, where the compiler decides.",
-            tries=["lax.with_sharding_constraint(result, sharding)"],
-        )
+    raise errors.value_error(
+        f"{name} cannot lay its result out as {out_sharding}.",
+        why="out_sharding is for meshes with axes of type Explicit; the axes of"
+        " every mesh here are of type Auto, where the compiler decides.",
+        tries=["lax.with_sharding_constraint(result, sharding)"],
     )
 
 
@@ -431,13 +423,11 @@ def dot(
         left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
         fits = 1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]
         if not fits:
-            raise ValueError(
-                errors.message(
-                    "jax.lax.dot: dimension_numbers must be specified when not"
-                    " performing simple un-batched matrix-matrix, matrix-vector, or"
-                    f" vector-vector products; got lhs_shape={left} rhs_shape={right}.",
-                    tries=["jnp.matmul or jnp.einsum", "lax.dot_general"],
-                )
+            raise errors.value_error(
+                "jax.lax.dot: dimension_numbers must be specified when not"
+                " performing simple un-batched matrix-matrix, matrix-vector, or"
+                f" vector-vector products; got lhs_shape={left} rhs_shape={right}.",
+                tries=["jnp.matmul or jnp.einsum", "lax.dot_general"],
             )
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(

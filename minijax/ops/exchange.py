@@ -519,14 +519,12 @@ def all_to_all(
         if tiled:
             return bind(leaf, split, concat)
         if shape[split] != n:
-            raise ValueError(
-                errors.message(
-                    "all_to_all requires the size of the mapped axis axis_name to equal"
-                    f" x.shape[split_axis], but they are {n} and {shape[split]}"
-                    " respectively.",
-                    which=core.aval_of(leaf).str_short(),
-                    tries=["tiled=True, for a multiple of it"],
-                )
+            raise errors.value_error(
+                "all_to_all requires the size of the mapped axis axis_name to equal"
+                f" x.shape[split_axis], but they are {n} and {shape[split]}"
+                " respectively.",
+                which=core.aval_of(leaf).str_short(),
+                tries=["tiled=True, for a multiple of it"],
             )
         if split == concat:
             return bind(leaf, split, concat)

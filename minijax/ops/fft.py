@@ -51,12 +51,10 @@ def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) ->
             f" fft_lengths {fft_lengths}."
         )
     if n > 3:
-        raise ValueError(
-            errors.message(
-                f"FFT over {n} axes: fft_lengths={fft_lengths}.",
-                why="one operation transforms at most three axes.",
-                tries=["minijax.numpy.fft.fftn", "two transforms, one after the other"],
-            )
+        raise errors.value_error(
+            f"FFT over {n} axes: fft_lengths={fft_lengths}.",
+            why="one operation transforms at most three axes.",
+            tries=["minijax.numpy.fft.fftn", "two transforms, one after the other"],
         )
     lead, last = x.shape[:-n], fft_lengths[-1]
     half = (*fft_lengths[:-1], last // 2 + 1 if last else 0)
@@ -74,14 +72,12 @@ def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) ->
         else:
             want, out, dtype = fft_lengths, fft_lengths, x.dtype
     if x.shape[-n:] != want:
-        raise ValueError(
-            errors.message(
-                f"{fft_type.name} input shape {x.shape} minor dimensions must be equal"
-                f" to fft_lengths {fft_lengths}.",
-                which=x.str_short(),
-                why=f"{fft_type.name} of these lengths reads {want}.",
-                tries=["pad or slice before"],
-            )
+        raise errors.value_error(
+            f"{fft_type.name} input shape {x.shape} minor dimensions must be equal"
+            f" to fft_lengths {fft_lengths}.",
+            which=x.str_short(),
+            why=f"{fft_type.name} of these lengths reads {want}.",
+            tries=["pad or slice before"],
         )
     return shaped((*lead, *out), dtype)
 

@@ -88,23 +88,19 @@ def find_impl(spec: Any) -> PRNGImpl:
     if isinstance(spec, str):
         if spec in impls:
             return impls[spec]
-        raise ValueError(
-            errors.message(
-                f'unrecognized PRNG implementation "{spec}".',
-                why="no implementation bears this name.",
-                tries=[f"one of {', '.join(map(repr, impls))}"],
-            )
+        raise errors.value_error(
+            f'unrecognized PRNG implementation "{spec}".',
+            why="no implementation bears this name.",
+            tries=[f"one of {', '.join(map(repr, impls))}"],
         )
     if isinstance(spec, PRNGImpl):
         return spec
     if isinstance(spec, dtypes.KeyDType):
         return spec.impl
-    raise TypeError(
-        errors.message(
-            f"unrecognized type {type(spec)} for specifying PRNG implementation.",
-            why="a name or what key_impl returns says which keys are meant.",
-            tries=["impl='threefry2x32'"],
-        )
+    raise errors.type_error(
+        f"unrecognized type {type(spec)} for specifying PRNG implementation.",
+        why="a name or what key_impl returns says which keys are meant.",
+        tries=["impl='threefry2x32'"],
     )
 
 

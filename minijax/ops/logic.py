@@ -286,41 +286,33 @@ select_n_p = Primitive("select_n")
 
 def select_abstract(which: Any, *cases: Any) -> Any:
     if dtypes.kind(which.dtype) not in ("bool", "int", "uint"):
-        raise TypeError(
-            errors.message(
-                f"select `which` must be boolean or integer type, got {which.dtype}.",
-                which=which.str_short(),
-                why="it says which case each element comes from.",
-                tries=["a comparison such as lax.gt(x, 0.)", "which.astype(bool)"],
-            )
+        raise errors.type_error(
+            f"select `which` must be boolean or integer type, got {which.dtype}.",
+            which=which.str_short(),
+            why="it says which case each element comes from.",
+            tries=["a comparison such as lax.gt(x, 0.)", "which.astype(bool)"],
         )
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
-        raise TypeError(
-            errors.message(
-                f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.",
-                why="a bool chooses between two.",
-                tries=["an integer `which`, which counts the cases from 0"],
-            )
+        raise errors.type_error(
+            f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.",
+            why="a bool chooses between two.",
+            tries=["an integer `which`, which counts the cases from 0"],
         )
     first = cases[0]
     for case in cases:
         if case.shape != first.shape:
-            raise TypeError(
-                errors.message(
-                    "select cases must have the same shapes, got"
-                    f" {[c.shape for c in cases]}.",
-                    why="each element of the result comes from one of them.",
-                    tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
-                )
-            )
-    if which.shape and which.shape != first.shape:
-        raise TypeError(
-            errors.message(
-                "select `which` must be scalar or have the same shape as cases, got"
-                f" `which` shape {which.shape} but case shape {first.shape}.",
-                why="it chooses for all elements together, or for each one.",
+            raise errors.type_error(
+                "select cases must have the same shapes, got"
+                f" {[c.shape for c in cases]}.",
+                why="each element of the result comes from one of them.",
                 tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
             )
+    if which.shape and which.shape != first.shape:
+        raise errors.type_error(
+            "select `which` must be scalar or have the same shape as cases, got"
+            f" `which` shape {which.shape} but case shape {first.shape}.",
+            why="it chooses for all elements together, or for each one.",
+            tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
         )
     dtype = same_dtype("select", cases, "where")
     weak = all(c.weak_type for c in cases) and not dtypes.is_bool(dtype)
@@ -447,22 +439,18 @@ clamp_p = Primitive("clamp")
 
 def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
     if dtypes.kind(x.dtype) not in ORDERED:
-        raise TypeError(
-            errors.message(
-                f"clamp does not accept dtype {x.dtype}.",
-                which=x.str_short(),
-                why="its values have no order.",
-            )
+        raise errors.type_error(
+            f"clamp does not accept dtype {x.dtype}.",
+            which=x.str_short(),
+            why="its values have no order.",
         )
     for name, bound in (("min", low), ("max", high)):
         if bound.shape and bound.shape != x.shape:
-            raise TypeError(
-                errors.message(
-                    f"clamp requires {name}.shape == operand.shape or {name}.shape =="
-                    f" (), got {name}.shape={bound.shape}, operand.shape={x.shape}.",
-                    why="a bound holds for all elements together, or for each one.",
-                    tries=["jnp.clip, which broadcasts", "lax.broadcast_in_dim"],
-                )
+            raise errors.type_error(
+                f"clamp requires {name}.shape == operand.shape or {name}.shape =="
+                f" (), got {name}.shape={bound.shape}, operand.shape={x.shape}.",
+                why="a bound holds for all elements together, or for each one.",
+                tries=["jnp.clip, which broadcasts", "lax.broadcast_in_dim"],
             )
     dtype = same_dtype("clamp", (low, x, high), "clip")
     weak = all(a.weak_type for a in (low, x, high)) and not dtypes.is_bool(dtype)

@@ -40,20 +40,16 @@ def check_matrix(
     """TypeError or ValueError unless the aval is one of (square) inexact matrices."""
     check_kind(name, aval, INEXACT, position, 1)
     if aval.ndim < 2:
-        raise TypeError(
-            errors.message(
-                f"Input {position} to {name} must have rank at least 2, but got"
-                f" shape={aval.shape}.",
-                which=aval.str_short(),
-                why="the last two axes are those of a matrix.",
-            )
+        raise errors.type_error(
+            f"Input {position} to {name} must have rank at least 2, but got"
+            f" shape={aval.shape}.",
+            which=aval.str_short(),
+            why="the last two axes are those of a matrix.",
         )
     if square and aval.shape[-1] != aval.shape[-2]:
-        raise ValueError(
-            errors.message(
-                f"The input to {name} must be a square matrix. Got shape {aval.shape}.",
-                which=aval.str_short(),
-            )
+        raise errors.value_error(
+            f"The input to {name} must be a square matrix. Got shape {aval.shape}.",
+            which=aval.str_short(),
         )
 
 
@@ -79,12 +75,11 @@ def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None
         prim.lower_on[platform] = lower
 
     def missing(ctx: Any, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError(
-            errors.message(
-                f"{prim.name} is not implemented on {ctx.platform}.",
-                why="no matrix library there has it.",
-                tries=[f"run it on {' or '.join(platforms)}"],
-            )
+        raise errors.error(
+            NotImplementedError,
+            f"{prim.name} is not implemented on {ctx.platform}.",
+            why="no matrix library there has it.",
+            tries=[f"run it on {' or '.join(platforms)}"],
         )
 
     prim.lower = missing

@@ -72,20 +72,16 @@ def canonical_groups(
     found = tuple(tuple(int(i) for i in g) for g in groups)
     size = core.axis_size(names)
     if sorted(i for g in found for i in g) != list(range(size)):
-        raise ValueError(
-            errors.message(
-                "axis_index_groups must cover all indices exactly once.",
-                which=f"axis_index_groups={found}",
-                why=f"the axis {' x '.join(map(str, names))} has {size} indices.",
-            )
+        raise errors.value_error(
+            "axis_index_groups must cover all indices exactly once.",
+            which=f"axis_index_groups={found}",
+            why=f"the axis {' x '.join(map(str, names))} has {size} indices.",
         )
     if equal and len({len(g) for g in found}) > 1:
-        raise ValueError(
-            errors.message(
-                "axis_index_groups must all have the same size.",
-                which=f"axis_index_groups={found}",
-                why="every member gets a result of the same shape.",
-            )
+        raise errors.value_error(
+            "axis_index_groups must all have the same size.",
+            which=f"axis_index_groups={found}",
+            why="every member gets a result of the same shape.",
         )
     return found
 
@@ -104,13 +100,12 @@ def group_of(groups: Sequence[Sequence[int]]) -> list[int]:
 def lone_groups(groups: Groups, axes: Sequence[Any]) -> None:
     """Refuse groups over a lane axis together with other axes."""
     if groups is not None and len(axes) > 1:
-        raise NotImplementedError(
-            errors.message(
-                "axis_index_groups over several axes, of which vmap maps one.",
-                which=f"axes={axes}, axis_index_groups={groups}",
-                why="the groups mix lanes of vmap with replicas.",
-                tries=["one collective for each axis"],
-            )
+        raise errors.error(
+            NotImplementedError,
+            "axis_index_groups over several axes, of which vmap maps one.",
+            which=f"axes={axes}, axis_index_groups={groups}",
+            why="the groups mix lanes of vmap with replicas.",
+            tries=["one collective for each axis"],
         )
 
 

@@ -51,12 +51,11 @@ def padtype_to_pads(
     if kind not in ("SAME", "SAME_LOWER"):
         if not isinstance(padding, str):
             raise TypeError(f"Unknown padding type: {padding}.")
-        raise RuntimeError(
-            errors.message(
-                "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER',"
-                f" got {padding}.",
-                tries=["a (low, high) pair an axis"],
-            )
+        raise errors.error(
+            RuntimeError,
+            "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER',"
+            f" got {padding}.",
+            tries=["a (low, high) pair an axis"],
         )
     check_positive("padding", "strides", window_strides)
     pads = []

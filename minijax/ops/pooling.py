@@ -45,13 +45,11 @@ def check_windows(
 ) -> tuple[int, ...]:  # fmt: skip
     """The shape of a result; TypeError for windows that do not fit the operand."""
     if len(window_dimensions) != len(shape):
-        raise TypeError(
-            errors.message(
-                f"{name} got the wrong number of window_dimensions for operand: got"
-                f" operand shape {tuple(shape)} with window_dimensions"
-                f" {window_dimensions}.",
-                tries=["1 for an axis that has no windows"],
-            )
+        raise errors.type_error(
+            f"{name} got the wrong number of window_dimensions for operand: got"
+            f" operand shape {tuple(shape)} with window_dimensions"
+            f" {window_dimensions}.",
+            tries=["1 for an axis that has no windows"],
         )
     for what, values in (
         ("window_dimensions", window_dimensions), ("window_strides", window_strides),

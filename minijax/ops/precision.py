@@ -145,13 +145,11 @@ def _is_name(p: Any) -> bool:
 
 def _bad(precision: Any) -> ValueError:
     names = ", ".join(repr(n) for n in _NAMES if n)
-    return ValueError(
-        errors.message(
-            "Precision argument must be one of: None, a lax.Precision, a pair of them or"
-            " of their names, a lax.DotAlgorithm, a lax.DotAlgorithmPreset or its name;"
-            f" but got {precision}.",
-            tries=[f"one of {names}"],
-        )
+    return errors.value_error(
+        "Precision argument must be one of: None, a lax.Precision, a pair of them or"
+        " of their names, a lax.DotAlgorithm, a lax.DotAlgorithmPreset or its name;"
+        f" but got {precision}.",
+        tries=[f"one of {names}"],
     )
 
 
@@ -190,13 +188,10 @@ def algorithm(precision: Any, platform: str, lhs: Any, rhs: Any) -> Algorithm | 
     if precision is None or type(precision) is tuple:
         return None
     if platform == "cpu" and precision not in _FAST_ON_CPU:
-        raise ValueError(
-            errors.message(
-                f"The precision {str(precision)!r} is not supported by dot_general on"
-                " CPU.",
-                why="this processor has no such instructions.",
-                tries=[f"one of {', '.join(sorted(map(str, _FAST_ON_CPU)))}"],
-            )
+        raise errors.value_error(
+            f"The precision {str(precision)!r} is not supported by dot_general on CPU.",
+            why="this processor has no such instructions.",
+            tries=[f"one of {', '.join(sorted(map(str, _FAST_ON_CPU)))}"],
         )
     if isinstance(precision, DotAlgorithm):
         return _explicit(precision)
@@ -236,12 +231,10 @@ def _preset(preset: DotAlgorithmPreset) -> Algorithm:
 
 def _any_f8(preset: DotAlgorithmPreset, lhs: Any, rhs: Any) -> Algorithm:
     if lhs not in dtypes.FLOAT8 or rhs not in dtypes.FLOAT8:
-        raise ValueError(
-            errors.message(
-                f"The dot algorithm {preset.name!r} requires both inputs to have float8"
-                f" dtypes. Got {lhs} and {rhs} instead.",
-                tries=["x.astype(jnp.float8_e4m3fn)", "another precision"],
-            )
+        raise errors.value_error(
+            f"The dot algorithm {preset.name!r} requires both inputs to have float8"
+            f" dtypes. Got {lhs} and {rhs} instead.",
+            tries=["x.astype(jnp.float8_e4m3fn)", "another precision"],
         )
     free = "F8_ANY" in preset.name.removeprefix("ANY_F8_ANY_")
     fast = preset is DotAlgorithmPreset.ANY_F8_ANY_F8_F32_FAST_ACCUM

@@ -135,12 +135,10 @@ def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
         if not kept:
             what = "zero group dimensions in the rhs when lhs ragged dimension is"
             what += " contracting or batch."
-        raise TypeError(
-            errors.message(
-                f"{name} requires {what}",
-                which=f"{lhs.str_short()}, {rhs.str_short()}, {numbers}",
-                why="rhs has a group for each group of rows, unless these are summed.",
-            )
+        raise errors.type_error(
+            f"{name} requires {what}",
+            which=f"{lhs.str_short()}, {rhs.str_short()}, {numbers}",
+            why="rhs has a group for each group of rows, unless these are summed.",
         )
     (_, used), (_, shared) = numbers.dot_dimension_numbers
     if {*groups} & {*used, *shared}:
@@ -151,12 +149,9 @@ def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
     lead = tuple(lhs.shape[i] for i in numbers.dot_dimension_numbers[1][0])
     if sizes.ndim < 1 or sizes.shape[:-1] not in ((), lead):
         wanted = (*lead, rhs.shape[groups[0]]) if groups else (*lead, "groups")
-        raise TypeError(
-            errors.message(
-                f"expected group_sizes to have shape {wanted}, got {sizes.shape}.",
-                why="it says how many rows each group has; the batch axes may be left"
-                " out.",
-            )
+        raise errors.type_error(
+            f"expected group_sizes to have shape {wanted}, got {sizes.shape}.",
+            why="it says how many rows each group has; the batch axes may be left out.",
         )
     count = int(sizes.shape[-1])
     if groups and rhs.shape[groups[0]] != count:
@@ -492,13 +487,11 @@ def _scaled_abstract(
             for i, (n, k) in enumerate(zip(x.shape, scale.shape, strict=False))
         )
         if not fits:
-            raise TypeError(
-                errors.message(
-                    f"scaled_dot {side} of shape {x.shape} cannot have a scale of shape"
-                    f" {scale.shape}.",
-                    why="sizes are equal, but those of contracted axes, where the"
-                    " scale's must divide the operand's.",
-                )
+            raise errors.type_error(
+                f"scaled_dot {side} of shape {x.shape} cannot have a scale of shape"
+                f" {scale.shape}.",
+                why="sizes are equal, but those of contracted axes, where the"
+                " scale's must divide the operand's.",
             )
     shape = dot_shape(lhs, rhs, dimension_numbers)
     return shaped(shape, preferred_element_type)

@@ -77,22 +77,18 @@ def all_ones(dtype: Any) -> Any:
 def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
     """The shape without its reduced axes; ValueError if they do not fit."""
     if len(set(axes)) != len(axes):
-        raise ValueError(
-            errors.message(
-                f"duplicate value in 'axes' of reduction: {axes}",
-                which=aval.str_short(),
-                why="an axis can be reduced once.",
-            )
+        raise errors.value_error(
+            f"duplicate value in 'axes' of reduction: {axes}",
+            which=aval.str_short(),
+            why="an axis can be reduced once.",
         )
     n = len(aval.shape)
     if not all(0 <= a < n for a in axes):
-        raise ValueError(
-            errors.message(
-                f"reduction axes {axes} contains out-of-bounds indices for"
-                f" {aval.str_short(False)}.",
-                why=f"{name} counts axes from 0 up to {n - 1}, not from the end.",
-                tries=["minijax.numpy counts negative axes from the end"],
-            )
+        raise errors.value_error(
+            f"reduction axes {axes} contains out-of-bounds indices for"
+            f" {aval.str_short(False)}.",
+            why=f"{name} counts axes from 0 up to {n - 1}, not from the end.",
+            tries=["minijax.numpy counts negative axes from the end"],
         )
     return tuple(size for i, size in enumerate(aval.shape) if i not in axes)
 

@@ -67,14 +67,13 @@ def problem(
 ) -> Exception:
     """An error in the house's form about values or abstract values."""
     avals = [v if isinstance(v, AbstractValue) else core.aval_of(v) for v in values]
-    return error(
-        errors.message(
-            what,
-            which=", ".join(a.str_short() for a in avals) or None,
-            where=core.stack_text(),
-            why=why,
-            tries=list(tries),
-        )
+    return errors.error(
+        error,
+        what,
+        which=", ".join(a.str_short() for a in avals) or None,
+        where=core.stack_text(),
+        why=why,
+        tries=list(tries),
     )
 
 
@@ -104,9 +103,7 @@ def _shape_error(values: Any, what: str) -> TypeError:
     given = values if isinstance(values, (tuple, list)) else (values,)
     traced = [v for v in given if isinstance(v, core.Tracer)]
     if not traced:
-        return TypeError(
-            errors.message(text, why=why, tries=["a tuple of Python ints"])
-        )
+        return errors.type_error(text, why=why, tries=["a tuple of Python ints"])
     tries = [
         "x.shape and NumPy functions of it, which are known while tracing",
         "static_argnums or static_argnames for arguments that are sizes",

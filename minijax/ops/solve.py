@@ -64,13 +64,11 @@ def _tri_abstract(
     dtype = same_dtype("triangular_solve", (a, b))
     common = b.shape[-2] if left_side else b.shape[-1]
     if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != common:
-        raise ValueError(
-            errors.message(
-                f"Incompatible shapes for arguments to triangular_solve: {a.shape} and"
-                f" {b.shape}.",
-                which=f"{a.str_short()}, {b.str_short()}, left_side={left_side}",
-                why="leading axes must be equal, and the matrices must fit.",
-            )
+        raise errors.value_error(
+            f"Incompatible shapes for arguments to triangular_solve: {a.shape} and"
+            f" {b.shape}.",
+            which=f"{a.str_short()}, {b.str_short()}, left_side={left_side}",
+            why="leading axes must be equal, and the matrices must fit.",
         )
     return shaped(b.shape, dtype, a.weak_type and b.weak_type)
 
@@ -370,12 +368,10 @@ def _tridiagonal_abstract(
     dtype = same_dtype(name, (dl, d, du, b))
     check_matrix(name, b, position=3)
     if not dl.shape == d.shape == du.shape:
-        raise TypeError(
-            errors.message(
-                f"{name} requires that all diagonal arguments have the same shape.",
-                which=", ".join(x.str_short() for x in (dl, d, du)),
-                why="dl[0] and the last element of du are there, but not read.",
-            )
+        raise errors.type_error(
+            f"{name} requires that all diagonal arguments have the same shape.",
+            which=", ".join(x.str_short() for x in (dl, d, du)),
+            why="dl[0] and the last element of du are there, but not read.",
         )
     if d.shape != b.shape[:-1]:
         raise TypeError(

@@ -251,17 +251,16 @@ def _eig_jvp(
 ) -> Any:  # fmt: skip
     left, right = compute_left_eigenvectors, compute_right_eigenvectors
     if (left or right) and not enable_eigvec_derivs:
-        raise NotImplementedError(
-            errors.message(
-                "Derivatives of non-symmetric eigenvectors are only valid under"
-                " assumptions on the input: eigenvalues that differ, and one largest"
-                " component in each eigenvector.",
-                tries=[
-                    "enable_eigvec_derivs=True, if they hold",
-                    "eigenvalues alone: compute_left_eigenvectors=False,"
-                    " compute_right_eigenvectors=False",
-                ],
-            )
+        raise errors.error(
+            NotImplementedError,
+            "Derivatives of non-symmetric eigenvectors are only valid under"
+            " assumptions on the input: eigenvalues that differ, and one largest"
+            " component in each eigenvector.",
+            tries=[
+                "enable_eigvec_derivs=True, if they hold",
+                "eigenvalues alone: compute_left_eigenvectors=False,"
+                " compute_right_eigenvectors=False",
+            ],
         )
     (a,), (da,) = primals, tangents
     outs = eig_p.bind(

@@ -38,13 +38,11 @@ def check_place(where: Any) -> None:
             return
     elif where is None or isinstance(where, (compat.Device, shardings.Sharding)):
         return
-    raise ValueError(
-        errors.message(
-            "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`,"
-            " `Format`, `jax.memory.Space` or a pytree of these values. Received invalid"
-            f" value: {where}",
-            tries=["one of minijax.devices()", "minijax.memory.Space.Host"],
-        )
+    raise errors.value_error(
+        "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`,"
+        " `Format`, `jax.memory.Space` or a pytree of these values. Received invalid"
+        f" value: {where}",
+        tries=["one of minijax.devices()", "minijax.memory.Space.Host"],
     )
 
 

@@ -66,14 +66,12 @@ def _windows_abstract(*avals: Any, jaxpr: Any, consts: Any, **params: Any) -> li
             f" shapes {[v.shape for v in inits]}."
         )
     if any(x.dtype != v.dtype for x, v in zip(operands, inits, strict=True)):
-        raise TypeError(
-            errors.message(
-                "reduce_window got inconsistent dtypes for operands and init_values:"
-                f" got operand dtypes {[str(x.dtype) for x in operands]} and init_value"
-                f" dtypes {[str(v.dtype) for v in inits]}.",
-                why="lax functions do not promote.",
-                tries=["an initial value such as np.float32(0)"],
-            )
+        raise errors.type_error(
+            "reduce_window got inconsistent dtypes for operands and init_values:"
+            f" got operand dtypes {[str(x.dtype) for x in operands]} and init_value"
+            f" dtypes {[str(v.dtype) for v in inits]}.",
+            why="lax functions do not promote.",
+            tries=["an initial value such as np.float32(0)"],
         )
     shape = check_windows("reduce_window", operands[0].shape, **params)
     return [shaped(shape, x.dtype) for x in operands]
@@ -85,12 +83,10 @@ def _windows_jvp(
     operands, inits = _halves(primals)
     ts, init_ts = _halves(tangents)
     if not all(type(t) is Zero for t in init_ts):
-        raise TypeError(
-            errors.message(
-                "reduce_window jvp does not support non-zero init_value_tangent.",
-                why="initial values are neutral elements, used any number of times.",
-                tries=["combine the value with the result of the reduction"],
-            )
+        raise errors.type_error(
+            "reduce_window jvp does not support non-zero init_value_tangent.",
+            why="initial values are neutral elements, used any number of times.",
+            tries=["combine the value with the result of the reduction"],
         )
     if all(type(t) is Zero for t in ts):
         outs = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **params)

@@ -229,13 +229,11 @@ class Array(metaclass=_ArrayMeta):
     def _value(self) -> np.ndarray[Any, Any]:
         self._check_alive()
         if dtypes.is_extended(self.dtype):
-            raise TypeError(
-                errors.message(
-                    f"JAX array with PRNGKey dtype cannot be converted to a NumPy array:"
-                    f" {self.dtype}.",
-                    why="random keys are opaque.",
-                    tries=["jax.random.key_data(key)"],
-                )
+            raise errors.type_error(
+                f"JAX array with PRNGKey dtype cannot be converted to a NumPy array:"
+                f" {self.dtype}.",
+                why="random keys are opaque.",
+                tries=["jax.random.key_data(key)"],
             )
         return host_value(self._b)
 
@@ -481,14 +479,10 @@ def _array_aval(x: Any) -> Any:
 
 def _ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
     if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
-        raise ValueError(
-            errors.message(
-                "numpy masked arrays are not supported as direct inputs to JAX functions.",
-                why="the mask would be lost without a word.",
-                tries=[
-                    "Use arr.filled() to convert the value to a standard numpy array."
-                ],
-            )
+        raise errors.value_error(
+            "numpy masked arrays are not supported as direct inputs to JAX functions.",
+            why="the mask would be lost without a word.",
+            tries=["Use arr.filled() to convert the value to a standard numpy array."],
         )
     return numpy_aval(x)
 

@@ -40,13 +40,11 @@ def _num_cpu_devices() -> int:
 
 def _check_device_count(value: Any) -> None:
     if "cpu" in _clients and value != _num_cpu_devices():
-        raise RuntimeError(
-            errors.message(
-                "jax_num_cpu_devices was set after the devices were first used.",
-                why="the number of virtual CPU devices is fixed by the first"
-                " computation.",
-                tries=["set it right after the import, before any array is made"],
-            )
+        raise errors.error(
+            RuntimeError,
+            "jax_num_cpu_devices was set after the devices were first used.",
+            why="the number of virtual CPU devices is fixed by the first computation.",
+            tries=["set it right after the import, before any array is made"],
         )
 
 

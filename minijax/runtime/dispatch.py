@@ -367,13 +367,11 @@ def common_place(values: Sequence[Any], name: str) -> tuple[Placement, bool]:
         elif chosen is None:
             chosen = where
         elif chosen is not where:
-            raise ValueError(
-                errors.message(
-                    f"Received incompatible devices for jitted computation {name}:"
-                    f" {chosen.device} and {where.device}.",
-                    why="the arguments are committed to different devices.",
-                    tries=["device_put them on one device"],
-                )
+            raise errors.value_error(
+                f"Received incompatible devices for jitted computation {name}:"
+                f" {chosen.device} and {where.device}.",
+                why="the arguments are committed to different devices.",
+                tries=["device_put them on one device"],
             )
     if chosen is not None:
         return chosen, True
@@ -429,12 +427,11 @@ def nan_check(
                 "computed operation by operation, it was in none of the results: the"
                 " program got it as an operand, or XLA computes otherwise."
             )
-            raise FloatingPointError(
-                errors.message(
-                    f"invalid value ({kind}) encountered in {name}",
-                    where=str(STATE.source or source.here() or "") or None,
-                    why=None if again is None else why,
-                )
+            raise errors.error(
+                FloatingPointError,
+                f"invalid value ({kind}) encountered in {name}",
+                where=str(STATE.source or source.here() or "") or None,
+                why=None if again is None else why,
             )
 
 

@@ -72,14 +72,12 @@ class SingleDeviceSharding(Sharding):
         kinds = [m.kind for m in device.addressable_memories()]
         if memory_kind is not None and memory_kind not in kinds:
             platform = device.platform
-            raise ValueError(
-                errors.message(
-                    f"Could not find memory addressable by device {platform}. Device"
-                    f" {platform} can address the following memory kinds:"
-                    f" {', '.join(kinds)}. Got memory kind: {memory_kind}",
-                    which=f"memory_kind={memory_kind!r}",
-                    tries=[f"memory_kind={k!r}" for k in kinds[:2]],
-                )
+            raise errors.value_error(
+                f"Could not find memory addressable by device {platform}. Device"
+                f" {platform} can address the following memory kinds:"
+                f" {', '.join(kinds)}. Got memory kind: {memory_kind}",
+                which=f"memory_kind={memory_kind!r}",
+                tries=[f"memory_kind={k!r}" for k in kinds[:2]],
             )
 
     @property

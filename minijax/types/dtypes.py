@@ -183,12 +183,10 @@ def asked(dtype: Any, fun: str) -> Any:
         return dtype
     wanted = as_dtype(dtype)
     if not is_valid(wanted):
-        raise TypeError(
-            errors.message(
-                "JAX only supports number, bool, and string dtypes, got dtype"
-                f" {dtype} in {fun}",
-                why=f"no array has elements of dtype {wanted}.",
-            )
+        raise errors.type_error(
+            "JAX only supports number, bool, and string dtypes, got dtype"
+            f" {dtype} in {fun}",
+            why=f"no array has elements of dtype {wanted}.",
         )
     if wanted not in _TO_32 or config.X64.value:
         return wanted
@@ -196,13 +194,11 @@ def asked(dtype: Any, fun: str) -> Any:
         return _TO_32[wanted]
     what = f"Explicitly requested dtype {wanted} requested in {fun} is not available"
     if config.EXPLICIT_X64.value == "error":
-        raise ValueError(
-            errors.message(
-                f"{what}. To enable more dtypes, set the jax_enable_x64 configuration"
-                " option.",
-                why="jax_explicit_x64_dtypes='error' refuses what would be narrowed.",
-                tries=[f"dtype={_TO_32[wanted]}"],
-            )
+        raise errors.value_error(
+            f"{what}. To enable more dtypes, set the jax_enable_x64 configuration"
+            " option.",
+            why="jax_explicit_x64_dtypes='error' refuses what would be narrowed.",
+            tries=[f"dtype={_TO_32[wanted]}"],
         )
     warnings.warn(
         f"{what}, and will be truncated to dtype {_TO_32[wanted]}. To enable more"
