@@ -24,6 +24,7 @@ from .arithmetic import (
     add,
     div,
     exp,
+    expm1,
     log,
     log1p,
     mul,
@@ -248,23 +249,20 @@ _HUGE = 1e30  # stands for infinity in Lentz's method
 
 
 def _weight(a: Any, x: Any) -> Any:
-    """x^a e^-x / Gamma(a), without the cancellation of its large factors."""
-    return _choose_weight(a, x, lgamma(a), one_more=False)
+    """x^a e^-x / Gamma(a)."""
+    return mul(a, _weight_over_a(a, x))
 
 
 def _weight_over_a(a: Any, x: Any) -> Any:
-    """x^a e^-x / Gamma(a+1), which stays a number where a vanishes."""
-    return _choose_weight(a, x, lgamma(add(a, const(a, 1))), one_more=True)
+    """x^a e^-x / Gamma(a+1), without the cancellation of its large factors.
 
-
-def _choose_weight(a: Any, x: Any, log_gamma: Any, one_more: bool) -> Any:
-    """exp(a ln x - x - log_gamma) for small a; Stirling's formula from 10 on."""
+    exp(a ln x - x - ln Gamma(a+1)) for small a; Stirling's formula from 10 on.
+    """
     large = ge(a, const(a, 10))
     big = select(large, a, filled(a, 10))
-    log_small = sub(sub(mul(a, log(x)), x), log_gamma)
+    log_small = sub(sub(mul(a, log(x)), x), lgamma(add(a, const(a, 1))))
     log_big = neg(add(mul(big, _gap(div(sub(x, big), big))), _stirling(big)))
-    two_pi = const(a, 2 * math.pi)
-    square_of = reciprocal(mul(big, two_pi)) if one_more else div(big, two_pi)
+    square_of = reciprocal(mul(big, const(a, 2 * math.pi)))
     return select(large, mul(sqrt(square_of), exp(log_big)), exp(log_small))
 
 
@@ -343,24 +341,56 @@ def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
     return select(nowhere, nan, out)
 
 
-def _by_series(a: Any, x: Any, s: Any) -> Any:
-    """P(a, x); 1 where a is so small that Q, less than a (1 - log x), is lost beside it."""
-    one = filled(x, 1)
-    bound = mul(a, sub(one, log(select(lt(x, one), x, one))))
-    lost = lt(bound, mul(const(x, 0.5), _eps(x)))
-    return select(lost, one, mul(_weight_over_a(a, x), s))
+def _upper_of_small(a: Any, x: Any) -> Any:
+    """Q(a, x) of a < 1/2 and x <= 1, which is about a (-gamma - ln x - T) for small a:
+    1 - x^a / Gamma(a+1) (1 + a T), T = sum_k>0 (-x)^k / (k! (a+k)) (DLMF 8.7.1)."""
+    exponent = sub(mul(a, log(x)), _log_gamma_above_1(a))
+    total = filled(x, 0)
+    for k in range(18, 0, -1):
+        term = div(const(x, (-1) ** k / math.factorial(k)), add(a, const(a, k)))
+        total = add(mul(total, x), term)
+    return neg(add(expm1(exponent), mul(mul(a, exp(exponent)), mul(total, x))))
+
+
+def _log_gamma_above_1(a: Any) -> Any:
+    """ln Gamma(1 + a) of 0 <= a < 1/2, in proportion to a (DLMF 5.7.3)."""
+    return sub(mul(a, polynomial(a, LOG_GAMMA)), log1p(a))
+
+
+# (-1)^k (zeta(k) - 1) / k for k > 1, after 1 less Euler's constant.
+LOG_GAMMA = (1 - 0.5772156649015329,) + tuple(
+    (-1) ** k * value / k
+    for k, value in enumerate([
+        0.6449340668482264, 0.2020569031595943, 0.08232323371113819,
+        0.03692775514336993, 0.01734306198444914, 0.008349277381922827,
+        0.00407735619794434, 0.0020083928260822143, 0.0009945751278180853,
+        0.0004941886041194645, 0.0002460865533080483, 0.00012271334757848915,
+        6.124813505870483e-05, 3.058823630702049e-05, 1.528225940865187e-05,
+        7.637197637899763e-06, 3.81729326499984e-06, 1.908212716553939e-06,
+        9.539620338727962e-07, 4.769329867878064e-07, 2.38450502727733e-07,
+        1.1921992596531106e-07, 5.960818905125948e-08,
+    ], 2)
+)  # fmt: skip
+
+
+def _both(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
+    """P and Q inside, each without the cancellation of 1 less the other."""
+    one = const(x, 1)
+    beyond = _regions(a, x)[1]
+    small = bitwise_and(lt(a, const(a, 0.5)), bitwise_not(beyond))
+    lower = mul(_weight_over_a(a, x), s)
+    upper = select(small, _upper_of_small(a, x), sub(one, lower))
+    upper = select(beyond, mul(_weight(a, x), f), upper)
+    large = bitwise_or(beyond, lt(upper, const(x, 0.5)))
+    return select(large, sub(one, upper), lower), upper
 
 
 def _igamma_value(a: Any, x: Any, s: Any, f: Any) -> Any:
-    upper = sub(const(x, 1), mul(_weight(a, x), f))
-    lower = _by_series(a, x, s)
-    return _edges(a, x, select(_regions(a, x)[1], upper, lower), 0.0, 1.0)
+    return _edges(a, x, _both(a, x, s, f)[0], 0.0, 1.0)
 
 
 def _igammac_value(a: Any, x: Any, s: Any, f: Any) -> Any:
-    upper = mul(_weight(a, x), f)
-    lower = sub(const(x, 1), mul(_weight_over_a(a, x), s))
-    return _edges(a, x, select(_regions(a, x)[1], upper, lower), 1.0, 0.0)
+    return _edges(a, x, _both(a, x, s, f)[1], 1.0, 0.0)
 
 
 def _slopes(a: Any, x: Any, s: Any, f: Any, ds: Any, df: Any) -> tuple[Any, Any]:

@@ -122,11 +122,25 @@ def test_incomplete_gamma_at_the_ends():
     ]  # fmt: skip
     a, x, p = np.array(cases, np.float32).T
     np.testing.assert_array_equal(lax.igamma(a, x), p)
-    q = np.asarray(
-        lax.igammac(a, x)
-    )  # at (1e-30, 1): 1 minus a series, which is rounded
-    np.testing.assert_array_equal(np.delete(q, 9), np.delete(1 - p, 9))
-    assert abs(q[9]) < 5e-7
+    q = scipy.gammaincc(a.astype(float), x.astype(float))
+    np.testing.assert_allclose(lax.igammac(a, x), q, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 5e-6), ("float64", 1e-14)]
+)
+def test_upper_incomplete_gamma_of_small_parameters(dtype, tolerance):
+    """It is about a E1(x), far below the last place of 1."""
+    a, x = log_uniform(500, -30, 0, 2), log_uniform(500, -30, 0, 3) * 10
+    a, x = a.astype(dtype), x.astype(dtype)
+    wide = a.astype(np.float64), x.astype(np.float64)
+    with mj.enable_x64(True):
+        np.testing.assert_allclose(
+            lax.igammac(a, x), scipy.gammaincc(*wide), rtol=tolerance
+        )
+        np.testing.assert_allclose(
+            lax.igamma(a, x), scipy.gammainc(*wide), rtol=2 * tolerance
+        )
 
 
 def test_incomplete_gamma_laws():
