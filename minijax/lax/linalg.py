@@ -1,38 +1,7 @@
 """minijax.lax.linalg: matrix factorizations, as in jax.lax.linalg."""
 
-from ..ops.linalg import EighImplementation as EighImplementation
-from ..ops.linalg import EigImplementation as EigImplementation
-from ..ops.linalg import SvdAlgorithm as SvdAlgorithm
-from ..ops.linalg import cholesky as cholesky
-from ..ops.linalg import cholesky_p as cholesky_p
-from ..ops.linalg import cholesky_update as cholesky_update
-from ..ops.linalg import cholesky_update_p as cholesky_update_p
-from ..ops.linalg import eig as eig
-from ..ops.linalg import eig_p as eig_p
-from ..ops.linalg import eigh as eigh
-from ..ops.linalg import eigh_p as eigh_p
-from ..ops.linalg import hessenberg as hessenberg
-from ..ops.linalg import hessenberg_p as hessenberg_p
-from ..ops.linalg import householder_product as householder_product
-from ..ops.linalg import householder_product_p as householder_product_p
-from ..ops.linalg import lu as lu
-from ..ops.linalg import lu_p as lu_p
-from ..ops.linalg import lu_pivots_to_permutation as lu_pivots_to_permutation
-from ..ops.linalg import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
-from ..ops.linalg import ormqr as ormqr
-from ..ops.linalg import ormqr_p as ormqr_p
-from ..ops.linalg import qdwh as qdwh
-from ..ops.linalg import qr as qr
-from ..ops.linalg import qr_p as qr_p
-from ..ops.linalg import schur as schur
-from ..ops.linalg import schur_p as schur_p
-from ..ops.linalg import svd as svd
-from ..ops.linalg import svd_p as svd_p
-from ..ops.linalg import symmetric_product as symmetric_product
-from ..ops.linalg import symmetric_product_p as symmetric_product_p
-from ..ops.linalg import triangular_solve as triangular_solve
-from ..ops.linalg import triangular_solve_p as triangular_solve_p
-from ..ops.linalg import tridiagonal as tridiagonal
-from ..ops.linalg import tridiagonal_p as tridiagonal_p
-from ..ops.linalg import tridiagonal_solve as tridiagonal_solve
-from ..ops.linalg import tridiagonal_solve_p as tridiagonal_solve_p
+from ..ops.lu import *
+from ..ops.qr import *
+from ..ops.solve import *
+from ..ops.spectral import *
+from ..ops.svd import *

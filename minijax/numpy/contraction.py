@@ -25,6 +25,8 @@ from .diagonals import diagonal_of
 from .linear import contract, product
 from .reductions import sum_axes
 
+__all__ = ("einsum", "einsum_path")
+
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

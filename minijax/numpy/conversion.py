@@ -21,6 +21,8 @@ from ..ops.slicing import index_in_dim
 from ..types import dtypes
 from ._common import ArrayLike, DTypeLike, as_array, check_arraylike, static_dtype
 
+__all__ = ("astype", "copy")
+
 
 def astype(
     x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None

@@ -23,6 +23,8 @@ from ._common import (
     promote_dtypes_inexact,
 )
 
+__all__ = ("convolve", "correlate")
+
 _STATIC = ("mode", "precision", "preferred_element_type")
 
 

@@ -42,6 +42,11 @@ from ._common import (
     static_shape,
 )
 
+__all__ = (
+    "array", "asarray", "zeros", "ones", "empty", "full", "zeros_like", "ones_like",
+    "empty_like", "full_like",
+)  # fmt: skip
+
 SMALL = 1 << 14  # elements; arrays up to this size are made on the host
 
 # ------------------------------------------------------------------------------- array

@@ -29,6 +29,11 @@ from ._common import (
 )
 from .creation import asarray
 
+__all__ = (
+    "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky",
+    "qr", "eig", "eigvals", "eigh", "eigvalsh", "svd", "svdvals",
+)  # fmt: skip
+
 
 class EigResult(NamedTuple):
     """Eigenvalues, and right eigenvectors in columns."""

@@ -39,6 +39,8 @@ from ._common import (
 )
 from .reductions import sum_axes, wide_int
 
+__all__ = ("diagonal", "diag", "diagflat", "trace")
+
 # -------------------------------------------------------------------- diagonals, traces
 
 

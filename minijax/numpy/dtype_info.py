@@ -18,6 +18,19 @@ from ..types import dtypes
 from ._common import aval_of, is_arraylike, not_numeric
 from .creation import asarray
 
+__all__ = [
+    "bool_", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4",
+    "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
+    "complex64", "complex128", "float4_e2m1fn", "float8_e3m4", "float8_e4m3",
+    "float8_e4m3b11fnuz", "float8_e8m0fnu", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "cdouble", "csingle", "double", "single",
+    "complex_", "float_", "int_", "uint", "float6_e2m3fn", "float6_e3m2fn", "generic",
+    "inexact", "number", "integer", "signedinteger", "unsignedinteger",
+    "complexfloating", "floating", "character", "flexible", "object_", "dtype", "finfo",
+    "iinfo", "result_type", "promote_types", "issubdtype", "isdtype", "can_cast",
+    "iscomplexobj", "isrealobj", "isscalar",
+]  # fmt: skip
+
 
 class ScalarType(type):
     """The class of `jnp.float32` and its kin: dtypes that can be called."""
@@ -77,6 +90,7 @@ int_, uint, float_, complex_ = int64, uint64, float64, complex128
 if hasattr(ml_dtypes, "int1"):  # from ml_dtypes 0.6
     int1 = scalar_type(np.dtype(ml_dtypes.int1))
     uint1 = scalar_type(np.dtype(ml_dtypes.uint1))
+    __all__ += ["int1", "uint1"]
 float6_e2m3fn = scalar_type(np.dtype(ml_dtypes.float6_e2m3fn))
 float6_e3m2fn = scalar_type(np.dtype(ml_dtypes.float6_e3m2fn))
 

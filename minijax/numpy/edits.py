@@ -43,6 +43,8 @@ from ._common import (
 from .manipulation import moveaxis, ravel
 from .rearrange import _take_rows, take_rows
 
+__all__ = ("delete", "insert")
+
 
 def _line(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
     """The array and the axis meant; None flattens."""

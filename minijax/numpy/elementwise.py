@@ -51,6 +51,12 @@ from ._common import (
     shape_of,
 )
 
+__all__ = (
+    "floor_divide", "remainder", "mod", "fmod", "divmod", "gcd", "lcm", "power", "pow",
+    "float_power", "logaddexp", "logaddexp2", "fmax", "fmin", "clip", "round", "around",
+    "rint", "trunc", "modf",
+)  # fmt: skip
+
 _EVEN = lax.RoundingMethod.TO_NEAREST_EVEN
 
 

@@ -26,6 +26,8 @@ from ._common import (
 from .creation import asarray
 from .floats import isfinite
 
+__all__ = ("isclose", "allclose", "array_equal", "array_equiv")
+
 
 @composite(static="equal_nan")
 def isclose(

@@ -50,6 +50,12 @@ from ._common import (
 )
 from .ufuncs import float_args
 
+__all__ = (
+    "isfinite", "isinf", "isposinf", "isneginf", "isnan", "iscomplex", "isreal",
+    "signbit", "copysign", "spacing", "frexp", "ldexp", "bitwise_count", "fabs",
+    "hypot", "heaviside", "sinc", "i0", "angle", "nan_to_num",
+)  # fmt: skip
+
 
 def _dtype(x: Any) -> Any:
     return aval_of(x).dtype

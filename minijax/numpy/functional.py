@@ -24,6 +24,8 @@ from ._common import (
 )
 from .manipulation import expand_dims, squeeze
 
+__all__ = ("apply_along_axis", "apply_over_axes", "vectorize")
+
 Dims = tuple[str, ...]
 
 

@@ -43,6 +43,13 @@ from .manipulation import expand_dims
 from .ranges import arange, linspace
 from .searching import nonzero
 
+__all__ = (
+    "eye", "identity", "tri", "tril", "triu", "tril_indices", "triu_indices",
+    "tril_indices_from", "triu_indices_from", "diag_indices", "diag_indices_from",
+    "mask_indices", "meshgrid", "indices", "fromfunction", "mgrid", "ogrid", "r_", "c_",
+    "index_exp", "s_",
+)  # fmt: skip
+
 # -------------------------------------------------------------------------- triangles
 
 

@@ -47,6 +47,8 @@ from ._common import (
 )
 from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
 
+__all__ = ("take", "take_along_axis")
+
 _PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
 _FILL = GatherScatterMode.FILL_OR_DROP
 _CLIP = GatherScatterMode.CLIP

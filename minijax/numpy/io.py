@@ -20,6 +20,12 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .creation import asarray, on_device
 
+__all__ = (
+    "get_printoptions", "set_printoptions", "printoptions", "iterable", "frombuffer",
+    "fromstring", "fromfile", "fromiter", "load", "save", "savez", "from_dlpack",
+    "array_repr", "array_str",
+)  # fmt: skip
+
 get_printoptions = np.get_printoptions
 set_printoptions = np.set_printoptions
 printoptions = np.printoptions

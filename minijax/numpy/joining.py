@@ -34,6 +34,12 @@ from ._common import (
 )
 from .manipulation import atleast, moveaxis, transpose
 
+__all__ = (
+    "concatenate", "concat", "stack", "unstack", "vstack", "hstack", "dstack",
+    "column_stack", "block", "append", "split", "array_split", "vsplit", "hsplit",
+    "dsplit",
+)  # fmt: skip
+
 # ----------------------------------------------------------------------------- joining
 
 

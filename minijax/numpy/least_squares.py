@@ -26,6 +26,8 @@ from ._common import ArrayLike, as_array, convert, lead_with_ones
 from .creation import asarray
 from .decompositions import adjoint, eps_of, operand, precise, svd, symmetrized
 
+__all__ = ("pinv", "lstsq")
+
 # ------------------------------------------------------------------------------ inverses
 
 

@@ -11,34 +11,10 @@ from typing import Any
 from ..core import core
 from . import diagonals, linear, manipulation
 from ._common import ArrayLike, DTypeLike, check_arraylike
-from .decompositions import EighResult as EighResult
-from .decompositions import EigResult as EigResult
-from .decompositions import QRResult as QRResult
-from .decompositions import SlogdetResult as SlogdetResult
-from .decompositions import SVDResult as SVDResult
-from .decompositions import cholesky as cholesky
-from .decompositions import eig as eig
-from .decompositions import eigh as eigh
-from .decompositions import eigvals as eigvals
-from .decompositions import eigvalsh as eigvalsh
-from .decompositions import qr as qr
-from .decompositions import svd as svd
-from .decompositions import svdvals as svdvals
-from .least_squares import lstsq as lstsq
-from .least_squares import pinv as pinv
-from .norms import cond as cond
-from .norms import matrix_norm as matrix_norm
-from .norms import matrix_rank as matrix_rank
-from .norms import norm as norm
-from .norms import vector_norm as vector_norm
-from .systems import det as det
-from .systems import inv as inv
-from .systems import matrix_power as matrix_power
-from .systems import multi_dot as multi_dot
-from .systems import slogdet as slogdet
-from .systems import solve as solve
-from .systems import tensorinv as tensorinv
-from .systems import tensorsolve as tensorsolve
+from .decompositions import *
+from .least_squares import *
+from .norms import *
+from .systems import *
 
 # --------------------------------------------------- the array API's names for products
 

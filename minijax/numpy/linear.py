@@ -48,6 +48,11 @@ from ._common import (
     promote_dtypes,
 )
 
+__all__ = (
+    "dot", "matmul", "vdot", "inner", "outer", "tensordot", "vecdot", "matvec",
+    "vecmat", "kron", "cross",
+)  # fmt: skip
+
 _PRODUCT = ("precision", "preferred_element_type", "out_sharding")
 
 

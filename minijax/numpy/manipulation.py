@@ -34,6 +34,13 @@ from ._common import (
 from ._common import broadcast_to as repeat_to
 from .creation import fits
 
+__all__ = (
+    "reshape", "ravel", "squeeze", "expand_dims", "atleast_1d", "atleast_2d",
+    "atleast_3d", "transpose", "permute_dims", "matrix_transpose", "swapaxes",
+    "moveaxis", "rollaxis", "broadcast_to", "broadcast_arrays", "broadcast_shapes",
+    "shape", "ndim", "size",
+)  # fmt: skip
+
 # ----------------------------------------------------------------------------- reshape
 
 _reshape = once(structural.reshape, "new_sizes")

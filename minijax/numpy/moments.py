@@ -49,6 +49,8 @@ from .reductions import (
     sum_axes,
 )
 
+__all__ = ("mean", "var", "std", "average")
+
 # -------------------------------------------------------------------- means and spreads
 
 

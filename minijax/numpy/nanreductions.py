@@ -36,6 +36,11 @@ from ._common import (
 from .moments import spread_dtypes
 from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
 
+__all__ = (
+    "nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanargmax",
+    "nanargmin", "nancumsum", "nancumprod",
+)  # fmt: skip
+
 
 def nans_of(x: Any) -> Any:
     """Where an array is nan."""

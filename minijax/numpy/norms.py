@@ -26,6 +26,8 @@ from ._common import (
 from .decompositions import eigvalsh, eps_of, operand, svdvals
 from .systems import inv
 
+__all__ = ("norm", "matrix_norm", "vector_norm", "cond", "matrix_rank")
+
 # -------------------------------------------------------------------------------- norms
 
 

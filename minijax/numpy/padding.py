@@ -33,6 +33,8 @@ from .functional import apply_along_axis
 from .quantiles import median
 from .ranges import _linspace
 
+__all__ = ("pad",)
+
 # What each mode may be told besides its name.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "constant": ("constant_values",), "edge": (), "wrap": (), "empty": (),

@@ -40,6 +40,11 @@ from ._common import (
 )
 from .creation import asarray
 
+__all__ = (
+    "polyval", "polyadd", "polysub", "polymul", "polydiv", "polyder", "polyint", "poly",
+    "polyfit", "roots", "vander",
+)  # fmt: skip
+
 
 @composite(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:

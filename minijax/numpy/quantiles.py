@@ -36,6 +36,10 @@ from ._common import (
 from .reductions import hashable_axis
 from .subscripts import ARRAY, SCALAR, SPAN, Plan
 
+__all__ = (
+    "quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian",
+)  # fmt: skip
+
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "method", "keepdims", "squash")
 

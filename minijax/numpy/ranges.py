@@ -35,6 +35,8 @@ from ._common import (
 )
 from .creation import SMALL, on_device
 
+__all__ = ("arange", "linspace", "logspace", "geomspace")
+
 # ------------------------------------------------------------------------------ ranges
 
 

@@ -50,6 +50,11 @@ from ._common import (
 from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape
 
+__all__ = (
+    "tile", "repeat", "roll", "flip", "fliplr", "flipud", "rot90", "resize",
+    "trim_zeros", "packbits", "unpackbits",
+)  # fmt: skip
+
 
 def take_rows(x: Any, index: Any, axis: int) -> Any:
     """The slices of `x` at `index` (integers in bounds, rank 1) along an axis."""

@@ -44,6 +44,11 @@ from ._common import (
     static_dtype,
 )
 
+__all__ = (
+    "sum", "prod", "max", "min", "amax", "amin", "ptp", "all", "any", "count_nonzero",
+    "argmax", "argmin",
+)  # fmt: skip
+
 Reducer = Callable[..., Any]
 
 

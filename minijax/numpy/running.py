@@ -25,6 +25,8 @@ from ._common import (
 )
 from .reductions import strong, wide_int
 
+__all__ = ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod")
+
 # ------------------------------------------------------------------------- running sums
 
 

@@ -39,6 +39,11 @@ from ._common import (
 from .creation import asarray
 from .subscripts import ARRAY, Plan
 
+__all__ = (
+    "nonzero", "flatnonzero", "argwhere", "searchsorted", "digitize", "unravel_index",
+    "ravel_multi_index",
+)  # fmt: skip
+
 # ----------------------------------------------------------------------------- nonzero
 
 

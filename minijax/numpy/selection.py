@@ -37,6 +37,8 @@ from ._common import (
 )
 from .creation import asarray
 
+__all__ = ("where", "select", "choose", "extract", "compress", "piecewise")
+
 
 def where(
     condition: Any,

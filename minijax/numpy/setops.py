@@ -36,6 +36,11 @@ from ._common import (
 from .sorting import with_positions
 from .subscripts import ARRAY, SPAN, Plan
 
+__all__ = (
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "union1d", "setdiff1d", "setxor1d", "intersect1d", "isin",
+)  # fmt: skip
+
 # ------------------------------------------------------------------------------ unique
 
 

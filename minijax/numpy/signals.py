@@ -30,6 +30,8 @@ from ._common import (
     static_axis,
 )
 
+__all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
+
 
 def part(x: Any, axis: int, start: int | None = None, stop: int | None = None) -> Any:
     """`x[..., start:stop, ...]` along an axis."""

@@ -29,6 +29,8 @@ from ._common import (
     static_dtype,
 )
 
+__all__ = ("sort", "argsort", "lexsort", "sort_complex", "partition", "argpartition")
+
 
 def _check(name: str, a: Any, kind: Any, order: Any) -> None:
     check_arraylike(name, a)

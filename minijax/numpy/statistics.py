@@ -41,6 +41,11 @@ from ._common import (
 from .creation import asarray, zeros
 from .ranges import linspace
 
+__all__ = (
+    "histogram_bin_edges", "histogram", "histogram2d", "histogramdd", "bincount", "cov",
+    "corrcoef",
+)  # fmt: skip
+
 # --------------------------------------------------------------------------- histograms
 
 

@@ -56,6 +56,11 @@ from .decompositions import (
 )
 from .diagonals import diagonal_of
 
+__all__ = (
+    "solve", "inv", "slogdet", "det", "matrix_power", "multi_dot", "tensorinv",
+    "tensorsolve",
+)  # fmt: skip
+
 # ----------------------------------------------------------------------- linear systems
 
 

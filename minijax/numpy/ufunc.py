@@ -51,6 +51,8 @@ from .manipulation import (
 )
 from .ranges import arange
 
+__all__ = ("ufunc", "frompyfunc")
+
 
 class _UfuncType(type):
     def __instancecheck__(cls, x: Any) -> bool:

@@ -34,6 +34,20 @@ from ._common import (
     settled,
 )
 
+__all__ = (
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive",
+    "absolute", "sign", "square", "reciprocal", "maximum", "minimum", "exp", "exp2",
+    "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan",
+    "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh",
+    "arccosh", "arctanh", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh",
+    "deg2rad", "rad2deg", "degrees", "radians", "floor", "ceil", "equal", "not_equal",
+    "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
+    "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_not", "bitwise_invert", "invert", "left_shift", "right_shift",
+    "bitwise_left_shift", "bitwise_right_shift", "nextafter", "real", "imag",
+    "conjugate", "conj",
+)  # fmt: skip
+
 Promotion = Callable[..., Sequence[Any]]
 _EXAMPLE_LINE = "  >>> import minijax.numpy as jnp\n"
 

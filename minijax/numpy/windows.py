@@ -20,6 +20,8 @@ from .creation import ones
 from .floats import _i0
 from .ranges import arange
 
+__all__ = ("blackman", "hamming", "hanning", "bartlett", "kaiser")
+
 
 def _length(M: Any) -> int:
     """The number of points as an int."""

@@ -24,6 +24,8 @@ from ._common import (
 )
 from .selection import as_mask
 
+__all__ = ("put", "place", "put_along_axis", "fill_diagonal", "ix_")
+
 
 def refuse(name: str) -> ValueError:
     """The error for writing in place."""

@@ -10,6 +10,8 @@ from typing import Any
 
 from .define import Rule
 
+__all__ = ("AccuracyMode", "Tolerance")
+
 
 class AccuracyMode(enum.Enum):
     """Which of the compiler's implementations of a function to take."""

@@ -51,6 +51,16 @@ from .define import (
 )
 from .logic import eq_p, ge_p, select
 
+__all__ = (
+    "neg_p", "neg", "add_p", "add", "sub_p", "sub", "mul_p", "mul", "div_p", "div",
+    "rem_p", "rem", "mulhi_p", "mulhi", "square_p", "square", "integer_pow_p",
+    "integer_pow", "reciprocal", "sqrt_p", "sqrt", "rsqrt_p", "rsqrt", "cbrt_p", "cbrt",
+    "max_p", "min_p", "max", "min", "nextafter_p", "nextafter", "sign_p", "sign",
+    "abs_p", "abs", "floor_p", "ceil_p", "floor", "ceil", "RoundingMethod", "round_p",
+    "round", "real_p", "imag_p", "real", "imag", "complex_p", "complex", "conj_p",
+    "conj",
+)  # fmt: skip
+
 # ---- negation
 
 

@@ -21,6 +21,8 @@ from .define import FLOAT, const, filled, nary
 from .logic import gt, le, select
 from .widen import lower_chlo, lower_wide
 
+__all__ = ("bessel_i0e_p", "bessel_i0e", "bessel_i1e_p", "bessel_i1e")
+
 # fmt: off
 SMALL = (  # of e^-x I_0(x) in T_k(x/4 - 1), for 0 <= x <= 8
     0.33839763720473803, -0.3046826723431984, 0.17162090152220877,

@@ -32,6 +32,8 @@ from .logic import (
 )
 from .widen import emit_loop, narrow, widen
 
+__all__ = ("regularized_incomplete_beta_p", "betainc")
+
 LIMIT = 1000  # double steps; about sqrt(max(a, b)) are needed
 
 

@@ -32,6 +32,11 @@ from .define import (
 )
 from .shapes import is_array
 
+__all__ = (
+    "convert_element_type_p", "convert_element_type", "bitcast_convert_type_p",
+    "bitcast_convert_type", "reduce_precision_p", "reduce_precision",
+)  # fmt: skip
+
 # ---- conversion by value
 
 convert_element_type_p = Primitive("convert_element_type")

@@ -30,6 +30,12 @@ from .logic import eq
 from .padding import dilated, padtype_to_pads, places
 from .shapes import broadcast_in_dim, broadcasted_iota, reshape, rev, transpose
 
+__all__ = (
+    "conv", "conv_with_general_padding", "conv_transpose", "conv_shape_tuple",
+    "conv_general_shape_tuple", "conv_transpose_shape_tuple",
+    "conv_general_dilated_patches", "conv_general_dilated_local",
+)  # fmt: skip
+
 # ------------------------------------------------------------------------ shorter forms
 
 

@@ -35,6 +35,8 @@ from .cast import scalar as scalar
 from .cast import user_dtype as user_dtype
 from .shapes import broadcast, problem, shape_tuple, zero_array
 
+__all__ = ("full", "full_like", "dtype")
+
 
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None

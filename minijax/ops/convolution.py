@@ -30,6 +30,12 @@ from .dot import bit_width, check_out_sharding, element_type
 from .padding import Pads, dilated, ints, padtype_to_pads, places
 from .shapes import reshape, rev, zero_array
 
+__all__ = (
+    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers",
+    "conv_dimension_numbers", "conv_general_permutations", "conv_general_dilated_p",
+    "conv_general_dilated",
+)  # fmt: skip
+
 
 class ConvDimensionNumbers(NamedTuple):
     """Where the axes of a convolution are: (batch, feature, spatial...) of operand and

@@ -36,6 +36,11 @@ from .logic import bitwise_and, eq, ne, select
 from .reductions import emit_monoid, highest, lowest
 from .shapes import problem, rev
 
+__all__ = (
+    "cumsum_p", "cumsum", "cumprod_p", "cumprod", "cummax_p", "cummin_p", "cummax",
+    "cummin", "cumlogsumexp_p", "cumlogsumexp",
+)  # fmt: skip
+
 
 def cumulative(
     name: str,

@@ -31,6 +31,8 @@ from .precision import DotAlgorithmPreset as DotAlgorithmPreset
 from .precision import Precision as Precision
 from .structural import transpose
 
+__all__ = ("DotDimensionNumbers", "dot_general_p", "dot_general", "dot", "batch_matmul")
+
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]

@@ -43,6 +43,14 @@ from .define import (
 )
 from .logic import eq_p, select
 
+__all__ = (
+    "exp_p", "exp", "exp2_p", "exp2", "expm1_p", "expm1", "logistic_p", "logistic",
+    "log_p", "log", "log1p_p", "log1p", "pow_p", "pow", "sin_p", "sin", "cos_p", "cos",
+    "tan_p", "tan", "asin_p", "asin", "acos_p", "acos", "atan_p", "atan", "atan2_p",
+    "atan2", "sinh_p", "cosh_p", "sinh", "cosh", "tanh_p", "tanh", "asinh_p", "asinh",
+    "acosh_p", "acosh", "atanh_p", "atanh",
+)  # fmt: skip
+
 # ---- exponentials
 
 exp_p = nary(

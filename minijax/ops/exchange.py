@@ -29,6 +29,11 @@ from .named import Groups, all_lanes, axis_tuple
 from .reductions import emit_monoid, reduce_sum_p
 from .shapes import expand_dims, move_axis, reshape, squeeze, transpose
 
+__all__ = (
+    "all_gather_p", "all_gather", "reduce_scatter_p", "psum_scatter", "all_to_all_p",
+    "all_to_all", "pswapaxes",
+)  # fmt: skip
+
 
 def _shape(x: Any) -> tuple[int, ...]:
     return tuple(core.aval_of(x).shape)

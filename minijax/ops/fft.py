@@ -30,6 +30,8 @@ from .cast import cast, scalar
 from .define import linear_in_first
 from .shapes import zero_array
 
+__all__ = ("FftType", "fft_p", "fft")
+
 
 class FftType(enum.IntEnum):
     """The transforms: FFT, IFFT, RFFT (of real input), IRFFT (to real output)."""

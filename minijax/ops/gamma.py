@@ -49,6 +49,12 @@ from .logic import (
 )
 from .widen import emit_loop, lower_chlo, narrow, widen
 
+__all__ = (
+    "digamma_p", "lgamma_p", "lgamma", "digamma", "polygamma_p", "polygamma", "zeta_p",
+    "zeta", "igamma_p", "igamma", "igammac_p", "igammac", "igamma_grad_a_p",
+    "igamma_grad_a", "random_gamma_grad",
+)  # fmt: skip
+
 LIMIT = 2000  # steps; about 10 sqrt(a) are needed where x is close to a
 
 # ---- the gamma function and its derivatives

@@ -23,6 +23,11 @@ from .shapes import check_sizes, int_tuple, placed, problem
 from .slicing import index_in_dim, slice_in_dim
 from .structural import concatenate, expand_dims
 
+__all__ = (
+    "RandomAlgorithm", "rng_bit_generator_p", "rng_bit_generator", "rng_uniform_p",
+    "rng_uniform",
+)  # fmt: skip
+
 
 class RandomAlgorithm(enum.IntEnum):
     """The algorithm of `rng_bit_generator`; RNG_DEFAULT leaves it to the platform."""

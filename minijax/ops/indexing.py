@@ -24,6 +24,8 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .shapes import problem
 
+__all__ = ("GatherScatterMode", "GatherDimensionNumbers", "ScatterDimensionNumbers")
+
 Dims = tuple[int, ...]
 
 

@@ -37,6 +37,16 @@ from .define import (
     same_lanes,
 )
 
+__all__ = (
+    "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
+    "is_finite_p", "is_finite", "eq_to_p", "le_to_p", "lt_to_p", "and_p", "or_p",
+    "xor_p", "not_p", "shift_left_p", "shift_right_arithmetic_p",
+    "shift_right_logical_p", "population_count_p", "clz_p", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_not", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "population_count", "clz", "select_n_p", "select_n",
+    "select", "clamp_p", "clamp",
+)  # fmt: skip
+
 ORDERED = ANY - COMPLEX
 
 # ---- comparison

@@ -42,6 +42,11 @@ from .slicing import dynamic_index_in_dim, slice_in_dim
 from .solve import triangular_solve
 from .structural import concatenate
 
+__all__ = (
+    "lu_pivots_to_permutation_p", "lu_pivots_to_permutation", "lu_p", "lu",
+    "symmetric_product_p", "symmetric_product",
+)  # fmt: skip
+
 # ------------------------------------------------------------ lu_pivots_to_permutation
 
 lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")

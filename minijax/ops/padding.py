@@ -16,6 +16,8 @@ from typing import Any
 
 from ..base import errors
 
+__all__ = ("padtype_to_pads",)
+
 Pads = tuple[tuple[int, int], ...]
 
 

@@ -40,6 +40,11 @@ from .shapes import (
 )
 from .slicing import dynamic_index_in_dim, index_in_dim
 
+__all__ = (
+    "ppermute_p", "ppermute", "pshuffle", "pbroadcast", "ragged_all_to_all_p",
+    "ragged_all_to_all",
+)  # fmt: skip
+
 
 def _shape(x: Any) -> tuple[int, ...]:
     return tuple(core.aval_of(x).shape)

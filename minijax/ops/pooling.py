@@ -36,6 +36,11 @@ from .shapes import broadcast
 from .slicing import slice as slice_
 from .structural import pad
 
+__all__ = (
+    "reduce_window_shape_tuple", "reduce_window_sum_p", "reduce_window_max_p",
+    "reduce_window_min_p", "select_and_gather_add_p", "select_and_scatter_add_p",
+)  # fmt: skip
+
 # ------------------------------------------------------------------ windows and places
 
 

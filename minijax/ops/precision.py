@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 from ..base import config, errors
 from ..types import dtypes
 
+__all__ = ("Precision", "DotAlgorithm", "DotAlgorithmPreset", "PrecisionLike")
+
 
 class Precision(enum.Enum):
     """The precision of matrix products on accelerators.

@@ -32,6 +32,11 @@ from .reductions import emit_monoid, reduce_max_p, reduce_min_p, reduce_sum_p
 from .shapes import broadcast_in_dim, iota
 from .structural import stack
 
+__all__ = (
+    "psum_p", "pmax_p", "pmin_p", "psum", "pmean", "pmax", "pmin", "axis_index_p",
+    "axis_index", "axis_size", "pcast",
+)  # fmt: skip
+
 # --------------------------------------------------------- psum, pmax, pmin: the rules
 
 

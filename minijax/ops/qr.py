@@ -47,6 +47,11 @@ from .slicing import dynamic_index_in_dim, slice_in_dim
 from .solve import triangular_solve
 from .structural import concatenate, pad
 
+__all__ = (
+    "householder_product_p", "householder_product", "ormqr_p", "ormqr", "qr_p", "qr",
+    "hessenberg_p", "hessenberg", "tridiagonal_p", "tridiagonal",
+)  # fmt: skip
+
 # ---------------------------------------------------- Householder's reflections, packed
 
 geqrf_p = Primitive("geqrf", multiple_results=True)

@@ -42,6 +42,11 @@ from .dot import (
 from .logic import bitwise_and, ge, lt, select
 from .shapes import broadcast_in_dim, broadcasted_iota, reshape, transpose, zero_array
 
+__all__ = (
+    "RaggedDotDimensionNumbers", "ragged_dot_general_p", "ragged_dot_general",
+    "ragged_dot", "scaled_dot_p", "scaled_dot",
+)  # fmt: skip
+
 
 class RaggedDotDimensionNumbers:
     """Which axes a ragged dot contracts and batches, and which one is ragged.

@@ -45,6 +45,8 @@ from .reductions import (
 )
 from .shapes import broadcast, int_tuple, problem
 
+__all__ = ("reduce_p", "reduce")
+
 # ------------------------------------------------------------------ the computation
 
 _staged = util.cache(util.Memos())

@@ -39,6 +39,13 @@ from .fold import fold
 from .logic import and_p, eq, or_p, xor_p
 from .shapes import int_tuple, problem, reshape
 
+__all__ = (
+    "reduce_sum_p", "reduce_sum", "reduce_max_p", "reduce_min_p", "reduce_max",
+    "reduce_min", "reduce_prod_p", "reduce_prod", "reduce_and_p", "reduce_or_p",
+    "reduce_xor_p", "reduce_and", "reduce_or", "reduce_xor", "argmax_p", "argmin_p",
+    "argmax", "argmin",
+)  # fmt: skip
+
 # ------------------------------------------------------------------ neutral elements
 
 

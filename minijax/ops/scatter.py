@@ -36,6 +36,11 @@ from .windows import (
     zeros,
 )
 
+__all__ = (
+    "scatter_mul_p", "scatter_mul", "scatter_min_p", "scatter_max_p", "scatter_min",
+    "scatter_max", "scatter_p", "scatter", "scatter_apply",
+)  # fmt: skip
+
 # ------------------------------------------------------------------------ scatter-mul
 
 _NOT_UNIQUE = "scatter_mul gradients are only implemented if `unique_indices=True`"

@@ -27,6 +27,13 @@ from ..types import dtypes
 from ..types.avals import AbstractValue, shaped
 from .define import linear_in_first, zero_jvp
 
+__all__ = (
+    "broadcast_in_dim_p", "broadcast_in_dim", "broadcast", "broadcast_to_rank",
+    "broadcast_shapes", "broadcast_like", "reshape_p", "reshape", "collapse",
+    "transpose_p", "transpose", "squeeze_p", "squeeze", "expand_dims", "rev_p", "rev",
+    "copy_p", "iota_p", "iota", "broadcasted_iota", "empty",
+)  # fmt: skip
+
 Rule = Callable[..., Any]
 
 

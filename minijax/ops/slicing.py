@@ -48,6 +48,12 @@ from .structural import (
     zero_array,
 )
 
+__all__ = (
+    "slice_p", "slice", "slice_in_dim", "index_in_dim", "dynamic_slice_p",
+    "dynamic_slice", "dynamic_update_slice_p", "dynamic_update_slice",
+    "dynamic_slice_in_dim", "dynamic_update_slice_in_dim",
+)  # fmt: skip
+
 # ------------------------------------------------------------------------------ slice
 
 

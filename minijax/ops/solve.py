@@ -48,6 +48,11 @@ from .slicing import (
 )
 from .structural import concatenate
 
+__all__ = (
+    "triangular_solve_p", "triangular_solve", "cholesky_p", "cholesky",
+    "cholesky_update_p", "cholesky_update", "tridiagonal_solve_p", "tridiagonal_solve",
+)  # fmt: skip
+
 _HALF = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
 # -------------------------------------------------------------------- triangular_solve

@@ -38,6 +38,11 @@ from .structural import (
     zero_array,
 )
 
+__all__ = (
+    "sort_p", "sort", "sort_key_val", "top_k_p", "top_k", "approx_top_k_p",
+    "approx_max_k", "approx_min_k",
+)  # fmt: skip
+
 # ------------------------------------------------------------------------------- sort
 
 

@@ -11,30 +11,13 @@ import math
 from typing import Any
 
 from .arithmetic import exp, mul, neg, square
-from .bessel import bessel_i0e as bessel_i0e
-from .bessel import bessel_i0e_p as bessel_i0e_p
-from .bessel import bessel_i1e as bessel_i1e
-from .bessel import bessel_i1e_p as bessel_i1e_p
-from .beta import betainc as betainc
-from .beta import regularized_incomplete_beta_p as regularized_incomplete_beta_p
+from .bessel import *
+from .beta import *
 from .define import FLOAT, const, nary
-from .gamma import digamma as digamma
-from .gamma import digamma_p as digamma_p
-from .gamma import igamma as igamma
-from .gamma import igamma_grad_a as igamma_grad_a
-from .gamma import igamma_grad_a_p as igamma_grad_a_p
-from .gamma import igamma_p as igamma_p
-from .gamma import igammac as igammac
-from .gamma import igammac_p as igammac_p
-from .gamma import lgamma as lgamma
-from .gamma import lgamma_p as lgamma_p
-from .gamma import polygamma as polygamma
-from .gamma import polygamma_p as polygamma_p
-from .gamma import random_gamma_grad as random_gamma_grad
-from .gamma import random_gamma_grad_p as random_gamma_grad_p
-from .gamma import zeta as zeta
-from .gamma import zeta_p as zeta_p
+from .gamma import *
 from .widen import lower_chlo
+
+__all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
 
 # ---- error functions
 

@@ -48,6 +48,11 @@ from .slicing import slice_in_dim
 from .solve import symmetric
 from .structural import concatenate
 
+__all__ = (
+    "EighImplementation", "eigh_p", "eigh", "EigImplementation", "eig_p", "eig",
+    "schur_p", "schur",
+)  # fmt: skip
+
 # ------------------------------------------------------------------------------- shared
 
 

@@ -59,6 +59,12 @@ from .shapes import transpose as transpose
 from .shapes import transpose_p as transpose_p
 from .shapes import zero_array as zero_array
 
+__all__ = (
+    "concatenate_p", "concatenate", "split_p", "split", "stack_p", "stack", "unstack_p",
+    "unstack", "tile_p", "tile", "pad_p", "pad", "optimization_barrier_p",
+    "optimization_barrier",
+)  # fmt: skip
+
 # ----------------------------------------------------------------- shared by this room
 
 

@@ -52,6 +52,8 @@ from .solve import cholesky_p, triangular_solve
 from .spectral import check_subset, eigh_p, gaps
 from .structural import concatenate
 
+__all__ = ("SvdAlgorithm", "svd_p", "svd", "qdwh")
+
 
 class SvdAlgorithm(enum.Enum):
     """Algorithms of `svd`: DEFAULT, QR (CPU, GPU), JACOBI (GPU), POLAR (GPU, TPU)."""

@@ -19,6 +19,8 @@ from ..runtime import sharding as shardings
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
 from .structural import linear_many_jvp
 
+__all__ = ("device_put_p",)
+
 Copy = compat.CopySemantics
 
 

@@ -43,6 +43,8 @@ from .pooling import select_and_scatter_add_p as select_and_scatter_add_p
 from .reduce import monoid_of, on_arrays, staged_computation
 from .shapes import broadcast
 
+__all__ = ("reduce_window_p", "reduce_window", "select_and_scatter_p")
+
 # ----------------------------------------------------------------------- reduce_window
 
 reduce_window_p = Primitive("reduce_window", multiple_results=True)

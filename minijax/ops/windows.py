@@ -56,6 +56,11 @@ from .structural import (
     zero_array,
 )
 
+__all__ = (
+    "gather_p", "gather", "index_take", "scatter_add_p", "scatter_sub_p", "scatter_add",
+    "scatter_sub",
+)  # fmt: skip
+
 CLIP = GatherScatterMode.CLIP
 FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
 PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
