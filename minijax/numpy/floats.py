@@ -556,7 +556,8 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     zero = const(x, 0)
     out = choose(ne(x, x), x, at_zero)
     out = choose(gt(x, zero), const(x, 1), out)
-    return settled(choose(lt(x, zero), zero, out))
+    out = choose(lt(x, zero), zero, out)
+    return settled(out) if shape_of(x) else out
 
 
 @composite

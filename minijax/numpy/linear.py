@@ -46,6 +46,7 @@ from ._common import (
     no_out,
     promote_args,
     promote_dtypes,
+    settled,
 )
 
 __all__ = (
@@ -623,7 +624,8 @@ def cross(
     out = [
         sub(mul(xs[i], ys[j]), mul(xs[j], ys[i])) for i, j in ((1, 2), (2, 0), (0, 1))
     ]
-    return move_axis(concatenate(out, rank), rank, canonical_axis(axisc, rank + 1))
+    whole = settled(concatenate(out, rank))
+    return move_axis(whole, rank, canonical_axis(axisc, rank + 1))
 
 
 def _components(x: Any, axis: int) -> Any:

@@ -40,6 +40,7 @@ from .define import (
     const,
     emit_compare,
     emit_precedes,
+    factor,
     filled,
     linear_in_first,
     linear_jvp,
@@ -322,7 +323,7 @@ def _lower_square(ctx: Any, x: Any) -> Any:
 
 square_p = nary(
     "square", [NUMBER], lower=_lower_square,
-    jvp=[lambda t, ans, x: mul(t, mul(const(x, 2), x))],
+    jvp=[lambda t, ans, x: mul(t, mul(factor(x, 2), x))],
 )  # fmt: skip
 
 
@@ -352,7 +353,7 @@ def _integer_pow_tangent(t: Any, ans: Any, x: Any, *, y: int) -> Any:
         return Zero(core.aval_of(t))
     if y == 1:
         return t
-    return mul(t, mul(const(x, y), x if y == 2 else integer_pow(x, y - 1)))
+    return mul(t, mul(factor(x, y), x if y == 2 else integer_pow(x, y - 1)))
 
 
 def _lower_integer_pow(ctx: Any, x: Any, *, y: int) -> Any:
@@ -406,7 +407,7 @@ def reciprocal(x: Any) -> Any:
 
 sqrt_p = nary(
     "sqrt", [INEXACT], lower=lower_accurate("sqrt"),
-    jvp=[lambda t, ans, x, accuracy: mul(t, div(const(x, 0.5), ans))],
+    jvp=[lambda t, ans, x, accuracy: mul(t, div(factor(x, 0.5), ans))],
 )  # fmt: skip
 sqrt_p.pretty = HIDDEN
 
@@ -424,7 +425,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Any:
 
 rsqrt_p = nary(
     "rsqrt", [INEXACT], lower=lower_accurate("rsqrt"),
-    jvp=[lambda t, ans, x, accuracy: mul(t, mul(const(x, -0.5), div(ans, x)))],
+    jvp=[lambda t, ans, x, accuracy: mul(t, mul(factor(x, -0.5), div(ans, x)))],
 )  # fmt: skip
 rsqrt_p.pretty = HIDDEN
 
@@ -444,7 +445,7 @@ cbrt_p = nary(
     "cbrt", [FLOAT], lower=lower_accurate("cbrt"),
     jvp=[
         lambda t, ans, x, accuracy: mul(
-            t, mul(const(x, 1 / 3), integer_pow(ans, -2))
+            t, mul(factor(x, 1 / 3), integer_pow(ans, -2))
         )
     ],
 )  # fmt: skip

@@ -12,6 +12,7 @@ unequal dtypes are an error.  Next: cast.py, logic.py, algebraic.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -124,6 +125,20 @@ SIMILAR = {
     "shift_right_arithmetic": "right_shift", "shift_right_logical": "right_shift",
     "rem": "remainder", "nextafter": "nextafter", "pow": "power",
 }  # fmt: skip
+
+
+def weak_if_operands(rule: Rule) -> Rule:
+    """A type rule whose results are weak if all operands are."""
+
+    @functools.wraps(rule)
+    def abstract(*avals: Any, **params: Any) -> Any:
+        out = rule(*avals, **params)
+        weak = all(a.weak_type for a in avals)
+        if isinstance(out, list):
+            return [a.update(weak_type=weak) for a in out]
+        return out.update(weak_type=weak)
+
+    return abstract
 
 
 # ------------------------------------------------------------------------------- jvp
@@ -368,6 +383,12 @@ def const(x: Any, value: Any) -> Any:
         if dtypes.scalar_dtype(kind) == dtype:
             return kind(value)
     return dtype.type(value)
+
+
+def factor(x: Any, value: Any) -> Any:
+    """As `const`, but weakly typed only if `x` has no axes: so are JAX's derivatives."""
+    aval = core.aval_of(x)
+    return aval.dtype.type(value) if aval.shape else const(x, value)
 
 
 _PYTHON_KIND: dict[str, Any] = {

@@ -36,6 +36,7 @@ from .define import (
     check_kind,
     const,
     emit_compare,
+    factor,
     filled,
     nary,
     repeat_like,
@@ -81,7 +82,7 @@ LOG_2 = 0.6931471805599453
 
 exp2_p = nary(
     "exp2", [INEXACT], lower=_lower_exp2,
-    jvp=[lambda t, ans, x, accuracy: mul(log(const(x, 2)), mul(t, ans))],
+    jvp=[lambda t, ans, x, accuracy: mul(log(factor(x, 2)), mul(t, ans))],
 )  # fmt: skip
 exp2_p.pretty = HIDDEN
 
@@ -320,7 +321,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
 
 tan_p = nary(
     "tan", [INEXACT], lower=lower_accurate("tan"),
-    jvp=[lambda t, ans, x, accuracy: mul(t, add(const(x, 1), square(ans)))],
+    jvp=[lambda t, ans, x, accuracy: mul(t, add(factor(x, 1), square(ans)))],
 )  # fmt: skip
 tan_p.pretty = HIDDEN
 
@@ -338,7 +339,7 @@ def tan(x: Any, *, accuracy: Any = None) -> Any:
 
 asin_p = nary(
     "asin", [INEXACT], lower="chlo.asin",
-    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(const(x, 1), square(x))))],
+    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(factor(x, 1), square(x))))],
 )  # fmt: skip
 
 
@@ -353,7 +354,7 @@ def asin(x: Any) -> Any:
 
 acos_p = nary(
     "acos", [INEXACT], lower="chlo.acos",
-    jvp=[lambda t, ans, x: mul(t, neg(rsqrt(sub(const(x, 1), square(x)))))],
+    jvp=[lambda t, ans, x: mul(t, neg(rsqrt(sub(factor(x, 1), square(x)))))],
 )  # fmt: skip
 
 
@@ -368,7 +369,7 @@ def acos(x: Any) -> Any:
 
 atan_p = nary(
     "atan", [INEXACT], lower="chlo.atan",
-    jvp=[lambda t, ans, x: div(t, add(const(x, 1), square(x)))],
+    jvp=[lambda t, ans, x: div(t, add(factor(x, 1), square(x)))],
 )  # fmt: skip
 
 

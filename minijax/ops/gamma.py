@@ -34,7 +34,7 @@ from .arithmetic import (
     square,
     sub,
 )
-from .define import FLOAT, Rule, const, filled, nary
+from .define import FLOAT, Rule, const, factor, filled, nary
 from .logic import (
     bitwise_and,
     bitwise_not,
@@ -61,7 +61,7 @@ LIMIT = 2000  # steps; about 10 sqrt(a) are needed where x is close to a
 
 digamma_p = nary(
     "digamma", [FLOAT], lower=lower_chlo("digamma"),
-    jvp=[lambda t, ans, x: mul(t, polygamma(const(x, 1), x))],
+    jvp=[lambda t, ans, x: mul(t, polygamma(factor(x, 1), x))],
 )  # fmt: skip
 lgamma_p = nary(
     "lgamma", [FLOAT], lower=lower_chlo("lgamma"),
@@ -172,9 +172,9 @@ def _fraction_step(n: Any, active: Any, f: Any, c: Any, d: Any, a: Any, x: Any) 
     top = mul(n, sub(a, n))
     d = reciprocal(add(mul(top, d), b))
     c = add(b, div(top, c))
-    factor = mul(c, d)
-    f = select(active, mul(f, factor), f)
-    more = gt(abs(sub(factor, const(x, 1))), _eps(x))
+    ratio = mul(c, d)
+    f = select(active, mul(f, ratio), f)
+    more = gt(abs(sub(ratio, const(x, 1))), _eps(x))
     return bitwise_and(active, more), f, c, d, a, x
 
 
@@ -198,13 +198,13 @@ def _fraction_slope_step(
     dd = mul(mul(d, d), dd)
     dc = sub(div(sub(n, div(mul(top, dc), c)), c), const(x, 1))
     c = add(b, div(top, c))
-    factor = mul(c, d)
-    factor_slope = add(mul(dc, d), mul(c, dd))
-    step = mul(f, factor_slope)
-    df = select(active, add(mul(df, factor), step), df)
-    f = select(active, mul(f, factor), f)
+    ratio = mul(c, d)
+    ratio_slope = add(mul(dc, d), mul(c, dd))
+    step = mul(f, ratio_slope)
+    df = select(active, add(mul(df, ratio), step), df)
+    f = select(active, mul(f, ratio), f)
     more = bitwise_or(
-        gt(abs(sub(factor, const(x, 1))), _eps(x)), gt(abs(step), mul(abs(df), _eps(x)))
+        gt(abs(sub(ratio, const(x, 1))), _eps(x)), gt(abs(step), mul(abs(df), _eps(x)))
     )
     return bitwise_and(active, more), f, c, d, df, dc, dd, a, x
 

@@ -19,7 +19,7 @@ from ..interpreters.algebra import Zero
 from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add, mul, sub
-from .define import same_dtype, zero_jvp
+from .define import same_dtype, weak_if_operands, zero_jvp
 from .gather import GatherDimensionNumbers, GatherScatterMode, gather
 from .lapack import call, nan_where_failed, plain_call, routine
 from .logic import eq, select
@@ -52,6 +52,7 @@ __all__ = (
 lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
 
 
+@weak_if_operands
 def _pivots_abstract(pivots: Any, *, permutation_size: int) -> Any:
     name = "lu_pivots_to_permutation"
     if pivots.dtype != dtypes.int32:
@@ -135,6 +136,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 lu_p = Primitive("lu", multiple_results=True)
 
 
+@weak_if_operands
 def _lu_abstract(x: Any) -> list[Any]:
     check_matrix("lu", x)
     m, n = x.shape[-2:]
@@ -258,6 +260,7 @@ def solve(a: Any, b: Any) -> Any:
 symmetric_product_p = Primitive("symmetric_product")
 
 
+@weak_if_operands
 def _symmetric_abstract(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
     check_matrix("symmetric_product", a)
     check_matrix("symmetric_product", c, position=1)

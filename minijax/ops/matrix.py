@@ -20,7 +20,7 @@ from ..interpreters.batch import move_lane
 from ..types import dtypes
 from .arithmetic import add, conj, div, real
 from .cast import scalar
-from .define import INEXACT, check_kind
+from .define import INEXACT, check_kind, const, filled
 from .dot import dot_general
 from .logic import eq, ge, gt, le, lt, select
 from .precision import Precision
@@ -123,7 +123,7 @@ def real_part(x: Any) -> Any:
 def symmetrized(x: Any) -> Any:
     """(x + adjoint x) / 2."""
     total = add(x, adjoint(x))
-    return div(total, scalar(2, core.aval_of(total).dtype))
+    return div(total, const(total, 2))
 
 
 def columns(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
@@ -143,12 +143,6 @@ def rows(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
 # -------------------------------------------------------------------------------- masks
 
 
-def filled(value: Any, like: Any) -> Any:
-    """An array of one value, of the type of another."""
-    aval = core.aval_of(like)
-    return broadcast_in_dim(scalar(value, aval.dtype), aval.shape, ())
-
-
 def _mask(shape: Sequence[int], compare: Callable[[Any, Any], Any], k: int = 0) -> Any:
     """Where compare(row + k, column) holds."""
     m, n = shape[-2:]
@@ -162,27 +156,27 @@ def _mask(shape: Sequence[int], compare: Callable[[Any, Any], Any], k: int = 0) 
 
 def lower_triangle(x: Any, k: int = 0) -> Any:
     """x with zeros above the k-th diagonal."""
-    return select(_mask(shape_of(x), ge, k), x, filled(0, x))
+    return select(_mask(shape_of(x), ge, k), x, filled(x, 0))
 
 
 def upper_triangle(x: Any, k: int = 0) -> Any:
     """x with zeros below the k-th diagonal."""
-    return select(_mask(shape_of(x), le, k), x, filled(0, x))
+    return select(_mask(shape_of(x), le, k), x, filled(x, 0))
 
 
 def strictly_lower(x: Any) -> Any:
     """x with zeros on and above the diagonal."""
-    return select(_mask(shape_of(x), gt), x, filled(0, x))
+    return select(_mask(shape_of(x), gt), x, filled(x, 0))
 
 
 def strictly_upper(x: Any) -> Any:
     """x with zeros on and below the diagonal."""
-    return select(_mask(shape_of(x), lt), x, filled(0, x))
+    return select(_mask(shape_of(x), lt), x, filled(x, 0))
 
 
 def diagonal_of(x: Any) -> Any:
     """The diagonals of square matrices."""
-    kept = select(_mask(shape_of(x), eq), x, filled(0, x))
+    kept = select(_mask(shape_of(x), eq), x, filled(x, 0))
     return reduce_sum(kept, (len(shape_of(x)) - 1,))
 
 
@@ -190,4 +184,4 @@ def identity(shape: Sequence[int], dtype: Any) -> Any:
     """Identity matrices of a shape."""
     mask = _mask(shape, eq)
     one = broadcast_in_dim(scalar(1, dtype), tuple(shape), ())
-    return select(mask, one, filled(0, one))
+    return select(mask, one, filled(one, 0))

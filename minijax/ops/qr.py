@@ -22,7 +22,7 @@ from ..interpreters.algebra import Zero
 from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add, mul, neg, sub
-from .define import same_dtype
+from .define import same_dtype, weak_if_operands
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .logic import eq, gt, select
 from .loop import emit_loop
@@ -58,6 +58,7 @@ geqrf_p = Primitive("geqrf", multiple_results=True)
 geqp3_p = Primitive("geqp3", multiple_results=True)
 
 
+@weak_if_operands
 def _geqrf_abstract(x: Any) -> list[Any]:
     check_matrix("geqrf", x)
     return [x, shaped((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
@@ -76,6 +77,7 @@ def _geqrf_lower(ctx: Any, x: Any) -> list[Any]:
     )
 
 
+@weak_if_operands
 def _geqp3_abstract(x: Any, jpvt: Any, *, use_magma: bool | None) -> list[Any]:
     check_matrix("geqp3", x)
     return [x, jpvt, shaped((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
@@ -115,6 +117,7 @@ only_on(geqp3_p, _geqp3_lower, "cpu", "cuda")
 householder_product_p = Primitive("householder_product")
 
 
+@weak_if_operands
 def _product_abstract(a: Any, taus: Any) -> Any:
     name = "householder_product"
     check_matrix(name, a)
@@ -182,6 +185,7 @@ def householder_product(a: Any, taus: Any) -> Any:
 ormqr_p = Primitive("ormqr")
 
 
+@weak_if_operands
 def _ormqr_abstract(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
     check_matrix("ormqr", a)
     check_matrix("ormqr", c, position=2)
@@ -275,6 +279,7 @@ def ormqr(
 qr_p = Primitive("qr", multiple_results=True)
 
 
+@weak_if_operands
 def _qr_abstract(
     x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
 ) -> list[Any]:
@@ -452,6 +457,7 @@ def qr(
 hessenberg_p = Primitive("hessenberg", multiple_results=True)
 
 
+@weak_if_operands
 def _hessenberg_abstract(x: Any) -> list[Any]:
     check_matrix("hessenberg", x)
     n = x.shape[-1]
@@ -503,6 +509,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
 
 
+@weak_if_operands
 def _tridiagonal_abstract(x: Any, *, lower: bool) -> list[Any]:
     check_matrix("tridiagonal", x, square=True)
     n, lead = x.shape[-1], x.shape[:-2]

@@ -23,7 +23,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add, div, mul, neg, sqrt, square, sub
 from .cast import cast, scalar
-from .define import INEXACT, check_kind, same_dtype
+from .define import INEXACT, check_kind, same_dtype, weak_if_operands
 from .lapack import call, char, nan_where_failed, routine
 from .loop import emit_loop
 from .matrix import (
@@ -60,6 +60,7 @@ _HALF = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 triangular_solve_p = Primitive("triangular_solve")
 
 
+@weak_if_operands
 def _tri_abstract(
     a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool,
     conjugate_a: bool, unit_diagonal: bool,
@@ -75,7 +76,7 @@ def _tri_abstract(
             which=f"{a.str_short()}, {b.str_short()}, left_side={left_side}",
             why="leading axes must be equal, and the matrices must fit.",
         )
-    return shaped(b.shape, dtype, a.weak_type and b.weak_type)
+    return shaped(b.shape, dtype)
 
 
 def _tri_jvp(
@@ -207,6 +208,7 @@ def triangular_solve(
 cholesky_p = Primitive("cholesky")
 
 
+@weak_if_operands
 def _cholesky_abstract(x: Any) -> Any:
     check_matrix("cholesky", x, square=True)
     return x
@@ -293,6 +295,7 @@ def symmetric(x: Any, name: str) -> Any:
 cholesky_update_p = Primitive("cholesky_update")
 
 
+@weak_if_operands
 def _update_abstract(r: Any, w: Any) -> Any:
     for i, (aval, rank) in enumerate(((r, 2), (w, 1))):
         check_kind("cholesky_update", aval, INEXACT, i, 2)
@@ -366,6 +369,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
+@weak_if_operands
 def _tridiagonal_abstract(
     dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool
 ) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from .arithmetic import exp, mul, neg, square
 from .bessel import *
 from .beta import *
-from .define import FLOAT, const, nary
+from .define import FLOAT, factor, nary
 from .gamma import *
 from .widen import lower_chlo
 
@@ -22,9 +22,9 @@ __all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
 # ---- error functions
 
 
-def _bell(t: Any, x: Any, factor: float) -> Any:
-    """factor t e^(-x^2)"""
-    return mul(const(x, factor), mul(t, exp(neg(square(x)))))
+def _bell(t: Any, x: Any, height: float) -> Any:
+    """height t e^(-x^2)"""
+    return mul(factor(x, height), mul(t, exp(neg(square(x)))))
 
 
 erf_p = nary(
@@ -58,7 +58,7 @@ def erfc(x: Any) -> Any:
 
 
 def _erf_inv_tangent(t: Any, ans: Any, x: Any) -> Any:
-    return mul(const(x, math.sqrt(math.pi) / 2), mul(t, exp(square(ans))))
+    return mul(factor(x, math.sqrt(math.pi) / 2), mul(t, exp(square(ans))))
 
 
 erf_inv_p = nary(

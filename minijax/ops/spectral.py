@@ -25,6 +25,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import abs, add, complex, div, imag, mul, neg, real, sub
 from .cast import cast, scalar
+from .define import weak_if_operands
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .logic import eq, gt, lt, select
 from .lu import solve
@@ -96,6 +97,7 @@ class EighImplementation(enum.Enum):
 eigh_p = Primitive("eigh", multiple_results=True)
 
 
+@weak_if_operands
 def _eigh_abstract(
     x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
 ) -> list[Any]:
@@ -240,6 +242,7 @@ class EigImplementation(enum.Enum):
 eig_p = Primitive("eig", multiple_results=True)
 
 
+@weak_if_operands
 def _eig_abstract(
     x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
     enable_eigvec_derivs: bool, implementation: Any,
@@ -454,6 +457,7 @@ def eig(
 schur_p = Primitive("schur", multiple_results=True)
 
 
+@weak_if_operands
 def _schur_abstract(
     x: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any
 ) -> list[Any]:

@@ -25,6 +25,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import abs, add, div, max, mul, rsqrt, sqrt, square, sub
 from .cast import cast, scalar
+from .define import filled, weak_if_operands
 from .lapack import call, char, flag, nan_where_failed, routine
 from .logic import bitwise_and, eq, gt, lt, select
 from .matrix import (
@@ -34,7 +35,6 @@ from .matrix import (
     columns,
     conjugate,
     diagonal_of,
-    filled,
     identity,
     is_complex,
     lower_triangle,
@@ -70,6 +70,7 @@ class SvdAlgorithm(enum.Enum):
 svd_p = Primitive("svd", multiple_results=True)
 
 
+@weak_if_operands
 def _svd_abstract(
     x: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any,
     algorithm: Any,
@@ -165,8 +166,8 @@ def _inverse_sums(s: Any, dtype: Any) -> Any:
 
 def _safe_inverse(x: Any) -> Any:
     """1 / x; 0 where x is 0."""
-    none = eq(x, filled(0, x))
-    return select(none, filled(0, x), div(filled(1, x), select(none, filled(1, x), x)))
+    none = eq(x, filled(x, 0))
+    return select(none, filled(x, 0), div(filled(x, 1), select(none, filled(x, 1), x)))
 
 
 def _diagonal_part(x: Any) -> Any:
@@ -339,7 +340,7 @@ def polar_svd(a: Any, full: bool, compute_uv: bool) -> list[Any]:
         h, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None
     )
     axis = len(shape_of(w)) - 1
-    s = max(rev(w, (axis,)), filled(0, w))
+    s = max(rev(w, (axis,)), filled(w, 0))
     if not compute_uv:
         return [s]
     v = rev(v, (len(shape_of(v)) - 1,))
@@ -450,7 +451,7 @@ def _scaled(x: Any) -> Any:
     size = abs(x)
     axis = len(shape_of(x)) - 1
     sums = [reduce_max(reduce_sum(size, (i,)), (axis - 1,)) for i in (axis - 1, axis)]
-    factor = mul(*(rsqrt(select(gt(s, filled(0, s)), s, filled(1, s))) for s in sums))
+    factor = mul(*(rsqrt(select(gt(s, filled(s, 0)), s, filled(s, 1))) for s in sums))
     spread = broadcast_in_dim(factor, shape_of(x), tuple(range(axis - 1)))
     return mul(x, cast(spread, core.aval_of(x).dtype))
 
@@ -536,5 +537,5 @@ def _leading_block(x: Any, sizes: tuple[Any, Any]) -> Any:
     for axis, size in enumerate(sizes):
         place = broadcasted_iota(np.int32, shape, axis)
         inside = lt(place, broadcast_in_dim(cast(size, dtypes.int32), shape, ()))
-        x = select(inside, x, filled(0, x))
+        x = select(inside, x, filled(x, 0))
     return x

@@ -60,7 +60,9 @@ FUNCTIONS = {
  nn: celu elu gelu hard_sigmoid hard_silu hard_tanh leaky_relu log1mexp log_sigmoid
  log_softmax logsumexp mish relu relu6 selu sigmoid silu soft_sign softmax softplus
  sparse_plus sparse_sigmoid squareplus standardize
- numpy.linalg: det inv norm pinv matrix_rank trace vector_norm""",
+ numpy.linalg: cholesky cond det eig eigh eigvals eigvalsh inv norm pinv qr matrix_rank
+ svd svdvals trace vector_norm
+ lax.linalg: eig hessenberg lu qr schur svd tridiagonal""",
     2: """numpy: add allclose append arctan2 array_equal array_equiv bitwise_and convolve
  copysign divide divmod dot equal float_power floor_divide fmax fmin fmod full_like gcd
  greater greater_equal heaviside hypot inner isclose isin kron lcm ldexp left_shift less
