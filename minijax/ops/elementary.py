@@ -12,6 +12,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import ml_dtypes
+
 from ..core import core
 from ..types import dtypes
 from ..types.avals import shaped
@@ -206,11 +208,33 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
         y = cast(y, aval.dtype)
         return mul(t, mul(y, pow(x, sub(y, filled(y, 1)))))
     # x^0 is constant, also at x = 0, where its derivative must not be 0 * 0^-1.
-    y = filled(ans, y) if type(y) is int else cast(y, core.aval_of(x).dtype)
-    y = repeat_like(y, ans)
-    constant, zero = eq_p.bind(y, const(y, 0)), filled(y, 0)
-    slope = mul(replace_zero(y), pow(x, sub(y, filled(y, 1))))
-    return mul(t, select(constant, zero, slope))
+    if type(y) is int and y >= 0:
+        return mul(t, mul(const(x, y), pow(x, max(y - 1, 0))))
+    y = const(0, y) if type(y) is int else y
+    constant = eq_p.bind(y, const(y, 0))
+    y = repeat_like(select(constant, filled(y, 1), y), ans)
+    slope = mul(cast(y, core.aval_of(x).dtype), pow(x, _one_less(y)))
+    return mul(t, select(repeat_like(constant, ans), filled(ans, 0), slope))
+
+
+def _is_rounded(whole: Any, x: Any) -> bool:
+    """Whether some integers of one type have no like among the floats of another."""
+    if dtypes.is_complex(x.dtype) or dtypes.is_bool(whole.dtype):
+        return False
+    bits = dtypes.bits_of(whole.dtype) - dtypes.is_signed(whole.dtype)
+    return bits > ml_dtypes.finfo(x.dtype).nmant + 1
+
+
+def _one_less(y: Any) -> Any:
+    """y - 1 of integers; of the least one its neighbour, which is odd too."""
+    dtype = core.aval_of(y).dtype
+    if dtypes.bits_of(dtype) < 32:
+        y = cast(y, dtypes.int32)
+    less = sub(y, const(y, 1))
+    if dtypes.bits_of(dtype) < 32 or dtypes.is_unsigned(dtype):
+        return less
+    least = -(2 ** (dtypes.bits_of(dtype) - 1))
+    return select(eq_p.bind(y, const(y, least)), filled(y, least + 1), less)
 
 
 def _pow_exponent_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
@@ -220,10 +244,29 @@ def _pow_exponent_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
 def _lower_pow(ctx: Any, x: Any, y: Any) -> Any:
     out = ctx.avals_out[0]
     aval_x, aval_y = ctx.avals_in
-    if not dtypes.is_inexact(aval_y.dtype):
-        y = ctx.op("convert", shaped(aval_y.shape, aval_x.dtype), y)
-        ctx.avals_in = [aval_x, shaped(aval_y.shape, aval_x.dtype)]
-    return ctx.op("power", out, *broadcast_operands(ctx, (x, y), out.shape))
+    x, y = broadcast_operands(ctx, (x, y), out.shape)
+    if dtypes.is_inexact(aval_y.dtype):
+        return ctx.op("power", out, x, y)
+    if _is_rounded(aval_y, aval_x):
+        return _lower_rounded_pow(ctx, x, y, out, shaped(out.shape, aval_y.dtype))
+    return ctx.op("power", out, x, ctx.op("convert", out, y))
+
+
+def _lower_rounded_pow(ctx: Any, x: Any, y: Any, out: Any, whole: Any) -> Any:
+    """Emit |x|^y, with the sign of x where y is odd before it is rounded."""
+    wide = shaped(out.shape, dtypes.float32) if dtypes.bits_of(out.dtype) < 32 else out
+    bits = shaped(
+        out.shape, dtypes.int32 if wide.dtype == dtypes.float32 else dtypes.int64
+    )
+    flags = shaped(out.shape, dtypes.bool_)
+    x, one = ctx.op("convert", wide, x), ctx.constant(1, whole)
+    size = ctx.op("power", wide, ctx.op("abs", wide, x), ctx.op("convert", wide, y))
+    odd = emit_compare(ctx, "EQ", ctx.op("and", whole, y, one), one, whole)
+    raw = ctx.op("bitcast_convert", bits, x)
+    below = emit_compare(ctx, "LT", raw, ctx.constant(0, bits), bits)
+    negative = ctx.op("and", flags, odd, below)
+    power = ctx.op("select", wide, negative, ctx.op("negate", wide, size), size)
+    return ctx.op("convert", out, power)
 
 
 pow_p = nary(

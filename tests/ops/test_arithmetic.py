@@ -275,6 +275,37 @@ def test_powers_with_integer_exponents():
     np.testing.assert_allclose(slope, [-0.25, 0, 1, 12])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "whole"),
+    [
+        ("bfloat16", "int32"), ("float16", "int16"), ("float8_e5m2", "int8"),
+        ("float32", "int32"), ("float32", "uint32"), ("float64", "int64"),
+    ],
+)  # fmt: skip
+def test_signs_of_powers_whose_exponents_are_rounded(dtype, whole):
+    info = np.iinfo(whole)
+    n = [info.max, info.max - 1, info.min, info.min + 1]
+    like = np.float64([255, 254, -254, -255] if info.min else [255, 254, 0, 1])
+    with mj.enable_x64(True):
+        for x in (-1.0, -0.0):
+            power, slope = mj.jvp(
+                lambda x: lax.pow(x, np.array(n, whole)),
+                (np.full(4, x, dtype),),
+                (np.ones(4, dtype),),
+            )
+            with np.errstate(all="ignore"):
+                expected = x**like
+                slopes = np.where(like == 0, 0, like * x ** (like - 1))
+            np.testing.assert_array_equal(power.astype("f8"), expected)
+            np.testing.assert_array_equal(np.signbit(power), np.signbit(expected))
+            np.testing.assert_array_equal(np.sign(slope.astype("f8")), np.sign(slopes))
+
+
+def test_slope_of_the_first_power_is_constant():
+    second = mj.grad(mj.grad(lambda x: lax.pow(x, jnp.int32(1))))
+    assert second(0.0) == 0.0
+
+
 def test_power_of_zero_has_a_finite_derivative_by_the_exponent():
     _, slope = mj.jvp(lambda y: lax.pow(0.0, y), (2.0,), (1.0,))
     assert slope == 0
