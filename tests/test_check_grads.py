@@ -28,6 +28,25 @@ def test_double_precision_is_checked_more_finely():
         check_grads(nearly, (1.0,), 1)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "limit"),
+    [("bfloat16", 1e-1), ("float16", 1e-2), ("float32", 2e-3), ("complex64", 1e-3)],
+)
+def test_default_tolerances(dtype, limit):
+    def off_by(error):
+        @mj.custom_jvp
+        def scaled(x):
+            return 0 * x + 1
+
+        scaled.defjvps(lambda t, out, x: jnp.full_like(t, error))
+        return scaled
+
+    x = jnp.ones(3, dtype)
+    check_jvp(off_by(limit / 2), lambda x, t: mj.jvp(off_by(limit / 2), x, t), (x,))
+    with pytest.raises(AssertionError):
+        check_jvp(off_by(limit * 2), lambda x, t: mj.jvp(off_by(limit * 2), x, t), (x,))
+
+
 def test_complex_and_small_dtypes():
     z = np.array([0.3 + 0.5j, -1.0 + 0.2j], np.complex64)
     check_grads(lambda z: jnp.exp(z) * z, (z,), 2)

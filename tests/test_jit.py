@@ -164,6 +164,19 @@ def test_aot_stages():
     assert g.trace(spec, 2).jaxpr.in_avals[0].shape == (3,)
 
 
+def test_what_was_traced_can_be_called():
+    two = jnp.full((), 2.0)
+    traced = mj.jit(lambda x, n: {"y": x * n * two}, static_argnums=1).trace(1.0, 3)
+    assert traced(5.0)["y"] == 30.0
+    assert traced(jnp.ones(2))["y"].tolist() == [6.0, 6.0]  # types may be others
+    assert mj.vmap(mj.grad(lambda x: traced(x)["y"]))(jnp.ones(2)).tolist() == [6, 6]
+    assert mj.jit(traced)(1.0)["y"] == 6.0
+    with pytest.raises(TypeError, match="static arguments are part of the trace"):
+        traced(5.0, 3)
+    donating = mj.jit(lambda x, y: x, donate_argnums=1)
+    assert donating.trace(1.0, {"a": 1.0, "b": 2}).donate_argnums == (1, 2)
+
+
 def test_explain_and_max_traces():
     g = mj.jit(lambda x: x + 1, max_traces=2)
     g(1.0)

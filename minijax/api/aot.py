@@ -95,11 +95,37 @@ class TracedStage:
         infos = [ArgInfo(a, d) for a, d in zip(self.in_avals, donated, strict=True)]
         return tree.unflatten(self.in_tree, infos)
 
-    def lower(self, *, lowering_platforms: Any = None) -> Lowered:
-        """Lower to StableHLO, for the default platform or the first one named."""
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Which leaves of the arguments are donated."""
+        return tuple(i for i, d in enumerate(self._jitted.donated(self._call)) if d)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate what was traced, at dynamic arguments of the same structure.
+
+        Their types may differ, where the operations allow it.
+        """
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise errors.type_error(
+                f"{self.fun_name}, traced for arguments of structure {self.in_tree}, is"
+                f" called with {in_tree}.",
+                why="static arguments are part of the trace, and are not given again.",
+                tries=["trace it for these arguments"],
+            )
+        outs = self.jaxpr(*self._hoisted(), *leaves)
+        return tree.unflatten(self.out_tree, outs)
+
+    def _hoisted(self) -> Any:
+        """What the function closes over, still alive."""
         for x in self._traced.hoisted:
             if not is_lasting(x):
                 raise core.leak_error(x)
+        return self._traced.hoisted
+
+    def lower(self, *, lowering_platforms: Any = None) -> Lowered:
+        """Lower to StableHLO, for the default platform or the first one named."""
+        self._hoisted()
         return Lowered(self, lowering_platforms)
 
 

@@ -23,6 +23,7 @@ from ..interpreters.algebra import Zero, instantiate
 from ..interpreters.linearize import linearize_flat
 from ..interpreters.stage import StageTrace, hoist_tracers, stage
 from ..interpreters.transpose import backward_pass
+from ..ops.structural import copy_p
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
@@ -56,8 +57,13 @@ def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
     >>> zero_from_primal(3).dtype
     dtype([('float0', 'V')])
     """
-    make = SymbolicZero if symbolic_zeros else lambda aval: instantiate(Zero(aval))
+    make = SymbolicZero if symbolic_zeros else _zero_array
     return tree.map(lambda x: make(core.aval_of(x).to_tangent()), x)
+
+
+def _zero_array(aval: Any) -> Any:
+    zero = instantiate(Zero(aval))
+    return zero if aval.dtype == dtypes.float0 else copy_p.bind(zero)
 
 
 def from_symbolic(x: Any) -> Any:

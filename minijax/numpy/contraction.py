@@ -223,9 +223,10 @@ def _evaluate(
     shapes = [a.shape for a in avals]
     inputs, output = parse(subscripts, tuple(map(len, shapes)))
     sizes = _label_sizes(subscripts, inputs, shapes)
-    dtype, weak = dtypes.promote(tuple((a.dtype, a.weak_type) for a in avals))
     if preferred is not None:
         dtype, weak = element_type(preferred, "einsum"), False
+    else:
+        dtype, weak = dtypes.promote(tuple((a.dtype, a.weak_type) for a in avals))
     if len(operands) == 1:
         x = _one(as_array(operands[0]), inputs[0], output, dtype)
         return convert(x, dtype, weak)

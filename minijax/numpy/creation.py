@@ -87,6 +87,8 @@ def array(
     """
     if order is not None and order != "K":
         raise NotImplementedError("Only implemented for order='K'")
+    if not copy and dtype is None and isinstance(object, np.ma.MaskedArray):
+        core.aval_of(object)  # refuses it
     out = to_array(object, static_dtype(dtype, "array"), copy)
     rank = len(out.shape)
     if ndmin > rank:

@@ -18,6 +18,7 @@ from ..control.jit import composite
 from ..core import core
 from ..ops.arithmetic import add
 from ..ops.logic import eq, select_n
+from ..ops.reductions import reduce_or
 from ..ops.slicing import slice_in_dim
 from ..ops.structural import (
     broadcast_in_dim,
@@ -192,7 +193,12 @@ def _trace_operand(a: Any, axis1: int, axis2: int, dtype: Any) -> Any:
 @composite(static=("offset", "axis1", "axis2", "dtype"))
 def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     parts = diagonal_of(_trace_operand(a, axis1, axis2, dtype), offset)
-    return sum_axes(parts, (parts.ndim - 1,))
+    return _total(parts, (parts.ndim - 1,))
+
+
+def _total(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over axes; of Booleans, whether any holds."""
+    return (reduce_or if dtypes.is_bool(x.dtype) else sum_axes)(x, axes)
 
 
 @composite(static=("axis1", "axis2", "dtype"))
@@ -203,4 +209,4 @@ def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> An
     columns = broadcasted_iota(dtypes.int32, a.shape, rank - 1)
     on = eq(add(rows, convert(offset, dtypes.int32)), columns)
     zeros = broadcast_in_dim(a.dtype.type(0), a.shape, ())
-    return sum_axes(select_n(on, zeros, a), (rank - 2, rank - 1))
+    return _total(select_n(on, zeros, a), (rank - 2, rank - 1))

@@ -47,6 +47,7 @@ from ._common import (
     promote_dtypes_numeric,
     promote_pair,
     promote_shapes,
+    ranked,
     settled,
     shape_of,
 )
@@ -234,7 +235,7 @@ def gcd(x1: Any, x2: Any) -> Any:
       >>> jnp.gcd(jnp.array([12, 7]), 18)
       Array([6, 1], dtype=int32)
     """
-    return _gcd(*_integer_pair("gcd", x1, x2))
+    return _gcd(*_integer_pair("gcd", *ranked(x1, x2)))
 
 
 @composite

@@ -411,6 +411,10 @@ def irfft2(
 def _spaced(name: str, k: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
     dtype = static_dtype(dtype, name) or dtypes.float_default()
     check_arraylike(name, d)
+    if dtypes.is_complex(core.aval_of(d).dtype):
+        raise TypeError(
+            f"{name}: the spacing d must be real, got {errors.type_text(d)}."
+        )
     out = as_array(k.astype(dtype)) / (as_array(d).astype(dtype) * n)
     return on_device(out.astype(dtype), device)
 
@@ -437,7 +441,7 @@ def fftfreq(
 
 
 def _length(n: Any) -> int:
-    if isinstance(n, (list, tuple)):
+    if isinstance(n, (list, tuple)) or n != int(n):
         raise ValueError(f"The n argument should be an int, got {n!r}.")
     return int(n)
 

@@ -59,11 +59,10 @@ _PRODUCT = ("precision", "preferred_element_type", "out_sharding")
 
 def product_type(name: str, a: Any, b: Any, preferred: Any) -> tuple[Any, bool]:
     """The dtype of a product, and whether it is weak."""
-    x, y = core.aval_of(a), core.aval_of(b)
-    dtype, weak = dtypes.promote(((x.dtype, x.weak_type), (y.dtype, y.weak_type)))
     if preferred is not None:
         return element_type(preferred, name), False
-    return dtype, weak
+    x, y = core.aval_of(a), core.aval_of(b)
+    return dtypes.promote(((x.dtype, x.weak_type), (y.dtype, y.weak_type)))
 
 
 def contract(

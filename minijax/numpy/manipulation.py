@@ -75,7 +75,7 @@ def reshape(
     """
     check_arraylike("reshape", a)
     old = shape_of(a)
-    new = complete_shape(old, static_shape(shape, "reshape"))
+    new = complete_shape(old, static_shape(shape, "reshape"), shape)
     if order == "C":
         if out_sharding is not None:
             return structural.reshape(a, new, out_sharding=out_sharding)
@@ -94,8 +94,10 @@ def _reshape_columns(a: Any, shape: Any) -> Any:
     return structural.transpose(turned, tuple(range(len(shape)))[::-1])
 
 
-def complete_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
-    """`new` with its -1 replaced; TypeError if the sizes differ."""
+def complete_shape(
+    old: tuple[int, ...], new: tuple[int, ...], asked: Any
+) -> tuple[int, ...]:
+    """`new` with its -1 replaced; TypeError, of what was asked, if the sizes differ."""
     if new == old:
         return new
     size, wanted = math.prod(old), math.prod(new)
@@ -105,7 +107,7 @@ def complete_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
         if known and size % known == 0:
             return tuple([size // known if n == -1 else n for n in new])
         what = (
-            f"cannot reshape array of shape {old} (size {size}) into shape {new}"
+            f"cannot reshape array of shape {old} (size {size}) into shape {asked}"
             f" because the product of specified axis sizes ({known}) does not evenly"
             f" divide {size}"
         )
@@ -117,7 +119,7 @@ def complete_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
         return new
     else:
         what = (
-            f"cannot reshape array of shape {old} (size {size}) into shape {new}"
+            f"cannot reshape array of shape {old} (size {size}) into shape {asked}"
             f" (size {wanted})"
         )
     raise errors.type_error(what, why="reshaping keeps the number of elements.")

@@ -243,6 +243,8 @@ def _quantile(
         )
     if not dtypes.is_inexact(q.dtype):
         q = convert(q, dtypes.to_inexact(q.dtype), core.aval_of(q).weak_type)
+    if dtypes.is_complex(q.dtype):
+        raise TypeError(f"quantile does not accept dtype {q.dtype} for q.")
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     axes = canonical_axes(axis, a.ndim)
@@ -293,15 +295,14 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     dtype = x.dtype if core.aval_of(q).weak_type else common_float(x.dtype, q.dtype)
     nans = logic.ne(x, x)
     last = x.ndim - 1
+    count: Any = dtype.type(n)
     if squash:
         there = convert(logic.bitwise_not(nans), dtype)
-        count: Any = reductions.reduce_sum(there, (last,))
-    else:
-        # One nan makes all of its row nan.
-        any_nan = reductions.reduce_or(nans, (last,))
-        shown = structural.broadcast_in_dim(any_nan, x.shape, tuple(range(last)))
-        x = choose(shown, x.dtype.type(np.nan), x)
-        count = dtype.type(n)
+        count = reductions.reduce_sum(there, (last,))
+    # A row of nothing but nan, or with one where they count, is nan whatever it holds.
+    spoiled = (reductions.reduce_and if squash else reductions.reduce_or)(nans, (last,))
+    shown = structural.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
+    x = choose(shown, x.dtype.type(np.nan), x)
     if weights is not None:
         return _weighted(x, q, weights, nans, squash)
     (ordered,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)

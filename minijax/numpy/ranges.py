@@ -27,6 +27,7 @@ from . import elementwise
 from ._common import (
     aval_of,
     broadcast_to,
+    canonical_axis,
     check_arraylike,
     check_ranks,
     convert,
@@ -218,8 +219,9 @@ def _linspace(
             out = structural.broadcast_in_dim(
                 np.zeros((), compute)[()], (0, *shape), ()
             )
-    if axis % (rank + 1):
-        out = structural.transpose(out, to_axis(rank + 1, axis % (rank + 1)))
+    axis = canonical_axis(axis, rank + 1)
+    if axis:
+        out = structural.transpose(out, to_axis(rank + 1, axis))
     if dtypes.is_integer(dtype) and not dtypes.is_integer(compute):
         out = arithmetic.floor(out)
     return convert(out, dtype), step
@@ -343,8 +345,7 @@ def _geomspace(
         sign, aval_of(out).shape, tuple(range(1, 1 + len(shape)))
     )
     out = arithmetic.mul_p.bind(sign, out)
-    if axis % (len(shape) + 1):
-        out = structural.transpose(
-            out, to_axis(len(shape) + 1, axis % (len(shape) + 1))
-        )
+    axis = canonical_axis(axis, len(shape) + 1)
+    if axis:
+        out = structural.transpose(out, to_axis(len(shape) + 1, axis))
     return convert(out, dtype)

@@ -54,7 +54,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
       a: array of at least one axis.
       size: how many positions to return, where the array is traced: the first ones, and
         `fill_value` for what is missing.
-      fill_value: a number, or one for each axis (default: 0).
+      fill_value: a number, or one for each axis (default: 0); floats make the positions
+        floats.
 
     Raises:
       ValueError: a scalar.
@@ -81,7 +82,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     size = operator.index(size)
     shape = core.aval_of(a).shape
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
-    if len(fills) != len(shape):
+    if len(fills) != len(shape) or any(map(np.ndim, fills)):
         raise ValueError(
             f"fill_value must be a scalar or a tuple of length {len(shape)};"
             f" got {fill_value!r}."
@@ -95,7 +96,8 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     dtype = dtypes.int_default()
     shape, n = aval.shape, aval.size
     if n == 0 or size == 0:
-        return tuple([broadcast_to(convert(f, dtype), (size,)) for f in fills])
+        none = broadcast_to(dtype.type(0), (size,))
+        return tuple([choose(np.bool_(True), f, none) for f in fills])
     mask = structural.reshape(a, (n,))
     if not dtypes.is_bool(aval.dtype):
         mask = logic.ne(mask, aval.dtype.type(0))
@@ -119,8 +121,7 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     out = []
     for i, fill in enumerate(fills):
         at = component(flat, shape, i)
-        fill = broadcast_to(convert(fill, dtype), (size,))
-        out.append(logic.select_n(missing, at, fill))
+        out.append(choose(missing, fill, at))
     return tuple(out)
 
 
@@ -169,7 +170,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     n = found[0].shape[0]
     if rank == 0:
         return structural.broadcast_in_dim(dtypes.int_default().type(0), (n, 0), ())
-    return structural.stack(list(found), 1)
+    return structural.stack(list(promote_dtypes(*found)), 1)
 
 
 # ------------------------------------------------------------------------ searchsorted

@@ -19,6 +19,7 @@ from ..core import core
 from ..ops import arithmetic, logic, reductions, structural
 from ..ops.convert import convert_element_type, full_like
 from ..ops.cumulative import cumsum
+from ..ops.define import const
 from ..ops.gather import ScatterDimensionNumbers, scatter_add
 from ..ops.sort import sort as sort_operands
 from ..types import dtypes
@@ -33,6 +34,7 @@ from ._common import (
     convert,
     promote_dtypes,
 )
+from .creation import asarray
 from .sorting import with_positions
 from .subscripts import ARRAY, SPAN, Plan
 
@@ -364,8 +366,11 @@ def setdiff1d(
         runs = _runs(x, True)
         x = runs.rows
         keep = logic.bitwise_and(runs.first, isin(x, ar2, invert=True))
+    if fill_value is None:
+        return kept_first(x, keep, size, const(x, 0))
+    filler = asarray(fill_value, x.dtype)
     return kept_first(
-        x, keep, size, convert(0 if fill_value is None else fill_value, x.dtype)
+        x, keep, size, convert(filler, x.dtype, core.aval_of(x).weak_type)
     )
 
 

@@ -26,6 +26,7 @@ from ._common import (
     aval_of,
     check_arraylike,
     choose,
+    convert,
     promote_args_inexact,
     promote_args_numeric,
     promote_dtypes_inexact,
@@ -465,7 +466,8 @@ def _ordered(prim: Any) -> Callable[[Any, Any], Any]:
         xi, yi = lax_convert.imag(x), lax_convert.imag(y)
         strict = {"le": logic.lt_p, "ge": logic.gt_p}.get(prim.name, prim)
         same = logic.eq_p.bind(xr, yr)
-        return choose(same, prim.bind(xi, yi), strict.bind(xr, yr))
+        out = choose(same, prim.bind(xi, yi), strict.bind(xr, yr))
+        return convert(out, dtypes.bool_, aval_of(x).weak_type)
 
     return op
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..control.jit import composite
+from ..core.core import aval_of
 from ..ops import arithmetic as lax
 from ..ops.define import const
 from ..types import dtypes
-from ._common import check_arraylike, convert
+from ._common import check_arraylike, convert, promote_shapes
 from .creation import ones
 from .floats import _i0
 from .ranges import arange
@@ -117,7 +118,7 @@ def kaiser(M: int, beta: Any) -> Any:
 
     Args:
       M: number of points (static).
-      beta: shape: 0 is flat, larger ones are narrower.
+      beta: shape: 0 is flat, larger ones are narrower; broadcasts with the points.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -131,8 +132,13 @@ def kaiser(M: int, beta: Any) -> Any:
 
 @composite(static="M")
 def _kaiser(n: Any, beta: Any, M: int) -> Any:
+    if dtypes.is_complex(aval_of(beta).dtype):
+        raise ValueError(
+            "Unsupported input type to jax.numpy.i0: complex beta of kaiser."
+        )
     beta = convert(beta, dtypes.float_default())
     half = const(n, (M - 1) / 2)
     place = lax.div(lax.sub(n, half), half)
     inside = lax.max(lax.sub(const(n, 1), lax.square(place)), const(n, 0))
-    return lax.div(_i0(lax.mul(beta, lax.sqrt(inside))), _i0(beta))
+    inner = lax.mul(*promote_shapes("multiply", beta, lax.sqrt(inside)))
+    return lax.div(*promote_shapes("divide", _i0(inner), _i0(beta)))

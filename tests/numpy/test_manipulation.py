@@ -517,7 +517,7 @@ MISTAKES = [
     (
         lambda: jnp.reshape(N, 4),
         TypeError,
-        "cannot reshape array of shape (2, 3) (size 6) into shape (4,) (size 4)",
+        "cannot reshape array of shape (2, 3) (size 6) into shape 4 (size 4)",
     ),
     (lambda: jnp.reshape(N, (4, -1)), TypeError, "does not evenly divide 6"),
     (lambda: jnp.reshape(N, (-1, -1)), TypeError, "can only specify one unknown axis"),

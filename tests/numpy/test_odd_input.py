@@ -132,6 +132,12 @@ jnp.spacing(f(-1, 1e-45, -1e-45, -3.4e38)) = np.spacing(f(-1, 1e-45, -1e-45, -3.
 jnp.spacing(f(-0., 0)) = f(-1e-45, 1e-45)
 jnp.spacing(np.array([-1, 1, 0, -0., -inf], "f2")) = np.array(
     [2**-11, 2**-10, 2**-24, 2**-24, inf], "f2")
+jnp.kaiser(5, f(1, 2)[:, None]) = np.stack([np.kaiser(5, 1), np.kaiser(5, 2)]).astype("f4")
+jnp.kaiser(3, f(0, 1, 2)) = f(1 / np.i0(0), 1, 1 / np.i0(2))
+jnp.median(np.float32(3), keepdims=True) = np.median(np.float32(3), keepdims=True)
+jnp.quantile(np.float32(3), f(.5, .2), keepdims=True) = f(3, 3)
+jnp.trace(np.eye(2, dtype="f4") * 2, dtype=bool) = np.bool_(True)
+jnp.trace(np.zeros((2, 2), "f4"), jnp.int32(1), dtype=bool) = np.bool_(False)
 """)
 def test_ranges_and_statistics(row):
     run(row)
@@ -189,6 +195,13 @@ jnp.take_along_axis(b(1, 0), i(0, 1, 7), 0, mode="one_hot") = b(1, 0, 0)
 jnp.take_along_axis(f(nan, 1), i(1), 0, mode="one_hot") = f(nan)
 jnp.take_along_axis(X, i(1, -1), 0, mode="promise_in_bounds") = f(1, 0)
 jnp.take_along_axis(f(), i(1, 2), None) = f(0, 0)
+jnp.nonzero(i(1, 0, 2), size=4, fill_value=1.5) = (f(0, 2, 1.5, 1.5),)
+jnp.nonzero(i(1, 0, 2), size=3, fill_value=nan) = (f(0, 2, nan),)
+jnp.nonzero(i(1, 0, 2).reshape(1, 3), size=3, fill_value=(1.5, 2)) = (f(0, 0, 1.5),
+    i(0, 2, 2))
+jnp.argwhere(i(1, 0, 2).reshape(1, 3), size=3, fill_value=(1.5, 2)) = f(0, 0, 0, 2, 1.5,
+    2).reshape(3, 2)
+jnp.setdiff1d(i(1, 2, 3), 1, size=3, fill_value=2.5) = i(2, 3, 2)
 jnp.ravel_multi_index((i(1, 5, -1), i(2, 0, 9)), (3, 4), mode="clip") = i(6, 8, 3)
 jnp.ravel_multi_index((i(1, 5, -1), i(2, 0, 9)), (3, 4), mode="wrap") = i(6, 8, 9)
 jnp.ravel_multi_index((1, 2), (3, 4), order="F") = np.int32(7)
@@ -301,6 +314,22 @@ def test_no_lanes(fun, lane):
 
 @table("""
 jnp.take(f(), 0) = IndexError: non-empty jnp.take
+jnp.nonzero(X, size=3, fill_value=X) = ValueError: scalar or a tuple of length 1
+jnp.nonzero(X, size=3, fill_value=[7]) = ValueError: scalar or a tuple of length 1
+jnp.setdiff1d(i(1), i(2), size=3, fill_value=1j) = TypeError: not 'complex'
+jnp.fft.fftfreq(2.5) = ValueError: n argument
+jnp.fft.rfftfreq(2.5) = ValueError: n argument
+jnp.fft.fftfreq(3, 1j) = TypeError: must be real
+jnp.linspace(2, 1, axis=1) = ValueError: axis 1 is out of bounds for array of dimension 1
+jnp.linspace(2, 1, axis=-2) = ValueError: axis -2 is out of bounds
+jnp.logspace(2, 1, axis=1) = ValueError: axis 1 is out of bounds
+jnp.geomspace(2, f(1, 2), axis=2) = ValueError: axis 2 is out of bounds
+jnp.geomspace(2, f(1, 2), axis=-3) = ValueError: axis -3 is out of bounds
+jnp.quantile(X, 1j) = TypeError: does not accept dtype complex64
+jnp.nanpercentile(X, c(1j)) = TypeError: does not accept dtype complex64
+jnp.kaiser(3, 1j) = ValueError: Unsupported input type to jax.numpy.i0
+jnp.asarray(np.ma.array(X, mask=X)) = ValueError: masked arrays are not supported
+jnp.asarray(np.ma.masked) = ValueError: masked arrays are not supported
 jnp.full(1, 1j, int) = TypeError: not 'complex'
 jnp.full(1, 1j, float) = TypeError: not 'complex'
 lax.full((1,), 1j, np.float32) = TypeError: not 'complex'

@@ -105,6 +105,8 @@ def test_small_names():
     assert type(cd.zero_from_primal(1.0, symbolic_zeros=True)) is cd.SymbolicZero
     zeros = cd.zero_from_primal({"a": jnp.ones(2), "b": (1.0, 2, None)})
     assert zeros["a"].tolist() == [0, 0] and zeros["b"][0] == 0.0
+    assert isinstance(zeros["b"][0], mj.Array) and zeros["b"][0].weak_type
+    assert isinstance(cd.zero_from_primal(np.float32(2)), mj.Array)
     assert zeros["b"][1].dtype == float0 and zeros["b"][2] is None
     marks = cd.zero_from_primal((jnp.ones(2), [3]), symbolic_zeros=True)
     assert [m.aval.shape for m in mj.tree.leaves(marks)] == [(2,), ()]
