@@ -162,6 +162,15 @@ def promote_dtypes_inexact(*xs: Any) -> Sequence[Any]:
     return [convert(x, dtype, weak) for x in xs]
 
 
+def wider(x: Any, y: Any) -> Any:
+    """Where two inexact dtypes meet, also those that are not to be promoted."""
+    if dtypes.is_complex(x) or dtypes.is_complex(y):
+        return dtypes.complex_of(wider(dtypes.real_of(x), dtypes.real_of(y)))
+    if x != y and x.itemsize == y.itemsize:
+        return dtypes.float32
+    return max(x, y, key=lambda dtype: dtype.itemsize)
+
+
 def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
     """Operands converted to their common dtype, bools to int32."""
     types = [aval_of(x) for x in xs]

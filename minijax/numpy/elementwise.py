@@ -615,7 +615,7 @@ def _round_real(x: Any, decimals: int) -> Any:
     wide = convert(x, dtypes.float32) if half else x
     factor = const(wide, 10.0**decimals)
     out = lax.div(lax.round(lax.mul(wide, factor), _EVEN), factor)
-    return convert(out, aval.dtype, aval.weak_type)
+    return settled(convert(out, aval.dtype, aval.weak_type))
 
 
 def around(a: Any, decimals: int = 0, out: None = None) -> Any:

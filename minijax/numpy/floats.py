@@ -19,7 +19,7 @@ from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
 from ..ops import arithmetic as lax
 from ..ops.convert import bitcast_convert_type, full_like
-from ..ops.define import const
+from ..ops.define import const, factor
 from ..ops.logic import (
     bitwise_and,
     bitwise_or,
@@ -198,7 +198,7 @@ def iscomplex(x: Any) -> Any:
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(_all_false(x), dtypes.bool_, weak)
     part = lax.imag(x)
-    return ne(part, const(part, 0))
+    return ne(part, factor(part, 0))
 
 
 @composite
@@ -218,7 +218,7 @@ def isreal(x: Any) -> Any:
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(full_like(x, True, dtypes.bool_), dtypes.bool_, weak)
     part = lax.imag(x)
-    return eq(part, const(part, 0))
+    return eq(part, factor(part, 0))
 
 
 # ---------------------------------------------------------------------- bits of floats

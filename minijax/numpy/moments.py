@@ -36,6 +36,7 @@ from ._common import (
     no_out,
     promote_dtypes_inexact,
     static_dtype,
+    wider,
 )
 from .reductions import (
     HALVES,
@@ -222,11 +223,7 @@ def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
             why="the mean of complex values is complex.",
             tries=["drop dtype", "convert the result with .astype(...)"],
         )
-    asked_inexact = dtypes.to_inexact(asked)
-    working, _ = dtypes.promote(
-        ((dtypes.to_inexact(found), False), (asked_inexact, False))
-    )
-    return working, asked
+    return wider(dtypes.to_inexact(found), dtypes.to_inexact(asked)), asked
 
 
 def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any) -> Any:

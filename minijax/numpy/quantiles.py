@@ -32,6 +32,7 @@ from ._common import (
     choose,
     convert,
     promote_dtypes_inexact,
+    wider,
 )
 from .reductions import hashable_axis
 from .subscripts import ARRAY, SCALAR, SPAN, Plan
@@ -292,7 +293,7 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
 def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     """Quantiles along the last axis, with the axis of `q` in front."""
     n = x.shape[-1]
-    dtype = x.dtype if core.aval_of(q).weak_type else common_float(x.dtype, q.dtype)
+    dtype = x.dtype if core.aval_of(q).weak_type else wider(x.dtype, q.dtype)
     nans = logic.ne(x, x)
     last = x.ndim - 1
     count: Any = dtype.type(n)
@@ -338,13 +339,6 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     share = _to_shape(convert(share, below.dtype), below.shape)
     rest = arithmetic.sub(below.dtype.type(1), share)
     return arithmetic.add(arithmetic.mul(below, rest), arithmetic.mul(above, share))
-
-
-def common_float(x: Any, y: Any) -> Any:
-    """The dtype in which floats of two dtypes meet, also where promotion is forbidden."""
-    if x != y and x.itemsize == y.itemsize:
-        return dtypes.float32
-    return max(x, y, key=lambda dtype: dtype.itemsize)
 
 
 def _bounded(x: Any, low: Any, high: Any) -> Any:

@@ -330,7 +330,7 @@ dot_general_p.pretty = _dot_pretty
 def dot_general(
     lhs: Any,
     rhs: Any,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: DotDimensionNumbers | None,
     precision: Any = None,
     preferred_element_type: Any = None,
     *,
@@ -341,7 +341,7 @@ def dot_general(
     Args:
       lhs, rhs: arrays.
       dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)),
-        sequences of axes; the pairs must have equal sizes.
+        sequences of axes; the pairs must have equal sizes.  None: as `dot`.
       precision: None, a `Precision` or a pair of them, a `DotAlgorithmPreset`, a
         `DotAlgorithm`, or a name of one.
       preferred_element_type: the dtype to accumulate and return (default: the wider
@@ -358,6 +358,8 @@ def dot_general(
     >>> dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (2, 3, 5)
     """
+    if dimension_numbers is None:
+        dimension_numbers = _plain_numbers(lhs, rhs)
     (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
     return dot_general_p.bind(
         lhs,
@@ -370,6 +372,20 @@ def dot_general(
         preferred_element_type=element_type(preferred_element_type, "dot_general"),
         out_sharding=check_out_sharding("dot_general", out_sharding),
     )
+
+
+def _plain_numbers(lhs: Any, rhs: Any) -> DotDimensionNumbers:
+    """Those of products of vectors and matrices."""
+    left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
+    fits = 1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]
+    if not fits:
+        raise errors.value_error(
+            "jax.lax.dot: dimension_numbers must be specified when not performing"
+            " simple un-batched matrix-matrix, matrix-vector, or vector-vector"
+            f" products; got lhs_shape={left} rhs_shape={right}.",
+            tries=["jnp.matmul or jnp.einsum", "lax.dot_general"],
+        )
+    return ((len(left) - 1,), (0,)), ((), ())
 
 
 def element_type(dtype: Any, name: str) -> Any:
@@ -421,17 +437,6 @@ def dot(
     >>> float(dot(jnp.arange(3.0), jnp.arange(3.0)))
     5.0
     """
-    if dimension_numbers is None:
-        left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
-        fits = 1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]
-        if not fits:
-            raise errors.value_error(
-                "jax.lax.dot: dimension_numbers must be specified when not"
-                " performing simple un-batched matrix-matrix, matrix-vector, or"
-                f" vector-vector products; got lhs_shape={left} rhs_shape={right}.",
-                tries=["jnp.matmul or jnp.einsum", "lax.dot_general"],
-            )
-        dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(
         lhs, rhs, dimension_numbers, precision, preferred_element_type,
         out_sharding=out_sharding,

@@ -38,6 +38,7 @@ from ..ops.arithmetic import (
     sub,
     tan,
 )
+from ..ops.define import const
 from ..ops.logic import le, lt, select_n
 from ..ops.reductions import reduce_sum
 from ..ops.special import erf, erf_inv
@@ -263,7 +264,8 @@ def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
     """1 or -1, equally likely."""
     half = dtypes.float_default()
     heads = lt(unit_of(key, shape, half), half.type(0.5))
-    plus, minus = (repeated(dtype.type(x), shape) for x in (1, -1))
+    both = np.array([1, -1]).astype(dtype)  # unsigned numbers wrap
+    plus, minus = (repeated(x, shape) for x in both)
     return select_n(heads, minus, plus)
 
 
@@ -375,8 +377,8 @@ def pareto(
 
 def reciprocal(x: Any) -> Any:
     """1 / x in a float dtype."""
-    one, x = promote_dtypes_inexact(1.0, x)
-    return div(one, x)
+    (x,) = promote_dtypes_inexact(x)
+    return div(const(x, 1), x)
 
 
 @composite(static=("shape", "dtype"))

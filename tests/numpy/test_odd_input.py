@@ -134,6 +134,12 @@ jnp.spacing(np.array([-1, 1, 0, -0., -inf], "f2")) = np.array(
     [2**-11, 2**-10, 2**-24, 2**-24, inf], "f2")
 jnp.kaiser(5, f(1, 2)[:, None]) = np.stack([np.kaiser(5, 1), np.kaiser(5, 2)]).astype("f4")
 jnp.kaiser(3, f(0, 1, 2)) = f(1 / np.i0(0), 1, 1 / np.i0(2))
+jnp.var(i(0, 1, 2), dtype="float8_e4m3fn") = np.asarray(2 / 3, jnp.float8_e4m3fn)
+mj.random.rademacher(mj.random.key(0), (4,), "u4") = u(2**32 - 1, 2**32 - 1, 1, 1)
+jnp.matmul(jnp.ones(4, "int4"), np.ones(4, "f4"),
+    preferred_element_type="u4") = np.uint32(4)
+jnp.einsum("i,i", jnp.ones(4, "int4"), np.ones(4, "f4"),
+    preferred_element_type="f4") = np.float32(4)
 jnp.median(np.float32(3), keepdims=True) = np.median(np.float32(3), keepdims=True)
 jnp.quantile(np.float32(3), f(.5, .2), keepdims=True) = f(3, 3)
 jnp.trace(np.eye(2, dtype="f4") * 2, dtype=bool) = np.bool_(True)

@@ -21,6 +21,12 @@ ANY_FLOAT = {
     "var": lambda d: jnp.var(one((3, 4), d), axis=0, ddof=1, where=one((3, 4), bool)),
     "std": lambda d: jnp.std(one((3, 4), d)),
     "nanvar": lambda d: jnp.nanvar(one((3, 4), d), axis=0),
+    "var in float32": lambda d: jnp.var(one(3, d), dtype="float32"),
+    "std in float16": lambda d: jnp.std(one(3, d), dtype="float16"),
+    "nanvar in complex64": lambda d: jnp.nanvar(one(3, d), dtype="complex64"),
+    "products in int32": lambda d: jnp.dot(
+        one(3, d), one(3, bool), preferred_element_type="int32"
+    ),
     "median": lambda d: jnp.median(one((3, 4), d)),
     "quantile": lambda d: jnp.quantile(one(3, d), jnp.array([0.5, 0.2])),
     "percentile": lambda d: jnp.nanpercentile(one((3, 4), d), 30, axis=0),
@@ -57,6 +63,8 @@ FLOAT32 = {
     "heaviside": lambda d: jnp.heaviside(one((3, 3), d), one(3, d)),
     "array_equiv": lambda d: jnp.array_equiv(one((3, 3), d), one(3, d)),
     "matvec": lambda d: jnp.matvec(one((3, 3), d), one(3, d)),
+    "gcd": lambda d: jnp.gcd(one((3, 3), int), one(3, int)),
+    "generalized normal": lambda d: random.generalized_normal(KEY, one(3, int), (2, 3)),
 }
 COMPLEX = {
     "corrcoef": lambda d: jnp.corrcoef(one((3, 4), d)),

@@ -261,6 +261,7 @@ def test_dot():
     np.testing.assert_array_equal(lax.dot(x, y), x @ y)
     np.testing.assert_array_equal(lax.dot(x, v), x @ v)
     np.testing.assert_array_equal(lax.dot(v, y), v @ y)
+    np.testing.assert_array_equal(lax.dot_general(x, v, None), x @ v)
     np.testing.assert_array_equal(
         lax.dot(x, x, dimension_numbers=(([1], [1]), ([], []))), x @ x.T
     )
