@@ -7,10 +7,5 @@ from .control.debugging import debug_print as print
 from .control.effects import DebugEffect, OrderedDebugEffect
 
 __all__ = [
-    "DebugEffect",
-    "OrderedDebugEffect",
-    "breakpoint",
-    "callback",
-    "log",
-    "print",
-]
+    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print",
+]  # fmt: skip

@@ -371,9 +371,7 @@ def trace(jitted: Jitted, *args: Any, **kwargs: Any) -> TracedStage:
     return TracedStage(jitted, *_spec_call(jitted, args, kwargs))
 
 
-def lower_stage(
-    jitted: Jitted, *args: Any, lowering_platforms: Any = None, **kwargs: Any
-) -> Lowered:
+def lower_stage(jitted: Jitted, *args, lowering_platforms=None, **kwargs) -> Lowered:
     """Trace and lower for these arguments, or for arguments of these types."""
     return trace(jitted, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
 

@@ -223,12 +223,9 @@ def check_output(aval: Any, name: str, holomorphic: bool) -> None:
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+    holomorphic: bool = False, allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     r"""Make a function that returns :math:`f(x)` and :math:`\nabla f(x)`.
 
     Args:
@@ -318,12 +315,9 @@ def pull_back(
 
 
 def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+    holomorphic: bool = False, allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     r"""Make a function that returns :math:`\nabla f(x)`.
 
     Args and errors are those of `value_and_grad`; with `has_aux` the result is
@@ -348,11 +342,9 @@ def grad(
 
 
 def jvp(
-    fun: Callable[..., Any],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
     has_aux: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     r"""Push a tangent forward: :math:`(f(x), \partial f(x)\,\dot x)`.
 
     Args:

@@ -24,12 +24,9 @@ def chunk_size(chunk: Any) -> int:
 
 
 def batch_in_chunks(
-    fun: Callable[..., Sequence[Any]],
-    axis: Axis,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    chunk: int,
-) -> tuple[list[Any], list[int | None]]:
+    fun: Callable[..., Sequence[Any]], axis: Axis, args: Sequence[Any],
+    dims: Sequence[int | None], chunk: int,
+) -> tuple[list[Any], list[int | None]]:  # fmt: skip
     """What `batch_flat` gives, with at most `chunk` lanes at a time.
 
     Lane axes of the results come first.  Collectives over the lane axis would see one

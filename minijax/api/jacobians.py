@@ -87,11 +87,9 @@ def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any
 
 
 def jacfwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
 
     Returns a function with `fun`'s arguments whose result has, for each output leaf of
@@ -154,12 +152,9 @@ def _take_first(result: Any, like: Any) -> Any:
 
 
 def jacrev(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+    holomorphic: bool = False, allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
 
     Result and errors are those of `jacfwd`.
@@ -212,11 +207,9 @@ def jacobian(*args: Any, **kwargs: Any) -> Callable[..., Any]:
 
 
 def hessian(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     r"""Hessian, by forward mode over reverse mode.
 
     Example:

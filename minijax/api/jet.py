@@ -129,9 +129,7 @@ def push(fun: Callable[..., Any], order: int, many: Sequence[Series]) -> list[Se
     return [trace.unwrap(x) for x in outs]
 
 
-def by_jvp(
-    prim: Primitive, many: Sequence[Series], order: int, params: Any
-) -> list[Series]:
+def by_jvp(prim: Primitive, many: Sequence[Series], order: int, params) -> list[Series]:
     """Derivatives one after the other: each is the jvp of all before."""
     moving = [len(s) > 1 for s in many]
     fixed = [s[0] for s in many]
@@ -292,9 +290,7 @@ def select_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
 
 
 @rule("mul", "dot_general", "conv_general_dilated")
-def bilinear_rule(
-    prim: Primitive, many: list[Series], order: int, params: Any
-) -> Series:
+def bilinear_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
     a, b = many
     product = functools.partial(prim.bind, **params)
     return [cauchy(a, b, k, product) for k in range(order + 1)]
@@ -313,9 +309,7 @@ def square_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
 
 
 @rule("integer_pow")
-def integer_pow_rule(
-    prim: Primitive, many: list[Series], order: int, params: Any
-) -> Series:
+def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
     (x,), n = many, params["y"]
     out: Series | None = None
     left = abs(n)
@@ -450,9 +444,7 @@ def abs_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
 
 
 @rule("max", "min")
-def extremum_rule(
-    prim: Primitive, many: list[Series], order: int, params: Any
-) -> Series:
+def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
     """The terms of the operand that is chosen; of both, halved, where they are equal."""
     a, b = many
     compare = logic.gt if prim.name == "max" else logic.lt

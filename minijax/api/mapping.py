@@ -21,16 +21,11 @@ from .chunks import batch_in_chunks, chunk_size
 
 
 def vmap(
-    fun: Callable[..., Any],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Hashable | None = None,
-    axis_size: int | None = None,
-    spmd_axis_name: Hashable | None = None,
-    sum_match: bool = False,
-    *,
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0,
+    axis_name: Hashable | None = None, axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None, sum_match: bool = False, *,
     chunk: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """Map a function over axes of its arguments, all lanes at once.
 
     Args:

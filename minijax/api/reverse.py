@@ -331,11 +331,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def fwd_and_bwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool = False,
+    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,
     jitted: bool = True,
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:  # fmt: skip
     r"""The two halves of reverse mode as functions of their own.
 
     Args:

@@ -44,9 +44,14 @@ class ShapeDtypeStruct:
     is_ref: bool
 
     def __init__(
-        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+        self,
+        shape,
+        dtype,
+        *,
+        sharding=None,
+        weak_type: bool = False,
         is_ref: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         fields = tuple(shape), dtypes.as_dtype(dtype), sharding, weak_type, is_ref
@@ -142,12 +147,10 @@ def typeof(x: Any) -> Any:
 
 
 def make_jaxpr(
-    fun: Callable[..., Any],
-    static_argnums: int | Sequence[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None,
-    return_shape: bool = False,
+    fun: Callable[..., Any], static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None, return_shape: bool = False,
     abstracted_axes: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """Make a function that returns `fun`'s jaxpr for given arguments.
 
     Args:

@@ -38,14 +38,9 @@ class Option:
     __slots__ = ("_cell", "check", "name", "on_change")
 
     def __init__(
-        self,
-        name: str,
-        default: Any,
-        check: Callable[[Any], Any],
-        *,
-        in_key: bool = False,
-        tracing: bool = False,
-    ) -> None:
+        self, name: str, default: Any, check: Callable[[Any], Any], *,
+        in_key: bool = False, tracing: bool = False,
+    ) -> None:  # fmt: skip
         env = os.environ.get(name.upper())
         if env is not None:
             kind = check is _as_bool

@@ -17,13 +17,9 @@ E = TypeVar("E", bound=BaseException)
 
 
 def message(
-    what: str,
-    *,
-    which: str | None = None,
-    where: str | None = None,
-    why: str | None = None,
-    tries: tuple[str, ...] | list[str] = (),
-) -> str:
+    what: str, *, which: str | None = None, where: str | None = None,
+    why: str | None = None, tries: tuple[str, ...] | list[str] = (),
+) -> str:  # fmt: skip
     """Join the parts of an error message in the house's form."""
     parts = [what]
     if which:

@@ -59,62 +59,18 @@ from minijax.base.tree_nodes import (
 )
 
 __all__ = [
-    # trees and leaves
-    "flatten",
-    "unflatten",
-    "leaves",
-    "structure",
-    "map",
-    "reduce",
-    "reduce_associative",
-    "all",
-    "all_leaves",
-    "transpose",
-    # paths
-    "flatten_with_path",
-    "leaves_with_path",
-    "map_with_path",
-    "leaf_paths",
-    "keystr",
-    "path_str",
-    "Path",
-    "KeyPath",
-    "KeyEntry",
-    "DictKey",
-    "SequenceKey",
-    "GetAttrKey",
-    "FlattenedIndexKey",
-    # prefixes and differences
-    "broadcast",
-    "broadcast_prefix",
-    "flatten_axes",
-    "prefix_errors",
-    "equality_errors",
-    "structure_errors",
-    "mismatch_error",
-    "Difference",
-    # treedefs
-    "PyTreeDef",
-    "LEAF",
-    "build_tree",
-    "treedef_children",
-    "treedef_is_leaf",
-    "treedef_tuple",
-    # nodes
-    "USER",
-    "DISPATCH",
-    "Partial",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "is_tree_node",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "static",
-]
+    "flatten", "unflatten", "leaves", "structure", "map", "reduce",
+    "reduce_associative", "all", "all_leaves", "transpose", "flatten_with_path",
+    "leaves_with_path", "map_with_path", "leaf_paths", "keystr", "path_str", "Path",
+    "KeyPath", "KeyEntry", "DictKey", "SequenceKey", "GetAttrKey", "FlattenedIndexKey",
+    "broadcast", "broadcast_prefix", "flatten_axes", "prefix_errors", "equality_errors",
+    "structure_errors", "mismatch_error", "Difference", "PyTreeDef", "LEAF",
+    "build_tree", "treedef_children", "treedef_is_leaf", "treedef_tuple", "USER",
+    "DISPATCH", "Partial", "flatten_one_level", "flatten_one_level_with_keys",
+    "is_tree_node", "register_dataclass", "register_pytree_node",
+    "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class", "register_static", "static",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -242,13 +198,9 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
 
 def _flatten_rest(
-    name: str,
-    treedef: PyTreeDef,
-    tree: Any,
-    rest: Sequence[Any],
-    is_leaf: IsLeaf,
+    name: str, treedef: PyTreeDef, tree: Any, rest: Sequence[Any], is_leaf: IsLeaf,
     takes_path: bool = False,
-) -> list[list[Any]]:
+) -> list[list[Any]]:  # fmt: skip
     """What each tree of `rest` has at the leaves of `tree`."""
     try:
         return [treedef.flatten_up_to(r) for r in rest]
@@ -320,12 +272,9 @@ def leaves_with_path(
 
 
 def map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: IsLeaf = None,
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None,
     is_leaf_takes_path: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Apply a function to the paths and leaves of trees, giving a tree.
 
     Args:
@@ -351,11 +300,9 @@ def map_with_path(
 
 
 def reduce(
-    function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = _UNSPECIFIED,
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED,
     is_leaf: IsLeaf = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Fold the leaves of a tree from left to right, as `functools.reduce`.
 
     Args:
@@ -377,12 +324,9 @@ def reduce(
 
 
 def reduce_associative(
-    operation: Callable[[Any, Any], Any],
-    tree: Any,
-    *,
-    identity: Any = _UNSPECIFIED,
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _UNSPECIFIED,
     is_leaf: IsLeaf = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Combine the leaves of a tree by halves: depth log n, where `reduce` has n.
 
     Args:

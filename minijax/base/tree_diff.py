@@ -24,15 +24,9 @@ from minijax.base.tree_nodes import (
 )
 
 __all__ = [
-    "Difference",
-    "equality_errors",
-    "leaf_paths",
-    "mismatch_error",
-    "prefix_differences",
-    "prefix_errors",
-    "structure_errors",
-    "unsortable_error",
-]
+    "Difference", "equality_errors", "leaf_paths", "mismatch_error",
+    "prefix_differences", "prefix_errors", "structure_errors", "unsortable_error",
+]  # fmt: skip
 
 IsLeaf = Callable[..., bool] | None
 _LEAF = USER.flatten(0)[1]
@@ -203,12 +197,9 @@ def _what(x: Any, level: Level | None) -> str:
 
 
 def prefix_differences(
-    prefix_tree: Any,
-    full_tree: Any,
-    is_leaf: IsLeaf = None,
-    *,
+    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *,
     takes_path: bool = False,
-) -> list[Difference]:
+) -> list[Difference]:  # fmt: skip
     """Where a tree fails to be a prefix of another; either may be a treedef."""
     view: View = _view_with(is_leaf, takes_path)
     view_full: View = _view_tree
@@ -272,13 +263,9 @@ def structure_errors(treedef1: PyTreeDef, treedef2: PyTreeDef) -> Iterator[Diffe
 
 
 def mismatch_error(
-    what: str,
-    differences: Sequence[Difference],
-    name1: str,
-    name2: str,
-    tries: tuple[str, ...] = (),
-    label: str = "",
-) -> ValueError:
+    what: str, differences: Sequence[Difference], name1: str, name2: str,
+    tries: tuple[str, ...] = (), label: str = "",
+) -> ValueError:  # fmt: skip
     """The error for trees that do not fit: the first place in words, and how many.
 
     With `label`, what the first tree is to the user, it begins as JAX's does.

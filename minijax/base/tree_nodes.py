@@ -25,30 +25,13 @@ from jaxlib._jax import pytree
 from minijax.base.errors import message
 
 __all__ = [
-    "USER",
-    "DISPATCH",
-    "PyTreeDef",
-    "DictKey",
-    "SequenceKey",
-    "GetAttrKey",
-    "FlattenedIndexKey",
-    "KeyEntry",
-    "KeyPath",
-    "Path",
-    "Partial",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "is_tree_node",
-    "keystr",
-    "path_str",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
+    "USER", "DISPATCH", "PyTreeDef", "DictKey", "SequenceKey", "GetAttrKey",
+    "FlattenedIndexKey", "KeyEntry", "KeyPath", "Path", "Partial", "flatten_one_level",
+    "flatten_one_level_with_keys", "is_tree_node", "keystr", "path_str",
+    "register_dataclass", "register_pytree_node", "register_pytree_node_class",
+    "register_pytree_with_keys", "register_pytree_with_keys_class", "register_static",
     "static",
-]
+]  # fmt: skip
 
 T = TypeVar("T")
 ClassT = TypeVar("ClassT", bound="type[Any]")
@@ -248,11 +231,9 @@ def register_static(cls: ClassT) -> ClassT:
 
 
 def register_dataclass(
-    nodetype: ClassT,
-    data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> ClassT:
+    nodetype: ClassT, data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None, drop_fields: Sequence[str] = (),
+) -> ClassT:  # fmt: skip
     """Make a dataclass a node of pytrees: fields are children or part of the treedef.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -131,3 +131,10 @@ class Memos:
 def flags_of(flags: Sequence[bool] | bool, n: int) -> tuple[bool, ...]:
     """One flag for all, or one each, as a tuple."""
     return (flags,) * n if isinstance(flags, bool) else tuple(flags)
+
+
+def named_after(stub: Any, fun: Callable[..., T]) -> Callable[..., T]:
+    """`fun` with the name, the home and the docstring of `stub`."""
+    fun.__name__, fun.__qualname__ = stub.__name__, stub.__qualname__
+    fun.__module__, fun.__doc__ = stub.__module__, stub.__doc__
+    return fun

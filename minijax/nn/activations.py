@@ -26,6 +26,13 @@ from ..ops.arithmetic import logistic
 from ..ops.special import erfc
 from .normalization import mixed_with_floats
 
+__all__ = (
+    "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "sigmoid", "silu", "swish",
+    "softplus", "log_sigmoid", "mish", "squareplus", "soft_sign", "log1mexp", "gelu",
+    "hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "sparse_plus",
+    "sparse_sigmoid", "glu", "identity",
+)  # fmt: skip
+
 ArrayLike = Any
 
 tanh = jnp.tanh

@@ -24,25 +24,19 @@ from ..ops.shapes import broadcasted_iota
 from ..types import dtypes
 from .normalization import logsumexp, softmax
 
+__all__ = ("dot_product_attention",)
+
 ArrayLike = Any
 Window = int | tuple[int, int] | None
 
 
 def dot_product_attention(
-    query: ArrayLike,
-    key: ArrayLike,
-    value: ArrayLike,
-    bias: ArrayLike | None = None,
-    mask: ArrayLike | None = None,
-    *,
-    scale: float | None = None,
-    is_causal: bool = False,
-    query_seq_lengths: ArrayLike | None = None,
-    key_value_seq_lengths: ArrayLike | None = None,
-    local_window_size: Window = None,
-    implementation: str | None = None,
-    return_residual: bool = False,
-) -> Any:
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None, *, scale: float | None = None,
+    is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None, local_window_size: Window = None,
+    implementation: str | None = None, return_residual: bool = False,
+) -> Any:  # fmt: skip
     """softmax(scale * query @ key^T + bias) @ value, for each head.
 
     Args:
@@ -172,13 +166,9 @@ def lengths_of(name: str, lengths: Any, batch: int) -> Any:
 
 
 def visible(
-    mask: Any,
-    sizes: tuple[int, int],
-    causal: bool,
-    window: tuple[int, int] | None,
-    query_lengths: Any,
-    key_lengths: Any,
-) -> Any:
+    mask, sizes: tuple[int, int], causal: bool, window: tuple[int, int] | None,
+    query_lengths, key_lengths,
+):  # fmt: skip
     """Which keys each query sees, as bools that broadcast to (B, N, T, S), or None."""
     found = [] if mask is None else [mask]
     if causal or window is not None or query_lengths is not None:
@@ -225,10 +215,9 @@ def weighted(weights: Any, value: Any) -> Any:
 
 @composite(static=("causal", "window", "return_residual"))
 def _attention(
-    query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any,
-    query_lengths: Any, key_lengths: Any, causal: bool, window: Any,
-    return_residual: bool,
-) -> Any:  # fmt: skip
+    query, key, value, bias, mask, scale, query_lengths, key_lengths, causal: bool,
+    window, return_residual: bool,
+):  # fmt: skip
     query = jnp.asarray(query)
     shape = query.shape
     query, key, value = (with_four_axes(jnp.asarray(x)) for x in (query, key, value))

@@ -212,14 +212,9 @@ _TRUNCATED_STDDEV_COMPLEX = 0.95311164380491208
 
 
 def variance_scaling(
-    scale: Any,
-    mode: str,
-    distribution: str,
-    in_axis: Axes = -2,
-    out_axis: Axes = -1,
-    batch_axis: Axes = (),
-    dtype: Any = None,
-) -> Initializer:
+    scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
+    batch_axis: Axes = (), dtype: Any = None,
+) -> Initializer:  # fmt: skip
     """An initializer of random numbers with mean 0 and variance scale / fan.
 
     Args:
@@ -305,11 +300,9 @@ _DRAWS = {
 
 def _by_fan(name: str, scale: float, mode: str, distribution: str, source: str) -> Any:
     def make(
-        in_axis: Axes = -2,
-        out_axis: Axes = -1,
-        batch_axis: Axes = (),
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
         dtype: Any = None,
-    ) -> Initializer:
+    ) -> Initializer:  # fmt: skip
         return variance_scaling(
             scale, mode, distribution, in_axis, out_axis, batch_axis, dtype
         )

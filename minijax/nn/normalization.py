@@ -36,6 +36,10 @@ from ..ops.arithmetic import rsqrt
 from ..ops.shapes import broadcasted_iota
 from ..types import dtypes
 
+__all__ = (
+    "softmax", "log_softmax", "logsumexp", "logmeanexp", "standardize", "one_hot",
+)  # fmt: skip
+
 ArrayLike = Any
 
 
@@ -153,13 +157,9 @@ def _log_softmax(x: Any, axis: Any, where: Any) -> Any:
 
 
 def logsumexp(
-    a: ArrayLike,
-    axis: Axis = None,
-    b: ArrayLike | None = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
-    where: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
+    return_sign: bool = False, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """log(sum(b * exp(a))) along axes, without overflow.
 
     Args:
@@ -186,9 +186,7 @@ def logsumexp(
 
 
 @composite(static=("axis", "keepdims", "return_sign"))
-def _logsumexp(
-    a: Any, axis: Any, b: Any, keepdims: bool, return_sign: bool, where: Any
-) -> Any:
+def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
     if b is None:
         (a,) = promote_args_inexact("logsumexp", a)
     else:
@@ -216,11 +214,9 @@ def _logsumexp(
 
 
 def logmeanexp(
-    x: ArrayLike,
-    axis: Axis = None,
-    where: ArrayLike | None = None,
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
     keepdims: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """log(mean(exp(x))) along axes, without overflow.
 
     Args:
@@ -255,15 +251,10 @@ def _logmeanexp(x: Any, axis: Any, where: Any, keepdims: bool) -> Any:
 
 
 def standardize(
-    x: ArrayLike,
-    axis: Axis = -1,
-    mean: ArrayLike | None = None,
-    variance: ArrayLike | None = None,
-    epsilon: ArrayLike = 1e-5,
-    where: ArrayLike | None = None,
-    *,
-    algorithm: str = "fast",
-) -> Any:
+    x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None, *, algorithm: str = "fast",
+) -> Any:  # fmt: skip
     """(x - mean) / sqrt(variance + epsilon), along axes.
 
     Args:
@@ -287,10 +278,7 @@ def standardize(
 
 
 @composite(static=("axis", "algorithm"))
-def _standardize(
-    x: Any, axis: Any, mean: Any, variance: Any, epsilon: Any, where: Any,
-    algorithm: str,
-) -> Any:  # fmt: skip
+def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
     if algorithm not in ("fast", "stable"):
         raise ValueError(
             f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'."

@@ -18,14 +18,13 @@ from ..base import errors
 from ..control.jit import composite
 from ..numpy._common import check_arraylike, static_dtype
 
+__all__ = ("scaled_matmul",)
+
 
 def scaled_matmul(
-    lhs: Any,
-    rhs: Any,
-    lhs_scales: Any,
-    rhs_scales: Any,
+    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any,
     preferred_element_type: Any = np.float32,
-) -> Any:
+) -> Any:  # fmt: skip
     """lhs @ rhs^T of two arrays with block scales.
 
     Args:

@@ -25,14 +25,24 @@ from ..core.core import STATE, Tracer
 from ..core.core import aval_of as aval_of
 from ..core.jaxpr import Literal
 from ..interpreters.stage import JitTracer, StageTrace
-from ..ops.convert import convert_element_type_p, scalar
-from ..ops.logic import select_n_p
+from ..ops import lax
+from ..ops.convert import scalar
 from ..ops.shapes import int_tuple
-from ..ops.structural import broadcast_in_dim
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
 from ..types import dtypes
 from ..types.avals import shaped
+
+__all__ = (
+    "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",
+    "as_array", "from_host", "convert", "settled", "promote_dtypes",
+    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
+    "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
+    "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
+    "joint_shape", "broadcast_to", "choose", "canonical_axes", "has_items",
+    "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
+    "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
+)  # fmt: skip
 
 ArrayLike = Any
 DTypeLike = Any
@@ -116,7 +126,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
             literal = scalar_literal(host, aval, dtype, weak)
             if literal is not None:
                 return literal if host is x else as_array(literal)
-    return convert_element_type_p.bind(
+    return lax.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )
 
@@ -206,7 +216,7 @@ def lead_with_ones(x: Any, shape: tuple[int, ...], rank: int) -> Any:
     missing = rank - len(shape)
     if not shape or not missing:
         return x
-    return broadcast_in_dim(x, (1,) * missing + shape, tuple(range(missing, rank)))
+    return lax.broadcast_in_dim(x, (1,) * missing + shape, tuple(range(missing, rank)))
 
 
 def ranked(*xs: Any) -> list[Any]:
@@ -350,7 +360,7 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     if old == shape:
         return x
     lead = len(shape) - len(old)
-    return broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
+    return lax.broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
 
 
 def choose(which: Any, x: Any, y: Any) -> Any:
@@ -359,7 +369,7 @@ def choose(which: Any, x: Any, y: Any) -> Any:
     shape = broadcast_shapes_of("where", which, x, y)
     if aval_of(which).shape:
         which = broadcast_to(which, shape)
-    return select_n_p.bind(which, broadcast_to(y, shape), broadcast_to(x, shape))
+    return lax.select_n_p.bind(which, broadcast_to(y, shape), broadcast_to(x, shape))
 
 
 # --------------------------------------------------------------------------- arguments

@@ -16,9 +16,8 @@ from typing import Any
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
+from ..ops import lax
 from ..ops.dot import check_out_sharding, check_width, element_type
-from ..ops.reductions import reduce_or
-from ..ops.structural import broadcast_in_dim, pad, squeeze, transpose
 from ..types import dtypes
 from ._common import as_array, check_arraylike, convert, no_out
 from .diagonals import diagonal_of
@@ -31,16 +30,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def einsum(
-    subscripts: Any,
-    /,
-    *operands: Any,
-    out: None = None,
-    optimize: str | bool | Sequence[Any] = "auto",
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    _dot_general: Any = None,
+    subscripts: Any, /, *operands: Any, out: None = None,
+    optimize: str | bool | Sequence[Any] = "auto", precision: Any = None,
+    preferred_element_type: Any = None, _dot_general: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Sum of products over labelled axes: `einsum('ij,jk->ik', a, b)` is `a @ b`.
 
     Args:
@@ -184,11 +178,7 @@ def _label_sizes(
 
 
 def contraction_path(
-    subscripts: str,
-    inputs: Sequence[str],
-    output: str,
-    shapes: Sequence[Any],
-    optimize: Any,
+    subscripts: str, inputs: Sequence[str], output: str, shapes: Sequence[Any], optimize
 ) -> Sequence[tuple[int, ...]]:
     """Which operands are contracted in turn; results go to the end of the list."""
     n = len(inputs)
@@ -210,14 +200,9 @@ def contraction_path(
 
 
 def _evaluate(
-    subscripts: str,
-    operands: Sequence[Any],
-    optimize: Any,
-    precision: Any,
-    preferred: Any,
-    out_sharding: Any,
-    dot_general: Any = None,
-) -> Any:
+    subscripts: str, operands: Sequence[Any], optimize, precision, preferred,
+    out_sharding, dot_general=None,
+):  # fmt: skip
     check_out_sharding("einsum", out_sharding)
     avals = [core.aval_of(x) for x in operands]
     shapes = [a.shape for a in avals]
@@ -265,7 +250,7 @@ def _one(x: Any, labels: str, output: str, dtype: Any) -> Any:
     x, labels = _diagonals(x, labels)
     x, labels = _sum_out(x, labels, [c for c in labels if c not in output], dtype)
     order = tuple(labels.index(c) for c in output)
-    return x if order == tuple(range(len(order))) else transpose(x, order)
+    return x if order == tuple(range(len(order))) else lax.transpose(x, order)
 
 
 def _diagonals(x: Any, labels: str) -> tuple[Any, str]:
@@ -279,10 +264,10 @@ def _diagonals(x: Any, labels: str) -> tuple[Any, str]:
         j = labels.index(c, i + 1)
         order = [k for k in range(len(labels)) if k not in (i, j)]
         n = x.shape[j]
-        x = diagonal_of(transpose(x, (*order, i, j)))
+        x = diagonal_of(lax.transpose(x, (*order, i, j)))
         if x.shape[-1] < n:
             edges = [(0, 0, 0)] * len(order) + [(0, n - x.shape[-1], 0)]
-            x = pad(x, x.dtype.type(0), edges)
+            x = lax.pad(x, x.dtype.type(0), edges)
         labels = "".join(labels[k] for k in order) + c
     return x, labels
 
@@ -293,21 +278,14 @@ def _sum_out(x: Any, labels: str, gone: Sequence[str], dtype: Any) -> tuple[Any,
         return x, labels
     axes = tuple(sorted(labels.index(c) for c in gone))
     x = convert(x, dtype)
-    x = reduce_or(x, axes) if dtypes.is_bool(dtype) else sum_axes(x, axes)
+    x = lax.reduce_or(x, axes) if dtypes.is_bool(dtype) else sum_axes(x, axes)
     return x, "".join(c for c in labels if c not in gone)
 
 
 def _pair(
-    left: tuple[Any, str],
-    right: tuple[Any, str],
-    needed: set[str],
-    output: str | None,
-    *,
-    sizes: dict[str, int],
-    precision: Any,
-    dtype: Any,
-    dot_general: Any,
-) -> tuple[Any, str]:
+    left: tuple[Any, str], right: tuple[Any, str], needed: set[str], output: str | None,
+    *, sizes: dict[str, int], precision, dtype, dot_general,
+) -> tuple[Any, str]:  # fmt: skip
     """The product of two operands, summed over labels that nothing else needs."""
     a, la = _prepared(left, right[1], needed, sizes, dtype)
     b, lb = _prepared(right, left[1], needed, sizes, dtype)
@@ -335,9 +313,8 @@ def _pair(
 
 
 def _prepared(
-    term: tuple[Any, str], other: str, needed: set[str], sizes: dict[str, int],
-    dtype: Any,
-) -> tuple[Any, str]:  # fmt: skip
+    term: tuple[Any, str], other: str, needed: set[str], sizes: dict[str, int], dtype
+) -> tuple[Any, str]:
     """An operand of a pair: axes of size 1 that repeat dropped, diagonals taken, labels
     that only it has and nobody needs summed out."""
     x, labels = term
@@ -348,28 +325,28 @@ def _prepared(
         if x.shape[i] == 1 != sizes[c] and (c in other or labels.count(c) > 1)
     ]
     if ones:
-        x = squeeze(x, tuple(ones))
+        x = lax.squeeze(x, tuple(ones))
         labels = "".join(c for i, c in enumerate(labels) if i not in ones)
     x, labels = _diagonals(x, labels)
     gone = [c for c in labels if c not in needed and c not in other]
     return _sum_out(x, labels, gone, dtype)
 
 
-def _multiply(
-    a: Any, la: str, b: Any, lb: str, output: str | None, dtype: Any
-) -> tuple[Any, str]:
+def _multiply(a, la: str, b, lb: str, output: str | None, dtype) -> tuple[Any, str]:
     """A product without a sum, where one operand has all the labels."""
     if len(la) < len(lb):
         a, la, b, lb = b, lb, a, la
     order = [lb.index(c) for c in la if c in lb]
     if order != list(range(len(order))):
-        b = transpose(b, tuple(order))
+        b = lax.transpose(b, tuple(order))
     for x in (a, b):
         check_width(x.dtype, dtype)
     a, b = convert(a, dtype), convert(b, dtype)
     if len(lb) < len(la):
         shape = tuple(n if c in lb else 1 for c, n in zip(la, a.shape, strict=True))
-        b = broadcast_in_dim(b, shape, tuple(i for i, c in enumerate(la) if c in lb))
+        b = lax.broadcast_in_dim(
+            b, shape, tuple(i for i, c in enumerate(la) if c in lb)
+        )
     return product(a, b), la
 
 

@@ -13,11 +13,7 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops import structural
-from ..ops.convert import bitcast_convert_type, convert_element_type, imag, real
-from ..ops.convert import complex as complex_
-from ..ops.logic import ne
-from ..ops.slicing import index_in_dim
+from ..ops import lax, structural
 from ..types import dtypes
 from ._common import ArrayLike, DTypeLike, as_array, check_arraylike, static_dtype
 
@@ -59,9 +55,9 @@ def _convert(x: Any, dtype: Any) -> Any:
     found = x.dtype
     if dtypes.is_complex(found) and not dtypes.is_complex(dtype):
         if dtypes.is_bool(dtype):
-            return ne(x, found.type(0))
-        return convert_element_type(real(x), dtype)
-    return convert_element_type(x, dtype)
+            return lax.ne(x, found.type(0))
+        return lax.convert_element_type(lax.real(x), dtype)
+    return lax.convert_element_type(x, dtype)
 
 
 def _astype(x: Any, dtype: Any) -> Any:
@@ -127,34 +123,30 @@ def _view(x: Any, dtype: Any) -> Any:
     old, new = x.dtype.itemsize, target.itemsize
     if old < new:
         ratio = new // old
-        x = structural.reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
-    x = bitcast_convert_type(x, target)
+        x = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
+    x = lax.bitcast_convert_type(x, target)
     if old > new:
-        x = structural.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
+        x = lax.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
     if dtypes.is_bool(dtype):
-        return ne(x, target.type(0))
+        return lax.ne(x, target.type(0))
     if dtypes.is_complex(dtype):
-        pairs = structural.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
+        pairs = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
         rank = pairs.ndim - 1
-        parts = [index_in_dim(pairs, i, rank, keepdims=False) for i in (0, 1)]
-        return complex_(*parts)
+        parts = [lax.index_in_dim(pairs, i, rank, keepdims=False) for i in (0, 1)]
+        return lax.complex(*parts)
     return x
 
 
 def _plain(x: Any) -> Any:
     """Bools as bytes, complex numbers as pairs of reals: what bits can be cast from."""
     if dtypes.is_bool(x.dtype):
-        return convert_element_type(x, dtypes.uint8)
+        return lax.convert_element_type(x, dtypes.uint8)
     if not dtypes.is_complex(x.dtype):
         return x
     rank = x.ndim
-    pairs = [structural.expand_dims(part(x), (rank,)) for part in (real, imag)]
-    joint = structural.concatenate(pairs, rank)
-    return (
-        structural.reshape(joint, (*x.shape[:-1], 2 * x.shape[-1]))
-        if x.shape
-        else joint
-    )
+    pairs = [lax.expand_dims(part(x), (rank,)) for part in (lax.real, lax.imag)]
+    joint = lax.concatenate(pairs, rank)
+    return lax.reshape(joint, (*x.shape[:-1], 2 * x.shape[-1])) if x.shape else joint
 
 
 def _plain_dtype(dtype: Any) -> Any:

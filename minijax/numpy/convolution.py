@@ -9,28 +9,17 @@ from typing import Any
 
 from ..control.jit import composite
 from ..core import core
-from ..ops.conv import conv_general_dilated
-from ..ops.convert import conj
+from ..ops import lax
 from ..ops.dot import element_type
-from ..ops.structural import reshape, rev
 from ..types import dtypes
-from ._common import (
-    ArrayLike,
-    DTypeLike,
-    as_array,
-    check_arraylike,
-    promote_dtypes,
-    promote_dtypes_inexact,
-)
+from ._common import *
 
 __all__ = ("convolve", "correlate")
 
 _STATIC = ("mode", "precision", "preferred_element_type")
 
 
-def slide(
-    name: str, long: Any, short: Any, mode: str, precision: Any, preferred: Any
-) -> Any:
+def slide(name: str, long, short, mode: str, precision, preferred):
     """Sums of products of `long` and `short` at every offset; `long` is not shorter."""
     n = short.shape[0]
     pads = {
@@ -42,15 +31,15 @@ def slide(
         raise ValueError(
             f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}"
         )
-    out = conv_general_dilated(
-        reshape(long, (1, 1, long.shape[0])),
-        reshape(short, (1, 1, n)),
+    out = lax.conv_general_dilated(
+        lax.reshape(long, (1, 1, long.shape[0])),
+        lax.reshape(short, (1, 1, n)),
         window_strides=(1,),
         padding=[pads],
         precision=precision,
         preferred_element_type=preferred,
     )
-    return reshape(out, (out.shape[2],))
+    return lax.reshape(out, (out.shape[2],))
 
 
 def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any, Any]:
@@ -69,13 +58,9 @@ def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any, Any]
 
 @composite(static=_STATIC)
 def convolve(
-    a: ArrayLike,
-    v: ArrayLike,
-    mode: str = "full",
-    *,
-    precision: Any = None,
+    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Convolution of two sequences.
 
     .. math:: c_k = \\sum_i a_i v_{k-i}
@@ -98,18 +83,14 @@ def convolve(
     a, v, preferred = _operands("convolve", a, v, preferred_element_type)
     if a.shape[0] < v.shape[0]:
         a, v = v, a
-    return slide("convolve", a, rev(v, (0,)), mode, precision, preferred)
+    return slide("convolve", a, lax.rev(v, (0,)), mode, precision, preferred)
 
 
 @composite(static=_STATIC)
 def correlate(
-    a: ArrayLike,
-    v: ArrayLike,
-    mode: str = "valid",
-    *,
-    precision: Any = None,
+    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Cross-correlation of two sequences.
 
     .. math:: c_k = \\sum_i a_{i+k} \\bar v_i
@@ -129,8 +110,8 @@ def correlate(
     """
     a, v, preferred = _operands("correlate", a, v, preferred_element_type)
     if dtypes.is_complex(v.dtype):
-        v = conj(v)
+        v = lax.conj(v)
     if a.shape[0] < v.shape[0]:
         out = slide("correlate", v, a, mode, precision, preferred)
-        return rev(out, (0,))
+        return lax.rev(out, (0,))
     return slide("correlate", a, v, mode, precision, preferred)

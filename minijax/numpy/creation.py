@@ -21,26 +21,13 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import STATE, Tracer
-from ..ops import convert as convert_ops
-from ..ops import structural
+from ..ops import lax
 from ..ops.convert import scalar
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
 from ..types import dtypes
 from ..types.avals import shaped
-from ._common import (
-    aval_of,
-    broadcast_to,
-    check_arraylike,
-    check_sizes,
-    convert,
-    from_host,
-    is_arraylike,
-    not_broadcastable,
-    not_numeric,
-    static_dtype,
-    static_shape,
-)
+from ._common import *
 
 __all__ = (
     "array", "asarray", "zeros", "ones", "empty", "full", "zeros_like", "ones_like",
@@ -53,15 +40,9 @@ SMALL = 1 << 14  # elements; arrays up to this size are made on the host
 
 
 def array(
-    object: Any,
-    dtype: Any = None,
-    copy: bool = True,
-    order: str | None = "K",
-    ndmin: int = 0,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K",
+    ndmin: int = 0, *, device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Make an array of numbers, nested sequences, buffers or arrays.
 
     Args:
@@ -92,21 +73,16 @@ def array(
     out = to_array(object, static_dtype(dtype, "array"), copy)
     rank = len(out.shape)
     if ndmin > rank:
-        out = structural.broadcast_in_dim(
+        out = lax.broadcast_in_dim(
             out, (1,) * (ndmin - rank) + out.shape, tuple(range(ndmin - rank, ndmin))
         )
     return on_device(out, device, out_sharding)
 
 
 def asarray(
-    a: Any,
-    dtype: Any = None,
-    order: str | None = None,
-    *,
-    copy: bool | None = None,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
+    device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Make an array of anything that `array` takes; arrays are returned as they are.
 
     Args:
@@ -134,7 +110,7 @@ def to_array(x: Any, dtype: Any, copy: bool) -> Any:
     if kind in ARRAYS or isinstance(x, Tracer):
         if dtype is not None and (x.dtype != dtype or x.weak_type):
             return cast(x, dtype)
-        return structural.copy_p.bind(x) if copy else x
+        return lax.copy_p.bind(x) if copy else x
     if kind in (bool, int, float, complex):
         return from_number(x, dtype)
     if isinstance(x, (np.ndarray, np.generic)):
@@ -300,7 +276,7 @@ def stack_rows(x: Any, dtype: Any) -> Any:
     rows = [stack_rows(item, dtype) for item in x]
     shape = rows[0].shape
     lifted = [
-        structural.broadcast_in_dim(r, (1, *r.shape), tuple(range(1, len(r.shape) + 1)))
+        lax.broadcast_in_dim(r, (1, *r.shape), tuple(range(1, len(r.shape) + 1)))
         for r in rows
     ]
     if any(r.shape != shape for r in rows):
@@ -311,7 +287,7 @@ def stack_rows(x: Any, dtype: Any) -> Any:
             why="the items of nested sequences become the rows of one array.",
             tries=["pad the items to one shape", "a list of arrays as a pytree"],
         )
-    return structural.concatenate(lifted, 0)
+    return lax.concatenate(lifted, 0)
 
 
 def on_device(x: Any, device: Any, out_sharding: Any = None) -> Any:
@@ -402,13 +378,13 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
     """
     if dtypes.is_extended(aval.dtype):
         check_sizes(shape, name)
-        return convert_ops.full(shape, value, aval.dtype)
+        return lax.full(shape, value, aval.dtype)
     if STATE.trace is not core.EVAL:
         check_sizes(shape, name)
         literal = literal_of(value, aval)
         if not shape:  # a lone number needs no equation
             return from_host(literal, aval)
-        return structural.broadcast_in_dim(literal, shape, ())
+        return lax.broadcast_in_dim(literal, shape, ())
     if type(value) is int and (known := _templates.get((aval, value))) is not None:
         return Array(arrays.put_numpy(known, aval))
     check_sizes(shape, name)
@@ -436,17 +412,13 @@ _templates: dict[Any, Any] = {}
 
 @composite(static="shape")
 def _repeat(x: Any, shape: Any) -> Any:
-    return structural.broadcast_in_dim(x, shape, ())
+    return lax.broadcast_in_dim(x, shape, ())
 
 
 def full(
-    shape: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    *,
-    device: Any = None,
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """An array in which `fill_value` is repeated.
 
     Args:
@@ -507,13 +479,9 @@ def _spread(x: Any, shape: Any) -> Any:
 
 
 def zeros_like(
-    a: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Zeros with the shape and dtype of another array.
 
     Args:
@@ -530,13 +498,9 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Ones with the shape and dtype of another array.
 
     Args:
@@ -571,14 +535,9 @@ def empty_like(
 
 
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
+    device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """`fill_value` repeated to the shape and dtype of another array.
 
     Args:
@@ -596,15 +555,7 @@ def full_like(
     return like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 
-def like(
-    name: str,
-    a: Any,
-    value: Any,
-    dtype: Any,
-    shape: Any,
-    device: Any,
-    out_sharding: Any,
-) -> Any:
+def like(name: str, a, value, dtype, shape, device, out_sharding):
     """The functions whose names end in `_like`."""
     if is_arraylike(a):
         aval = aval_of(a)

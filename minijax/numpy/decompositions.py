@@ -16,17 +16,11 @@ import numpy as np
 
 from ..base import errors
 from ..control.jit import composite
+from ..ops import lax
 from ..ops import linalg as lax_linalg
-from ..ops import structural
 from ..types import dtypes
 from . import indexing, linear, manipulation, selection, ufuncs
-from ._common import (
-    ArrayLike,
-    as_array,
-    check_arraylike,
-    convert,
-    promote_dtypes_inexact,
-)
+from ._common import *
 from .creation import asarray
 
 __all__ = (
@@ -110,7 +104,7 @@ def symmetrized(x: Any) -> Any:
 def identity(n: int, like: Any) -> Any:
     """The identity matrix, one for each matrix in a stack."""
     eye = asarray(np.eye(n, dtype=like.dtype))
-    return structural.broadcast_in_dim(
+    return lax.broadcast_in_dim(
         eye, (*like.shape[:-2], n, n), (like.ndim - 2, like.ndim - 1)
     )
 
@@ -216,10 +210,8 @@ def eigvals(a: ArrayLike) -> Any:
 
 @composite(static=("UPLO", "symmetrize_input"))
 def eigh(
-    a: ArrayLike,
-    UPLO: str | None = None,
-    symmetrize_input: bool = True,
-) -> EighResult:
+    a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True,
+) -> EighResult:  # fmt: skip
     """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
 
     Args:
@@ -246,11 +238,8 @@ def eigh(
 
 @composite(static=("UPLO", "symmetrize_input"))
 def eigvalsh(
-    a: ArrayLike,
-    UPLO: str | None = "L",
-    *,
-    symmetrize_input: bool = True,
-) -> Any:
+    a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True,
+) -> Any:  # fmt: skip
     """Eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`.
 
     Example:
@@ -263,12 +252,9 @@ def eigvalsh(
 
 @composite(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
-    a: ArrayLike,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
-    hermitian: bool = False,
-    subset_by_index: tuple[int, int] | None = None,
-) -> Any:
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
+    hermitian: bool = False, subset_by_index: tuple[int, int] | None = None,
+) -> Any:  # fmt: skip
     """The singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
 
     Args:
@@ -309,11 +295,11 @@ def svd(
 def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
     values, vectors = eigh(a)
     sizes = ufuncs.absolute(values)
-    order = structural.rev(sizes.argsort(-1), (sizes.ndim - 1,))
+    order = lax.rev(sizes.argsort(-1), (sizes.ndim - 1,))
     s = indexing.take_along_axis(sizes, order, -1)
     if not compute_uv:
         return s
-    wide = structural.expand_dims(order, (order.ndim - 1,))
+    wide = lax.expand_dims(order, (order.ndim - 1,))
     u = indexing.take_along_axis(vectors, wide, -1)
     signs = ufuncs.sign(indexing.take_along_axis(values, order, -1))
     # A zero eigenvalue has sign 0; any unit vector will do for V.

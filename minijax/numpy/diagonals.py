@@ -16,28 +16,9 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops.arithmetic import add
-from ..ops.logic import eq, select_n
-from ..ops.reductions import reduce_or
-from ..ops.slicing import slice_in_dim
-from ..ops.structural import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    pad,
-    reshape,
-    transpose,
-)
+from ..ops import lax
 from ..types import dtypes
-from ._common import (
-    ArrayLike,
-    DTypeLike,
-    as_array,
-    canonical_axis,
-    check_arraylike,
-    convert,
-    no_out,
-    static_dtype,
-)
+from ._common import *
 from .reductions import sum_axes, wide_int
 
 __all__ = ("diagonal", "diag", "diagflat", "trace")
@@ -53,11 +34,11 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
     *lead, m, n = core.aval_of(x).shape
     start = offset if offset >= 0 else -offset * n
     length = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
-    flat_x = reshape(x, (*lead, m * n))
+    flat_x = lax.reshape(x, (*lead, m * n))
     if not length:
-        return slice_in_dim(flat_x, 0, 0, axis=len(lead))
+        return lax.slice_in_dim(flat_x, 0, 0, axis=len(lead))
     stop = start + (length - 1) * (n + 1) + 1
-    return slice_in_dim(flat_x, start, stop, n + 1, axis=len(lead))
+    return lax.slice_in_dim(flat_x, start, stop, n + 1, axis=len(lead))
 
 
 def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
@@ -68,7 +49,7 @@ def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
             f"{name}: axis1 and axis2 cannot be the same, got {axis1} and {axis2}."
         )
     order = (*(k for k in range(ndim) if k not in (i, j)), i, j)
-    return a if order == tuple(range(ndim)) else transpose(a, order)
+    return a if order == tuple(range(ndim)) else lax.transpose(a, order)
 
 
 @composite(static=("offset", "axis1", "axis2"))
@@ -132,11 +113,11 @@ def matrix_of(v: Any, k: int = 0) -> Any:
     size = n + abs(k)
     zero = v.dtype.type(0)
     if n == 0:
-        return broadcast_in_dim(zero, (size, size), ())
+        return lax.broadcast_in_dim(zero, (size, size), ())
     start = k if k >= 0 else -k * size
     used = n + (n - 1) * size
-    wide = pad(v, zero, [(start, size * size - start - used, size)])
-    return convert(reshape(wide, (size, size)), v.dtype, v.weak_type)
+    wide = lax.pad(v, zero, [(start, size * size - start - used, size)])
+    return convert(lax.reshape(wide, (size, size)), v.dtype, v.weak_type)
 
 
 @composite(static=("k",))
@@ -151,18 +132,14 @@ def diagflat(v: ArrayLike, k: int = 0) -> Any:
              [0, 0, 0]], dtype=int32)
     """
     check_arraylike("diagflat", v)
-    flat = reshape(as_array(v), (core.aval_of(v).size,))
+    flat = lax.reshape(as_array(v), (core.aval_of(v).size,))
     return convert(matrix_of(flat, operator.index(k)), flat.dtype)
 
 
 def trace(
-    a: ArrayLike,
-    offset: int | ArrayLike = 0,
-    axis1: int = 0,
-    axis2: int = 1,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Any:
+    a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1,
+    dtype: DTypeLike | None = None, out: None = None,
+) -> Any:  # fmt: skip
     """Sum of a diagonal of the matrices in two axes.
 
     Args:
@@ -198,15 +175,15 @@ def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
 
 def _total(x: Any, axes: tuple[int, ...]) -> Any:
     """The sum over axes; of Booleans, whether any holds."""
-    return (reduce_or if dtypes.is_bool(x.dtype) else sum_axes)(x, axes)
+    return (lax.reduce_or if dtypes.is_bool(x.dtype) else sum_axes)(x, axes)
 
 
 @composite(static=("axis1", "axis2", "dtype"))
 def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
     a = _trace_operand(a, axis1, axis2, dtype)
     rank = a.ndim
-    rows = broadcasted_iota(dtypes.int32, a.shape, rank - 2)
-    columns = broadcasted_iota(dtypes.int32, a.shape, rank - 1)
-    on = eq(add(rows, convert(offset, dtypes.int32)), columns)
-    zeros = broadcast_in_dim(a.dtype.type(0), a.shape, ())
-    return _total(select_n(on, zeros, a), (rank - 2, rank - 1))
+    rows = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 2)
+    columns = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 1)
+    on = lax.eq(lax.add(rows, convert(offset, dtypes.int32)), columns)
+    zeros = lax.broadcast_in_dim(a.dtype.type(0), a.shape, ())
+    return _total(lax.select_n(on, zeros, a), (rank - 2, rank - 1))

@@ -16,30 +16,10 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import Tracer
-from ..ops import arithmetic as lax
-from ..ops import structural
-from ..ops.convert import full
-from ..ops.cumulative import cumsum
+from ..ops import lax
 from ..ops.define import const
-from ..ops.gather import (
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    scatter,
-)
-from ..ops.logic import le, lt
-from ..ops.reductions import reduce_sum
-from ..ops.slicing import slice_in_dim
-from ..ops.sort import sort, sort_key_val
 from ..types import dtypes
-from ._common import (
-    aval_of,
-    canonical_axis,
-    check_arraylike,
-    choose,
-    convert,
-    promote_dtypes,
-    shape_of,
-)
+from ._common import *
 from .manipulation import moveaxis, ravel
 from .rearrange import _take_rows, take_rows
 
@@ -95,10 +75,10 @@ def delete(
 @composite(static=("start", "stop", "axis"))
 def _without(arr: Any, start: int, stop: int, axis: int) -> Any:
     """Without one stretch of an axis."""
-    before = slice_in_dim(arr, 0, start, axis=axis)
-    after = slice_in_dim(arr, stop, shape_of(arr)[axis], axis=axis)
+    before = lax.slice_in_dim(arr, 0, start, axis=axis)
+    after = lax.slice_in_dim(arr, stop, shape_of(arr)[axis], axis=axis)
     parts = [p for p in (before, after) if shape_of(p)[axis]]
-    return structural.concatenate(parts or [before], axis)
+    return lax.concatenate(parts or [before], axis)
 
 
 def _kept(obj: Any, size: int) -> Any:
@@ -126,17 +106,17 @@ def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
     """Delete k distinct traced indices: row i skips those at or before it."""
     size = shape_of(arr)[axis]
     k = math.prod(shape_of(obj))
-    index = convert(structural.reshape(obj, (k,)), dtypes.int32)
+    index = convert(lax.reshape(obj, (k,)), dtypes.int32)
     index = choose(
-        lt(index, const(index, 0)), lax.add(index, const(index, size)), index
+        lax.lt(index, const(index, 0)), lax.add(index, const(index, size)), index
     )
-    gaps = lax.sub(sort(index), structural.iota(dtypes.int32, k))
-    row = structural.iota(dtypes.int32, max(size - k, 0))
-    passed = le(
-        structural.broadcast_in_dim(gaps, (shape_of(row)[0], k), (1,)),
-        structural.broadcast_in_dim(row, (shape_of(row)[0], k), (0,)),
+    gaps = lax.sub(lax.sort(index), lax.iota(dtypes.int32, k))
+    row = lax.iota(dtypes.int32, max(size - k, 0))
+    passed = lax.le(
+        lax.broadcast_in_dim(gaps, (shape_of(row)[0], k), (1,)),
+        lax.broadcast_in_dim(row, (shape_of(row)[0], k), (0,)),
     )
-    skipped = reduce_sum(convert(passed, dtypes.int32), (1,))
+    skipped = lax.reduce_sum(convert(passed, dtypes.int32), (1,))
     return take_rows(arr, lax.add(row, skipped), axis)
 
 
@@ -186,12 +166,12 @@ def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> A
     lead = rank - len(shape_of(values))
     if lead > 0:
         shape = (1,) * lead + shape_of(values)
-        values = structural.broadcast_in_dim(values, shape, tuple(range(lead, rank)))
+        values = lax.broadcast_in_dim(values, shape, tuple(range(lead, rank)))
     if scalar:
         values = moveaxis(values, 0, axis)
         k = shape_of(values)[axis]
     shape = tuple(k if i == axis else n for i, n in enumerate(shape_of(arr)))
-    return structural.broadcast_in_dim(values, shape, tuple(range(rank)))
+    return lax.broadcast_in_dim(values, shape, tuple(range(rank)))
 
 
 @composite(static=("places", "scalar", "axis"))
@@ -208,7 +188,7 @@ def _insert_known(arr: Any, values: Any, places: Any, scalar: bool, axis: int) -
     is_new[new] = True
     source[new] = size + order
     source[~is_new] = np.arange(size)
-    both = structural.concatenate(promote_dtypes(arr, rows), axis)
+    both = lax.concatenate(promote_dtypes(arr, rows), axis)
     return take_rows(both, source, axis)
 
 
@@ -221,22 +201,20 @@ def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     count = shape_of(rows)[axis]
     at = convert(obj, dtypes.int32)
     if scalar:
-        at = structural.broadcast_in_dim(at, (count,), ())
+        at = lax.broadcast_in_dim(at, (count,), ())
     low, high = const(at, 0), const(at, size)
-    at = choose(lt(at, low), lax.add(at, high), at)
+    at = choose(lax.lt(at, low), lax.add(at, high), at)
     at = lax.min(lax.max(at, low), high)
-    at, order = sort_key_val(at, structural.iota(dtypes.int32, count))
-    new = structural.expand_dims(
-        lax.add(at, structural.iota(dtypes.int32, count)), (1,)
-    )
-    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    at, order = lax.sort_key_val(at, lax.iota(dtypes.int32, count))
+    new = lax.expand_dims(lax.add(at, lax.iota(dtypes.int32, count)), (1,))
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     total = size + count
-    old = full((total,), 1, dtypes.int32)
-    zeros = full((count,), 0, dtypes.int32)
-    mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    old = scatter(old, new, zeros, numbers, unique_indices=True, mode=mode)
-    source = lax.sub(cumsum(old), const(old, 1))
+    old = lax.full((total,), 1, dtypes.int32)
+    zeros = lax.full((count,), 0, dtypes.int32)
+    mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    old = lax.scatter(old, new, zeros, numbers, unique_indices=True, mode=mode)
+    source = lax.sub(lax.cumsum(old), const(old, 1))
     moved = lax.add(order, const(order, size))
-    source = scatter(source, new, moved, numbers, unique_indices=True, mode=mode)
-    both = structural.concatenate(promote_dtypes(arr, rows), axis)
+    source = lax.scatter(source, new, moved, numbers, unique_indices=True, mode=mode)
+    both = lax.concatenate(promote_dtypes(arr, rows), axis)
     return take_rows(both, source, axis)

@@ -18,39 +18,11 @@ from ..base import errors
 from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
 from ..control.loops import while_loop
-from ..ops import arithmetic as lax
+from ..ops import lax
 from ..ops.define import const
-from ..ops.logic import (
-    bitwise_and,
-    bitwise_or,
-    eq,
-    ge,
-    gt,
-    lt,
-    ne,
-    shift_right_logical,
-)
-from ..ops.reductions import reduce_or
 from ..runtime.array import Array
 from ..types import dtypes
-from ._common import (
-    aval_of,
-    broadcast_to,
-    check_arraylike,
-    choose,
-    convert,
-    no_out,
-    promote_args,
-    promote_args_inexact,
-    promote_args_numeric,
-    promote_dtypes_inexact,
-    promote_dtypes_numeric,
-    promote_pair,
-    promote_shapes,
-    ranked,
-    settled,
-    shape_of,
-)
+from ._common import *
 
 __all__ = (
     "floor_divide", "remainder", "mod", "fmod", "divmod", "gcd", "lcm", "power", "pow",
@@ -100,8 +72,8 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 def _floor_integers(x: Any, y: Any) -> Any:
     """Integer division truncates; one less where signs differ and something remains."""
     quotient = lax.div(x, y)
-    differ = ne(lax.sign(x), lax.sign(y))
-    low = bitwise_and(differ, ne(lax.rem(x, y), const(x, 0)))
+    differ = lax.ne(lax.sign(x), lax.sign(y))
+    low = lax.bitwise_and(differ, lax.ne(lax.rem(x, y), const(x, 0)))
     return choose(low, lax.sub(quotient, const(quotient, 1)), quotient)
 
 
@@ -109,9 +81,11 @@ def _divide_floats(x: Any, y: Any) -> tuple[Any, Any]:
     """Floored quotient and remainder of floats, as Python's divmod defines them."""
     rest = lax.rem(x, y)
     # x - rest is a multiple of y, so that the quotient is whole but for rounding.
-    whole = choose(eq(y, const(y, 0)), x, lax.sub(x, rest))
+    whole = choose(lax.eq(y, const(y, 0)), x, lax.sub(x, rest))
     quotient = lax.div(whole, y)
-    low = bitwise_and(ne(rest, const(rest, 0)), ne(lax.sign(y), lax.sign(rest)))
+    low = lax.bitwise_and(
+        lax.ne(rest, const(rest, 0)), lax.ne(lax.sign(y), lax.sign(rest))
+    )
     rest = choose(low, lax.add(rest, y), rest)
     quotient = choose(low, lax.sub(quotient, const(quotient, 1)), quotient)
     return lax.round(quotient), rest
@@ -136,8 +110,8 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     if dtypes.is_unsigned(_dtype(x)):
         return rest
     zero = const(rest, 0)
-    differ = ne(lt(rest, zero), lt(y, const(y, 0)))
-    fix = bitwise_and(differ, ne(rest, zero))
+    differ = lax.ne(lax.lt(rest, zero), lax.lt(y, const(y, 0)))
+    fix = lax.bitwise_and(differ, lax.ne(rest, zero))
     return choose(fix, lax.add(rest, y), rest)
 
 
@@ -145,7 +119,7 @@ def _divisor(y: Any) -> Any:
     """Integers with 1 for 0: nothing remains after division by either."""
     if not dtypes.is_integer(_dtype(y)):
         return y
-    return choose(eq(y, const(y, 0)), const(y, 1), y)
+    return choose(lax.eq(y, const(y, 0)), const(y, 1), y)
 
 
 mod = remainder
@@ -198,11 +172,11 @@ def _gcd(x: Any, y: Any) -> Any:
     def unfinished(pair: Any) -> Any:
         rest = pair[1]
         axes = tuple(range(len(shape_of(rest))))
-        return reduce_or(ne(rest, const(rest, 0)), axes)
+        return lax.reduce_or(lax.ne(rest, const(rest, 0)), axes)
 
     def step(pair: Any) -> Any:
         a, b = pair
-        done = eq(b, const(b, 0))
+        done = lax.eq(b, const(b, 0))
         rest = lax.rem(a, choose(done, const(b, 1), b))
         return choose(done, a, b), choose(done, const(b, 0), rest)
 
@@ -257,7 +231,7 @@ def lcm(x1: Any, x2: Any) -> Any:
     if dtypes.is_signed(_dtype(x)):
         x, y = lax.abs(x), lax.abs(y)
     divisor = _gcd(x, y)
-    none = eq(divisor, const(divisor, 0))
+    none = lax.eq(divisor, const(divisor, 0))
     product = lax.mul(x, lax.div(y, choose(none, const(y, 1), divisor)))
     return choose(none, const(product, 0), product)
 
@@ -345,14 +319,14 @@ def _integers_power(base: Any, exponent: Any) -> Any:
     Six bits of the exponent are read: with more, every base but 0, 1 and -1 overflows.
     """
     one, zero = const(base, 1), const(base, 0)
-    vanish = bitwise_and(eq(base, zero), ne(exponent, const(exponent, 0)))
+    vanish = lax.bitwise_and(lax.eq(base, zero), lax.ne(exponent, const(exponent, 0)))
     out = choose(vanish, zero, one)
     for bit in range(6):
-        odd = ne(bitwise_and(exponent, const(exponent, 1)), const(exponent, 0))
+        odd = lax.ne(lax.bitwise_and(exponent, const(exponent, 1)), const(exponent, 0))
         out = choose(odd, lax.mul(out, base), out)
         if bit < 5:
             base = lax.mul(base, base)
-            exponent = shift_right_logical(exponent, const(exponent, 1))
+            exponent = lax.shift_right_logical(exponent, const(exponent, 1))
     return out
 
 
@@ -384,7 +358,7 @@ def _logaddexp(base2: bool, x: Any, y: Any) -> Any:
     else:
         rest = lax.log1p(lax.exp(falling))
     # Equal infinities: their difference is nan, their sum is the answer.
-    return choose(ne(gap, gap), lax.add(x, y), lax.add(high, rest))
+    return choose(lax.ne(gap, gap), lax.add(x, y), lax.add(high, rest))
 
 
 def _logaddexp_complex(x: Any, y: Any) -> Any:
@@ -407,7 +381,7 @@ def _shares(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
         if _is_complex(z):
             return grow(lax.sub(z, ans))
         inf = const(z, np.inf)
-        both = bitwise_and(eq(z, inf), eq(ans, inf))
+        both = lax.bitwise_and(lax.eq(z, inf), lax.eq(ans, inf))
         return grow(choose(both, const(z, 0), lax.sub(z, ans)))
 
     return share(x), share(y)
@@ -496,7 +470,7 @@ def fmax(x1: Any, x2: Any) -> Any:
       Array([2., 2.], dtype=float32)
     """
     x, y = promote_args("fmax", x1, x2)
-    return choose(bitwise_or(_greater(x, y), ne(y, y)), x, y)
+    return choose(lax.bitwise_or(_greater(x, y), lax.ne(y, y)), x, y)
 
 
 @composite
@@ -512,23 +486,22 @@ def fmin(x1: Any, x2: Any) -> Any:
       Array([1., 2.], dtype=float32)
     """
     x, y = promote_args("fmin", x1, x2)
-    return choose(bitwise_or(_greater(y, x), ne(y, y)), x, y)
+    return choose(lax.bitwise_or(_greater(y, x), lax.ne(y, y)), x, y)
 
 
 def _greater(x: Any, y: Any) -> Any:
     if not _is_complex(x):
-        return gt(x, y)
-    same = eq(lax.real(x), lax.real(y))
-    return choose(same, gt(lax.imag(x), lax.imag(y)), gt(lax.real(x), lax.real(y)))
+        return lax.gt(x, y)
+    same = lax.eq(lax.real(x), lax.real(y))
+    return choose(
+        same, lax.gt(lax.imag(x), lax.imag(y)), lax.gt(lax.real(x), lax.real(y))
+    )
 
 
 @composite
 def clip(
-    arr: Any = None,
-    /,
-    min: Any = None,
-    max: Any = None,
-) -> Any:
+    arr: Any = None, /, min: Any = None, max: Any = None,
+) -> Any:  # fmt: skip
     """Values brought into an interval, elementwise.
 
     Args:
@@ -667,13 +640,13 @@ def trunc(x: Any) -> Any:
     check_arraylike("trunc", x)
     if dtypes.kind(_dtype(x)) in ("int", "uint", "bool"):
         return x
-    return choose(lt(x, const(x, 0)), lax.ceil(x), lax.floor(x))
+    return choose(lax.lt(x, const(x, 0)), lax.ceil(x), lax.floor(x))
 
 
 @composite
 def _modf(x: Any) -> tuple[Any, Any]:
     (x,) = promote_dtypes_inexact(x)
-    whole = choose(ge(x, const(x, 0)), lax.floor(x), lax.ceil(x))
+    whole = choose(lax.ge(x, const(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 
 

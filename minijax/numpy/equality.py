@@ -10,19 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..control.jit import composite
-from ..ops import arithmetic as lax
-from ..ops.logic import bitwise_and, bitwise_or, eq, le, ne
-from ..ops.reductions import reduce_and
+from ..ops import lax
 from ..types import dtypes
-from ._common import (
-    aval_of,
-    check_arraylike,
-    convert,
-    promote_args,
-    promote_dtypes_inexact,
-    ranked,
-    shape_of,
-)
+from ._common import *
 from .creation import asarray
 from .floats import isfinite
 
@@ -52,16 +42,16 @@ def isclose(
     real = dtypes.real_of(aval_of(x).dtype)
     margin = lax.mul(convert(rtol, real), lax.abs(y))
     margin = lax.add(convert(atol, real), margin)
-    near = le(lax.abs(lax.sub(x, y)), margin)
-    out = bitwise_or(eq(x, y), bitwise_and(isfinite(y), near))
+    near = lax.le(lax.abs(lax.sub(x, y)), margin)
+    out = lax.bitwise_or(lax.eq(x, y), lax.bitwise_and(isfinite(y), near))
     if equal_nan:
-        out = bitwise_or(out, bitwise_and(ne(x, x), ne(y, y)))
+        out = lax.bitwise_or(out, lax.bitwise_and(lax.ne(x, x), lax.ne(y, y)))
     return out
 
 
 def _every(x: Any) -> Any:
     axes = tuple(range(len(shape_of(x))))
-    return reduce_and(x, axes) if axes else convert(x, dtypes.bool_)
+    return lax.reduce_and(x, axes) if axes else convert(x, dtypes.bool_)
 
 
 @composite(static="equal_nan")
@@ -87,9 +77,9 @@ def allclose(
 @composite(static="equal_nan")
 def _all_equal(x: Any, y: Any, equal_nan: bool) -> Any:
     x, y = promote_args("array_equal", x, y)
-    same = eq(x, y)
+    same = lax.eq(x, y)
     if equal_nan:
-        same = bitwise_or(same, bitwise_and(ne(x, x), ne(y, y)))
+        same = lax.bitwise_or(same, lax.bitwise_and(lax.ne(x, x), lax.ne(y, y)))
     return _every(same)
 
 

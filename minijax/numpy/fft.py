@@ -21,11 +21,9 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops import structural
-from ..ops.arithmetic import div, mul
+from ..ops import lax
 from ..ops.fft import FftType
 from ..ops.fft import fft as lax_fft
-from ..ops.slicing import slice_in_dim
 from ..types import dtypes
 from ._common import (
     ArrayLike,
@@ -100,7 +98,7 @@ def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
     rest = [i for i in range(x.ndim) if i not in axes]
     order = (*rest, *axes)
     if order != tuple(range(x.ndim)):
-        x = structural.transpose(x, order)
+        x = lax.transpose(x, order)
     first = len(rest)
     lengths = list(s) if s is not None else list(x.shape[first:])
     if kind == "irfft" and lengths and s is None:
@@ -114,7 +112,7 @@ def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
         x = _in_turns(x, kind, lengths)
     x = _scaled(x, kind, math.prod(lengths), norm)
     if order != tuple(range(x.ndim)):
-        x = structural.transpose(x, tuple(int(i) for i in np.argsort(order)))
+        x = lax.transpose(x, tuple(int(i) for i in np.argsort(order)))
     return x
 
 
@@ -136,9 +134,9 @@ def _resized(x: Any, axis: int, n: int) -> Any:
     if n == size:
         return x
     if n < size:
-        return slice_in_dim(x, 0, n, axis=axis)
+        return lax.slice_in_dim(x, 0, n, axis=axis)
     pads = [(0, n - size if i == axis else 0, 0) for i in range(x.ndim)]
-    return structural.pad(x, x.dtype.type(0), pads)
+    return lax.pad(x, x.dtype.type(0), pads)
 
 
 def _in_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
@@ -159,8 +157,8 @@ def _first_axes(x: Any, kind: str, lengths: Sequence[int], after: int) -> Any:
     n = len(lengths)
     lead = x.ndim - n - after
     back = (*range(lead), *range(lead + n, x.ndim), *range(lead, lead + n))
-    x = _in_turns(structural.transpose(x, back), kind, lengths)
-    return structural.transpose(x, tuple(int(i) for i in np.argsort(back)))
+    x = _in_turns(lax.transpose(x, back), kind, lengths)
+    return lax.transpose(x, tuple(int(i) for i in np.argsort(back)))
 
 
 def _scaled(x: Any, kind: str, count: int, norm: str) -> Any:
@@ -170,7 +168,7 @@ def _scaled(x: Any, kind: str, count: int, norm: str) -> Any:
         return x
     scale = math.sqrt(count) if norm == "ortho" else float(count)
     factor = x.dtype.type(scale)
-    return mul(x, factor) if inverse else div(x, factor)
+    return lax.mul(x, factor) if inverse else lax.div(x, factor)
 
 
 # ----------------------------------------------------------------------------- one axis

@@ -17,37 +17,10 @@ import numpy as np
 
 from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
-from ..ops import arithmetic as lax
-from ..ops.convert import bitcast_convert_type, full_like
+from ..ops import lax
 from ..ops.define import const, factor
-from ..ops.logic import (
-    bitwise_and,
-    bitwise_or,
-    eq,
-    gt,
-    is_finite,
-    lt,
-    ne,
-    population_count,
-    shift_left,
-    shift_right_arithmetic,
-)
-from ..ops.special import bessel_i0e, bessel_i1e
 from ..types import dtypes
-from ._common import (
-    aval_of,
-    broadcast_to,
-    check_arraylike,
-    choose,
-    convert,
-    joint_shape,
-    no_out,
-    promote_args_inexact,
-    promote_dtypes_inexact,
-    ranked,
-    settled,
-    shape_of,
-)
+from ._common import *
 from .ufuncs import float_args
 
 __all__ = (
@@ -69,7 +42,7 @@ def _is_complex(x: Any) -> bool:
 
 
 def _all_false(x: Any) -> Any:
-    return full_like(x, False, dtypes.bool_)
+    return lax.full_like(x, False, dtypes.bool_)
 
 
 @composite
@@ -86,10 +59,10 @@ def isfinite(x: Any, /) -> Any:
     """
     check_arraylike("isfinite", x)
     if _is_complex(x):
-        return bitwise_and(is_finite(lax.real(x)), is_finite(lax.imag(x)))
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
     if dtypes.is_float(_dtype(x)):
-        return is_finite(x)
-    return full_like(x, True, dtypes.bool_)
+        return lax.is_finite(x)
+    return lax.full_like(x, True, dtypes.bool_)
 
 
 @composite
@@ -106,12 +79,12 @@ def isinf(x: Any, /) -> Any:
     """
     check_arraylike("isinf", x)
     if _is_complex(x):
-        return bitwise_or(_infinite(lax.real(x)), _infinite(lax.imag(x)))
+        return lax.bitwise_or(_infinite(lax.real(x)), _infinite(lax.imag(x)))
     return _infinite(x) if dtypes.is_float(_dtype(x)) else _all_false(x)
 
 
 def _infinite(x: Any) -> Any:
-    return eq(lax.abs(x), _dtype(x).type(np.inf))
+    return lax.eq(lax.abs(x), _dtype(x).type(np.inf))
 
 
 def _signed_infinity(name: str, x: Any, out: Any, sign: float) -> Any:
@@ -126,7 +99,7 @@ def _signed_infinity(name: str, x: Any, out: Any, sign: float) -> Any:
 def _equals_infinity(x: Any, sign: float) -> Any:
     if not dtypes.is_float(_dtype(x)):
         return _all_false(x)
-    return eq(x, _dtype(x).type(sign * np.inf))
+    return lax.eq(x, _dtype(x).type(sign * np.inf))
 
 
 def isposinf(x: Any, /, out: None = None) -> Any:
@@ -178,7 +151,7 @@ def isnan(x: Any, /) -> Any:
       Array([False,  True], dtype=bool)
     """
     check_arraylike("isnan", x)
-    return ne(x, x)  # only nan differs from itself
+    return lax.ne(x, x)  # only nan differs from itself
 
 
 @composite
@@ -198,7 +171,7 @@ def iscomplex(x: Any) -> Any:
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(_all_false(x), dtypes.bool_, weak)
     part = lax.imag(x)
-    return ne(part, factor(part, 0))
+    return lax.ne(part, factor(part, 0))
 
 
 @composite
@@ -216,9 +189,9 @@ def isreal(x: Any) -> Any:
     check_arraylike("isreal", x)
     if not _is_complex(x):
         weak = aval_of(x).weak_type and not shape_of(x)
-        return convert(full_like(x, True, dtypes.bool_), dtypes.bool_, weak)
+        return convert(lax.full_like(x, True, dtypes.bool_), dtypes.bool_, weak)
     part = lax.imag(x)
-    return eq(part, factor(part, 0))
+    return lax.eq(part, factor(part, 0))
 
 
 # ---------------------------------------------------------------------- bits of floats
@@ -230,7 +203,7 @@ _BITS: dict[int, Any] = {
 
 def _bits_of(x: Any) -> Any:
     """The bits of floats as signed integers of their width."""
-    return bitcast_convert_type(x, _BITS[8 * _dtype(x).itemsize])
+    return lax.bitcast_convert_type(x, _BITS[8 * _dtype(x).itemsize])
 
 
 @composite
@@ -259,9 +232,9 @@ def _signbit(x: Any) -> Any:
     if kind in ("bool", "uint"):
         return _all_false(x)
     if kind == "int":
-        return lt(x, const(x, 0))
+        return lax.lt(x, const(x, 0))
     bits = _bits_of(x)
-    return lt(bits, const(bits, 0))
+    return lax.lt(bits, const(bits, 0))
 
 
 @composite
@@ -313,7 +286,7 @@ def spacing(x: Any, /) -> Any:
     # Subtraction may flush a subnormal gap to zero: then it is the smallest float.
     least = const(x, ml_dtypes.finfo(_dtype(x)).smallest_subnormal)
     least = choose(_signbit(x), lax.neg(least), least)
-    return convert(choose(eq(gap, const(gap, 0)), least, gap), _dtype(x))
+    return convert(choose(lax.eq(gap, const(gap, 0)), least, gap), _dtype(x))
 
 
 def _layout(dtype: Any) -> tuple[int, int]:
@@ -327,7 +300,9 @@ def _two_to(k: Any, dtype: Any) -> Any:
     mantissa, bias = _layout(dtype)
     kind = _BITS[8 * dtype.itemsize]
     biased = lax.add(convert(k, kind), const_of(kind, bias))
-    return bitcast_convert_type(shift_left(biased, const_of(kind, mantissa)), dtype)
+    return lax.bitcast_convert_type(
+        lax.shift_left(biased, const_of(kind, mantissa)), dtype
+    )
 
 
 def const_of(dtype: Any, value: Any) -> Any:
@@ -360,7 +335,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 @custom_jvp
 def _frexp(x: Any) -> tuple[Any, Any]:
-    plain = bitwise_and(is_finite(x), _not_zero(x))
+    plain = lax.bitwise_and(lax.is_finite(x), _not_zero(x))
     normal, lowered = _normalise(x)
     exponent = _exponent(normal)
     fraction = _scale(normal, lax.neg(exponent))
@@ -378,7 +353,7 @@ def _frexp_jvp(primals: Any, tangents: Any) -> Any:
 def _not_zero(x: Any) -> Any:
     """Whether any bit but the sign is set (processors may take subnormals for zero)."""
     bits = _bits_of(x)
-    return ne(shift_left(bits, const(bits, 1)), const(bits, 0))
+    return lax.ne(lax.shift_left(bits, const(bits, 1)), const(bits, 0))
 
 
 def _normalise(x: Any) -> tuple[Any, Any]:
@@ -389,11 +364,11 @@ def _normalise(x: Any) -> tuple[Any, Any]:
     """
     mantissa, bias = _layout(_dtype(x))
     bits = _bits_of(x)
-    whole = bitwise_and(bits, const(bits, (1 << mantissa) - 1))
-    field = bitwise_and(bits, const(bits, (2 * bias + 1) << mantissa))
-    subnormal = eq(field, const(bits, 0))
+    whole = lax.bitwise_and(bits, const(bits, (1 << mantissa) - 1))
+    field = lax.bitwise_and(bits, const(bits, (2 * bias + 1) << mantissa))
+    subnormal = lax.eq(field, const(bits, 0))
     size = convert(whole, _dtype(x))
-    signed = choose(lt(bits, const(bits, 0)), lax.neg(size), size)
+    signed = choose(lax.lt(bits, const(bits, 0)), lax.neg(size), size)
     shift = const_of(dtypes.int32, mantissa + bias - 1)
     return choose(subnormal, signed, x), choose(subnormal, shift, const(shift, 0))
 
@@ -402,8 +377,9 @@ def _exponent(x: Any) -> Any:
     """The exponent of two that frexp returns, of normal floats, as int32."""
     mantissa, bias = _layout(_dtype(x))
     bits = _bits_of(x)
-    field = bitwise_and(
-        shift_right_arithmetic(bits, const(bits, mantissa)), const(bits, 2 * bias + 1)
+    field = lax.bitwise_and(
+        lax.shift_right_arithmetic(bits, const(bits, mantissa)),
+        const(bits, 2 * bias + 1),
     )
     exponent = convert(field, dtypes.int32)
     return lax.sub(exponent, const(exponent, bias - 1))
@@ -481,7 +457,7 @@ def bitwise_count(x: Any, /) -> Any:
     if dtypes.is_bool(_dtype(x)):
         return convert(x, dtypes.uint8)
     size = lax.abs(x) if dtypes.is_signed(_dtype(x)) else x
-    return convert(population_count(size), dtypes.uint8)
+    return convert(lax.population_count(size), dtypes.uint8)
 
 
 # ------------------------------------------------------------------------ special cases
@@ -530,9 +506,9 @@ def hypot(x1: Any, x2: Any, /) -> Any:
             " Try: jnp.hypot(abs(x1), abs(x2))"
         )
     x, y = lax.abs(x), lax.abs(y)
-    infinite = bitwise_or(eq(x, const(x, np.inf)), eq(y, const(y, np.inf)))
+    infinite = lax.bitwise_or(lax.eq(x, const(x, np.inf)), lax.eq(y, const(y, np.inf)))
     high, low = lax.max(x, y), lax.min(x, y)
-    none = eq(high, const(high, 0))
+    none = lax.eq(high, const(high, 0))
     ratio = lax.div(low, choose(none, const(high, 1), high))
     length = lax.mul(high, lax.sqrt(lax.add(const(ratio, 1), lax.square(ratio))))
     length = choose(none, high, length)
@@ -554,9 +530,9 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     check_arraylike("heaviside", x1, x2)
     x, at_zero = promote_args_inexact("heaviside", *ranked(x1, x2))
     zero = const(x, 0)
-    out = choose(ne(x, x), x, at_zero)
-    out = choose(gt(x, zero), const(x, 1), out)
-    out = choose(lt(x, zero), zero, out)
+    out = choose(lax.ne(x, x), x, at_zero)
+    out = choose(lax.gt(x, zero), const(x, 1), out)
+    out = choose(lax.lt(x, zero), zero, out)
     return settled(out) if shape_of(x) else out
 
 
@@ -577,7 +553,7 @@ def sinc(x: Any, /) -> Any:
     t = lax.mul(const(x, np.pi), x)
     # Subnormal numbers lose digits when they are multiplied and divided.
     size = lax.abs(x)
-    at_zero = lt(size, const(size, ml_dtypes.finfo(_dtype(size)).tiny))
+    at_zero = lax.lt(size, const(size, ml_dtypes.finfo(_dtype(size)).tiny))
     safe = choose(at_zero, const(t, 1), t)
     return settled(choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe)))
 
@@ -586,7 +562,7 @@ def sinc(x: Any, /) -> Any:
 def _sinc_at_zero(k: int, t: Any) -> Any:
     """The k-th derivative of sin(t)/t at zero: from 1 - t^2/3! + t^4/5! - ..."""
     value = 0.0 if k % 2 else (-1.0) ** (k // 2) / (k + 1)
-    return full_like(t, value)
+    return lax.full_like(t, value)
 
 
 @_sinc_at_zero.defjvp
@@ -619,13 +595,13 @@ def i0(x: Any) -> Any:
 @custom_jvp
 def _i0(x: Any) -> Any:
     size = lax.abs(x)
-    return lax.mul(lax.exp(size), bessel_i0e(size))
+    return lax.mul(lax.exp(size), lax.bessel_i0e(size))
 
 
 @_i0.defjvp
 def _i0_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    slope = lax.mul(lax.exp(lax.abs(x)), bessel_i1e(x))
+    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
     return _i0(x), lax.mul(t, slope)
 
 
@@ -637,7 +613,7 @@ def _angle(z: Any, deg: Any) -> Any:
         y, x = lax.imag(z), lax.real(z)
     else:
         z = z if shape_of(z) else convert(z, _dtype(z))
-        y, x = full_like(z, 0), z
+        y, x = lax.full_like(z, 0), z
     out = lax.atan2(y, x)
     return lax.mul(out, const(out, 180 / np.pi)) if deg else out
 
@@ -670,9 +646,9 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     high = info.max if posinf is None else posinf
     low = info.min if neginf is None else neginf
     x = convert(x, dtype)
-    out = choose(ne(x, x), convert(nan, dtype), x)
-    out = choose(eq(x, const(x, np.inf)), convert(high, dtype), out)
-    return choose(eq(x, const(x, -np.inf)), convert(low, dtype), out)
+    out = choose(lax.ne(x, x), convert(nan, dtype), x)
+    out = choose(lax.eq(x, const(x, np.inf)), convert(high, dtype), out)
+    return choose(lax.eq(x, const(x, -np.inf)), convert(low, dtype), out)
 
 
 def nan_to_num(

@@ -14,14 +14,8 @@ import numpy as np
 from ..api.mapping import vmap
 from ..base import tree
 from ..base.source import wraps
-from ..ops.shapes import broadcast_shapes
-from ._common import (
-    as_array,
-    canonical_axis,
-    check_arraylike,
-    check_ranks,
-    shape_of,
-)
+from ..ops import lax
+from ._common import *
 from .manipulation import expand_dims, squeeze
 
 __all__ = ("apply_along_axis", "apply_over_axes", "vectorize")
@@ -111,11 +105,9 @@ def parse_signature(text: str) -> tuple[list[Dims], list[Dims]]:
 
 
 def vectorize(
-    pyfunc: Callable[..., Any],
-    *,
-    excluded: Collection[int | str] = frozenset(),
+    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """A function that broadcasts, from one of scalars or small arrays.
 
     Args:
@@ -173,9 +165,7 @@ def vectorize(
     return wrapped
 
 
-def _with_names(
-    pyfunc: Any, args: Any, kwargs: Any, names: list[str], excluded: Any, signature: Any
-) -> Any:
+def _with_names(pyfunc, args, kwargs, names: list[str], excluded, signature):
     fixed = {k: v for k, v in kwargs.items() if k not in names}
     n = len(args)
 
@@ -188,12 +178,9 @@ def _with_names(
 
 
 def broadcast_call(
-    fun: Callable[..., Any],
-    arrays: Sequence[Any],
-    ins: Sequence[Dims],
-    outs: Sequence[Dims] | None,
-    where: str,
-) -> Any:
+    fun: Callable[..., Any], arrays: Sequence[Any], ins: Sequence[Dims],
+    outs: Sequence[Dims] | None, where: str,
+):  # fmt: skip
     """Call `fun` for every place of the broadcast axes of `arrays`."""
     sizes = core_sizes(arrays, ins, where)
     loops = [
@@ -201,7 +188,7 @@ def broadcast_call(
         for x, dims in zip(arrays, ins, strict=True)
     ]
     check_ranks("vectorize", loops)
-    loop = broadcast_shapes(*loops) if loops else ()
+    loop = lax.broadcast_shapes(*loops) if loops else ()
     checked = check_results(fun, outs, sizes, where)
     kept, axes = [], []
     for x, own in zip(arrays, loops, strict=True):
@@ -244,11 +231,9 @@ def core_sizes(
 
 
 def check_results(
-    fun: Callable[..., Any],
-    outs: Sequence[Dims] | None,
-    sizes: dict[str, int],
+    fun: Callable[..., Any], outs: Sequence[Dims] | None, sizes: dict[str, int],
     where: str,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """`fun` with its results checked against the signature."""
     if outs is None:
         return fun

@@ -20,23 +20,10 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import Tracer
-from ..ops import arithmetic as lax
-from ..ops import structural
+from ..ops import lax
 from ..ops.define import const
-from ..ops.logic import eq, ge
 from ..types import dtypes
-from ._common import (
-    as_array,
-    aval_of,
-    check_arraylike,
-    check_sizes,
-    choose,
-    convert,
-    promote_dtypes,
-    shape_of,
-    static_dtype,
-    static_shape,
-)
+from ._common import *
 from .creation import asarray, on_device, ones
 from .joining import concatenate, stack
 from .manipulation import expand_dims
@@ -54,13 +41,8 @@ __all__ = (
 
 
 def eye(
-    N: Any,
-    M: Any = None,
-    k: Any = 0,
-    dtype: Any = None,
-    *,
-    device: Any = None,
-) -> Any:
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None,
+) -> Any:  # fmt: skip
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -99,18 +81,18 @@ def matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
 
 @composite(static=("shape", "k", "dtype"))
 def _eye(shape: Any, k: int, dtype: Any) -> Any:
-    return convert(_below(eq, shape, k), dtype)
+    return convert(_below(lax.eq, shape, k), dtype)
 
 
 @composite(static=("shape", "dtype"))
 def _moving_eye(shape: Any, k: Any, dtype: Any) -> Any:
-    return convert(_below(eq, shape, convert(k, dtypes.int32)), dtype)
+    return convert(_below(lax.eq, shape, convert(k, dtypes.int32)), dtype)
 
 
 def _below(relation: Callable[..., Any], shape: Sequence[int], k: Any) -> Any:
     """relation(row + k, column), as a matrix of bools."""
-    rows = structural.broadcasted_iota(dtypes.int32, tuple(shape), 0)
-    columns = structural.broadcasted_iota(dtypes.int32, tuple(shape), 1)
+    rows = lax.broadcasted_iota(dtypes.int32, tuple(shape), 0)
+    columns = lax.broadcasted_iota(dtypes.int32, tuple(shape), 1)
     if not (isinstance(k, int) and k == 0):
         rows = lax.add(rows, const(rows, k) if isinstance(k, int) else k)
     return relation(rows, columns)
@@ -134,11 +116,8 @@ def identity(n: Any, dtype: Any = None) -> Any:
 
 
 def tri(
-    N: int,
-    M: int | None = None,
-    k: int = 0,
-    dtype: Any = None,
-) -> Any:
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None,
+) -> Any:  # fmt: skip
     """Ones on and below a diagonal, zeros above.
 
     Args:
@@ -158,7 +137,7 @@ def tri(
 
 @composite(static=("shape", "k", "dtype"))
 def _tri(shape: Any, k: int, dtype: Any) -> Any:
-    return convert(_below(ge, shape, k), dtype)
+    return convert(_below(lax.ge, shape, k), dtype)
 
 
 def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
@@ -173,10 +152,10 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
 @composite(static=("k", "lower"))
 def _kept_triangle(m: Any, k: int, lower: bool) -> Any:
     shape = shape_of(m)
-    inside = _below(ge, shape[-2:], k if lower else k - 1)
+    inside = _below(lax.ge, shape[-2:], k if lower else k - 1)
     rank = len(shape)
     if rank > 2:
-        inside = structural.broadcast_in_dim(inside, shape, (rank - 2, rank - 1))
+        inside = lax.broadcast_in_dim(inside, shape, (rank - 2, rank - 1))
     zero = const(m, 0)
     return choose(inside, m, zero) if lower else choose(inside, zero, m)
 
@@ -419,7 +398,7 @@ def _meshgrid(xs: Any, sparse: bool, swapped: bool) -> list[Any]:
     for axis, x in zip(axes, xs, strict=True):
         shape = [n if not sparse or i == axis else 1 for i, n in enumerate(full)]
         out.append(
-            as_array(x) if rank == 1 else structural.broadcast_in_dim(x, shape, (axis,))
+            as_array(x) if rank == 1 else lax.broadcast_in_dim(x, shape, (axis,))
         )
     return out
 
@@ -449,15 +428,13 @@ def _indices(shape: Any, dtype: Any, sparse: bool) -> Any:
     rank = len(shape)
     if sparse:
         return tuple(
-            structural.reshape(
-                structural.iota(dtype, n), (1,) * i + (n,) + (1,) * (rank - i - 1)
-            )
+            lax.reshape(lax.iota(dtype, n), (1,) * i + (n,) + (1,) * (rank - i - 1))
             for i, n in enumerate(shape)
         )
-    grids = [structural.broadcasted_iota(dtype, shape, i) for i in range(rank)]
+    grids = [lax.broadcasted_iota(dtype, shape, i) for i in range(rank)]
     if not grids:
-        return structural.broadcast_in_dim(np.zeros((), dtype)[()], (0,), ())
-    return structural.stack(grids, 0)
+        return lax.broadcast_in_dim(np.zeros((), dtype)[()], (0,), ())
+    return lax.stack(grids, 0)
 
 
 def fromfunction(

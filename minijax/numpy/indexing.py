@@ -18,41 +18,21 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
-from ..ops.arithmetic import add
-from ..ops.convert import convert_element_type, full
-from ..ops.dot import check_out_sharding, dot_general
-from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from ..ops.logic import clamp, eq, lt, ne, select_n
-from ..ops.slicing import dynamic_slice_p, slice_p
-from ..ops.structural import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    expand_dims,
-    move_axis,
-    reshape,
-    rev,
-    squeeze_p,
-)
+from ..ops import lax
+from ..ops.dot import check_out_sharding
+from ..ops.structural import move_axis
 from ..runtime.array import Array, in_slices, local_row
 from ..types import dtypes
 from . import subscripts
-from ._common import (
-    ArrayLike,
-    as_array,
-    broadcast_to,
-    canonical_axis,
-    check_arraylike,
-    no_out,
-    static_axis,
-)
+from ._common import *
 from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
 
 __all__ = ("take", "take_along_axis")
 
-_PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
-_FILL = GatherScatterMode.FILL_OR_DROP
-_CLIP = GatherScatterMode.CLIP
-_PROMISED = GatherScatterMode.PROMISE_IN_BOUNDS
+_PROMISE = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+_FILL = lax.GatherScatterMode.FILL_OR_DROP
+_CLIP = lax.GatherScatterMode.CLIP
+_PROMISED = lax.GatherScatterMode.PROMISE_IN_BOUNDS
 
 
 FAR = 2**31 - 1  # the largest position that a program is given
@@ -88,11 +68,13 @@ def row(x: Any, i: Any) -> Any:
         raise subscripts.too_many(1, 0)
     if shape[0] == 0:
         raise IndexError("index is out of bounds for axis 0 with size 0")
-    index = convert_element_type(i, dtypes.int32)
-    index = select_n(lt(index, np.int32(0)), index, add(index, np.int32(shape[0])))
+    index = lax.convert_element_type(i, dtypes.int32)
+    index = lax.select_n(
+        lax.lt(index, np.int32(0)), index, lax.add(index, np.int32(shape[0]))
+    )
     starts = (index, *(np.int32(0) for _ in shape[1:]))
-    cut = dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
-    return squeeze_p.bind(cut, dimensions=(0,))
+    cut = lax.dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
+    return lax.squeeze_p.bind(cut, dimensions=(0,))
 
 
 def is_whole(plan: Plan) -> bool:
@@ -104,14 +86,9 @@ def is_whole(plan: Plan) -> bool:
 
 
 def read(
-    x: Any,
-    leaves: Sequence[Any],
-    plan: Plan,
-    mode: GatherScatterMode | None = None,
-    fill_value: Any = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-) -> Any:
+    x, leaves: Sequence[Any], plan: Plan, mode: lax.GatherScatterMode | None = None,
+    fill_value=None, indices_are_sorted: bool = False, unique_indices: bool = False,
+):  # fmt: skip
     """The elements of `x` that a plan and its leaves name."""
     if plan.arrays or (mode is _FILL and may_miss(plan)):
         flags = (mode, fill_value, indices_are_sorted, unique_indices)
@@ -176,8 +153,8 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
             if kind == SCALAR:
                 start = subscripts.wrap(start, n if plan.wrap else 0)
                 if clip:
-                    start = convert_element_type(start, dtypes.int32)
-                    start = clamp(np.int32(0), start, np.int32(n - 1))
+                    start = lax.convert_element_type(start, dtypes.int32)
+                    start = lax.clamp(np.int32(0), start, np.int32(n - 1))
             stops.append(n)
         elif type(start) is np.int32:
             stops.append(n)
@@ -191,20 +168,18 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
         x, starts, strides, stops
     )  # fmt: skip
     if flips:
-        x = rev(x, tuple(flips))
+        x = lax.rev(x, tuple(flips))
     if gone:
-        x = squeeze_p.bind(x, dimensions=tuple(gone))
-    return expand_dims(x, tuple(new)) if new else x
+        x = lax.squeeze_p.bind(x, dimensions=tuple(gone))
+    return lax.expand_dims(x, tuple(new)) if new else x
 
 
-def cut_fixed(
-    x: Any, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]
-) -> Any:
+def cut_fixed(x, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]):
     """A slice at fixed positions; `x` itself if that is all of it."""
     plain = all(s == 1 for s in strides)
     if plain and not any(starts) and tuple(stops) == x.shape:
         return x
-    return slice_p.bind(
+    return lax.slice_p.bind(
         x,
         start_indices=tuple(starts),
         limit_indices=tuple(stops),
@@ -213,12 +188,9 @@ def cut_fixed(
 
 
 def cut_moving(
-    x: Any,
-    starts: Sequence[Any],
-    sizes: Sequence[int],
-    strides: Sequence[int],
+    x, starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int],
     stops: Sequence[int],
-) -> Any:
+):  # fmt: skip
     """A slice of which some positions are values; those axes have stride 1."""
     shape = x.shape
     fixed = [isinstance(s, int) for s in starts]
@@ -235,34 +207,29 @@ def cut_moving(
         dtypes.int64 if wide and dtypes.int_default() == dtypes.int64 else dtypes.int32
     )
     operands = [
-        dtype.type(s) if f else convert_element_type(s, dtype)
+        dtype.type(s) if f else lax.convert_element_type(s, dtype)
         for s, f in zip(starts, fixed, strict=True)
     ]
-    return dynamic_slice_p.bind(x, *operands, slice_sizes=tuple(sizes))
+    return lax.dynamic_slice_p.bind(x, *operands, slice_sizes=tuple(sizes))
 
 
 def _read_by_gather(
-    x: Any,
-    leaves: Sequence[Any],
-    plan: Plan,
-    mode: GatherScatterMode | None,
-    fill_value: Any,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-) -> Any:
+    x, leaves: Sequence[Any], plan: Plan, mode: lax.GatherScatterMode | None,
+    fill_value, indices_are_sorted: bool, unique_indices: bool,
+):  # fmt: skip
     """Read a plan with index arrays, or one whose misses are to be filled."""
     at = subscripts.locate(plan, leaves)
     if len(x.shape) != len(plan.operand):
-        x = reshape(x, plan.operand)
+        x = lax.reshape(x, plan.operand)
     if 0 in at.shape:
-        x = full(at.shape, 0, x.dtype)
+        x = lax.full(at.shape, 0, x.dtype)
     else:
-        numbers = GatherDimensionNumbers(
+        numbers = lax.GatherDimensionNumbers(
             offset_dims=at.windows,
             collapsed_slice_dims=at.collapsed,
             start_index_map=at.indexed,
         )
-        x = gather(
+        x = lax.gather(
             x,
             at.indices,
             numbers,
@@ -273,32 +240,28 @@ def _read_by_gather(
             fill_value=fill_value,
         )
     if at.reversed:
-        x = rev(x, at.reversed)
-    return expand_dims(x, at.new) if at.new else x
+        x = lax.rev(x, at.reversed)
+    return lax.expand_dims(x, at.new) if at.new else x
 
 
 # ------------------------------------------------------------------------------- modes
 
 
-def mode_of(mode: Any, default: GatherScatterMode | None) -> GatherScatterMode | None:
+def mode_of(
+    mode: Any, default: lax.GatherScatterMode | None
+) -> lax.GatherScatterMode | None:
     """What to do about positions out of bounds, from a user's `mode`."""
     if mode is None:
         return default
-    if isinstance(mode, GatherScatterMode):
+    if isinstance(mode, lax.GatherScatterMode):
         return mode
-    return GatherScatterMode.from_any(mode)
+    return lax.GatherScatterMode.from_any(mode)
 
 
 def get(
-    x: Any,
-    subscript: Any,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-    mode: Any,
-    fill_value: Any,
-    wrap_negative_indices: bool,
-    out_sharding: Any,
-) -> Any:
+    x: Any, subscript: Any, indices_are_sorted: bool, unique_indices: bool, mode: Any,
+    fill_value: Any, wrap_negative_indices: bool, out_sharding: Any,
+) -> Any:  # fmt: skip
     """`x.at[subscript].get(...)`."""
     check_out_sharding("at[...].get", out_sharding)
     mode = None if mode is None else mode_of(mode, _FILL)
@@ -333,15 +296,10 @@ _TAKE_MODES = ("fill", "clip", "wrap", "promise_in_bounds")
 
 
 def take(
-    a: ArrayLike,
-    indices: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
-    mode: str | None = None,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    fill_value: Any = None,
-) -> Any:
+    a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
+    mode: str | None = None, unique_indices: bool = False,
+    indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Any:  # fmt: skip
     """The elements (or slices along an axis) at positions.
 
     Args:
@@ -379,21 +337,15 @@ def take(
     static=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value")
 )
 def _take(
-    a: Any,
-    indices: Any,
-    axis: Any,
-    mode: Any,
-    unique_indices: bool,
-    indices_are_sorted: bool,
-    fill_value: Any,
-) -> Any:
+    a, indices, axis, mode, unique_indices: bool, indices_are_sorted: bool, fill_value
+):
     check_arraylike("take", a, indices)
     x, i = as_array(a), as_array(indices)
     if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
+        x, axis = lax.reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
     if dtypes.is_bool(i.dtype) or not i.size:
-        i = convert_element_type(i, dtypes.int_default())
+        i = lax.convert_element_type(i, dtypes.int_default())
     elif not dtypes.is_integer(i.dtype):
         raise ValueError(
             f"indices must have an integer type, got {errors.type_text(i)}"
@@ -413,21 +365,16 @@ def _take(
     entries: list[Any] = [(SPAN, 0, m, 1, False) for m in x.shape]
     entries[axis] = (ARRAY,) if i.ndim else (SCALAR,)
     plan = Plan(tuple(entries), x.shape, bool(i.ndim), mode in (None, "fill"))
-    how = GatherScatterMode.from_any(mode)
+    how = lax.GatherScatterMode.from_any(mode)
     return _read_by_gather(
         x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices
     )
 
 
 def take_along_axis(
-    arr: ArrayLike,
-    indices: ArrayLike,
-    axis: int | None = -1,
-    mode: Any = None,
-    fill_value: Any = None,
-    *,
-    wrap_negative_indices: bool | None = None,
-) -> Any:
+    arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
+    fill_value: Any = None, *, wrap_negative_indices: bool | None = None,
+) -> Any:  # fmt: skip
     """Elements at positions that vary with the other axes, as `argsort` gives them.
 
     Args:
@@ -460,9 +407,7 @@ def take_along_axis(
 
 
 @composite(static=("axis", "mode", "fill_value", "wrap"))
-def _take_along_axis(
-    arr: Any, indices: Any, axis: Any, mode: Any, fill_value: Any, wrap: bool
-) -> Any:
+def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
     check_arraylike("take_along_axis", arr, indices)
     x, i = as_array(arr), as_array(indices)
     if not dtypes.is_integer(i.dtype):
@@ -474,7 +419,7 @@ def _take_along_axis(
             raise ValueError(
                 f"take_along_axis indices must be 1D if axis=None, got {i.shape}"
             )
-        x, axis = reshape(x, (x.size,)), 0
+        x, axis = lax.reshape(x, (x.size,)), 0
     if x.ndim != i.ndim:
         raise ValueError(
             "indices and arr must have the same number of dimensions;"
@@ -483,8 +428,8 @@ def _take_along_axis(
     axis = canonical_axis(axis, x.ndim)
     lanes, windows, out_shape = _lanes_along(x.shape, i.shape, axis)
     if 0 in out_shape or not x.shape[axis]:
-        return full(out_shape, 0, x.dtype)
-    if mode is GatherScatterMode.ONE_HOT:
+        return lax.full(out_shape, 0, x.dtype)
+    if mode is lax.GatherScatterMode.ONE_HOT:
         return _pick(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
     # Axes that only one side has: the array's are windows, the indices' are plain.
     dropped = tuple([d for d in range(x.ndim) if d != axis and d not in lanes
@@ -492,7 +437,7 @@ def _take_along_axis(
     i = subscripts.wrap(i, x.shape[axis] if wrap else 0)
     kept = [n for d, n in enumerate(i.shape) if d not in windows]
     at = {d: k for k, d in enumerate(d for d in range(x.ndim) if d not in windows)}
-    numbers = GatherDimensionNumbers(
+    numbers = lax.GatherDimensionNumbers(
         offset_dims=windows,
         collapsed_slice_dims=tuple(sorted((axis, *dropped))),
         start_index_map=(axis,),
@@ -500,24 +445,26 @@ def _take_along_axis(
         start_indices_batching_dims=tuple([at[d] for d in lanes]),
     )
     sizes = tuple([n if d in windows else 1 for d, n in enumerate(x.shape)])
-    i = reshape(i, (*kept, 1))
-    return gather(x, i, numbers, sizes, mode=mode, fill_value=fill_value)
+    i = lax.reshape(i, (*kept, 1))
+    return lax.gather(x, i, numbers, sizes, mode=mode, fill_value=fill_value)
 
 
 def _pick(x: Any, i: Any, axis: int) -> Any:
     """Elements along an axis, as products with one-hot vectors of their positions."""
     rank, n = x.ndim, x.shape[axis]
     if dtypes.is_bool(x.dtype):
-        return ne(_pick(convert_element_type(x, dtypes.int32), i, axis), np.int32(0))
+        return lax.ne(
+            _pick(lax.convert_element_type(x, dtypes.int32), i, axis), np.int32(0)
+        )
     x, i = move_axis(x, axis, rank - 1), move_axis(i, axis, rank - 1)
     lead = np.broadcast_shapes(x.shape[:-1], i.shape[:-1])
     x = broadcast_to(x, (*lead, n))
-    i = broadcast_to(convert_element_type(i, dtypes.int32), (*lead, i.shape[-1]))
-    places = broadcasted_iota(dtypes.int32, (*i.shape, n), rank)
-    hot = eq(broadcast_in_dim(i, places.shape, tuple(range(rank))), places)
+    i = broadcast_to(lax.convert_element_type(i, dtypes.int32), (*lead, i.shape[-1]))
+    places = lax.broadcasted_iota(dtypes.int32, (*i.shape, n), rank)
+    hot = lax.eq(lax.broadcast_in_dim(i, places.shape, tuple(range(rank))), places)
     lanes = tuple(range(rank - 1))
     numbers = (((rank,), (rank - 1,)), (lanes, lanes))
-    out = dot_general(convert_element_type(hot, x.dtype), x, numbers)
+    out = lax.dot_general(lax.convert_element_type(hot, x.dtype), x, numbers)
     return move_axis(out, rank - 1, axis)
 
 

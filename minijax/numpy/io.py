@@ -229,11 +229,9 @@ def _from_device(x: Any, number: int) -> Any:
 
 
 def array_repr(
-    arr: Any,
-    max_line_width: Any = None,
-    precision: Any = None,
+    arr: Any, max_line_width: Any = None, precision: Any = None,
     suppress_small: Any = None,
-) -> str:
+) -> str:  # fmt: skip
     """The text of an array, as `repr` gives it.
 
     Args:
@@ -256,11 +254,9 @@ def array_repr(
 
 
 def array_str(
-    a: Any,
-    max_line_width: Any = None,
-    precision: Any = None,
+    a: Any, max_line_width: Any = None, precision: Any = None,
     suppress_small: Any = None,
-) -> str:
+) -> str:  # fmt: skip
     """The text of an array's values, as `str` gives it.
 
     Args:

@@ -20,18 +20,8 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import Tracer
-from ..ops import structural
-from ._common import (
-    as_array,
-    canonical_axis,
-    check_arraylike,
-    convert,
-    no_out,
-    once,
-    promote_dtypes,
-    shape_of,
-    static_dtype,
-)
+from ..ops import lax, structural
+from ._common import *
 from .manipulation import atleast, moveaxis, transpose
 
 __all__ = (
@@ -113,10 +103,10 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
 @composite(static=("axis", "dtype"))
 def _concatenate(xs: list[Any], axis: Any, dtype: Any) -> Any:
     if axis is None:
-        xs = [structural.reshape(x, (math.prod(shape_of(x)),)) for x in xs]
+        xs = [lax.reshape(x, (math.prod(shape_of(x)),)) for x in xs]
         axis = 0
     axis = canonical_axis(axis, len(shape_of(xs[0])))
-    return structural.concatenate(common_dtype(xs, dtype), axis)
+    return lax.concatenate(common_dtype(xs, dtype), axis)
 
 
 @composite(static=("axis", "dtype"))
@@ -126,7 +116,7 @@ def _merge_rows(x: Any, axis: int, dtype: Any) -> Any:
     axis = canonical_axis(axis, len(shape) - 1)
     x = structural.move_axis(x, 0, axis)
     merged = (*shape[1 : axis + 1], shape[0] * shape[axis + 1], *shape[axis + 2 :])
-    x = structural.reshape(x, merged)
+    x = lax.reshape(x, merged)
     return x if dtype is None else convert(x, dtype)
 
 
@@ -187,7 +177,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
 
 @composite(static=("axis", "dtype"))
 def _stack(xs: list[Any], axis: int, dtype: Any) -> Any:
-    return structural.stack_p.bind(*common_dtype(xs, dtype), axis=axis)
+    return lax.stack_p.bind(*common_dtype(xs, dtype), axis=axis)
 
 
 def stack_error(shapes: Sequence[tuple[int, ...]]) -> ValueError:
@@ -223,12 +213,10 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(_unstack(x, axis)) if shape_of(x)[axis] else ()
 
 
-_unstack = once(structural.unstack, "axis")
+_unstack = once(lax.unstack, "axis")
 
 
-def _joined(
-    name: str, tup: Any, rank: int, axis_of: Callable[[int], int], dtype: Any
-) -> Any:
+def _joined(name: str, tup, rank: int, axis_of: Callable[[int], int], dtype):
     """hstack, vstack and dstack: lift to `rank`, then concatenate."""
     xs = [atleast(rank, x) for x in operands(name, tup)]
     if not xs:
@@ -355,11 +343,9 @@ def _block(arrays: Any, depth: int) -> Any:
             lead = rank - len(shape)
             dims = tuple(range(lead, rank))
             x = as_array(x)
-            return (
-                structural.broadcast_in_dim(x, (1,) * lead + shape, dims) if lead else x
-            )
+            return lax.broadcast_in_dim(x, (1,) * lead + shape, dims) if lead else x
         rows = [join(item, level - 1) for item in x]
-        return structural.concatenate(promote_dtypes(*rows), rank - level)
+        return lax.concatenate(promote_dtypes(*rows), rank - level)
 
     return join(arrays, depth)
 
@@ -435,7 +421,7 @@ def cut(name: str, x: Any, where: Any, axis: Any) -> list[Any]:
     return list(_split(x, sizes, axis))
 
 
-_split = once(structural.split, "sizes", "axis")
+_split = once(lax.split, "sizes", "axis")
 
 
 def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:

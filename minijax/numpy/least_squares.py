@@ -19,7 +19,7 @@ from ..base import errors
 from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
 from ..core import core
-from ..ops import structural
+from ..ops import lax
 from ..types import dtypes
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, as_array, convert, lead_with_ones
@@ -32,12 +32,9 @@ __all__ = ("pinv", "lstsq")
 
 
 def pinv(
-    a: ArrayLike,
-    rtol: ArrayLike | None = None,
-    hermitian: bool = False,
-    *,
+    a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *,
     rcond: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Moore-Penrose inverses.
 
     Args:
@@ -68,7 +65,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
         raise ValueError(f"pinv takes matrices, got {errors.type_text(a)}.")
     m, n = a.shape[-2:]
     if not m or not n:
-        return structural.broadcast_in_dim(a.dtype.type(0), (*a.shape[:-2], n, m), ())
+        return lax.broadcast_in_dim(a.dtype.type(0), (*a.shape[:-2], n, m), ())
     if rtol is None:
         rtol = 10.0 * max(m, n) * eps_of(a.dtype)
     return _pinv_svd(a, as_array(rtol), hermitian)
@@ -111,12 +108,9 @@ def _pinv_tangent(a: Any, p: Any, t: Any) -> Any:
 
 
 def lstsq(
-    a: ArrayLike,
-    b: ArrayLike,
-    rcond: ArrayLike | None = None,
-    *,
+    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *,
     numpy_resid: bool = False,
-) -> tuple[Any, Any, Any, Any]:
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """The least-squares solution of :math:`A x = b`, of least norm.
 
     Args:
@@ -166,9 +160,9 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
     columns = b[:, None] if vector else b
     m, n = a.shape
     if not a.size:
-        s = structural.broadcast_in_dim(a.dtype.type(0), (0,), ())
+        s = lax.broadcast_in_dim(a.dtype.type(0), (0,), ())
         rank: Any = asarray(np.zeros((), dtypes.int_default()))
-        x = structural.broadcast_in_dim(a.dtype.type(0), (n, columns.shape[1]), ())
+        x = lax.broadcast_in_dim(a.dtype.type(0), (n, columns.shape[1]), ())
     else:
         s = svd(a, full_matrices=False).S
         eps = eps_of(a.dtype)

@@ -20,13 +20,9 @@ from .systems import *
 
 
 def matmul(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    precision: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Matrix product; see `jnp.matmul`.
 
     Example:
@@ -39,15 +35,9 @@ def matmul(
 
 
 def tensordot(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    axes: Any = 2,
-    precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Products summed over pairs of axes; see `jnp.tensordot`.
 
     Example:
@@ -60,14 +50,9 @@ def tensordot(
 
 
 def vecdot(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    axis: int = -1,
-    precision: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Products summed over one axis; see `jnp.vecdot`.
 
     Example:

@@ -17,21 +17,10 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops.arithmetic import mul, sub
-from ..ops.convert import conj, full_like
-from ..ops.dot import check_out_sharding, dot_general_p, element_type
-from ..ops.logic import bitwise_and
+from ..ops import lax
+from ..ops.dot import check_out_sharding, element_type
 from ..ops.precision import canonical as canonical_precision
-from ..ops.slicing import slice_in_dim
-from ..ops.structural import (
-    broadcast_in_dim,
-    broadcast_to,
-    concatenate,
-    move_axis,
-    reshape,
-    squeeze,
-    transpose,
-)
+from ..ops.structural import broadcast_to, move_axis
 from ..types import dtypes
 from ._common import (
     ArrayLike,
@@ -66,18 +55,13 @@ def product_type(name: str, a: Any, b: Any, preferred: Any) -> tuple[Any, bool]:
 
 
 def contract(
-    a: Any,
-    b: Any,
-    summed: tuple[Sequence[int], Sequence[int]],
-    batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
-    precision: Any = None,
-    dtype: Any = None,
-    weak: bool = False,
-    out_sharding: Any = None,
-) -> Any:
+    a, b, summed: tuple[Sequence[int], Sequence[int]],
+    batch: tuple[Sequence[int], Sequence[int]] = ((), ()), precision=None, dtype=None,
+    weak: bool = False, out_sharding=None,
+):  # fmt: skip
     """`dot_general` with the result's dtype and weakness."""
     check_out_sharding("dot_general", out_sharding)
-    out = dot_general_p.bind(
+    out = lax.dot_general_p.bind(
         a,
         b,
         dimension_numbers=(
@@ -94,7 +78,7 @@ def contract(
 def product(x: Any, y: Any) -> Any:
     """The product of operands of one dtype: of Booleans, whether both hold."""
     both = dtypes.is_bool(core.aval_of(x).dtype)
-    return bitwise_and(x, y) if both else mul(x, y)
+    return lax.bitwise_and(x, y) if both else lax.mul(x, y)
 
 
 # -------------------------------------------------------------------------- dot, matmul
@@ -102,13 +86,9 @@ def product(x: Any, y: Any) -> Any:
 
 @composite(static=_PRODUCT)
 def dot(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Product summed over the last axis of `a` and the next to last of `b`.
 
     Args:
@@ -138,13 +118,9 @@ def dot(
 
 @composite(static=_PRODUCT)
 def matmul(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Matrix product; leading axes broadcast.
 
     Args:
@@ -183,9 +159,7 @@ def matmul(
     return _stacked_matmul(a, b, precision, dtype, weak, out_sharding)
 
 
-def _stacked_matmul(
-    a: Any, b: Any, precision: Any, dtype: Any, weak: bool, out_sharding: Any
-) -> Any:
+def _stacked_matmul(a, b, precision, dtype, weak: bool, out_sharding):
     """`matmul` where an operand has leading axes.
 
     Leading axes that both have are batch axes; those that one has (or has with size
@@ -219,8 +193,8 @@ def _stacked_matmul(
                 why=f"leading axes of sizes {m} and {n} do not broadcast.",
             )
     batch = (_without(batch_a, drop_a), _without(batch_b, drop_b))
-    a = squeeze(a, tuple(drop_a)) if drop_a else a
-    b = squeeze(b, tuple(drop_b)) if drop_b else b
+    a = lax.squeeze(a, tuple(drop_a)) if drop_a else a
+    b = lax.squeeze(b, tuple(drop_b)) if drop_b else b
     m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
     vector_a, vector_b = len(shape_a) == 1, len(shape_b) == 1
     summed = ((m - 1,), (n - 1 if vector_b else n - 2,))
@@ -236,7 +210,7 @@ def _stacked_matmul(
     sources["b"] = iter(range(start, start + free_b))
     columns = () if vector_b else (start + free_b,)
     order = (*(next(sources[o]) for o in origin), *rows, *columns)
-    return out if order == tuple(range(len(order))) else transpose(out, order)
+    return out if order == tuple(range(len(order))) else lax.transpose(out, order)
 
 
 def _without(axes: Sequence[int], dropped: Sequence[int]) -> tuple[int, ...]:
@@ -246,12 +220,9 @@ def _without(axes: Sequence[int], dropped: Sequence[int]) -> tuple[int, ...]:
 
 @composite(static=("precision", "preferred_element_type"))
 def vdot(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    precision: Any = None,
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Sum of the products of all elements, those of `a` conjugated.
 
     Args:
@@ -265,24 +236,21 @@ def vdot(
     """
     check_arraylike("vdot", a, b)
     if dtypes.is_complex(core.aval_of(a).dtype):
-        a = conj(a)
+        a = lax.conj(a)
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
     return dot(flat(a), flat(b), **options)
 
 
 def flat(x: Any) -> Any:
     """`x` with one axis."""
-    return reshape(x, (core.aval_of(x).size,))
+    return lax.reshape(x, (core.aval_of(x).size,))
 
 
 @composite(static=("precision", "preferred_element_type"))
 def inner(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    precision: Any = None,
+    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Products summed over the last axes of both arrays.
 
     Args:
@@ -331,19 +299,15 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
     a, b = flat(a), flat(b)
     m, n = core.aval_of(a).size, core.aval_of(b).size
     a, b = promote_args("outer", a, b)
-    a, b = broadcast_in_dim(a, (m, 1), (0,)), broadcast_in_dim(b, (1, n), (1,))
+    a, b = lax.broadcast_in_dim(a, (m, 1), (0,)), lax.broadcast_in_dim(b, (1, n), (1,))
     return product(a, b)
 
 
 def tensordot(
-    a: ArrayLike,
-    b: ArrayLike,
-    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
-    *,
-    precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
+    a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    *, precision: Any = None, preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Products summed over chosen pairs of axes.
 
     Args:
@@ -387,9 +351,7 @@ def _hashable_axes(axes: Any) -> Any:
 
 
 @composite(static=("axes", "precision", "preferred", "out_sharding"))
-def _tensordot(
-    a: Any, b: Any, axes: Any, precision: Any, preferred: Any, out_sharding: Any
-) -> Any:
+def _tensordot(a, b, axes, precision, preferred, out_sharding):
     check_arraylike("tensordot", a, b)
     m, n = core.aval_of(a).ndim, core.aval_of(b).ndim
     if isinstance(axes, int):
@@ -414,14 +376,9 @@ def _tensordot(
 
 @composite_along("precision", "preferred_element_type", position=2)
 def vecdot(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    axis: int = -1,
-    precision: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Products summed over one axis, those of `x1` conjugated; other axes broadcast.
 
     Args:
@@ -446,12 +403,12 @@ def vecdot(
         )
     check_ranks("vecdot", [s[1:] for s in shapes])
     if dtypes.is_complex(core.aval_of(x1).dtype):
-        x1 = conj(x1)
+        x1 = lax.conj(x1)
     x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
     *lead, n = core.aval_of(x1).shape
-    row = broadcast_in_dim(x1, (*lead, 1, n),
+    row = lax.broadcast_in_dim(x1, (*lead, 1, n),
                            (*range(len(shapes[0]) - 1), len(shapes[0])))  # fmt: skip
-    column = broadcast_in_dim(
+    column = lax.broadcast_in_dim(
         x2, (*core.aval_of(x2).shape, 1), tuple(range(len(shapes[1])))
     )
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
@@ -459,7 +416,7 @@ def vecdot(
         vectors = (x1, x2) if len(shapes[1]) == 1 else (x2, x1)
         return matmul(*vectors, **options)
     out = matmul(row, column, **options)
-    return squeeze(out, (out.ndim - 2, out.ndim - 1))
+    return lax.squeeze(out, (out.ndim - 2, out.ndim - 1))
 
 
 def _check_core(name: str, x: Any, rank: int, signature: str) -> None:
@@ -507,8 +464,8 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     if rank == 1:
         return matmul(x1, x2)
     shape = core.aval_of(x2).shape
-    out = matmul(x1, broadcast_in_dim(x2, (*shape, 1), tuple(range(rank))))
-    return squeeze(out, (out.ndim - 1,))
+    out = matmul(x1, lax.broadcast_in_dim(x2, (*shape, 1), tuple(range(rank))))
+    return lax.squeeze(out, (out.ndim - 1,))
 
 
 @composite
@@ -533,14 +490,16 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     _check_sums("vecmat", x1, x2, -2, "n")
     check_ranks("vecmat", [core.aval_of(x1).shape[:-1], core.aval_of(x2).shape[:-2]])
     if dtypes.is_complex(core.aval_of(x1).dtype):
-        x1 = conj(x1)
+        x1 = lax.conj(x1)
     shape = core.aval_of(x1).shape
     if len(shape) == 1:
         return matmul(x1, x2)
     rank = len(shape)
-    row = broadcast_in_dim(x1, (*shape[:-1], 1, shape[-1]), (*range(rank - 1), rank))
+    row = lax.broadcast_in_dim(
+        x1, (*shape[:-1], 1, shape[-1]), (*range(rank - 1), rank)
+    )
     out = matmul(row, x2)
-    return squeeze(out, (out.ndim - 2,))
+    return lax.squeeze(out, (out.ndim - 2,))
 
 
 # ------------------------------------------------------------------------- kron, cross
@@ -568,19 +527,15 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     # Each axis of the result is a pair of axes first: of a, and within it of b.
     wide_a = tuple([n for m in s for n in (m, 1)])
     wide_b = tuple([n for m in t for n in (1, m)])
-    x, y = reshape(a, wide_a), reshape(b, wide_b)
-    return reshape(product(x, y), tuple(m * n for m, n in zip(s, t, strict=True)))
+    x, y = lax.reshape(a, wide_a), lax.reshape(b, wide_b)
+    return lax.reshape(product(x, y), tuple(m * n for m, n in zip(s, t, strict=True)))
 
 
 @composite(static=("axisa", "axisb", "axisc", "axis"))
 def cross(
-    a: ArrayLike,
-    b: ArrayLike,
-    axisa: int = -1,
-    axisb: int = -1,
-    axisc: int = -1,
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
     axis: int | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Cross product of vectors of 2 or 3 components.
 
     Args:
@@ -612,18 +567,21 @@ def cross(
 
     def parts(v: Any, count: int) -> list[Any]:
         v = broadcast_to(v, (*lead, count))
-        return [slice_in_dim(v, i, i + 1, axis=rank) for i in range(count)]
+        return [lax.slice_in_dim(v, i, i + 1, axis=rank) for i in range(count)]
 
     xs, ys = parts(x, m), parts(y, n)
     if m == n == 2:
-        return squeeze(sub(mul(xs[0], ys[1]), mul(xs[1], ys[0])), (rank,))
+        return lax.squeeze(
+            lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0])), (rank,)
+        )
     for v in (xs, ys):
         if len(v) == 2:
-            v.append(full_like(v[0], 0))
+            v.append(lax.full_like(v[0], 0))
     out = [
-        sub(mul(xs[i], ys[j]), mul(xs[j], ys[i])) for i, j in ((1, 2), (2, 0), (0, 1))
+        lax.sub(lax.mul(xs[i], ys[j]), lax.mul(xs[j], ys[i]))
+        for i, j in ((1, 2), (2, 0), (0, 1))
     ]
-    whole = settled(concatenate(out, rank))
+    whole = settled(lax.concatenate(out, rank))
     return move_axis(whole, rank, canonical_axis(axisc, rank + 1))
 
 

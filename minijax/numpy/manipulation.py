@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base import errors
 from ..control.jit import composite
-from ..ops import structural
+from ..ops import lax
 from ._common import (
     as_array,
     canonical_axes,
@@ -43,18 +43,14 @@ __all__ = (
 
 # ----------------------------------------------------------------------------- reshape
 
-_reshape = once(structural.reshape, "new_sizes")
-_transpose = once(structural.transpose, "permutation")
+_reshape = once(lax.reshape, "new_sizes")
+_transpose = once(lax.transpose, "permutation")
 
 
 def reshape(
-    a: Any,
-    shape: Any,
-    order: str = "C",
-    *,
-    copy: bool | None = None,
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The same elements in another shape.
 
     Args:
@@ -78,7 +74,7 @@ def reshape(
     new = complete_shape(old, static_shape(shape, "reshape"), shape)
     if order == "C":
         if out_sharding is not None:
-            return structural.reshape(a, new, out_sharding=out_sharding)
+            return lax.reshape(a, new, out_sharding=out_sharding)
         return as_array(a) if new == old else _reshape(a, new)
     if order == "F":
         return _reshape_columns(a, new)
@@ -90,8 +86,8 @@ def reshape(
 @composite(static="shape")
 def _reshape_columns(a: Any, shape: Any) -> Any:
     rank = len(shape_of(a))
-    turned = structural.reshape(a, shape[::-1], tuple(range(rank))[::-1])
-    return structural.transpose(turned, tuple(range(len(shape)))[::-1])
+    turned = lax.reshape(a, shape[::-1], tuple(range(rank))[::-1])
+    return lax.transpose(turned, tuple(range(len(shape)))[::-1])
 
 
 def complete_shape(
@@ -149,7 +145,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
 @composite
 def _ravel_columns(a: Any) -> Any:
     shape = shape_of(a)
-    return structural.reshape(a, (math.prod(shape),), tuple(range(len(shape)))[::-1])
+    return lax.reshape(a, (math.prod(shape),), tuple(range(len(shape)))[::-1])
 
 
 def squeeze(a: Any, axis: Any = None) -> Any:
@@ -176,7 +172,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return _squeeze(a, axes) if axes else as_array(a)
 
 
-_squeeze = once(structural.squeeze, "dimensions")
+_squeeze = once(lax.squeeze, "dimensions")
 
 
 def expand_dims(a: Any, axis: Any) -> Any:
@@ -199,7 +195,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return _expand_dims(a, (places,) if isinstance(places, int) else places)
 
 
-_expand_dims = once(structural.expand_dims, "dimensions")
+_expand_dims = once(lax.expand_dims, "dimensions")
 
 
 def atleast(rank: int, x: Any) -> Any:
@@ -216,7 +212,7 @@ def atleast(rank: int, x: Any) -> Any:
     )
 
 
-_insert_axes = once(structural.broadcast_in_dim, "shape", "broadcast_dimensions")
+_insert_axes = once(lax.broadcast_in_dim, "shape", "broadcast_dimensions")
 
 
 def _atleast(rank: int, arrays: Sequence[Any]) -> Any:
@@ -443,9 +439,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(not_broadcastable(array, shape))
     if out_sharding is not None:
         dims = tuple(range(len(shape) - len(old), len(shape)))
-        return structural.broadcast_in_dim(
-            array, shape, dims, out_sharding=out_sharding
-        )
+        return lax.broadcast_in_dim(array, shape, dims, out_sharding=out_sharding)
     return _broadcast_to(array, shape)
 
 

@@ -19,7 +19,7 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core, surface
 from ..core.core import EVAL, STATE, Tracer
-from ..ops import structural
+from ..ops import lax
 from ..runtime import array as arrays
 from ..runtime.array import Array
 from ..types import dtypes
@@ -195,7 +195,7 @@ def may_be_keys(x: Any) -> bool:
 @composite
 def rows_at_once(x: Any) -> Any:
     """All rows, by one compiled program."""
-    return structural.unstack(x)
+    return lax.unstack(x)
 
 
 def contains(self: Any, value: Any) -> bool:
@@ -259,14 +259,9 @@ def clip(self: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def compress(
-    self: Any,
-    condition: Any,
-    axis: int | None = None,
-    *,
-    out: None = None,
-    size: int | None = None,
-    fill_value: Any = 0,
-) -> Any:
+    self: Any, condition: Any, axis: int | None = None, *, out: None = None,
+    size: int | None = None, fill_value: Any = 0,
+) -> Any:  # fmt: skip
     """The slices along an axis that a mask takes."""
     return selection.compress(
         condition, self, axis, size=size, fill_value=fill_value, out=out

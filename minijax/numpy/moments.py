@@ -17,12 +17,9 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
-from ..ops import collectives
-from ..ops.arithmetic import div, mul, sqrt, square, sub
-from ..ops.convert import conj, real
-from ..ops.logic import gt
+from ..ops import lax
 from ..ops.reductions import all_ones
-from ..ops.structural import broadcast_in_dim, broadcast_to, reshape, transpose
+from ..ops.structural import broadcast_to
 from ..types import dtypes
 from ._common import (
     ArrayLike,
@@ -86,14 +83,9 @@ def broadcast_or_none(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 @reduction("dtype", "keepdims")
 def mean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, *, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Arithmetic mean along axes.
 
     Args:
@@ -129,32 +121,23 @@ def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
         count = count_where(where, shape, axes, dtype)
         a = masked(a, where, dtype.type(0))
         if names:
-            count = collectives.pmean(count, names)
+            count = lax.pmean(count, names)
         if keepdims:
             count = keep(count, axes, len(shape))
     total = sum_axes(a, axes)
     if names:
-        total = collectives.pmean(total, names)
+        total = lax.pmean(total, names)
     if keepdims:
         total = keep(total, axes, len(shape))
     if dtypes.is_integer(dtype) and not core.aval_of(a).size:
         # What division by zero gives; the compiler dies of it among constants.
-        return broadcast_in_dim(
+        return lax.broadcast_in_dim(
             dtype.type(all_ones(dtype)), core.aval_of(total).shape, ()
         )
-    return div(total, count)
+    return lax.div(total, count)
 
 
-def spread(
-    name: str,
-    a: Any,
-    axis: Any,
-    dtype: Any,
-    correction: Any,
-    keepdims: bool,
-    where: Any,
-    center: Any,
-) -> Any:
+def spread(name: str, a, axis, dtype, correction, keepdims: bool, where, center):
     """The variance along axes."""
     check_arraylike(name, a)
     check_where(name, where)
@@ -180,8 +163,8 @@ def spread(
         deviation = masked(deviation, where, working.type(0))
     total = sum_axes(squared(deviation), axes)
     if names:
-        total = collectives.psum(total, names)
-        count = collectives.psum(count, names)
+        total = lax.psum(total, names)
+        count = lax.psum(count, names)
     x = over_count(total, count, correction, real, result)
     if name == "var" and dtypes.is_integer(result):  # as the choice of a nan leaves it
         x = convert(x, dtypes.float_default(), True)
@@ -193,14 +176,14 @@ def difference(x: Any, y: Any) -> Any:
     shape, other = core.aval_of(x).shape, core.aval_of(y).shape
     if other and len(other) != len(shape):
         y = broadcast_to(y, np.broadcast_shapes(shape, other))
-    return sub(x, y)
+    return lax.sub(x, y)
 
 
 def squared(x: Any) -> Any:
     """The squared size of each element."""
     if dtypes.is_complex(core.aval_of(x).dtype):
-        return real(mul(x, conj(x)))
-    return square(x)
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
 
 
 def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
@@ -231,13 +214,13 @@ def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any)
     if isinstance(count, int) and isinstance(correction, (int, float)):
         n = count - correction
         if n > 0:
-            return convert(div(total, dtype.type(n)), result)
-        nan = broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
+            return convert(lax.div(total, dtype.type(n)), result)
+        nan = lax.broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
         return convert(nan, result)
     if isinstance(count, int):
         count = dtype.type(count)
-    n = sub(count, convert(correction, dtype))
-    x = choose(gt(n, dtype.type(0)), div(total, n), dtype.type(np.nan))
+    n = lax.sub(count, convert(correction, dtype))
+    x = choose(lax.gt(n, dtype.type(0)), lax.div(total, n), dtype.type(np.nan))
     return convert(x, result)
 
 
@@ -264,17 +247,10 @@ def _spread(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
 
 
 def var(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None, correction: int | float | None = None,
+) -> Any:  # fmt: skip
     """Variance along axes: the mean squared distance from the mean.
 
     Args:
@@ -299,17 +275,10 @@ def var(
 
 
 def std(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None, correction: int | float | None = None,
+) -> Any:  # fmt: skip
     """Standard deviation along axes: the root of `var`; arguments as there.
 
     Example:
@@ -321,16 +290,13 @@ def std(
     n = _correction(ddof, correction)
     if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return sqrt(_spread("std", a, axis, dtype, n, keepdims, where, mean))
+    return lax.sqrt(_spread("std", a, axis, dtype, n, keepdims, where, mean))
 
 
 def average(
-    a: ArrayLike,
-    axis: Axis = None,
-    weights: ArrayLike | None = None,
-    returned: bool = False,
-    keepdims: bool = False,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+    returned: bool = False, keepdims: bool = False,
+) -> Any:  # fmt: skip
     """Weighted mean along axes.
 
     Args:
@@ -356,7 +322,7 @@ def average(
         if not returned:
             return out
         count = core.aval_of(a).size // out.size if out.size else 0
-        return out, broadcast_in_dim(out.dtype.type(count), out.shape, ())
+        return out, lax.broadcast_in_dim(out.dtype.type(count), out.shape, ())
     check_arraylike("average", a, weights)
     out, total = _average(
         a, weights, None if axis is None else hashable_axis(axis), keepdims
@@ -371,10 +337,10 @@ def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> Any:
     if a.shape != weights.shape:
         weights = _aligned_weights(a.shape, weights, axis, axes)
     total = sum_axes(strong(weights, weights.dtype), axes)
-    out = sum_axes(strong(mul(a, weights), a.dtype), axes)
+    out = sum_axes(strong(lax.mul(a, weights), a.dtype), axes)
     if keepdims:
         total, out = keep(total, axes, a.ndim), keep(out, axes, a.ndim)
-    return div(out, total), total
+    return lax.div(out, total), total
 
 
 def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
@@ -393,6 +359,6 @@ def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
         )
     order = np.argsort(axes)
     if list(order) != list(range(len(axes))):
-        weights = transpose(weights, tuple(int(i) for i in order))
+        weights = lax.transpose(weights, tuple(int(i) for i in order))
     full = [n if i in axes else 1 for i, n in enumerate(shape)]
-    return reshape(weights, tuple(full))
+    return lax.reshape(weights, tuple(full))

@@ -14,25 +14,10 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops import reductions as lax
-from ..ops.arithmetic import div, sqrt, sub
-from ..ops.logic import bitwise_not, le, ne
-from ..ops.structural import broadcast_in_dim
+from ..ops import lax
 from ..types import dtypes
 from . import moments, reductions, running
-from ._common import (
-    ArrayLike,
-    Axis,
-    DTypeLike,
-    as_array,
-    canonical_axes,
-    check_arraylike,
-    choose,
-    composite_along,
-    convert,
-    no_out,
-    static_dtype,
-)
+from ._common import *
 from .moments import spread_dtypes
 from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
 
@@ -44,12 +29,12 @@ __all__ = (
 
 def nans_of(x: Any) -> Any:
     """Where an array is nan."""
-    return ne(x, x)
+    return lax.ne(x, x)
 
 
 def not_nan(x: Any) -> Any:
     """Where an array is not nan."""
-    return bitwise_not(nans_of(x))
+    return lax.bitwise_not(nans_of(x))
 
 
 def without_nans(name: str, a: Any, value: Any) -> Any:
@@ -64,14 +49,10 @@ def without_nans(name: str, a: Any, value: Any) -> Any:
 
 @reduction("dtype", "keepdims")
 def nansum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Sum along axes, nans counting as 0; arguments as for `sum`.
 
     Example:
@@ -87,14 +68,10 @@ def nansum(
 
 @reduction("dtype", "keepdims")
 def nanprod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Product along axes, nans counting as 1; arguments as for `prod`.
 
     Example:
@@ -108,9 +85,7 @@ def nanprod(
     return reductions.prod(a, axis, dtype, None, keepdims, initial, where)
 
 
-def _nan_extremum(
-    name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
+def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
     check_arraylike(f"nan{name}", a)
     check_where(f"nan{name}", where)
     a = as_array(a)
@@ -125,13 +100,9 @@ def _nan_extremum(
 
 @reduction("keepdims")
 def nanmax(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Largest element that is not nan (nan if all are); arguments as for `max`.
 
     Example:
@@ -145,13 +116,9 @@ def nanmax(
 
 @reduction("keepdims")
 def nanmin(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Smallest element that is not nan (nan if all are); arguments as for `max`.
 
     Example:
@@ -165,13 +132,9 @@ def nanmin(
 
 @reduction("dtype", "keepdims")
 def nanmean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Mean of what is not nan; arguments as for `mean`.
 
     Example:
@@ -191,20 +154,11 @@ def nanmean(
     if not moments.size_along(
         a.shape, reduce_axes(axis, a.ndim)[0]
     ):  # constant, where 0 / 0 has slope nan
-        return broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
-    return div(total, count)
+        return lax.broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
+    return lax.div(total, count)
 
 
-def nan_spread(
-    name: str,
-    a: Any,
-    axis: Any,
-    dtype: Any,
-    ddof: Any,
-    keepdims: bool,
-    where: Any,
-    center: Any,
-) -> Any:
+def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
     """The variance of what is not nan."""
     check_arraylike(name, a)
     check_where(name, where)
@@ -226,10 +180,10 @@ def nan_spread(
     squares = moments.squared(deviation)
     real = squares.dtype
     count = reductions.sum(there, axis, real, None, keepdims, None, where)
-    count = sub(count, convert(ddof, real))
+    count = lax.sub(count, convert(ddof, real))
     total = reductions.sum(squares, axis, real, None, keepdims)
-    few = le(count, real.type(0))
-    x = div(choose(few, real.type(np.nan), total), choose(few, real.type(1), count))
+    few = lax.le(count, real.type(0))
+    x = lax.div(choose(few, real.type(np.nan), total), choose(few, real.type(1), count))
     return convert(x, result)
 
 
@@ -237,15 +191,10 @@ _compiled = composite(nan_spread, static=("name", "axis", "dtype", "keepdims"))
 
 
 def nanvar(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Variance of what is not nan; arguments as for `var`.
 
     Example:
@@ -259,15 +208,10 @@ def nanvar(
 
 
 def nanstd(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Standard deviation of what is not nan; arguments as for `std`.
 
     Example:
@@ -277,7 +221,7 @@ def nanstd(
     """
     no_out("nanstd", out)
     axis = axis if axis is None else reductions.hashable_axis(axis)
-    return sqrt(_compiled("nanstd", a, axis, dtype, ddof, keepdims, where, mean))
+    return lax.sqrt(_compiled("nanstd", a, axis, dtype, ddof, keepdims, where, mean))
 
 
 def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
@@ -299,11 +243,9 @@ def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any
 
 @composite_along("keepdims")
 def nanargmax(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
+    a: ArrayLike, axis: int | None = None, out: None = None,
     keepdims: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Position of the first largest element that is not nan; -1 if all are.
 
     Example:
@@ -317,11 +259,9 @@ def nanargmax(
 
 @composite_along("keepdims")
 def nanargmin(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
+    a: ArrayLike, axis: int | None = None, out: None = None,
     keepdims: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Position of the first smallest element that is not nan; -1 if all are.
 
     Example:
@@ -335,11 +275,9 @@ def nanargmin(
 
 @composite(static=("axis", "dtype"))
 def nancumsum(
-    a: ArrayLike,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
     out: None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Running sum, nans counting as 0; arguments as for `cumsum`.
 
     Example:
@@ -353,11 +291,9 @@ def nancumsum(
 
 @composite(static=("axis", "dtype"))
 def nancumprod(
-    a: ArrayLike,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
     out: None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Running product, nans counting as 1; arguments as for `cumprod`.
 
     Example:

@@ -11,18 +11,10 @@ import numpy as np
 
 from ..control.jit import composite
 from ..core import core
-from ..ops import structural
-from ..ops.arithmetic import sqrt
+from ..ops import lax
 from ..types import dtypes
 from . import manipulation, reductions, selection, ufuncs
-from ._common import (
-    ArrayLike,
-    as_array,
-    canonical_axes,
-    check_arraylike,
-    convert,
-    static_axis,
-)
+from ._common import *
 from .decompositions import eigvalsh, eps_of, operand, svdvals
 from .systems import inv
 
@@ -32,11 +24,9 @@ __all__ = ("norm", "matrix_norm", "vector_norm", "cond", "matrix_rank")
 
 
 def norm(
-    x: ArrayLike,
-    ord: int | str | None = None,
-    axis: tuple[int, ...] | int | None = None,
-    keepdims: bool = False,
-) -> Any:
+    x: ArrayLike, ord: int | str | None = None,
+    axis: tuple[int, ...] | int | None = None, keepdims: bool = False,
+) -> Any:  # fmt: skip
     """The norm of vectors or matrices.
 
     Args:
@@ -64,7 +54,7 @@ def norm(
 def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     (x,) = operand("norm", x)
     if axis is None and ord is None:
-        return sqrt(reductions.sum(_squares(x), None, keepdims=keepdims))
+        return lax.sqrt(reductions.sum(_squares(x), None, keepdims=keepdims))
     axes = canonical_axes(axis, x.ndim)
     if len(axes) == 1:
         return _vector_norm(x, axes, 2 if ord is None else ord, keepdims)
@@ -88,7 +78,7 @@ def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
         advice = f"Use '{number}' instead." if ord in ("inf", "-inf") else ""
         raise ValueError(f"Invalid order '{ord}' for vector norm.{advice}")
     if ord == 2:
-        return sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
+        return lax.sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
     if ord == np.inf:
         return reductions.max(ufuncs.absolute(x), axes, keepdims=keepdims, initial=0)
     if ord == -np.inf:
@@ -106,7 +96,7 @@ def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
 def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
     rows, columns = axes
     if ord in ("fro", "f"):
-        return sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
+        return lax.sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
     if ord in (1, -1, np.inf, -np.inf) and not isinstance(ord, str):
         inner, outer_axis = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = reductions.sum(ufuncs.absolute(x), inner, keepdims=True)
@@ -122,10 +112,10 @@ def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
             out = reductions.max(s, -1, initial=0)
         else:
             out = reductions.min(s, -1)
-        return structural.expand_dims(out, tuple(sorted(axes))) if keepdims else out
+        return lax.expand_dims(out, tuple(sorted(axes))) if keepdims else out
     else:
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")
-    return out if keepdims else structural.squeeze(out, tuple(sorted(axes)))
+    return out if keepdims else lax.squeeze(out, tuple(sorted(axes)))
 
 
 def matrix_norm(
@@ -143,13 +133,9 @@ def matrix_norm(
 
 
 def vector_norm(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
-    ord: int | str = 2,
-) -> Any:
+    x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False, ord: int | str = 2,
+) -> Any:  # fmt: skip
     """The norm of vectors along any number of axes together; `ord` as for `norm`.
 
     Example:
@@ -229,12 +215,9 @@ def _rank(m: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
 
 
 def matrix_rank(
-    M: ArrayLike,
-    rtol: ArrayLike | None = None,
-    *,
-    hermitian: bool = False,
+    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
     tol: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Ranks: how many singular values are not 0.
 
     Args:

@@ -16,19 +16,11 @@ import numpy as np
 from ..control.jit import composite
 from ..core import core
 from ..core.core import Tracer
-from ..ops import arithmetic as lax
-from ..ops import structural
+from ..ops import lax
 from ..ops.define import const
-from ..ops.slicing import slice_in_dim
 from ..types import dtypes
 from . import moments, reductions
-from ._common import (
-    as_array,
-    aval_of,
-    check_arraylike,
-    convert,
-    shape_of,
-)
+from ._common import *
 from .functional import apply_along_axis
 from .quantiles import median
 from .ranges import _linspace
@@ -154,7 +146,7 @@ def _pad_constant(x: Any, values: Any, widths: Widths) -> Any:
     if not isinstance(values, tuple):
         if not shape_of(values):
             edges = tuple((b, a, 0) for b, a in widths)
-            return structural.pad(x, convert(values, dtype, weak), edges)
+            return lax.pad(x, convert(values, dtype, weak), edges)
         values = _unpacked(values, len(widths))
     for axis, ((before, after), pair) in enumerate(zip(widths, values, strict=True)):
         for width, value in zip(((before, 0), (0, after)), pair, strict=True):
@@ -162,7 +154,7 @@ def _pad_constant(x: Any, values: Any, widths: Widths) -> Any:
                 (*width, 0) if i == axis else (0, 0, 0) for i in range(len(widths))
             )
             if width != (0, 0):
-                x = structural.pad(x, convert(value, dtype, weak), edges)
+                x = lax.pad(x, convert(value, dtype, weak), edges)
     return as_array(x)
 
 
@@ -170,12 +162,12 @@ def _unpacked(values: Any, rank: int) -> Any:
     """An array of values as pairs of scalars."""
     shape = shape_of(values)
     if shape == (1,):
-        values = structural.broadcast_in_dim(values, (rank, 2), (1,))
+        values = lax.broadcast_in_dim(values, (rank, 2), (1,))
     else:
         dims = tuple(range(2 - len(shape), 2))
-        values = structural.broadcast_in_dim(values, (rank, 2), dims)
-    rows = structural.unstack(values, 0)
-    return tuple(tuple(structural.unstack(r, 0)) for r in rows)
+        values = lax.broadcast_in_dim(values, (rank, 2), dims)
+    rows = lax.unstack(values, 0)
+    return tuple(tuple(lax.unstack(r, 0)) for r in rows)
 
 
 @composite(static="widths")
@@ -193,19 +185,19 @@ def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
         left, _ = _linspace(convert(low, dtype), first, before, False, dtype, axis)
         right, _ = _linspace(convert(high, dtype), last, after, False, dtype, axis)
         left, right = (convert(e, dtype, aval_of(x).weak_type) for e in (left, right))
-        x = _join([left, x, structural.rev(right, (axis,))], axis)
+        x = _join([left, x, lax.rev(right, (axis,))], axis)
     return as_array(x)
 
 
 def _one(x: Any, place: int, axis: int) -> Any:
     """The element at a place along an axis, without that axis."""
-    return structural.squeeze(slice_in_dim(x, place, place + 1, axis=axis), (axis,))
+    return lax.squeeze(lax.slice_in_dim(x, place, place + 1, axis=axis), (axis,))
 
 
 def _join(parts: list[Any], axis: int) -> Any:
     """Parts that are not empty, joined."""
     kept = [p for p in parts if shape_of(p)[axis]]
-    return structural.concatenate(kept or parts[1:2], axis)
+    return lax.concatenate(kept or parts[1:2], axis)
 
 
 # --------------------------------------------------------------------- copied elements
@@ -230,9 +222,9 @@ def _edge(x: Any, axis: int, before: int, after: int) -> Any:
     size = shape_of(x)[axis]
 
     def copies(place: int, n: int) -> Any:
-        row = slice_in_dim(x, place, place + 1, axis=axis)
+        row = lax.slice_in_dim(x, place, place + 1, axis=axis)
         shape = (*shape_of(x)[:axis], n, *shape_of(x)[axis + 1 :])
-        return structural.broadcast_in_dim(row, shape, tuple(range(len(shape))))
+        return lax.broadcast_in_dim(row, shape, tuple(range(len(shape))))
 
     return _join([copies(0, before), x, copies(size - 1, after)], axis)
 
@@ -240,9 +232,9 @@ def _edge(x: Any, axis: int, before: int, after: int) -> Any:
 def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
     size = shape_of(x)[axis]
     left, right = before % size, after % size
-    parts = [slice_in_dim(x, size - left, size, axis=axis)]
+    parts = [lax.slice_in_dim(x, size - left, size, axis=axis)]
     parts += [x] * (before // size + 1 + after // size)
-    parts.append(slice_in_dim(x, 0, right, axis=axis))
+    parts.append(lax.slice_in_dim(x, 0, right, axis=axis))
     return _join(parts, axis)
 
 
@@ -255,9 +247,7 @@ def _pad_reflected(x: Any, widths: Widths, symmetric: bool, odd: bool) -> Any:
     return as_array(x)
 
 
-def _reflect(
-    x: Any, axis: int, before: int, after: int, symmetric: bool, odd: bool
-) -> Any:
+def _reflect(x, axis: int, before: int, after: int, symmetric: bool, odd: bool):
     """Mirror images at both ends, again and again until they are wide enough."""
     if shape_of(x)[axis] == 1 and not symmetric:
         return _edge(x, axis, before, after)
@@ -267,22 +257,22 @@ def _reflect(
         left, right = min(before, size - skip), min(after, size - skip)
         parts = [x]
         if left:
-            image = slice_in_dim(x, skip, skip + left, axis=axis)
+            image = lax.slice_in_dim(x, skip, skip + left, axis=axis)
             parts.insert(0, _image(image, x, 0, axis, odd))
         if right:
-            image = slice_in_dim(x, size - skip - right, size - skip, axis=axis)
+            image = lax.slice_in_dim(x, size - skip - right, size - skip, axis=axis)
             parts.append(_image(image, x, size - 1, axis, odd))
-        x = structural.concatenate(parts, axis)
+        x = lax.concatenate(parts, axis)
         before, after = before - left, after - right
     return x
 
 
 def _image(part: Any, x: Any, place: int, axis: int, odd: bool) -> Any:
     """A part reversed; if odd, reflected in the value at the edge too."""
-    part = structural.rev(part, (axis,))
+    part = lax.rev(part, (axis,))
     if not odd:
         return part
-    edge = slice_in_dim(x, place, place + 1, axis=axis)
+    edge = lax.slice_in_dim(x, place, place + 1, axis=axis)
     return lax.sub_p.bind(lax.mul(edge, const(edge, 2)), part)
 
 
@@ -303,12 +293,12 @@ def _pad_statistic(x: Any, widths: Widths, mode: str, lengths: Any) -> Any:
         left, right = min(left, size), min(right, size)
         parts = [x]
         if before:
-            near = slice_in_dim(x, 0, left, axis=axis)
+            near = lax.slice_in_dim(x, 0, left, axis=axis)
             parts.insert(0, _repeated(near, mode, axis, before, dtype))
         if after:
-            near = slice_in_dim(x, size - right, size, axis=axis)
+            near = lax.slice_in_dim(x, size - right, size, axis=axis)
             parts.append(_repeated(near, mode, axis, after, dtype))
-        x = structural.concatenate(parts, axis)
+        x = lax.concatenate(parts, axis)
     return as_array(x)
 
 
@@ -319,12 +309,10 @@ def _repeated(near: Any, mode: str, axis: int, n: int, dtype: Any) -> Any:
         value = lax.round(value, lax.RoundingMethod.TO_NEAREST_EVEN)
     shape = (*shape_of(near)[:axis], n, *shape_of(near)[axis + 1 :])
     value = convert(value, dtype, aval_of(near).weak_type)
-    return structural.broadcast_in_dim(value, shape, tuple(range(len(shape))))
+    return lax.broadcast_in_dim(value, shape, tuple(range(len(shape))))
 
 
-def _pad_by_function(
-    array: Any, widths: Widths, fun: Any, kwargs: dict[str, Any]
-) -> Any:
+def _pad_by_function(array, widths: Widths, fun, kwargs: dict[str, Any]):
     """Zeros first; then the function fills them in, vector by vector."""
     out = _pad_constant(array, 0, widths)
     for axis, pair in enumerate(widths):

@@ -16,7 +16,7 @@ from ..base import errors
 from ..control.jit import composite
 from ..control.scanning import scan
 from ..core import core
-from ..ops import structural
+from ..ops import lax
 from ..types import dtypes
 from . import (
     convolution,
@@ -28,16 +28,7 @@ from . import (
     sorting,
     ufuncs,
 )
-from ._common import (
-    ArrayLike,
-    as_array,
-    broadcast_to,
-    check_arraylike,
-    convert,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    ranked,
-)
+from ._common import *
 from .creation import asarray
 
 __all__ = (
@@ -63,7 +54,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
     check_arraylike("polyval", p, x)
     p, x = promote_dtypes(as_array(p), as_array(x))
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
-    y = structural.broadcast_in_dim(x.dtype.type(0), shape, ())
+    y = lax.broadcast_in_dim(x.dtype.type(0), shape, ())
     out, _ = scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
     return out
 
@@ -157,7 +148,7 @@ def polydiv(
     u, v = promote_dtypes_inexact(as_array(u), as_array(v))
     m, n = u.shape[0] - 1, v.shape[0] - 1
     scale = 1.0 / v[0]
-    quotient = structural.broadcast_in_dim(u.dtype.type(0), (max(m - n + 1, 1),), ())
+    quotient = lax.broadcast_in_dim(u.dtype.type(0), (max(m - n + 1, 1),), ())
     for k in range(m - n + 1):
         d = scale * u[k]
         quotient = quotient.at[k].set(d)
@@ -216,12 +207,12 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
     p, constants = promote_dtypes_inexact(as_array(p), as_array(k))
     if m == 0:
         return p
-    constants = structural.reshape(constants, (constants.size,))
+    constants = lax.reshape(constants, (constants.size,))
     if constants.size == 1:
         constants = broadcast_to(constants, (m,))
     if constants.shape != (m,):
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
-    joint = structural.concatenate([p, constants], 0)
+    joint = lax.concatenate([p, constants], 0)
     n = joint.shape[0]
     top = [max(n - 1 - i, 0) for i in range(n)]
     # Coefficient i was integrated until its power had grown to top[i].
@@ -253,7 +244,7 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
 
         roots_ = linalg.eigvals(roots_)
     if roots_.ndim == 0:
-        roots_ = structural.reshape(roots_, (1,))
+        roots_ = lax.reshape(roots_, (1,))
     if roots_.ndim != 1:
         raise ValueError(
             "input must be 1d or non-empty square 2d array; got"
@@ -264,23 +255,18 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
 
 @composite
 def _poly(zeros: Any) -> Any:
-    out = structural.broadcast_in_dim(zeros.dtype.type(1), (1,), ())
+    out = lax.broadcast_in_dim(zeros.dtype.type(1), (1,), ())
     one = out
     for i in range(zeros.shape[0]):
-        factor = structural.concatenate([one, -zeros[i : i + 1]], 0)
+        factor = lax.concatenate([one, -zeros[i : i + 1]], 0)
         out = convolution.convolve(out, factor, precision="highest")
     return out
 
 
 def polyfit(
-    x: ArrayLike,
-    y: ArrayLike,
-    deg: int,
-    rcond: float | None = None,
-    full: bool = False,
-    w: ArrayLike | None = None,
-    cov: bool = False,
-) -> Any:
+    x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None,
+    full: bool = False, w: ArrayLike | None = None, cov: bool = False,
+) -> Any:  # fmt: skip
     """The polynomial that fits points best, by least squares.
 
     Args:
@@ -374,7 +360,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
     check_arraylike("roots", p)
     (p,) = promote_dtypes_inexact(as_array(p))
     if p.ndim == 0:
-        p = structural.reshape(p, (1,))
+        p = lax.reshape(p, (1,))
     if p.ndim != 1:
         raise ValueError(f"Input must be a rank-1 array; got {errors.type_text(p)}.")
     if p.size < 2:
@@ -396,16 +382,14 @@ def _roots(p: Any, zeros: int) -> Any:
     from . import linalg
 
     dtype = dtypes.complex_of(p.dtype)
-    none = structural.broadcast_in_dim(dtype.type(0), (zeros,), ())
+    none = lax.broadcast_in_dim(dtype.type(0), (zeros,), ())
     n = p.size
     if n < 2:
         return none
-    companion = diagonals.diag(
-        structural.broadcast_in_dim(p.dtype.type(1), (n - 2,), ()), -1
-    )
+    companion = diagonals.diag(lax.broadcast_in_dim(p.dtype.type(1), (n - 2,), ()), -1)
     companion = companion.at[0, :].set(-p[1:] / p[0])
     found = linalg.eigvals(companion)
-    return structural.concatenate([convert(found, dtype), none], 0) if zeros else found
+    return lax.concatenate([convert(found, dtype), none], 0) if zeros else found
 
 
 @composite
@@ -415,7 +399,7 @@ def _roots_with_zeros(p: Any) -> Any:
     found = _roots(rearrange.roll(p, -zeros), 0)
     # Moving the zeros to the end has multiplied by a power of x: roots at 0.
     order = sorting.argsort(-ufuncs.absolute(found))
-    place = structural.iota(dtypes.int32, found.size)
+    place = lax.iota(dtypes.int32, found.size)
     found = found[order]
     nan = found.dtype.type(np.nan * (1 + 1j))
     return selection.where(place < found.size - zeros, found, nan)
@@ -424,7 +408,7 @@ def _roots_with_zeros(p: Any) -> Any:
 def _leading(mask: Any) -> Any:
     """Row i: the mask up to element i, True after it."""
     n = mask.size
-    rows = structural.broadcast_in_dim(mask, (n, n), (1,))
+    rows = lax.broadcast_in_dim(mask, (n, n), (1,))
     return ufuncs.logical_or(rows, np.triu(np.ones((n, n), bool), 1))
 
 
@@ -464,5 +448,5 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     )
     columns = [wide ** int(k) for k in powers]
     if not columns:
-        return structural.broadcast_in_dim(wide.dtype.type(0), (x.size, 0), ())
-    return convert(structural.stack(columns, 1), wide.dtype)
+        return lax.broadcast_in_dim(wide.dtype.type(0), (x.size, 0), ())
+    return convert(lax.stack(columns, 1), wide.dtype)

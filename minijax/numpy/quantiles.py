@@ -15,25 +15,11 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops import arithmetic, logic, reductions, structural
-from ..ops.convert import convert_element_type
-from ..ops.cumulative import cumsum
+from ..ops import lax, structural
 from ..ops.dot import check_out_sharding
-from ..ops.sort import sort as sort_operands
-from ..ops.sort import sort_p
 from ..types import dtypes
 from . import indexing
-from ._common import (
-    ArrayLike,
-    as_array,
-    broadcast_to,
-    canonical_axes,
-    check_arraylike,
-    choose,
-    convert,
-    promote_dtypes_inexact,
-    wider,
-)
+from ._common import *
 from .reductions import hashable_axis
 from .subscripts import ARRAY, SCALAR, SPAN, Plan
 
@@ -45,9 +31,7 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "method", "keepdims", "squash")
 
 
-def _checked(
-    name: str, axis: Any, out: Any, overwrite_input: bool, method: str, weights: Any
-) -> Any:
+def _checked(name: str, axis, out, overwrite_input: bool, method: str, weights):
     if overwrite_input or out is not None:
         raise ValueError(
             f"jax.numpy.{name} does not support overwrite_input=True or out != None"
@@ -66,16 +50,10 @@ def _checked(
 
 
 def quantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+    out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """The value below which a share of the elements lies.
 
     Args:
@@ -106,16 +84,10 @@ def quantile(
 
 
 def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+    out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """`quantile` of what is not nan; arguments as there.
 
     Example:
@@ -129,17 +101,11 @@ def nanquantile(
 
 
 def percentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+    out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """`quantile` with shares in percent; arguments as there.
 
     Example:
@@ -154,16 +120,10 @@ def percentile(
 
 
 def nanpercentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+    out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """`percentile` of what is not nan; arguments as for `quantile`.
 
     Example:
@@ -181,16 +141,13 @@ def share_of(q: Any) -> Any:
     if isinstance(q, (int, float)):
         return q / 100
     (q,) = promote_dtypes_inexact(as_array(q))
-    return arithmetic.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
+    return lax.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
 
 
 def median(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Any:
+    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, keepdims: bool = False,
+) -> Any:  # fmt: skip
     """The middle element along axes, or the mean of the two in the middle.
 
     Args:
@@ -210,12 +167,9 @@ def median(
 
 
 def nanmedian(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Any:
+    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, keepdims: bool = False,
+) -> Any:  # fmt: skip
     """`median` of what is not nan; arguments as there.
 
     Example:
@@ -232,9 +186,7 @@ def nanmedian(
 
 
 @composite(static=_STATIC)
-def _quantile(
-    a: Any, q: Any, weights: Any, axis: Any, method: str, keepdims: bool, squash: bool
-) -> Any:
+def _quantile(a, q, weights, axis, method: str, keepdims: bool, squash: bool):
     check_arraylike("quantile", a, q)
     (a,), q = promote_dtypes_inexact(as_array(a)), as_array(q)
     if dtypes.is_complex(a.dtype):
@@ -259,7 +211,7 @@ def _quantile(
     out = _of_rows(rows, q, weights, method, squash)
     out = convert(out, a.dtype)
     kept = tuple(1 if i in axes else n for i, n in enumerate(a.shape))
-    return structural.reshape(out, (*q.shape, *kept)) if keepdims else out
+    return lax.reshape(out, (*q.shape, *kept)) if keepdims else out
 
 
 def _axes_together(x: Any, axes: tuple[int, ...]) -> Any:
@@ -267,9 +219,9 @@ def _axes_together(x: Any, axes: tuple[int, ...]) -> Any:
     rest = [i for i in range(x.ndim) if i not in axes]
     order = (*rest, *axes)
     if order != tuple(range(x.ndim)):
-        x = structural.transpose(x, order)
+        x = lax.transpose(x, order)
     n = len(rest)
-    return structural.reshape(x, (*x.shape[:n], math.prod(x.shape[n:])))
+    return lax.reshape(x, (*x.shape[:n], math.prod(x.shape[n:])))
 
 
 def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
@@ -286,7 +238,7 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
             f"weights of shape {weights.shape} do not fit an array of shape {a.shape}"
             f" along axis {axis}, which has shape {wanted}."
         )
-    wide = structural.broadcast_in_dim(weights, a.shape, axes)
+    wide = lax.broadcast_in_dim(weights, a.shape, axes)
     return convert(wide, a.dtype)
 
 
@@ -294,78 +246,76 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     """Quantiles along the last axis, with the axis of `q` in front."""
     n = x.shape[-1]
     dtype = x.dtype if core.aval_of(q).weak_type else wider(x.dtype, q.dtype)
-    nans = logic.ne(x, x)
+    nans = lax.ne(x, x)
     last = x.ndim - 1
     count: Any = dtype.type(n)
     if squash:
-        there = convert(logic.bitwise_not(nans), dtype)
-        count = reductions.reduce_sum(there, (last,))
+        there = convert(lax.bitwise_not(nans), dtype)
+        count = lax.reduce_sum(there, (last,))
     # A row of nothing but nan, or with one where they count, is nan whatever it holds.
-    spoiled = (reductions.reduce_and if squash else reductions.reduce_or)(nans, (last,))
-    shown = structural.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
+    spoiled = (lax.reduce_and if squash else lax.reduce_or)(nans, (last,))
+    shown = lax.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
     x = choose(shown, x.dtype.type(np.nan), x)
     if weights is not None:
         return _weighted(x, q, weights, nans, squash)
-    (ordered,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
+    (ordered,) = lax.sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
     q = convert(q, dtype)
     counts = core.aval_of(count).shape
     shape = (*q.shape, *counts)
-    q = structural.broadcast_in_dim(q, shape, tuple(range(q.ndim)))
+    q = lax.broadcast_in_dim(q, shape, tuple(range(q.ndim)))
     if counts:
-        count = structural.broadcast_in_dim(
+        count = lax.broadcast_in_dim(
             count, shape, tuple(range(len(shape) - len(counts), len(shape)))
         )
     one, zero = dtype.type(1), dtype.type(0)
-    top = arithmetic.sub(count, one)
+    top = lax.sub(count, one)
     if method == "inverted_cdf":
-        place = arithmetic.sub(arithmetic.ceil(arithmetic.mul(q, count)), one)
+        place = lax.sub(lax.ceil(lax.mul(q, count)), one)
         return _pick(ordered, _bounded(place, zero, top), squash)
-    place = arithmetic.mul(q, top)
-    low, high = arithmetic.floor(place), arithmetic.ceil(place)
-    share = arithmetic.sub(place, low)
+    place = lax.mul(q, top)
+    low, high = lax.floor(place), lax.ceil(place)
+    share = lax.sub(place, low)
     low, high = _bounded(low, zero, top), _bounded(high, zero, top)
     if method == "nearest":
-        near = logic.select_n(logic.le(share, dtype.type(0.5)), high, low)
+        near = lax.select_n(lax.le(share, dtype.type(0.5)), high, low)
         return _pick(ordered, near, squash)
     below = None if method == "higher" else _pick(ordered, low, squash)
     above = None if method == "lower" else _pick(ordered, high, squash)
     if below is None or above is None:
         return above if below is None else below
     if method == "midpoint":
-        total = arithmetic.add(below, above)
-        return arithmetic.mul(total, total.dtype.type(0.5))
+        total = lax.add(below, above)
+        return lax.mul(total, total.dtype.type(0.5))
     if below.dtype.itemsize < dtype.itemsize:
         below, above = convert(below, dtype), convert(above, dtype)
     share = _to_shape(convert(share, below.dtype), below.shape)
-    rest = arithmetic.sub(below.dtype.type(1), share)
-    return arithmetic.add(arithmetic.mul(below, rest), arithmetic.mul(above, share))
+    rest = lax.sub(below.dtype.type(1), share)
+    return lax.add(lax.mul(below, rest), lax.mul(above, share))
 
 
 def _bounded(x: Any, low: Any, high: Any) -> Any:
-    return arithmetic.max(low, arithmetic.min(x, high))
+    return lax.max(low, lax.min(x, high))
 
 
 def _to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     """`x`, which has the first axes of `shape` or all of them, repeated to it."""
     if x.shape == shape:
         return x
-    return structural.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
+    return lax.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
 
 
 def _pick(ordered: Any, place: Any, by_row: bool) -> Any:
     """Elements at places along the last axis: places for all rows, or for each row."""
-    at = convert_element_type(place, dtypes.int32)
+    at = lax.convert_element_type(place, dtypes.int32)
     last = ordered.ndim - 1
     if by_row and last:
-        wide = structural.reshape(at, (*at.shape, 1))
+        wide = lax.reshape(at, (*at.shape, 1))
         rows = ordered
         if at.ndim > last:
             shape = (*at.shape, ordered.shape[-1])
-            rows = structural.broadcast_in_dim(
-                ordered, shape, tuple(range(1, len(shape)))
-            )
+            rows = lax.broadcast_in_dim(ordered, shape, tuple(range(1, len(shape))))
         out = indexing.take_along_axis(rows, wide, -1, mode="promise_in_bounds")
-        return structural.squeeze(out, (at.ndim,))
+        return lax.squeeze(out, (at.ndim,))
     spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
     entry = (ARRAY,) if at.ndim else (SCALAR,)
     plan = Plan((*spans, entry), ordered.shape, bool(at.ndim), False)
@@ -378,20 +328,20 @@ def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:
     last = x.ndim - 1
     if squash:
         weights = choose(nans, weights.dtype.type(0), weights)
-    ordered, weights = sort_operands((x, weights), dimension=last, num_keys=1)
-    running = cumsum(weights, last)
+    ordered, weights = lax.sort((x, weights), dimension=last, num_keys=1)
+    running = lax.cumsum(weights, last)
     n = x.shape[-1]
     total = running[..., n - 1 :]
-    shares = arithmetic.div(running, broadcast_to(total, running.shape))
+    shares = lax.div(running, broadcast_to(total, running.shape))
     lanes = (*q.shape, *running.shape)
-    wide_q = structural.broadcast_in_dim(
+    wide_q = lax.broadcast_in_dim(
         convert(q, running.dtype), lanes, tuple(range(q.ndim))
     )
-    wide = structural.broadcast_in_dim(shares, lanes, tuple(range(q.ndim, len(lanes))))
-    before = convert(logic.lt(wide, wide_q), dtypes.int32)
-    at = reductions.reduce_sum(before, (len(lanes) - 1,))
-    at = arithmetic.min(at, dtypes.int32.type(n - 1))
-    rows = structural.broadcast_in_dim(ordered, lanes, tuple(range(q.ndim, len(lanes))))
-    at = structural.reshape(at, (*at.shape, 1))
+    wide = lax.broadcast_in_dim(shares, lanes, tuple(range(q.ndim, len(lanes))))
+    before = convert(lax.lt(wide, wide_q), dtypes.int32)
+    at = lax.reduce_sum(before, (len(lanes) - 1,))
+    at = lax.min(at, dtypes.int32.type(n - 1))
+    rows = lax.broadcast_in_dim(ordered, lanes, tuple(range(q.ndim, len(lanes))))
+    at = lax.reshape(at, (*at.shape, 1))
     out = indexing.take_along_axis(rows, at, -1, mode="promise_in_bounds")
-    return structural.squeeze(out, (len(lanes) - 1,))
+    return lax.squeeze(out, (len(lanes) - 1,))

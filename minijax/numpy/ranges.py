@@ -18,22 +18,13 @@ import numpy as np
 from ..control.jit import composite
 from ..core import core
 from ..core.core import STATE, Tracer
-from ..ops import arithmetic, structural
+from ..ops import lax
 from ..runtime import array as arrays
 from ..runtime.array import Array
 from ..types import dtypes
 from ..types.avals import shaped
 from . import elementwise
-from ._common import (
-    aval_of,
-    broadcast_to,
-    canonical_axis,
-    check_arraylike,
-    check_ranks,
-    convert,
-    promote_dtypes_inexact,
-    static_dtype,
-)
+from ._common import *
 from .creation import SMALL, on_device
 
 __all__ = ("arange", "linspace", "logspace", "geomspace")
@@ -42,14 +33,9 @@ __all__ = ("arange", "linspace", "logspace", "geomspace")
 
 
 def arange(
-    start: Any,
-    stop: Any = None,
-    step: Any = None,
-    dtype: Any = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
+    device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Numbers from `start` up to, not including, `stop`, by `step`.
 
     Args:
@@ -129,25 +115,18 @@ def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
             if start:
                 ramp += first
         return Array(arrays.put_numpy(ramp, shaped((size,), dtype)))
-    ramp = structural.iota(dtype, size)
+    ramp = lax.iota(dtype, size)
     if stepped:
-        ramp = arithmetic.mul_p.bind(by, ramp)
+        ramp = lax.mul_p.bind(by, ramp)
     if start:
-        ramp = arithmetic.add_p.bind(first, ramp)
+        ramp = lax.add_p.bind(first, ramp)
     return ramp
 
 
 def linspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Any:
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: Any = None, axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
     """`num` evenly spaced numbers from `start` to `stop`.
 
     Args:
@@ -192,9 +171,7 @@ def _counts(name: str, num: Any, axis: Any) -> tuple[int, int]:
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
-def _linspace(
-    start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
-) -> Any:
+def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
     start, stop = promote_dtypes_inexact(start, stop)
     compute = aval_of(start).dtype
     if dtype is None:
@@ -208,44 +185,38 @@ def _linspace(
     low, high = broadcast_to(start, shape), broadcast_to(stop, shape)
     div = num - 1 if endpoint else num
     if div > 0:
-        step = arithmetic.div_p.bind(
-            arithmetic.sub_p.bind(high, low), np.asarray(div).astype(compute)[()]
+        step = lax.div_p.bind(
+            lax.sub_p.bind(high, low), np.asarray(div).astype(compute)[()]
         )
         out = _blend(low, high, num, div, endpoint, compute, rank)
     else:
         step = broadcast_to(np.asarray(np.nan).astype(compute)[()], shape)
-        out = structural.reshape(low, (1, *shape)) if num == 1 else None
+        out = lax.reshape(low, (1, *shape)) if num == 1 else None
         if out is None:
-            out = structural.broadcast_in_dim(
-                np.zeros((), compute)[()], (0, *shape), ()
-            )
+            out = lax.broadcast_in_dim(np.zeros((), compute)[()], (0, *shape), ())
     axis = canonical_axis(axis, rank + 1)
     if axis:
-        out = structural.transpose(out, to_axis(rank + 1, axis))
+        out = lax.transpose(out, to_axis(rank + 1, axis))
     if dtypes.is_integer(dtype) and not dtypes.is_integer(compute):
-        out = arithmetic.floor(out)
+        out = lax.floor(out)
     return convert(out, dtype), step
 
 
-def _blend(
-    low: Any, high: Any, num: int, div: int, endpoint: bool, dtype: Any, rank: int
-) -> Any:
+def _blend(low, high, num: int, div: int, endpoint: bool, dtype, rank: int):
     """low * (1 - t) + high * t for t = 0, 1/div, ...; the last one is `high`."""
     real = dtypes.real_of(dtype)
     shape = aval_of(low).shape
     count = div if endpoint else num
-    t = structural.iota(real, count)
+    t = lax.iota(real, count)
     if rank:
-        t = structural.reshape(t, (count, *(1,) * rank))
-    t = arithmetic.div_p.bind(t, np.asarray(div).astype(real)[()])
-    s = arithmetic.sub_p.bind(np.ones((), real)[()], t)
+        t = lax.reshape(t, (count, *(1,) * rank))
+    t = lax.div_p.bind(t, np.asarray(div).astype(real)[()])
+    s = lax.sub_p.bind(np.ones((), real)[()], t)
     s, t = convert(s, dtype), convert(t, dtype)
-    low = structural.reshape(low, (1, *shape))
-    wide = structural.reshape(high, (1, *shape))
-    out = arithmetic.add_p.bind(
-        arithmetic.mul_p.bind(low, s), arithmetic.mul_p.bind(wide, t)
-    )
-    return structural.concatenate([out, wide], 0) if endpoint else out
+    low = lax.reshape(low, (1, *shape))
+    wide = lax.reshape(high, (1, *shape))
+    out = lax.add_p.bind(lax.mul_p.bind(low, s), lax.mul_p.bind(wide, t))
+    return lax.concatenate([out, wide], 0) if endpoint else out
 
 
 def to_axis(rank: int, axis: int) -> tuple[int, ...]:
@@ -256,14 +227,9 @@ def to_axis(rank: int, axis: int) -> tuple[int, ...]:
 
 
 def logspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
-    axis: int = 0,
-) -> Any:
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+    dtype: Any = None, axis: int = 0,
+) -> Any:  # fmt: skip
     """`num` powers of `base`, with exponents evenly spaced from `start` to `stop`.
 
     Args:
@@ -284,9 +250,7 @@ def logspace(
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
-def _logspace(
-    start: Any, stop: Any, base: Any, num: int, endpoint: bool, dtype: Any, axis: int
-) -> Any:
+def _logspace(start, stop, base, num: int, endpoint: bool, dtype, axis: int):
     if dtype is None:
         dtype = aval_of(promote_dtypes_inexact(start, stop)[0]).dtype
     compute = dtypes.to_inexact(dtype)
@@ -296,13 +260,9 @@ def _logspace(
 
 
 def geomspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    dtype: Any = None,
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
     axis: int = 0,
-) -> Any:
+) -> Any:  # fmt: skip
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     Args:
@@ -322,30 +282,28 @@ def geomspace(
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
-def _geomspace(
-    start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
-) -> Any:
+def _geomspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
     if dtype is None:
         dtype = aval_of(promote_dtypes_inexact(start, stop)[0]).dtype
     compute = dtypes.to_inexact(dtype)
     start, stop = convert(start, compute), convert(stop, compute)
-    sign = arithmetic.sign_p.bind(start)
+    sign = lax.sign_p.bind(start)
     ten = np.asarray(10.0).astype(compute)[()]
     log10 = np.asarray(1 / np.log(10.0)).astype(compute)[()]
 
     def log(x: Any) -> Any:
-        ratio = arithmetic.div_p.bind(x, sign)
-        return arithmetic.mul_p.bind(arithmetic.log(ratio), log10)
+        ratio = lax.div_p.bind(x, sign)
+        return lax.mul_p.bind(lax.log(ratio), log10)
 
     shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
     start, stop, sign = (broadcast_to(x, shape) for x in (start, stop, sign))
     powers, _ = _linspace(log(start), log(stop), num, endpoint, None, 0)
-    out = arithmetic.pow_p.bind(ten, powers)
-    sign = structural.broadcast_in_dim(
+    out = lax.pow_p.bind(ten, powers)
+    sign = lax.broadcast_in_dim(
         sign, aval_of(out).shape, tuple(range(1, 1 + len(shape)))
     )
-    out = arithmetic.mul_p.bind(sign, out)
+    out = lax.mul_p.bind(sign, out)
     axis = canonical_axis(axis, len(shape) + 1)
     if axis:
-        out = structural.transpose(out, to_axis(len(shape) + 1, axis))
+        out = lax.transpose(out, to_axis(len(shape) + 1, axis))
     return convert(out, dtype)

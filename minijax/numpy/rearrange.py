@@ -19,34 +19,10 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE, Tracer
-from ..ops import arithmetic as lax
-from ..ops import structural
-from ..ops.cumulative import cumsum
+from ..ops import lax
 from ..ops.define import const
-from ..ops.gather import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    gather,
-    scatter_add,
-)
-from ..ops.logic import bitwise_and, ne, shift_left, shift_right_logical
-from ..ops.reductions import reduce_or
-from ..ops.slicing import dynamic_slice_in_dim, slice_in_dim
 from ..types import dtypes
-from ._common import (
-    as_array,
-    aval_of,
-    canonical_axes,
-    canonical_axis,
-    check_arraylike,
-    check_sizes,
-    convert,
-    has_items,
-    once,
-    shape_of,
-    static_shape,
-)
+from ._common import *
 from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape
 
@@ -62,15 +38,15 @@ def take_rows(x: Any, index: Any, axis: int) -> Any:
     rank = len(shape)
     if not shape[axis]:  # a gather reads no empty axis
         return x
-    numbers = GatherDimensionNumbers(
+    numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(i for i in range(rank) if i != axis),
         collapsed_slice_dims=(axis,),
         start_index_map=(axis,),
     )
-    column = structural.broadcast_in_dim(index, (shape_of(index)[0], 1), (0,))
+    column = lax.broadcast_in_dim(index, (shape_of(index)[0], 1), (0,))
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
-    mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    return gather(x, column, numbers, sizes, mode=mode)
+    mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    return lax.gather(x, column, numbers, sizes, mode=mode)
 
 
 # ------------------------------------------------------------------------------ repeat
@@ -99,17 +75,13 @@ def tile(A: Any, reps: Any) -> Any:
     return _tile(A, counts) if counts else as_array(A)
 
 
-_tile = once(structural.tile, "reps")
+_tile = once(lax.tile, "reps")
 
 
 def repeat(
-    a: Any,
-    repeats: Any,
-    axis: int | None = None,
-    *,
-    total_repeat_length: int | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    a: Any, repeats: Any, axis: int | None = None, *,
+    total_repeat_length: int | None = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Each element repeated.
 
     Args:
@@ -187,8 +159,8 @@ def _each(a: Any, n: int, axis: int) -> Any:
     shape = shape_of(a)
     wide = (*shape[: axis + 1], n, *shape[axis + 1 :])
     dims = tuple(i for i in range(len(wide)) if i != axis + 1)
-    a = structural.broadcast_in_dim(a, wide, dims)
-    return structural.reshape(a, (*shape[:axis], shape[axis] * n, *shape[axis + 1 :]))
+    a = lax.broadcast_in_dim(a, wide, dims)
+    return lax.reshape(a, (*shape[:axis], shape[axis] * n, *shape[axis + 1 :]))
 
 
 _repeat_each = once(_each, "n", "axis")
@@ -200,20 +172,20 @@ def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
     if not size:
         return a
     repeats = convert(repeats, dtypes.int_default())
-    flat = structural.reshape(repeats, (math.prod(shape_of(repeats)),))
+    flat = lax.reshape(repeats, (math.prod(shape_of(repeats)),))
     if shape_of(flat)[0] not in (1, size):
         raise uneven_repeats(a, shape_of(flat)[0], size)
     if shape_of(flat)[0] != size:
-        flat = structural.broadcast_in_dim(flat, (size,), (0,))
+        flat = lax.broadcast_in_dim(flat, (size,), (0,))
     # Element i of the result comes from the row that has begun at or before place i.
-    starts = slice_in_dim(cumsum(flat), 0, max(size - 1, 0))
-    begun = structural.broadcast_in_dim(const(flat, 0), (total,), ())
-    place = structural.expand_dims(starts, (1,))
-    numbers = ScatterDimensionNumbers((), (0,), (0,))
-    ones = structural.broadcast_in_dim(const(flat, 1), shape_of(starts), ())
-    mode = GatherScatterMode.FILL_OR_DROP
-    begun = scatter_add(begun, place, ones, numbers, mode=mode)
-    return take_rows(a, cumsum(begun), axis)
+    starts = lax.slice_in_dim(lax.cumsum(flat), 0, max(size - 1, 0))
+    begun = lax.broadcast_in_dim(const(flat, 0), (total,), ())
+    place = lax.expand_dims(starts, (1,))
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    ones = lax.broadcast_in_dim(const(flat, 1), shape_of(starts), ())
+    mode = lax.GatherScatterMode.FILL_OR_DROP
+    begun = lax.scatter_add(begun, place, ones, numbers, mode=mode)
+    return take_rows(a, lax.cumsum(begun), axis)
 
 
 # --------------------------------------------------------------------- roll and reverse
@@ -293,10 +265,10 @@ def _roll_fixed(a: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
         cut = (-s) % size
         if cut:
             parts = [
-                slice_in_dim(a, cut, size, axis=axis),
-                slice_in_dim(a, 0, cut, axis=axis),
+                lax.slice_in_dim(a, cut, size, axis=axis),
+                lax.slice_in_dim(a, 0, cut, axis=axis),
             ]
-            a = structural.concatenate(parts, axis)
+            a = lax.concatenate(parts, axis)
     return as_array(a)
 
 
@@ -306,12 +278,14 @@ def _roll(a: Any, shifts: Any, axes: Any) -> Any:
         size = shape_of(a)[axis]
         s = convert(s, dtypes.int_default())
         start = lax.sub(const(s, size), remainder(s, const(s, size)))
-        twice = structural.concatenate([a, a], axis)
-        a = dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
+        twice = lax.concatenate([a, a], axis)
+        a = lax.dynamic_slice_in_dim(
+            twice, start, size, axis, allow_negative_indices=False
+        )
     return a
 
 
-_flip = once(structural.rev, "dimensions")
+_flip = once(lax.rev, "dimensions")
 
 
 def flip(m: Any, axis: Any = None) -> Any:
@@ -396,12 +370,12 @@ def _rot90(m: Any, k: int, first: int, second: int) -> Any:
     if k == 0:
         return as_array(m)
     if k == 2:
-        return structural.rev(m, (first, second))
+        return lax.rev(m, (first, second))
     order = list(range(len(shape_of(m))))
     order[first], order[second] = second, first
     if k == 1:
-        return structural.transpose(structural.rev(m, (second,)), order)
-    return structural.rev(structural.transpose(m, order), (second,))
+        return lax.transpose(lax.rev(m, (second,)), order)
+    return lax.rev(lax.transpose(m, order), (second,))
 
 
 def resize(a: Any, new_shape: Any) -> Any:
@@ -431,14 +405,14 @@ def resize(a: Any, new_shape: Any) -> Any:
 def _resize(a: Any, shape: Any) -> Any:
     size, wanted = aval_of(a).size, math.prod(shape)
     if size == 0 or wanted == 0:
-        return structural.broadcast_in_dim(const(a, 0), shape, ())
-    flat = structural.reshape(a, (size,))
+        return lax.broadcast_in_dim(const(a, 0), shape, ())
+    flat = lax.reshape(a, (size,))
     times = -(-wanted // size)
     if times > 1:
-        flat = structural.tile(flat, (times,))
+        flat = lax.tile(flat, (times,))
     if times * size > wanted:
-        flat = slice_in_dim(flat, 0, wanted)
-    return structural.reshape(flat, shape)
+        flat = lax.slice_in_dim(flat, 0, wanted)
+    return lax.reshape(flat, shape)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
@@ -475,7 +449,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
             stop[i] = max(int(found.max()) + 1 if found.size else 0, start[i])
     out = as_array(value)
     for i in axes:
-        out = slice_in_dim(out, start[i], stop[i], axis=i)
+        out = lax.slice_in_dim(out, start[i], stop[i], axis=i)
     return out
 
 
@@ -519,19 +493,17 @@ def _bit_places(bitorder: str) -> Any:
 
 @composite(static=("axis", "bitorder"))
 def _packbits(a: Any, axis: int, bitorder: str) -> Any:
-    bits = convert(ne(a, const(a, 0)), dtypes.uint8)
+    bits = convert(lax.ne(a, const(a, 0)), dtypes.uint8)
     bits = moveaxis(bits, axis, -1)
     shape = shape_of(bits)
     missing = -shape[-1] % 8
     if missing:
         edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, missing, 0)]
-        bits = structural.pad(bits, const(bits, 0), edges)
-    bits = structural.reshape(bits, (*shape[:-1], (shape[-1] + missing) // 8, 8))
-    places = structural.broadcast_in_dim(
-        _bit_places(bitorder), shape_of(bits), (len(shape),)
-    )
-    bits = shift_left(bits, places)
-    packed = reduce_or(bits, (len(shape),))
+        bits = lax.pad(bits, const(bits, 0), edges)
+    bits = lax.reshape(bits, (*shape[:-1], (shape[-1] + missing) // 8, 8))
+    places = lax.broadcast_in_dim(_bit_places(bitorder), shape_of(bits), (len(shape),))
+    bits = lax.shift_left(bits, places)
+    packed = lax.reduce_or(bits, (len(shape),))
     return moveaxis(packed, -1, axis)
 
 
@@ -568,18 +540,16 @@ def unpackbits(
 def _unpackbits(a: Any, axis: int, count: int | None, bitorder: str) -> Any:
     a = moveaxis(a, axis, -1)
     shape = shape_of(a)
-    wide = structural.broadcast_in_dim(a, (*shape, 8), tuple(range(len(shape))))
-    places = structural.broadcast_in_dim(
-        _bit_places(bitorder), (*shape, 8), (len(shape),)
-    )
-    bits = bitwise_and(shift_right_logical(wide, places), const(wide, 1))
+    wide = lax.broadcast_in_dim(a, (*shape, 8), tuple(range(len(shape))))
+    places = lax.broadcast_in_dim(_bit_places(bitorder), (*shape, 8), (len(shape),))
+    bits = lax.bitwise_and(lax.shift_right_logical(wide, places), const(wide, 1))
     size = shape[-1] * 8
-    bits = structural.reshape(bits, (*shape[:-1], size))
+    bits = lax.reshape(bits, (*shape[:-1], size))
     if count is not None:
         wanted = count if count >= 0 else max(size + count, 0)
         if wanted < size:
-            bits = slice_in_dim(bits, 0, wanted, axis=len(shape) - 1)
+            bits = lax.slice_in_dim(bits, 0, wanted, axis=len(shape) - 1)
         elif wanted > size:
             edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, wanted - size, 0)]
-            bits = structural.pad(bits, const(bits, 0), edges)
+            bits = lax.pad(bits, const(bits, 0), edges)
     return moveaxis(bits, -1, axis)

@@ -19,30 +19,10 @@ from ..base import errors
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
-from ..ops import collectives
-from ..ops import reductions as lax
-from ..ops.arithmetic import add, mul, sub
-from ..ops.arithmetic import max as max_of_two
-from ..ops.arithmetic import min as min_of_two
-from ..ops.logic import bitwise_and, bitwise_or, ne
-from ..ops.structural import broadcast_in_dim, reshape
+from ..ops import lax
+from ..ops.reductions import highest, lowest
 from ..types import dtypes
-from ._common import (
-    ArrayLike,
-    Axis,
-    DTypeLike,
-    as_array,
-    canonical_axes,
-    canonical_axis,
-    check_arraylike,
-    choose,
-    composite_along,
-    convert,
-    has_items,
-    no_out,
-    static_axis,
-    static_dtype,
-)
+from ._common import *
 
 __all__ = (
     "sum", "prod", "max", "min", "amax", "amin", "ptp", "all", "any", "count_nonzero",
@@ -120,7 +100,7 @@ def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
     full = [1] * ndim
     for i, n in zip(kept, shape, strict=True):
         full[i] = n
-    return broadcast_in_dim(x, tuple(full), tuple(kept))
+    return lax.broadcast_in_dim(x, tuple(full), tuple(kept))
 
 
 def check_where(name: str, where: Any) -> None:
@@ -179,9 +159,8 @@ HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def accumulate(
-    name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any,
-    promote_integers: bool,
-) -> Any:  # fmt: skip
+    name: str, a, axis, dtype, keepdims: bool, initial, where, promote_integers: bool
+):
     """A sum or a product; of Booleans, if they are asked for, `any` or `all`."""
     check_arraylike(name, a)
     check_where(name, where)
@@ -201,7 +180,7 @@ def accumulate(
     ndim = core.aval_of(a).ndim
     x = reducer(a, axes)
     if names:
-        x = collectives.psum(x, names)
+        x = lax.psum(x, names)
     if initial is not None:
         x = with_initial(combine, initial, x)
     if keepdims:
@@ -219,10 +198,10 @@ def prod_axes(x: Any, axes: tuple[int, ...]) -> Any:
     return lax.reduce_prod_p.bind(x, axes=axes)
 
 
-_NUMBERS = {"sum": (sum_axes, add, 0), "prod": (prod_axes, mul, 1)}
+_NUMBERS = {"sum": (sum_axes, lax.add, 0), "prod": (prod_axes, lax.mul, 1)}
 _TRUTH = {
-    "sum": (lax.reduce_or, bitwise_or, False),
-    "prod": (lax.reduce_and, bitwise_and, True),
+    "sum": (lax.reduce_or, lax.bitwise_or, False),
+    "prod": (lax.reduce_and, lax.bitwise_and, True),
 }
 
 
@@ -231,15 +210,10 @@ _TRUTH = {
 
 @reduction("dtype", "keepdims", "promote_integers")
 def sum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-    promote_integers: bool = True,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None,
+    where: ArrayLike | None = None, promote_integers: bool = True,
+) -> Any:  # fmt: skip
     """Sum of the elements along axes.
 
     Args:
@@ -264,15 +238,10 @@ def sum(
 
 @reduction("dtype", "keepdims", "promote_integers")
 def prod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-    promote_integers: bool = True,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, initial: ArrayLike | None = None,
+    where: ArrayLike | None = None, promote_integers: bool = True,
+) -> Any:  # fmt: skip
     """Product of the elements along axes; arguments as for `sum`.
 
     Example:
@@ -289,9 +258,7 @@ def prod(
 # -------------------------------------------------------------------------- extrema
 
 
-def extremum(
-    name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
+def extremum(name: str, a, axis, keepdims: bool, initial, where):
     """The maximum or minimum along axes."""
     check_arraylike(name, a)
     check_where(name, where)
@@ -323,20 +290,16 @@ def extremum(
 
 
 _EXTREMA = {
-    "max": (lax.reduce_max_p, max_of_two, lax.lowest, collectives.pmax),
-    "min": (lax.reduce_min_p, min_of_two, lax.highest, collectives.pmin),
+    "max": (lax.reduce_max_p, lax.max, lowest, lax.pmax),
+    "min": (lax.reduce_min_p, lax.min, highest, lax.pmin),
 }
 
 
 @reduction("keepdims")
 def max(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Largest element along axes; nan if there is one.
 
     Args:
@@ -361,13 +324,9 @@ def max(
 
 @reduction("keepdims")
 def min(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Smallest element along axes; arguments as for `max`.
 
     Example:
@@ -395,7 +354,7 @@ def ptp(
       Array(6, dtype=int32)
     """
     no_out("ptp", out)
-    return sub(
+    return lax.sub(
         extremum("max", a, axis, keepdims, None, None),
         extremum("min", a, axis, keepdims, None, None),
     )
@@ -404,9 +363,7 @@ def ptp(
 # --------------------------------------------------------------------------- all, any
 
 
-def truth(
-    name: str, prim: Any, neutral: bool, a: Any, axis: Any, keepdims: bool, where: Any
-) -> Any:
+def truth(name: str, prim, neutral: bool, a, axis, keepdims: bool, where):
     """`all` or `any`."""
     check_arraylike(name, a)
     check_where(name, where)
@@ -421,13 +378,9 @@ def truth(
 
 @reduction("keepdims")
 def all(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
     where: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Whether all elements along axes are true (not zero).
 
     Args:
@@ -448,13 +401,9 @@ def all(
 
 @reduction("keepdims")
 def any(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
     where: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Whether any element along axes is true (not zero); arguments as for `all`.
 
     Example:
@@ -477,7 +426,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> An
     """
     check_arraylike("count_nonzero", a)
     dtype = core.aval_of(a).dtype
-    ones = convert(ne(strong(a, dtype), dtype.type(0)), dtypes.int_default())
+    ones = convert(lax.ne(strong(a, dtype), dtype.type(0)), dtypes.int_default())
     axes = canonical_axes(axis, core.aval_of(a).ndim)
     x = sum_axes(ones, axes)
     return keep(x, axes, core.aval_of(a).ndim) if keepdims else x
@@ -491,7 +440,7 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     check_arraylike(name, a)
     shape = core.aval_of(a).shape
     if axis is None:
-        x = reshape(a, (core.aval_of(a).size,))
+        x = lax.reshape(a, (core.aval_of(a).size,))
         at = 0
     else:
         x, at = a, canonical_axis(axis, len(shape))
@@ -507,11 +456,9 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
 
 @composite_along("keepdims")
 def argmax(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
+    a: ArrayLike, axis: int | None = None, out: None = None,
     keepdims: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Position of the first largest element (or nan) along an axis.
 
     Args:
@@ -531,11 +478,9 @@ def argmax(
 
 @composite_along("keepdims")
 def argmin(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
+    a: ArrayLike, axis: int | None = None, out: None = None,
     keepdims: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Position of the first smallest element (or nan) along an axis; see `argmax`.
 
     Example:

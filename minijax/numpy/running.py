@@ -9,20 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..control.jit import composite
-from ..ops import cumulative
-from ..ops.structural import broadcast_in_dim, concatenate, reshape
+from ..ops import lax
 from ..types import dtypes
-from ._common import (
-    ArrayLike,
-    DTypeLike,
-    as_array,
-    canonical_axis,
-    check_arraylike,
-    composite_along,
-    convert,
-    no_out,
-    static_dtype,
-)
+from ._common import *
 from .reductions import strong, wide_int
 
 __all__ = ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod")
@@ -30,9 +19,7 @@ __all__ = ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod")
 # ------------------------------------------------------------------------- running sums
 
 
-def running(
-    name: str, op: Callable[..., Any], a: Any, axis: Any, dtype: Any, wide: bool = False
-) -> Any:
+def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = False):
     """A running sum or product."""
     check_arraylike(name, a)
     dtype = static_dtype(dtype, name)
@@ -40,7 +27,7 @@ def running(
     if axis is None or not a.shape:
         if axis is not None:
             canonical_axis(axis, 1)
-        a, axis = reshape(a, (a.size,)), 0
+        a, axis = lax.reshape(a, (a.size,)), 0
     found, at = a.dtype, canonical_axis(axis, a.ndim)
     if dtype is None:
         dtype = wide_int(found) if wide or dtypes.is_bool(found) else found
@@ -52,11 +39,9 @@ def running(
 
 @composite(static=("axis", "dtype"))
 def cumsum(
-    a: ArrayLike,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
     out: None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Running sum along an axis.
 
     Args:
@@ -71,16 +56,14 @@ def cumsum(
       Array([1, 3, 6], dtype=int32)
     """
     no_out("cumsum", out)
-    return running("cumsum", cumulative.cumsum, a, axis, dtype)
+    return running("cumsum", lax.cumsum, a, axis, dtype)
 
 
 @composite(static=("axis", "dtype"))
 def cumprod(
-    a: ArrayLike,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
     out: None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Running product along an axis; arguments as for `cumsum`.
 
     Example:
@@ -89,12 +72,10 @@ def cumprod(
       Array([1, 2, 6], dtype=int32)
     """
     no_out("cumprod", out)
-    return running("cumprod", cumulative.cumprod, a, axis, dtype)
+    return running("cumprod", lax.cumprod, a, axis, dtype)
 
 
-def _cumulative(
-    name: str, op: Any, neutral: int, x: Any, axis: Any, dtype: Any, include: bool
-) -> Any:
+def _cumulative(name: str, op, neutral: int, x, axis, dtype, include: bool):
     check_arraylike(name, x)
     x = as_array(x)
     if not x.shape:
@@ -114,20 +95,16 @@ def _cumulative(
     if not include:
         return out
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-    return concatenate(
-        [broadcast_in_dim(out.dtype.type(neutral), shape, ()), out], axis
+    return lax.concatenate(
+        [lax.broadcast_in_dim(out.dtype.type(neutral), shape, ()), out], axis
     )
 
 
 @composite_along("dtype", "include_initial")
 def cumulative_sum(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
     include_initial: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Running sum along an axis, as the array API standard has it.
 
     Args:
@@ -144,20 +121,14 @@ def cumulative_sum(
       >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
       Array([0, 1, 3, 6], dtype=int32)
     """
-    return _cumulative(
-        "cumulative_sum", cumulative.cumsum, 0, x, axis, dtype, include_initial
-    )
+    return _cumulative("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial)
 
 
 @composite_along("dtype", "include_initial")
 def cumulative_prod(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
     include_initial: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Running product along an axis, as the array API standard has it.
 
     Example:
@@ -166,5 +137,5 @@ def cumulative_prod(
       Array([1, 1, 2, 6], dtype=int32)
     """
     return _cumulative(
-        "cumulative_prod", cumulative.cumprod, 1, x, axis, dtype, include_initial
+        "cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial
     )

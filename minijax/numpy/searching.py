@@ -20,22 +20,10 @@ from ..base import errors
 from ..control.jit import composite
 from ..control.loops import fori_loop
 from ..core import core
-from ..ops import algebraic, arithmetic, logic, reductions, structural
-from ..ops.convert import convert_element_type
-from ..ops.cumulative import cumsum
-from ..ops.sort import sort as sort_operands
+from ..ops import lax
 from ..types import dtypes
 from . import indexing, updates
-from ._common import (
-    ArrayLike,
-    as_array,
-    broadcast_to,
-    check_arraylike,
-    choose,
-    convert,
-    promote_dtypes,
-    static_dtype,
-)
+from ._common import *
 from .creation import asarray
 from .subscripts import ARRAY, Plan
 
@@ -98,26 +86,26 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     if n == 0 or size == 0:
         none = broadcast_to(dtype.type(0), (size,))
         return tuple([choose(np.bool_(True), f, none) for f in fills])
-    mask = structural.reshape(a, (n,))
+    mask = lax.reshape(a, (n,))
     if not dtypes.is_bool(aval.dtype):
-        mask = logic.ne(mask, aval.dtype.type(0))
-    counts = cumsum(convert_element_type(mask, dtype))
+        mask = lax.ne(mask, aval.dtype.type(0))
+    counts = lax.cumsum(lax.convert_element_type(mask, dtype))
     # The k-th element that counts goes to place k; others, and those beyond, nowhere.
-    place = arithmetic.sub(counts, dtype.type(1))
+    place = lax.sub(counts, dtype.type(1))
     place = choose(mask, place, dtype.type(size))
-    slots = structural.broadcast_in_dim(dtype.type(n), (size,), ())
+    slots = lax.broadcast_in_dim(dtype.type(n), (size,), ())
     plan = Plan(((ARRAY,),), (size,), True, False)
     flat = updates.write(
         slots,
         (place,),
-        structural.iota(dtype, n),
+        lax.iota(dtype, n),
         plan,
         "set",
         updates._DROP,
         False,
         False,
     )
-    missing = logic.eq(flat, dtype.type(n))
+    missing = lax.eq(flat, dtype.type(n))
     out = []
     for i, fill in enumerate(fills):
         at = component(flat, shape, i)
@@ -130,8 +118,8 @@ def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
     kind = flat.dtype.type
     after = math.prod(shape[i + 1 :])
     if after > 1:
-        flat = arithmetic.div(flat, kind(after))
-    return flat if i == 0 else arithmetic.rem(flat, kind(max(shape[i], 1)))
+        flat = lax.div(flat, kind(after))
+    return flat if i == 0 else lax.rem(flat, kind(max(shape[i], 1)))
 
 
 def flatnonzero(
@@ -145,7 +133,7 @@ def flatnonzero(
       Array([1, 2], dtype=int32)
     """
     check_arraylike("flatnonzero", a)
-    flat = structural.reshape(as_array(a), (core.aval_of(a).size,))
+    flat = lax.reshape(as_array(a), (core.aval_of(a).size,))
     return nonzero(flat, size=size, fill_value=fill_value)[0]
 
 
@@ -165,12 +153,12 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     a = as_array(a)
     rank = a.ndim
     if rank == 0:
-        a = structural.reshape(a, (1,))
+        a = lax.reshape(a, (1,))
     found = nonzero(a, size=size, fill_value=fill_value)
     n = found[0].shape[0]
     if rank == 0:
-        return structural.broadcast_in_dim(dtypes.int_default().type(0), (n, 0), ())
-    return structural.stack(list(promote_dtypes(*found)), 1)
+        return lax.broadcast_in_dim(dtypes.int_default().type(0), (n, 0), ())
+    return lax.stack(list(promote_dtypes(*found)), 1)
 
 
 # ------------------------------------------------------------------------ searchsorted
@@ -179,13 +167,9 @@ _METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
 
 
 def searchsorted(
-    a: ArrayLike,
-    v: ArrayLike,
-    side: str = "left",
-    sorter: ArrayLike | None = None,
-    *,
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
     method: str = "scan",
-) -> Any:
+) -> Any:  # fmt: skip
     """Where values would go into a sorted array.
 
     Args:
@@ -228,53 +212,51 @@ def _searchsorted(a: Any, v: Any, side: str, method: str) -> Any:
     n = a.shape[0]
     dtype = dtypes.canonical(dtypes.int64) if n > 2**31 - 2 else dtypes.int32
     if n == 0:
-        return structural.broadcast_in_dim(dtype.type(0), v.shape, ())
+        return lax.broadcast_in_dim(dtype.type(0), v.shape, ())
     if method == "sort":
         return _search_by_sorting(a, v, side, dtype)
     if method == "compare_all":
-        left = structural.broadcast_in_dim(a, (*(1 for _ in v.shape), n), (v.ndim,))
-        right = structural.broadcast_in_dim(v, (*v.shape, 1), tuple(range(v.ndim)))
-        before = logic.bitwise_not(goes_left(right, left, side))
-        return reductions.reduce_sum(convert_element_type(before, dtype), (v.ndim,))
+        left = lax.broadcast_in_dim(a, (*(1 for _ in v.shape), n), (v.ndim,))
+        right = lax.broadcast_in_dim(v, (*v.shape, 1), tuple(range(v.ndim)))
+        before = lax.bitwise_not(goes_left(right, left, side))
+        return lax.reduce_sum(lax.convert_element_type(before, dtype), (v.ndim,))
     return _search_by_halves(a, v, side, dtype, method == "scan_unrolled")
 
 
 def goes_left(v: Any, element: Any, side: str) -> Any:
     """Whether `v` goes before an element; nans are larger than all else."""
     if dtypes.is_complex(v.dtype):
-        parts = (algebraic.real, algebraic.imag)
+        parts = (lax.real, lax.imag)
         (re_v, im_v), (re, im) = ([part(x) for part in parts] for x in (v, element))
-        ahead = logic.bitwise_not(goes_left(re, re_v, "left"))
-        level = logic.bitwise_and(
-            goes_left(re_v, re, "left"), goes_left(im_v, im, side)
-        )
-        return logic.bitwise_or(ahead, level)
+        ahead = lax.bitwise_not(goes_left(re, re_v, "left"))
+        level = lax.bitwise_and(goes_left(re_v, re, "left"), goes_left(im_v, im, side))
+        return lax.bitwise_or(ahead, level)
     floats = dtypes.is_inexact(v.dtype)
     if side == "left":
-        out = logic.le(v, element)
-        return logic.bitwise_or(out, logic.ne(element, element)) if floats else out
-    out = logic.lt(v, element)
+        out = lax.le(v, element)
+        return lax.bitwise_or(out, lax.ne(element, element)) if floats else out
+    out = lax.lt(v, element)
     if not floats:
         return out
-    above = logic.bitwise_and(logic.ne(element, element), logic.eq(v, v))
-    return logic.bitwise_or(out, above)
+    above = lax.bitwise_and(lax.ne(element, element), lax.eq(v, v))
+    return lax.bitwise_or(out, above)
 
 
 def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> Any:
     n = a.shape[0]
     plan = Plan(((ARRAY,),), (n,), True, False)
-    zeros = structural.broadcast_in_dim(dtype.type(0), v.shape, ())
+    zeros = lax.broadcast_in_dim(dtype.type(0), v.shape, ())
 
     def halve(_: Any, bounds: Any) -> Any:
         # v goes to a place in [low, high].
         low, high = bounds
-        middle = arithmetic.div(arithmetic.add(low, high), dtype.type(2))
+        middle = lax.div(lax.add(low, high), dtype.type(2))
         element = indexing.read(a, (middle,), plan) if v.ndim else a[middle]
         left = goes_left(v, element, side)
-        after = arithmetic.min(arithmetic.add(middle, dtype.type(1)), high)
-        return logic.select_n(left, after, low), logic.select_n(left, high, middle)
+        after = lax.min(lax.add(middle, dtype.type(1)), high)
+        return lax.select_n(left, after, low), lax.select_n(left, high, middle)
 
-    bounds = zeros, structural.broadcast_in_dim(dtype.type(n), v.shape, ())
+    bounds = zeros, lax.broadcast_in_dim(dtype.type(n), v.shape, ())
     steps = int(np.ceil(np.log2(n + 1)))
     if unroll:
         for i in range(steps):
@@ -287,19 +269,19 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
 def _search_by_sorting(a: Any, v: Any, side: str, dtype: Any) -> Any:
     """The rank of each value among all, less its rank among the values."""
     m, n = v.size, a.shape[0]
-    flat = structural.reshape(v, (m,))
+    flat = lax.reshape(v, (m,))
     parts = [flat, a] if side == "left" else [a, flat]
-    joint = ranks(structural.concatenate(parts, 0), dtype)
+    joint = ranks(lax.concatenate(parts, 0), dtype)
     start = 0 if side == "left" else n
     own = joint[start : start + m]
-    return structural.reshape(arithmetic.sub(own, ranks(flat, dtype)), v.shape)
+    return lax.reshape(lax.sub(own, ranks(flat, dtype)), v.shape)
 
 
 def ranks(x: Any, dtype: Any) -> Any:
     """The place of each element of `x` once it is sorted (stably)."""
-    order = structural.iota(dtype, x.shape[0])
-    _, perm = sort_operands((x, order), dimension=0, is_stable=True, num_keys=1)
-    _, places = sort_operands((perm, order), dimension=0, is_stable=True, num_keys=1)
+    order = lax.iota(dtype, x.shape[0])
+    _, perm = lax.sort((x, order), dimension=0, is_stable=True, num_keys=1)
+    _, places = lax.sort((perm, order), dimension=0, is_stable=True, num_keys=1)
     return places
 
 
@@ -336,12 +318,12 @@ def digitize(
     n = bins.shape[0]
     if n == 0:
         zero = dtypes.int32.type(0)
-        return structural.broadcast_in_dim(zero, core.aval_of(x).shape, ())
+        return lax.broadcast_in_dim(zero, core.aval_of(x).shape, ())
     side, how = "left" if right else "right", method or "scan"
     up = _searchsorted(bins, x, side, how)
-    down = _searchsorted(structural.rev(bins, (0,)), x, side, how)
-    down = arithmetic.sub(up.dtype.type(n), down)
-    return logic.select_n(bins[-1] >= bins[0], down, up)
+    down = _searchsorted(lax.rev(bins, (0,)), x, side, how)
+    down = lax.sub(up.dtype.type(n), down)
+    return lax.select_n(bins[-1] >= bins[0], down, up)
 
 
 # --------------------------------------------------------------- flat and by axis
@@ -377,13 +359,11 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
     total = math.prod(shape)
     dtype = flat.dtype
     if total > ml_dtypes.iinfo(dtype).max:  # count in more bits
-        flat = convert_element_type(flat, dtypes.int_default())
+        flat = lax.convert_element_type(flat, dtypes.int_default())
     kind = flat.dtype.type
     if dtypes.is_signed(flat.dtype):
-        flat = logic.select_n(
-            logic.lt(flat, kind(0)), flat, arithmetic.add(flat, kind(total))
-        )
-    flat = logic.clamp(kind(0), flat, kind(max(total - 1, 0)))
+        flat = lax.select_n(lax.lt(flat, kind(0)), flat, lax.add(flat, kind(total)))
+    flat = lax.clamp(kind(0), flat, kind(max(total - 1, 0)))
     weak = core.aval_of(indices).weak_type
     return tuple(
         [convert(component(flat, shape, i), dtype, weak) for i in range(len(shape))]
@@ -391,13 +371,9 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[ArrayLike],
-    dims: Sequence[int],
-    mode: str = "raise",
-    order: str = "C",
-    *,
-    dtype: Any = None,
-) -> Any:
+    multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
+    order: str = "C", *, dtype: Any = None,
+) -> Any:  # fmt: skip
     """Index arrays, one an axis, as positions in the flattened array.
 
     Args:

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core import core
-from ..ops import reductions as lax
-from ..ops.arithmetic import div
-from ..ops.gather import GatherScatterMode
-from ..ops.structural import iota
+from ..ops import lax
+from ..ops.reductions import highest, lowest
 from ..types import dtypes
 from . import creation, reductions
 from ._common import as_array
@@ -42,13 +40,13 @@ def _segment(
                 f"{name}: bucket_size must be positive, got {bucket_size}."
             )
         shape = (-(-data.shape[0] // bucket_size), *shape)
-        row = iota(dtypes.int32, data.shape[0])
-        where = div(row, np.int32(bucket_size)), ids
+        row = lax.iota(dtypes.int32, data.shape[0])
+        where = lax.div(row, np.int32(bucket_size)), ids
     neutral = data.dtype.type(start(data.dtype))
     out = update(
         creation.full(shape, neutral), where, data, method,
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-        mode=GatherScatterMode.FILL_OR_DROP if mode is None else mode,
+        mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
         wrap_negative_indices=False,
     )  # fmt: skip
     return together(out, (0,)) if where is not ids else out
@@ -96,15 +94,14 @@ segment_sum = _maker("segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "Sum
 segment_prod = _maker(
     "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "Product"
 )
-segment_max = _maker("segment_max", "max", lax.lowest, lax.reduce_max, "Maximum")
-segment_min = _maker("segment_min", "min", lax.highest, lax.reduce_min, "Minimum")
+segment_max = _maker("segment_max", "max", lowest, lax.reduce_max, "Maximum")
+segment_min = _maker("segment_min", "min", highest, lax.reduce_min, "Minimum")
 
 
 def _old(name: str, method: str) -> Callable[..., Any]:
     def update(
-        x: Any, idx: Any, y: Any, indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-    ) -> Any:  # fmt: skip
+        x, idx, y, indices_are_sorted: bool = False, unique_indices: bool = False
+    ):
         warnings.warn(
             f"jax.ops.{name} was removed from JAX; use x.at[idx].{method}(y).",
             DeprecationWarning,

@@ -16,10 +16,7 @@ import numpy as np
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE, aval_of
-from ..ops import structural
-from ..ops.logic import ne, select_n, select_n_p
-from ..ops.reductions import argmax
-from ..ops.structural import broadcast_in_dim_p
+from ..ops import lax
 from ..types import dtypes
 from . import indexing, searching
 from ._common import (
@@ -41,14 +38,9 @@ __all__ = ("where", "select", "choose", "extract", "compress", "piecewise")
 
 
 def where(
-    condition: Any,
-    x: Any = None,
-    y: Any = None,
-    /,
-    *,
-    size: int | None = None,
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
     fill_value: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """`x` where the condition holds, else `y`; with one argument `nonzero(condition)`.
 
     Args:
@@ -92,16 +84,16 @@ def three_way(condition: Any, x: Any, y: Any) -> Any:
     if mask.dtype is not dtypes.bool_:
         condition = as_mask(condition)
     if first is second and mask.shape == first.shape:
-        return select_n_p.bind(condition, y, x)
+        return lax.select_n_p.bind(condition, y, x)
     shape = mask.shape or first.shape or second.shape
     if first.shape not in ((), shape) or second.shape not in ((), shape):
         return pick(condition, x, y)
     x, y = promote_dtypes(x, y)  # scalars beside arrays of one shape
     if first.shape != shape:
-        x = broadcast_in_dim_p.bind(x, **repeat(shape))
+        x = lax.broadcast_in_dim_p.bind(x, **repeat(shape))
     if second.shape != shape:
-        y = broadcast_in_dim_p.bind(y, **repeat(shape))
-    return select_n_p.bind(condition, y, x)
+        y = lax.broadcast_in_dim_p.bind(y, **repeat(shape))
+    return lax.select_n_p.bind(condition, y, x)
 
 
 def repeat(shape: tuple[int, ...]) -> dict[str, Any]:
@@ -117,7 +109,7 @@ def as_mask(condition: Any) -> Any:
     aval = core.aval_of(condition)
     if dtypes.is_bool(aval.dtype):
         return condition
-    return ne(condition, aval.dtype.type(0))
+    return lax.ne(condition, aval.dtype.type(0))
 
 
 def select(
@@ -160,12 +152,12 @@ def _select(conditions: Any, choices: Any, default: Any) -> Any:
     )
     cases = promote_dtypes(default, *choices)
     cases = [broadcast_to(x, shape) for x in cases]
-    masks = [structural.broadcast_in_dim(np.bool_(False), shape, ())]
+    masks = [lax.broadcast_in_dim(np.bool_(False), shape, ())]
     masks += [broadcast_to(c, shape) for c in conditions]
     if len(masks) == 2:
-        return select_n(masks[1], *cases)
-    first = argmax(structural.stack(masks), 0, dtypes.int32)
-    return select_n(first, *cases)
+        return lax.select_n(masks[1], *cases)
+    first = lax.argmax(lax.stack(masks), 0, dtypes.int32)
+    return lax.select_n(first, *cases)
 
 
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Any:
@@ -217,17 +209,14 @@ def _choose(a: Any, choices: Any, mode: str) -> Any:
     a = convert(broadcast_to(a, shape), dtypes.int_default())
     a = a % n if mode == "wrap" else a.clip(0, n - 1)
     cases = [broadcast_to(x, shape) for x in choices]
-    out = cases[0] if n == 1 else select_n(convert(a, dtypes.int32), *cases)
+    out = cases[0] if n == 1 else lax.select_n(convert(a, dtypes.int32), *cases)
     return convert(out, core.aval_of(out).dtype)
 
 
 def extract(
-    condition: ArrayLike,
-    arr: ArrayLike,
-    *,
-    size: int | None = None,
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
     fill_value: Any = 0,
-) -> Any:
+) -> Any:  # fmt: skip
     """The elements that a mask takes, as an array of one axis.
 
     Args:
@@ -248,18 +237,13 @@ def extract(
 def flat(x: Any) -> Any:
     """An array with one axis."""
     x = as_array(x)
-    return structural.reshape(x, (x.size,))
+    return lax.reshape(x, (x.size,))
 
 
 def compress(
-    condition: ArrayLike,
-    a: ArrayLike,
-    axis: int | None = None,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike = 0,
-    out: None = None,
-) -> Any:
+    condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
+    size: int | None = None, fill_value: ArrayLike = 0, out: None = None,
+) -> Any:  # fmt: skip
     """The slices along an axis that a mask takes.
 
     Args:
@@ -303,17 +287,14 @@ def compress(
     at = searching.nonzero(condition, size=size, fill_value=a.shape[axis])[0]
     taken = indexing.take(a, at, axis, mode="clip")
     found = at < a.shape[axis]
-    found = structural.reshape(found, (size, *(1 for _ in a.shape[axis + 1 :])))
+    found = lax.reshape(found, (size, *(1 for _ in a.shape[axis + 1 :])))
     return _where(found, taken, convert(fill_value, a.dtype))
 
 
 def piecewise(
-    x: ArrayLike,
-    condlist: Any,
-    funclist: Sequence[ArrayLike | Callable[..., Any]],
-    *args: Any,
-    **kw: Any,
-) -> Any:
+    x: ArrayLike, condlist: Any, funclist: Sequence[ArrayLike | Callable[..., Any]],
+    *args: Any, **kw: Any,
+) -> Any:  # fmt: skip
     """A function given piece by piece.
 
     Args:
@@ -350,7 +331,7 @@ def piecewise(
     cases = [broadcast_to(convert(as_array(r), x.dtype), x.shape) for r in results]
     out = cases[0]
     for mask, case in zip(masks, cases[1:], strict=True):
-        out = select_n(broadcast_to(as_mask(mask), x.shape), out, case)
+        out = lax.select_n(broadcast_to(as_mask(mask), x.shape), out, case)
     return out
 
 

@@ -16,24 +16,11 @@ import numpy as np
 
 from ..control.jit import composite
 from ..core import core
-from ..ops import arithmetic, logic, reductions, structural
-from ..ops.convert import convert_element_type, full_like
-from ..ops.cumulative import cumsum
+from ..ops import lax, structural
 from ..ops.define import const
-from ..ops.gather import ScatterDimensionNumbers, scatter_add
-from ..ops.sort import sort as sort_operands
 from ..types import dtypes
 from . import indexing, searching
-from ._common import (
-    ArrayLike,
-    as_array,
-    broadcast_to,
-    canonical_axis,
-    check_arraylike,
-    choose,
-    convert,
-    promote_dtypes,
-)
+from ._common import *
 from .creation import asarray
 from .sorting import with_positions
 from .subscripts import ARRAY, SPAN, Plan
@@ -64,42 +51,35 @@ def runs_of(x: Any, equal_nan: bool) -> Runs:
     """The rows of `x`, sorted by their elements in turn."""
     n = x.shape[0]
     if dtypes.is_complex(x.dtype):  # NaNs come last, whatever their other part
-        x = logic.select_n(logic.ne(x, x), x, full_like(x, np.nan))
+        x = lax.select_n(lax.ne(x, x), x, lax.full_like(x, np.nan))
     if x.ndim == 1:
         rows, order = with_positions(x, 0, True)
     else:
-        flat = structural.reshape(x, (n, math.prod(x.shape[1:])))
+        flat = lax.reshape(x, (n, math.prod(x.shape[1:])))
         keys = [flat[:, j] for j in range(flat.shape[1])]
-        at = structural.iota(dtypes.int_default(), n)
-        *_, order = sort_operands((*keys, at), dimension=0, num_keys=max(len(keys), 1))
+        at = lax.iota(dtypes.int_default(), n)
+        *_, order = lax.sort((*keys, at), dimension=0, num_keys=max(len(keys), 1))
         rows = take_rows(x, order)
-    start = structural.broadcast_in_dim(np.bool_(True), (min(n, 1),), ())
+    start = lax.broadcast_in_dim(np.bool_(True), (min(n, 1),), ())
     if n < 2:
         return Runs(rows, start, order)
     after, before = rows[1:], rows[:-1]
-    differ = logic.ne(after, before)
+    differ = lax.ne(after, before)
     if equal_nan and dtypes.is_inexact(x.dtype):
-        nans = logic.bitwise_and(logic.ne(after, after), logic.ne(before, before))
-        differ = logic.bitwise_and(differ, logic.bitwise_not(nans))
-    differ = reductions.reduce_or(differ, tuple(range(1, x.ndim)))
-    return Runs(rows, structural.concatenate([start, differ], 0), order)
+        nans = lax.bitwise_and(lax.ne(after, after), lax.ne(before, before))
+        differ = lax.bitwise_and(differ, lax.bitwise_not(nans))
+    differ = lax.reduce_or(differ, tuple(range(1, x.ndim)))
+    return Runs(rows, lax.concatenate([start, differ], 0), order)
 
 
 _runs = composite(runs_of, static=("equal_nan",))
 
 
 def unique(
-    ar: ArrayLike,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
-) -> Any:
+    ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
+    return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+    size: int | None = None, fill_value: ArrayLike | None = None, sorted: bool = True,
+) -> Any:  # fmt: skip
     """The different elements (or slices along an axis), sorted.
 
     Args:
@@ -136,7 +116,7 @@ def unique(
     x = as_array(ar)
     shape = x.shape
     if axis is None:
-        x = structural.reshape(x, (x.size,))
+        x = lax.reshape(x, (x.size,))
     else:
         x = structural.move_axis(x, canonical_axis(axis, x.ndim), 0)
     wanted = (return_index, return_inverse, return_counts)
@@ -146,7 +126,7 @@ def unique(
     if not any(wanted):
         return out
     if return_inverse and axis is None:
-        rest[int(return_index)] = structural.reshape(rest[int(return_index)], shape)
+        rest[int(return_index)] = lax.reshape(rest[int(return_index)], shape)
     return (out, *rest)
 
 
@@ -171,33 +151,26 @@ def _unique_rows(
 
 @composite(static=("size", "fill", "wanted", "dtype"))
 def _unique_results(
-    x: Any,
-    found: Any,
-    starts: Any,
-    fill_value: Any,
-    size: int,
-    fill: bool,
-    wanted: tuple[bool, ...],
-    dtype: Any,
-) -> Any:
+    x, found, starts, fill_value, size: int, fill: bool, wanted: tuple[bool, ...], dtype
+):
     runs = Runs(*found)
     out = [take_rows(runs.rows, starts)]
-    total = reductions.reduce_sum(convert_element_type(runs.first, dtype), (0,))
-    there = logic.lt(structural.iota(dtype, size), total)
+    total = lax.reduce_sum(lax.convert_element_type(runs.first, dtype), (0,))
+    there = lax.lt(lax.iota(dtype, size), total)
     if fill and fill_value is not None and size:
         values = broadcast_to(convert(fill_value, x.dtype), out[0].shape)
-        shown = structural.broadcast_in_dim(there, out[0].shape, (0,))
-        out[0] = logic.select_n(shown, values, out[0])
+        shown = lax.broadcast_in_dim(there, out[0].shape, (0,))
+        out[0] = lax.select_n(shown, values, out[0])
     index, inverse, counts = wanted
     number = None
     if inverse or counts:
-        number = arithmetic.sub(
-            cumsum(convert_element_type(runs.first, dtype)), dtype.type(1)
+        number = lax.sub(
+            lax.cumsum(lax.convert_element_type(runs.first, dtype)), dtype.type(1)
         )
     if index:
         out.append(take_rows(runs.order, starts))
     if inverse:
-        back = sort_operands((runs.order, number), num_keys=1)[1]
+        back = lax.sort((runs.order, number), num_keys=1)[1]
         out.append(back)
     if counts:
         out.append(count_numbers(number, size, dtype))
@@ -206,12 +179,12 @@ def _unique_results(
 
 def count_numbers(numbers: Any, size: int, dtype: Any) -> Any:
     """How often each of 0 ... size-1 occurs; other numbers are left out."""
-    zeros = structural.broadcast_in_dim(dtype.type(0), (size,), ())
+    zeros = lax.broadcast_in_dim(dtype.type(0), (size,), ())
     if not size or not numbers.size:
         return zeros
-    one = structural.broadcast_in_dim(dtype.type(1), numbers.shape, ())
-    at = structural.reshape(numbers, (*numbers.shape, 1))
-    return scatter_add(zeros, at, one, ScatterDimensionNumbers((), (0,), (0,)))
+    one = lax.broadcast_in_dim(dtype.type(1), numbers.shape, ())
+    at = lax.reshape(numbers, (*numbers.shape, 1))
+    return lax.scatter_add(zeros, at, one, lax.ScatterDimensionNumbers((), (0,), (0,)))
 
 
 def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any]:
@@ -223,7 +196,7 @@ def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any
         )
     shape = (size or 0, *x.shape[1:])
     filler = x.dtype.type(0) if fill_value is None else convert(fill_value, x.dtype)
-    none = structural.broadcast_in_dim(dtype.type(0), (0,), ())
+    none = lax.broadcast_in_dim(dtype.type(0), (0,), ())
     return [broadcast_to(filler, shape), *([none] * sum(wanted))]
 
 
@@ -310,16 +283,13 @@ def unique_values(
 def _flat_pair(name: str, ar1: Any, ar2: Any) -> tuple[Any, Any]:
     check_arraylike(name, ar1, ar2)
     x, y = promote_dtypes(as_array(ar1), as_array(ar2))
-    return structural.reshape(x, (x.size,)), structural.reshape(y, (y.size,))
+    return lax.reshape(x, (x.size,)), lax.reshape(y, (y.size,))
 
 
 def union1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
-    *,
-    size: int | None = None,
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The elements of either array, once each, sorted.
 
     Args:
@@ -332,17 +302,13 @@ def union1d(
       Array([1, 2, 3], dtype=int32)
     """
     x, y = _flat_pair("union1d", ar1, ar2)
-    return unique(structural.concatenate([x, y], 0), size=size, fill_value=fill_value)
+    return unique(lax.concatenate([x, y], 0), size=size, fill_value=fill_value)
 
 
 def setdiff1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Any:
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+    size: int | None = None, fill_value: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """The elements of `ar1` that are not in `ar2`, sorted.
 
     Args:
@@ -356,7 +322,7 @@ def setdiff1d(
       Array([1, 3], dtype=int32)
     """
     check_arraylike("setdiff1d", ar1, ar2)
-    x = structural.reshape(as_array(ar1), (core.aval_of(ar1).size,))
+    x = lax.reshape(as_array(ar1), (core.aval_of(ar1).size,))
     if size is None:
         if not assume_unique:
             x = unique(x)
@@ -365,7 +331,7 @@ def setdiff1d(
     if not assume_unique and x.size:
         runs = _runs(x, True)
         x = runs.rows
-        keep = logic.bitwise_and(runs.first, isin(x, ar2, invert=True))
+        keep = lax.bitwise_and(runs.first, isin(x, ar2, invert=True))
     if fill_value is None:
         return kept_first(x, keep, size, const(x, 0))
     filler = asarray(fill_value, x.dtype)
@@ -383,13 +349,9 @@ def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
 
 
 def setxor1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Any:
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+    size: int | None = None, fill_value: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """The elements of exactly one of two arrays, sorted.
 
     Args:
@@ -406,10 +368,10 @@ def setxor1d(
     if not assume_unique:
         only_x, only_y = _first_of_each(x), _first_of_each(y)
         x, y = only_x[0], only_y[0]
-        valid = structural.concatenate([only_x[1], only_y[1]], 0)
+        valid = lax.concatenate([only_x[1], only_y[1]], 0)
     else:
-        valid = structural.broadcast_in_dim(np.bool_(True), (x.size + y.size,), ())
-    joint = structural.concatenate([x, y], 0)
+        valid = lax.broadcast_in_dim(np.bool_(True), (x.size + y.size,), ())
+    joint = lax.concatenate([x, y], 0)
     if joint.size == 0:
         return (
             joint
@@ -417,14 +379,12 @@ def setxor1d(
             else kept_first(joint, joint, size, 0 if fill_value is None else fill_value)
         )
     # Sorted with what is invalid last; what differs from its neighbours is in one only.
-    away = logic.bitwise_not(valid)
-    away, joint = sort_operands((away, joint), num_keys=2)
-    same = logic.bitwise_and(joint[1:] == joint[:-1], logic.bitwise_not(away[1:]))
-    no = structural.broadcast_in_dim(np.bool_(False), (1,), ())
-    paired = structural.concatenate([no, same], 0) | structural.concatenate(
-        [same, no], 0
-    )
-    keep = logic.bitwise_not(logic.bitwise_or(paired, away))
+    away = lax.bitwise_not(valid)
+    away, joint = lax.sort((away, joint), num_keys=2)
+    same = lax.bitwise_and(joint[1:] == joint[:-1], lax.bitwise_not(away[1:]))
+    no = lax.broadcast_in_dim(np.bool_(False), (1,), ())
+    paired = lax.concatenate([no, same], 0) | lax.concatenate([same, no], 0)
+    keep = lax.bitwise_not(lax.bitwise_or(paired, away))
     if size is None:
         return joint[keep]
     filler = fill_value if fill_value is not None else _smallest_kept(joint, keep)
@@ -436,26 +396,22 @@ def _smallest_kept(x: Any, keep: Any) -> Any:
     if not x.shape[0]:
         return x.dtype.type(0)
     at = searching.nonzero(keep, size=1, fill_value=0)[0][0]
-    return logic.select_n(reductions.reduce_or(keep, (0,)), x.dtype.type(0), x[at])
+    return lax.select_n(lax.reduce_or(keep, (0,)), x.dtype.type(0), x[at])
 
 
 def _first_of_each(x: Any) -> tuple[Any, Any]:
     """A sorted array, and which of its elements differ from the one before."""
     if x.size == 0:
-        return x, structural.broadcast_in_dim(np.bool_(True), (0,), ())
+        return x, lax.broadcast_in_dim(np.bool_(True), (0,), ())
     runs = _runs(x, True)
     return runs.rows, runs.first
 
 
 def intersect1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
-    assume_unique: bool = False,
-    return_indices: bool = False,
-    *,
-    size: int | None = None,
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+    return_indices: bool = False, *, size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The elements of both arrays, once each, sorted.
 
     Args:
@@ -500,15 +456,15 @@ def _common_elements(x: Any, y: Any, assume_unique: bool) -> Any:
     m, k = x.size, y.size
     dtype = dtypes.int_default()
     if not m or not k:
-        none = structural.broadcast_in_dim(np.bool_(False), (m,), ())
-        at = structural.iota(dtype, m)
+        none = lax.broadcast_in_dim(np.bool_(False), (m,), ())
+        at = lax.iota(dtype, m)
         return x, none, at, at
     runs_x, runs_y = runs_of(x, False), runs_of(y, False)
     place = searching._searchsorted(runs_y.rows, runs_x.rows, "left", "scan")
-    place = arithmetic.min(place, dtypes.int32.type(k - 1))
-    keep = logic.eq(take_rows(runs_y.rows, place), runs_x.rows)
+    place = lax.min(place, dtypes.int32.type(k - 1))
+    keep = lax.eq(take_rows(runs_y.rows, place), runs_x.rows)
     if not assume_unique:
-        keep = logic.bitwise_and(keep, runs_x.first)
+        keep = lax.bitwise_and(keep, runs_x.first)
     return runs_x.rows, keep, runs_x.order, take_rows(runs_y.order, place)
 
 
@@ -516,13 +472,9 @@ _ISIN = ("compare_all", "binary_search", "sort", "auto")
 
 
 def isin(
-    element: ArrayLike,
-    test_elements: ArrayLike,
-    assume_unique: bool = False,
-    invert: bool = False,
-    *,
-    method: str = "auto",
-) -> Any:
+    element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
+    invert: bool = False, *, method: str = "auto",
+) -> Any:  # fmt: skip
     """Whether each element occurs among others.
 
     Args:
@@ -555,23 +507,23 @@ def _isin(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
     x, tests = promote_dtypes(as_array(element), as_array(test_elements))
     shape = x.shape
     flat, tests = (
-        structural.reshape(x, (x.size,)),
-        structural.reshape(tests, (tests.size,)),
+        lax.reshape(x, (x.size,)),
+        lax.reshape(tests, (tests.size,)),
     )
     if not flat.size or not tests.size:
-        return structural.broadcast_in_dim(np.bool_(invert), shape, ())
+        return lax.broadcast_in_dim(np.bool_(invert), shape, ())
     if method == "auto":
         method = "compare_all" if tests.size <= 64 else "binary_search"
     if method == "compare_all":
-        left = structural.broadcast_in_dim(flat, (flat.size, 1), (0,))
-        right = structural.broadcast_in_dim(tests, (1, tests.size), (1,))
-        found = reductions.reduce_or(logic.eq(left, right), (1,))
+        left = lax.broadcast_in_dim(flat, (flat.size, 1), (0,))
+        right = lax.broadcast_in_dim(tests, (1, tests.size), (1,))
+        found = lax.reduce_or(lax.eq(left, right), (1,))
     else:
         how = "scan" if method == "binary_search" else "sort"
         (ordered, _) = with_positions(tests, 0, False)
         at = searching._searchsorted(ordered, flat, "left", how)
-        at = arithmetic.min(at, at.dtype.type(tests.size - 1))
-        found = logic.eq(take_rows(ordered, at), flat)
+        at = lax.min(at, at.dtype.type(tests.size - 1))
+        found = lax.eq(take_rows(ordered, at), flat)
     if invert:
-        found = logic.bitwise_not(found)
-    return structural.reshape(found, shape)
+        found = lax.bitwise_not(found)
+    return lax.reshape(found, shape)

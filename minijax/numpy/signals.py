@@ -14,21 +14,10 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops import structural
-from ..ops.slicing import slice_in_dim
+from ..ops import lax, structural
 from ..types import dtypes
 from . import reductions, running, searching, selection, sorting, ufuncs
-from ._common import (
-    ArrayLike,
-    as_array,
-    canonical_axes,
-    canonical_axis,
-    check_arraylike,
-    convert,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    static_axis,
-)
+from ._common import *
 
 __all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
 
@@ -36,7 +25,7 @@ __all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
 def part(x: Any, axis: int, start: int | None = None, stop: int | None = None) -> Any:
     """`x[..., start:stop, ...]` along an axis."""
     start, stop, _ = slice(start, stop).indices(x.shape[axis])
-    return slice_in_dim(x, start, max(start, stop), axis=axis)
+    return lax.slice_in_dim(x, start, max(start, stop), axis=axis)
 
 
 # ------------------------------------------------------------------------- differences
@@ -44,12 +33,9 @@ def part(x: Any, axis: int, start: int | None = None, stop: int | None = None) -
 
 @composite(static=("n", "axis"))
 def diff(
-    a: ArrayLike,
-    n: int = 1,
-    axis: int = -1,
-    prepend: ArrayLike | None = None,
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Differences of neighbours along an axis, taken `n` times.
 
     Args:
@@ -84,7 +70,7 @@ def diff(
     if append is not None:
         pieces.append(_piece(append, a, axis))
     if len(pieces) > 1:
-        a = structural.concatenate(promote_dtypes(*pieces), axis)
+        a = lax.concatenate(promote_dtypes(*pieces), axis)
     op = ufuncs.not_equal if dtypes.is_bool(a.dtype) else ufuncs.subtract
     for _ in range(n):
         a = op(part(a, axis, 1), part(a, axis, 0, -1 if a.shape[axis] else 0))
@@ -98,7 +84,7 @@ def _piece(x: Any, a: Any, axis: int) -> Any:
     if x.ndim:
         return x
     shape = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
-    return structural.broadcast_in_dim(x, shape, ())
+    return lax.broadcast_in_dim(x, shape, ())
 
 
 @composite
@@ -118,16 +104,16 @@ def ediff1d(
     """
     check_arraylike("ediff1d", ary)
     x = as_array(ary)
-    x = structural.reshape(x, (x.size,))
+    x = lax.reshape(x, (x.size,))
     out = ufuncs.subtract(part(x, 0, 1), part(x, 0, 0, -1 if x.size else 0))
     pieces = [out]
     for extra, at in ((to_begin, 0), (to_end, 2)):
         if extra is not None:
             check_arraylike("ediff1d", extra)
             extra = as_array(extra)
-            flat = structural.reshape(extra, (extra.size,))
+            flat = lax.reshape(extra, (extra.size,))
             pieces.insert(at, convert(flat, out.dtype))
-    return structural.concatenate(pieces, 0) if len(pieces) > 1 else out
+    return lax.concatenate(pieces, 0) if len(pieces) > 1 else out
 
 
 def gradient(
@@ -191,7 +177,7 @@ def _gradient(x: Any, spacing: Any, axis: int) -> Any:
     )  # fmt: skip
     if h.ndim == 0:
         inner = (after - before) * 0.5 / h
-        return structural.concatenate([start / h, inner, end / h], axis)
+        return lax.concatenate([start / h, inner, end / h], axis)
     if h.shape != (n,):
         raise ValueError(
             "Spacing arrays must have the same length as the dimension along which the"
@@ -206,7 +192,7 @@ def _gradient(x: Any, spacing: Any, axis: int) -> Any:
         + middle * ((right - left) / (left * right))
         + after * (left / (right * total))
     )
-    return structural.concatenate([start / steps[0], inner, end / steps[-1]], axis)
+    return lax.concatenate([start / steps[0], inner, end / steps[-1]], axis)
 
 
 @composite(static=("axis",))
@@ -253,13 +239,9 @@ def trapezoid(
 
 
 def interp(
-    x: ArrayLike,
-    xp: ArrayLike,
-    fp: ArrayLike,
-    left: ArrayLike | str | None = None,
-    right: ArrayLike | str | None = None,
-    period: ArrayLike | None = None,
-) -> Any:
+    x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None, period: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Linear interpolation between given points.
 
     Args:
@@ -291,9 +273,7 @@ def interp(
 
 
 @composite(static=("extrapolate",))
-def _interp(
-    x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, extrapolate: Any
-) -> Any:
+def _interp(x, xp, fp, left, right, period, extrapolate):
     check_arraylike("interp", x, xp, fp)
     if core.aval_of(xp).ndim != 1 or core.aval_of(xp).shape != core.aval_of(fp).shape:
         raise ValueError(
@@ -330,18 +310,16 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     x, xp = x % period, xp % period
     order = sorting.argsort(xp)
     xp, fp = xp[order], fp[order]
-    xp = structural.concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
-    fp = structural.concatenate([fp[-1:], fp, fp[:1]], 0)
+    xp = lax.concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
+    fp = lax.concatenate([fp[-1:], fp, fp[:1]], 0)
     return x, xp, fp
 
 
 @composite(static=("axis",))
 def unwrap(
-    p: ArrayLike,
-    discont: ArrayLike | None = None,
-    axis: int = -1,
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
     period: ArrayLike = 2 * np.pi,
-) -> Any:
+) -> Any:  # fmt: skip
     """Phases with jumps of more than half a period taken out, by adding whole periods.
 
     Args:
@@ -378,4 +356,4 @@ def unwrap(
     small = ufuncs.absolute(jumps) < (half if discont is None else discont)
     change = selection.where(small, 0, change)
     rest = part(p, axis, 1) + running.cumsum(change, axis)
-    return structural.concatenate([part(p, axis, 0, 1), convert(rest, p.dtype)], axis)
+    return lax.concatenate([part(p, axis, 0, 1), convert(rest, p.dtype)], axis)

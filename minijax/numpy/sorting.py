@@ -8,26 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..control.jit import composite
-from ..ops.convert import convert_element_type
-from ..ops.slicing import slice_in_dim
-from ..ops.sort import sort as sort_operands
-from ..ops.sort import sort_p
-from ..ops.structural import (
-    broadcasted_iota,
-    concatenate,
-    reshape,
-    rev,
-    unstack,
-)
+from ..ops import lax
 from ..types import dtypes
-from ._common import (
-    ArrayLike,
-    DTypeLike,
-    as_array,
-    canonical_axis,
-    check_arraylike,
-    static_dtype,
-)
+from ._common import *
 
 __all__ = ("sort", "argsort", "lexsort", "sort_complex", "partition", "argpartition")
 
@@ -47,20 +30,15 @@ def along(a: Any, axis: Any) -> tuple[Any, int]:
     """An array and the axis to sort along: None flattens it."""
     a = as_array(a)
     if axis is None:
-        return reshape(a, (a.size,)), 0
+        return lax.reshape(a, (a.size,)), 0
     return a, canonical_axis(axis, a.ndim)
 
 
 @composite(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
-    a: ArrayLike,
-    axis: int | None = -1,
-    *,
-    kind: None = None,
-    order: None = None,
-    stable: bool = True,
-    descending: bool = False,
-) -> Any:
+    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
+    stable: bool = True, descending: bool = False,
+) -> Any:  # fmt: skip
     """A sorted copy; nans come last (first, if descending).
 
     Args:
@@ -77,8 +55,8 @@ def sort(
     """
     _check("sort", a, kind, order)
     a, axis = along(a, axis)
-    (out,) = sort_p.bind(a, dimension=axis, is_stable=stable, num_keys=1)
-    return rev(out, (axis,)) if descending else out
+    (out,) = lax.sort_p.bind(a, dimension=axis, is_stable=stable, num_keys=1)
+    return lax.rev(out, (axis,)) if descending else out
 
 
 def index_dtype(n: int) -> Any:
@@ -90,24 +68,18 @@ def with_positions(
     a: Any, axis: int, stable: bool, descending: bool = False
 ) -> tuple[Any, Any]:
     """The sorted array, and where each element was."""
-    at = broadcasted_iota(index_dtype(a.shape[axis]), a.shape, axis)
+    at = lax.broadcasted_iota(index_dtype(a.shape[axis]), a.shape, axis)
     if descending:
-        a, at = rev(a, (axis,)), rev(at, (axis,))
-    a, at = sort_p.bind(a, at, dimension=axis, is_stable=stable, num_keys=1)
-    return (rev(a, (axis,)), rev(at, (axis,))) if descending else (a, at)
+        a, at = lax.rev(a, (axis,)), lax.rev(at, (axis,))
+    a, at = lax.sort_p.bind(a, at, dimension=axis, is_stable=stable, num_keys=1)
+    return (lax.rev(a, (axis,)), lax.rev(at, (axis,))) if descending else (a, at)
 
 
 @composite(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
-    a: ArrayLike,
-    axis: int | None = -1,
-    *,
-    kind: None = None,
-    order: None = None,
-    stable: bool = True,
-    descending: bool = False,
-    dtype: DTypeLike | None = None,
-) -> Any:
+    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
+    stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None,
+) -> Any:  # fmt: skip
     """The positions that sort an array.
 
     Args:
@@ -127,11 +99,11 @@ def argsort(
     a, axis = along(a, axis)
     at = with_positions(a, axis, True, descending and stable)[1]
     if descending and not stable:
-        at = rev(at, (axis,))
+        at = lax.rev(at, (axis,))
     return (
         at
         if dtype is None
-        else convert_element_type(at, static_dtype(dtype, "argsort"))
+        else lax.convert_element_type(at, static_dtype(dtype, "argsort"))
     )
 
 
@@ -152,7 +124,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
       Array([2, 1, 0], dtype=int32)
     """
     arrays = (
-        list(keys) if isinstance(keys, (tuple, list)) else list(unstack(as_array(keys)))
+        list(keys)
+        if isinstance(keys, (tuple, list))
+        else list(lax.unstack(as_array(keys)))
     )
     if not arrays:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
@@ -164,8 +138,8 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     if first.ndim == 0:
         return as_array(index_dtype(0).type(0))
     axis = canonical_axis(axis, first.ndim)
-    at = broadcasted_iota(index_dtype(first.shape[axis]), first.shape, axis)
-    out = sort_operands(
+    at = lax.broadcasted_iota(index_dtype(first.shape[axis]), first.shape, axis)
+    out = lax.sort(
         (*arrays[::-1], at), dimension=axis, is_stable=True, num_keys=len(arrays)
     )
     return out[-1]
@@ -182,7 +156,9 @@ def sort_complex(a: ArrayLike) -> Any:
     """
     check_arraylike("sort_complex", a)
     out = sort(a)
-    return convert_element_type(out, dtypes.complex_of(dtypes.to_inexact(out.dtype)))
+    return lax.convert_element_type(
+        out, dtypes.complex_of(dtypes.to_inexact(out.dtype))
+    )
 
 
 def _partition_args(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
@@ -196,7 +172,7 @@ def _partition_args(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, i
 
 def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
     n = x.shape[axis]
-    return slice_in_dim(x, 0, kth + 1, axis=axis), slice_in_dim(
+    return lax.slice_in_dim(x, 0, kth + 1, axis=axis), lax.slice_in_dim(
         x, kth + 1, n, axis=axis
     )
 
@@ -216,9 +192,9 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
       Array([1, 2, 5, 4], dtype=int32)
     """
     a, kth, axis = _partition_args("partition", a, kth, axis)
-    (out,) = sort_p.bind(a, dimension=axis, is_stable=True, num_keys=1)
+    (out,) = lax.sort_p.bind(a, dimension=axis, is_stable=True, num_keys=1)
     low, high = _split_after(out, kth, axis)
-    return concatenate([low, rev(high, (axis,))], axis)
+    return lax.concatenate([low, lax.rev(high, (axis,))], axis)
 
 
 @composite(static=("kth", "axis"))
@@ -231,7 +207,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
       Array([1, 3, 0, 2], dtype=int32)
     """
     a, kth, axis = _partition_args("argpartition", a, kth, axis)
-    at = convert_element_type(with_positions(a, axis, True)[1], dtypes.int32)
+    at = lax.convert_element_type(with_positions(a, axis, True)[1], dtypes.int32)
     low, high = _split_after(at, kth, axis)
-    (high,) = sort_p.bind(high, dimension=axis, is_stable=True, num_keys=1)
-    return concatenate([low, high], axis)
+    (high,) = lax.sort_p.bind(high, dimension=axis, is_stable=True, num_keys=1)
+    return lax.concatenate([low, high], axis)

@@ -14,7 +14,7 @@ import numpy as np
 from ..base import errors
 from ..control.jit import composite
 from ..core import core
-from ..ops import arithmetic, structural
+from ..ops import lax
 from ..ops.dot import check_out_sharding
 from ..types import dtypes
 from . import (
@@ -28,16 +28,7 @@ from . import (
     signals,
     ufuncs,
 )
-from ._common import (
-    ArrayLike,
-    as_array,
-    broadcast_to,
-    check_arraylike,
-    convert,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    static_dtype,
-)
+from ._common import *
 from .creation import asarray, zeros
 from .ranges import linspace
 
@@ -50,11 +41,9 @@ __all__ = (
 
 
 def histogram_bin_edges(
-    a: ArrayLike,
-    bins: ArrayLike = 10,
-    range: Any = None,
+    a: ArrayLike, bins: ArrayLike = 10, range: Any = None,
     weights: ArrayLike | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The edges of the bins that `histogram` counts in.
 
     Args:
@@ -113,12 +102,9 @@ def bin_numbers(x: Any, edges: Any) -> Any:
 
 
 def histogram(
-    a: ArrayLike,
-    bins: ArrayLike = 10,
-    range: Sequence[ArrayLike] | None = None,
-    weights: ArrayLike | None = None,
-    density: bool | None = None,
-) -> tuple[Any, Any]:
+    a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None, density: bool | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """How many elements fall into each of a row of bins.
 
     Args:
@@ -142,17 +128,15 @@ def histogram(
     check_arraylike("histogram", a, *(() if weights is None else (weights,)))
     if weights is None:
         (x,) = promote_dtypes_inexact(as_array(a))
-        w = structural.broadcast_in_dim(x.dtype.type(1), x.shape, ())
+        w = lax.broadcast_in_dim(x.dtype.type(1), x.shape, ())
     else:
         if core.aval_of(weights).shape != core.aval_of(a).shape:
             raise ValueError("weights should have the same shape as a.")
         x, w = promote_dtypes_inexact(as_array(a), as_array(weights))
     edges = histogram_bin_edges(x, bins, range)
-    numbers = bin_numbers(structural.reshape(x, (x.size,)), edges)
+    numbers = bin_numbers(lax.reshape(x, (x.size,)), edges)
     counts = (
-        zeros(edges.shape[0], w.dtype)
-        .at[numbers]
-        .add(structural.reshape(w, (w.size,)))[1:]
+        zeros(edges.shape[0], w.dtype).at[numbers].add(lax.reshape(w, (w.size,)))[1:]
     )
     if density:
         widths = signals.diff(edges)
@@ -161,13 +145,9 @@ def histogram(
 
 
 def histogram2d(
-    x: ArrayLike,
-    y: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
-    weights: ArrayLike | None = None,
-    density: bool | None = None,
-) -> tuple[Any, Any, Any]:
+    x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Any = None,
+    weights: ArrayLike | None = None, density: bool | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """How many points fall into each cell of a plane.
 
     Args:
@@ -187,7 +167,7 @@ def histogram2d(
              [0, 2]], dtype=int32)
     """
     check_arraylike("histogram2d", x, y)
-    sample = structural.stack(promote_dtypes(as_array(x), as_array(y)), 1)
+    sample = lax.stack(promote_dtypes(as_array(x), as_array(y)), 1)
     try:
         alone = len(bins) not in (1, 2)
     except TypeError:
@@ -199,12 +179,9 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
-    weights: ArrayLike | None = None,
-    density: bool | None = None,
-) -> tuple[Any, list[Any]]:
+    sample: ArrayLike, bins: Any = 10, range: Any = None,
+    weights: ArrayLike | None = None, density: bool | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
     """How many points fall into each cell of a space.
 
     Args:
@@ -246,7 +223,7 @@ def histogramdd(
         edges.append(own)
         numbers.append(bin_numbers(convert(column, own.dtype), own))
     if weights is None:
-        w = structural.broadcast_in_dim(dtypes.int_default().type(1), (n,), ())
+        w = lax.broadcast_in_dim(dtypes.int_default().type(1), (n,), ())
     else:
         check_arraylike("histogramdd", weights)
         if core.aval_of(weights).shape != (n,):
@@ -265,13 +242,9 @@ def histogramdd(
 
 
 def bincount(
-    x: ArrayLike,
-    weights: ArrayLike | None = None,
-    minlength: int = 0,
-    *,
-    length: int | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
+    length: int | None = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """How often each of 0, 1, 2, ... occurs.
 
     Args:
@@ -323,7 +296,7 @@ def bincount(
 @composite(static=("length",))
 def _bincount(x: Any, weights: Any, length: int) -> Any:
     w = as_array(weights)
-    counts = structural.broadcast_in_dim(w.dtype.type(0), (length,), ())
+    counts = lax.broadcast_in_dim(w.dtype.type(0), (length,), ())
     return counts.at[elementwise.clip(x, 0, None)].add(w)
 
 
@@ -332,15 +305,10 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
 
 @composite(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(
-    m: ArrayLike,
-    y: ArrayLike | None = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: int | None = None,
-    fweights: ArrayLike | None = None,
-    aweights: ArrayLike | None = None,
-    dtype: Any = None,
-) -> Any:
+    m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
+    ddof: int | None = None, fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None, dtype: Any = None,
+) -> Any:  # fmt: skip
     """Covariance matrix of variables.
 
     Args:
@@ -392,7 +360,7 @@ def cov(
     x = x - mean[:, None]
     other = x if w is None else x * w[None]
     out = linear.dot(x, ufuncs.conj(other).T) / divisor
-    return structural.squeeze(out, tuple(i for i in (0, 1) if out.shape[i] == 1))
+    return lax.squeeze(out, tuple(i for i in (0, 1) if out.shape[i] == 1))
 
 
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
@@ -410,14 +378,14 @@ def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     rows: list[Any] = []
     for x in parts:
         if x.ndim < 2:
-            x = structural.reshape(x, (1, x.size))
+            x = lax.reshape(x, (1, x.size))
         elif not rowvar and (not rows or x.shape[0] != 1):
             x = x.T
         if not rows and not x.shape[0]:
             zero = dtypes.float_default().type(0)
-            return structural.broadcast_in_dim(zero, (0, 0), ())
+            return lax.broadcast_in_dim(zero, (0, 0), ())
         rows.append(x)
-    return rows[0] if len(rows) == 1 else structural.concatenate(rows, 0)
+    return rows[0] if len(rows) == 1 else lax.concatenate(rows, 0)
 
 
 def _weights(n: int, fweights: Any, aweights: Any) -> Any:
@@ -460,5 +428,5 @@ def corrcoef(
     c = c / spread[:, None] / spread[None, :]
     if dtypes.is_complex(c.dtype):
         parts = (elementwise.clip(part, -1, 1) for part in (c.real, c.imag))
-        return arithmetic.complex(*parts)
+        return lax.complex(*parts)
     return elementwise.clip(c, -1, 1)

@@ -19,10 +19,7 @@ import numpy as np
 from ..base import config, errors
 from ..core import core
 from ..core.core import Tracer
-from ..ops.arithmetic import add, add_p, mul
-from ..ops.convert import convert_element_type
-from ..ops.logic import lt_p, select_n_p
-from ..ops.structural import broadcast_in_dim, concatenate, iota
+from ..ops import lax
 from ..runtime.array import Array
 from ..types import dtypes
 
@@ -435,12 +432,12 @@ def wrap(index: Any, n: int) -> Any:
         big = dtype.itemsize == 8 or dtype == dtypes.uint32
         dtype = dtypes.canonical(dtypes.int64 if big else dtypes.int32)
         unsigned = dtypes.is_unsigned(index.dtype)
-        index = convert_element_type(index, dtype)
+        index = lax.convert_element_type(index, dtype)
         if unsigned:
             return index
     zero, size = dtype.type(0), dtype.type(n)
-    below = lt_p.bind(index, zero)
-    return select_n_p.bind(below, index, add_p.bind(index, size))
+    below = lax.lt_p.bind(index, zero)
+    return lax.select_n_p.bind(below, index, lax.add_p.bind(index, size))
 
 
 def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
@@ -475,12 +472,9 @@ def block_place(plan: Plan) -> int:
 
 
 def _columns(
-    columns: Sequence[tuple[Any, int | None]],
-    batch: Sequence[int],
-    block_at: int,
-    block: tuple[int, ...],
-    plan: Plan,
-) -> Any:
+    columns: Sequence[tuple[Any, int | None]], batch: Sequence[int], block_at: int,
+    block: tuple[int, ...], plan: Plan,
+):  # fmt: skip
     """The indices operand: positions along the last axis, one for each indexed axis."""
     dtype = _index_dtype([c for c, _ in columns], plan)
     if not columns:
@@ -500,19 +494,19 @@ def _columns(
             sizes = core.aval_of(value).shape
             if rank and sizes != tuple(batch[end - rank : end]):
                 # An index array of an axis of size 1 repeats along it.
-                value = broadcast_in_dim(
+                value = lax.broadcast_in_dim(
                     value,
                     tuple(batch[end - rank : end]),
                     tuple(range(rank)),
                 )
-        out.append(broadcast_in_dim(value, shape, axes))
-    return out[0] if len(out) == 1 else concatenate(out, len(shape) - 1)
+        out.append(lax.broadcast_in_dim(value, shape, axes))
+    return out[0] if len(out) == 1 else lax.concatenate(out, len(shape) - 1)
 
 
 def _strided(start: int, size: int, step: int, dtype: Any) -> Any:
     """Positions `start`, `start + step`, ..."""
-    steps = mul(iota(dtype, size), dtype.type(step))
-    return steps if start == 0 else add(steps, dtype.type(start))
+    steps = lax.mul(lax.iota(dtype, size), dtype.type(step))
+    return steps if start == 0 else lax.add(steps, dtype.type(start))
 
 
 def _index_dtype(values: Sequence[Any], plan: Plan) -> Any:
@@ -528,4 +522,4 @@ def _index_dtype(values: Sequence[Any], plan: Plan) -> Any:
 def _as_index(value: Any, dtype: Any) -> Any:
     if isinstance(value, (int, np.ndarray)) and not isinstance(value, bool):
         return np.asarray(value, dtype)[()]
-    return convert_element_type(value, dtype)
+    return lax.convert_element_type(value, dtype)

@@ -22,8 +22,8 @@ from ..control.branching import cond as lax_cond
 from ..control.custom_jvp import custom_jvp, stop_gradient
 from ..control.custom_solve import custom_linear_solve
 from ..control.jit import composite
+from ..ops import lax
 from ..ops import linalg as lax_linalg
-from ..ops import structural
 from ..types import dtypes
 from . import (
     contraction,
@@ -36,13 +36,7 @@ from . import (
     selection,
     ufuncs,
 )
-from ._common import (
-    ArrayLike,
-    as_array,
-    check_arraylike,
-    check_rank_promotion,
-    convert,
-)
+from ._common import *
 from .decompositions import (
     SlogdetResult,
     adjoint,
@@ -187,7 +181,7 @@ def inv(a: ArrayLike) -> Any:
 def _swaps(factors: Factors) -> Any:
     """-1 for each matrix whose rows were swapped an odd number of times, else 1."""
     pivots = factors.pivots
-    places = structural.broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1)
+    places = lax.broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1)
     count = reductions.sum(pivots != places, -1)
     return 1 - 2 * (count % 2)
 
@@ -220,7 +214,7 @@ def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
     size_rate = ufuncs.real(rate)
     turning = rate - convert(size_rate, rate.dtype)  # zero for real matrices
     if not dtypes.is_complex(a.dtype):
-        turning = structural.broadcast_in_dim(sign.dtype.type(0), sign.shape, ())
+        turning = lax.broadcast_in_dim(sign.dtype.type(0), sign.shape, ())
     return (sign, log), (turning * sign, size_rate)
 
 
@@ -349,19 +343,17 @@ def _without_pairs(s: Any) -> Any:
     """For each two of some numbers, the product of the others; 0 on the diagonal."""
     n = s.shape[-1]
     one = s.dtype.type(1)
-    ones = structural.broadcast_in_dim(one, (*s.shape[:-1], 1), ())
+    ones = lax.broadcast_in_dim(one, (*s.shape[:-1], 1), ())
 
     def before(x: Any) -> Any:
-        return running.cumprod(
-            structural.concatenate([ones, x[..., :-1]], x.ndim - 1), -1
-        )
+        return running.cumprod(lax.concatenate([ones, x[..., :-1]], x.ndim - 1), -1)
 
     last = (s.ndim - 1,)
     row, column = np.arange(n)[:, None], np.arange(n)
-    shifted = structural.concatenate([ones, s[..., :-1]], s.ndim - 1)
+    shifted = lax.concatenate([ones, s[..., :-1]], s.ndim - 1)
     between = selection.where(column - 1 > row, shifted[..., None, :], one)
     between = running.cumprod(between, -1)
-    after = structural.rev(before(structural.rev(s, last)), last)
+    after = lax.rev(before(lax.rev(s, last)), last)
     out = before(s)[..., :, None] * between * after[..., None, :]
     out = selection.where(column > row, out, s.dtype.type(0))
     return out + turn(out)

@@ -20,12 +20,8 @@ import numpy as np
 from ..base.source import name_of
 from ..control.jit import composite
 from ..control.scanning import scan
-from ..ops import arithmetic as lax
-from ..ops import cumulative, structural
-from ..ops.convert import full
+from ..ops import lax
 from ..ops.define import const
-from ..ops.logic import bitwise_and, gt, is_finite, lt
-from ..ops.reductions import reduce_and_p, reduce_or_p, reduce_xor_p
 from ..types import dtypes
 from . import elementwise, reductions, running, ufuncs
 from ._common import (
@@ -80,21 +76,14 @@ class ufunc(metaclass=_UfuncType):
     is_ufunc = True
 
     def __init__(
-        self,
-        func: Callable[..., Any],
-        /,
-        nin: int,
-        nout: int,
-        *,
-        name: str | None = None,
-        nargs: int | None = None,
-        identity: Any = None,
+        self, func: Callable[..., Any], /, nin: int, nout: int, *,
+        name: str | None = None, nargs: int | None = None, identity: Any = None,
         call: Callable[..., Any] | None = None,
         reduce: Callable[..., Any] | None = None,
         accumulate: Callable[..., Any] | None = None,
         at: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.func = func
         self.__name__ = name or name_of(func)
         self.__doc__ = func.__doc__
@@ -129,15 +118,9 @@ class ufunc(metaclass=_UfuncType):
         return self._call(*args)
 
     def reduce(
-        self,
-        a: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
+        keepdims: bool = False, initial: Any = None, where: Any = None,
+    ) -> Any:  # fmt: skip
         """The function applied along an axis to all elements, first to last."""
         self._check("reduce", out)
         special = self._given[1] or functools.partial(fold, self)
@@ -222,16 +205,7 @@ def frompyfunc(
 # ----------------------------------------------------------------- the general methods
 
 
-def fold(
-    f: ufunc,
-    a: Any,
-    *,
-    axis: Any,
-    dtype: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-) -> Any:
+def fold(f: ufunc, a, *, axis, dtype, keepdims: bool, initial, where):
     """`reduce` by walking along the axis."""
     if isinstance(axis, (tuple, list)):
         raise NotImplementedError("tuple of axes")
@@ -260,8 +234,8 @@ def _fold(a: Any, initial: Any, where: Any, f: ufunc, axis: int, dtype: Any) -> 
     shape = shape_of(rows)[1:]
     start = f.identity if initial is None else initial
     if start is None or (initial is None and where is None and shape_of(rows)[0]):
-        first, rows = structural.split(rows, (1, shape_of(rows)[0] - 1), 0)
-        start = structural.squeeze(first, (0,))
+        first, rows = lax.split(rows, (1, shape_of(rows)[0] - 1), 0)
+        start = lax.squeeze(first, (0,))
     start = convert(broadcast_to(start, shape), dtype)
 
     def step(carry: Any, row: Any) -> Any:
@@ -286,14 +260,14 @@ def _running_fold(a: Any, f: ufunc, axis: int, dtype: Any) -> Any:
     rows = convert(moveaxis(a, axis, 0), dtype)
     if not shape_of(rows)[0]:
         return as_array(moveaxis(rows, 0, axis))
-    first, rest = structural.split(rows, (1, shape_of(rows)[0] - 1), 0)
+    first, rest = lax.split(rows, (1, shape_of(rows)[0] - 1), 0)
 
     def step(carry: Any, x: Any) -> Any:
         out = convert(f(carry, x), dtype)
         return out, out
 
-    _, outs = scan(step, structural.squeeze(first, (0,)), rest)
-    return moveaxis(structural.concatenate([first, outs], 0), 0, axis)
+    _, outs = scan(step, lax.squeeze(first, (0,)), rest)
+    return moveaxis(lax.concatenate([first, outs], 0), 0, axis)
 
 
 def apply_at(f: ufunc, a: Any, indices: Any, *b: Any) -> Any:
@@ -331,34 +305,32 @@ def _fold_stretches(a: Any, indices: Any, f: ufunc, axis: int, dtype: Any) -> An
     rows = convert(moveaxis(a, axis, 0), dtype)
     size, rank = shape_of(rows)[0], len(shape_of(rows))
     starts = convert(indices, dtypes.int32)
-    last = full((1,), size, dtypes.int32)
-    stops = structural.concatenate([structural.split(
+    last = lax.full((1,), size, dtypes.int32)
+    stops = lax.concatenate([lax.split(
         starts, (1, shape_of(starts)[0] - 1), 0)[1], last], 0)  # fmt: skip
 
     def step(carry: Any, item: Any) -> Any:
         place, row = item
-        inside = bitwise_and(
-            gt(_like(place, starts), starts), lt(_like(place, starts), stops)
+        inside = lax.bitwise_and(
+            lax.gt(_like(place, starts), starts), lax.lt(_like(place, starts), stops)
         )
         inside = expand_dims(inside, tuple(range(1, rank))) if rank > 1 else inside
         out = convert(f(carry, row), dtype)
         return choose(inside, out, carry), None
 
     first = rows[starts]
-    out, _ = scan(step, first, (structural.iota(dtypes.int32, size), rows))
+    out, _ = scan(step, first, (lax.iota(dtypes.int32, size), rows))
     return moveaxis(out, 0, axis)
 
 
 def _like(place: Any, others: Any) -> Any:
-    return structural.broadcast_in_dim(place, shape_of(others), ())
+    return lax.broadcast_in_dim(place, shape_of(others), ())
 
 
 # ------------------------------------------------------------------ NumPy's own ufuncs
 
 
-def _sum_of_rest(
-    a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
+def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
     """subtract.reduce: the first element less all others."""
     if (
         where is not None
@@ -376,26 +348,17 @@ def _sum_of_rest(
             "zero-size array to reduction operation subtract which has no identity"
         )
     sizes = (1, shape_of(a)[axis] - 1)
-    first, rest = structural.split(as_array(a), sizes, axis)
+    first, rest = lax.split(as_array(a), sizes, axis)
     if dtype is not None:
         first = convert(first, static_dtype(dtype, "subtract"))
     total = reductions.sum(rest, axis=axis, dtype=aval_of(first).dtype, keepdims=True)
     out = lax.sub(first, total)
-    return out if keepdims else structural.squeeze(out, (axis,))
+    return out if keepdims else lax.squeeze(out, (axis,))
 
 
 def _reduce_bits(
-    prim: Any,
-    identity: Any,
-    truth: bool,
-    a: Any,
-    *,
-    axis: Any,
-    dtype: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-) -> Any:
+    prim, identity, truth: bool, a, *, axis, dtype, keepdims: bool, initial, where
+):
     """bitwise_and.reduce and its kin, by one primitive."""
     a = as_array(a)
     a = ufuncs.truth(a) if truth else a
@@ -412,13 +375,12 @@ def _reduce_bits(
 
 
 _COMBINE = {
-    reduce_and_p: ufuncs.bitwise_and, reduce_or_p: ufuncs.bitwise_or,
-    reduce_xor_p: ufuncs.bitwise_xor,
+    lax.reduce_and_p: ufuncs.bitwise_and, lax.reduce_or_p: ufuncs.bitwise_or,
+    lax.reduce_xor_p: ufuncs.bitwise_xor,
 }  # fmt: skip
 
 
-def _log_of_sum(base: Any, a: Any, *, axis: Any, dtype: Any, keepdims: bool,
-                initial: Any, where: Any) -> Any:  # fmt: skip
+def _log_of_sum(base, a, *, axis, dtype, keepdims: bool, initial, where):
     """logaddexp.reduce: log(sum(exp(a))), scaled by the largest element."""
     a = as_array(a)
     if dtype is not None:
@@ -428,7 +390,7 @@ def _log_of_sum(base: Any, a: Any, *, axis: Any, dtype: Any, keepdims: bool,
     if where is not None:
         a = choose(where, a, const(a, -np.inf))
     high = reductions.max(a, axis=axis, keepdims=True, initial=-np.inf)
-    high = choose(is_finite(high), high, const(high, 0))
+    high = choose(lax.is_finite(high), high, const(high, 0))
     shifted = ufuncs.subtract(a, high)
     grow, shrink = (
         (ufuncs.exp, ufuncs.log) if base is None else (ufuncs.exp2, ufuncs.log2)
@@ -511,14 +473,10 @@ def _negate_at(a: Any, indices: Any) -> Any:
 
 
 def _methods(
-    fun: Any,
-    nin: int,
-    identity: Any,
-    reduce: Callable[..., Any] | None = None,
-    accumulate: Callable[..., Any] | None = None,
-    at: Callable[..., Any] | None = None,
-    reduceat: Callable[..., Any] | None = None,
-) -> ufunc:
+    fun, nin: int, identity, reduce: Callable[..., Any] | None=None,
+    accumulate: Callable[..., Any] | None=None, at: Callable[..., Any] | None=None,
+    reduceat: Callable[..., Any] | None=None,
+) -> ufunc:  # fmt: skip
     """Give a compiled function the attributes of a ufunc; return that ufunc."""
     name = fun.__name__
     base = ufunc(
@@ -545,21 +503,21 @@ subtract = _methods(ufuncs.subtract, 2, None, _sum_of_rest, None, _update("subtr
 _methods(ufuncs.multiply, 2, 1, reductions.prod, _running_product, _update("multiply"))
 _methods(ufuncs.negative, 1, None, at=_negate_at)
 _methods(
-    ufuncs.maximum, 2, None, _extremum(reductions.max), _running(cumulative.cummax),
+    ufuncs.maximum, 2, None, _extremum(reductions.max), _running(lax.cummax),
     _update("max"),
 )  # fmt: skip
 _methods(
-    ufuncs.minimum, 2, None, _extremum(reductions.min), _running(cumulative.cummin),
+    ufuncs.minimum, 2, None, _extremum(reductions.min), _running(lax.cummin),
     _update("min"),
 )  # fmt: skip
-_methods(ufuncs.bitwise_and, 2, -1, _bits(reduce_and_p, -1))
-_methods(ufuncs.bitwise_or, 2, 0, _bits(reduce_or_p, 0))
-_methods(ufuncs.bitwise_xor, 2, 0, _bits(reduce_xor_p, 0))
+_methods(ufuncs.bitwise_and, 2, -1, _bits(lax.reduce_and_p, -1))
+_methods(ufuncs.bitwise_or, 2, 0, _bits(lax.reduce_or_p, 0))
+_methods(ufuncs.bitwise_xor, 2, 0, _bits(lax.reduce_xor_p, 0))
 _logical: dict[str, ufunc] = {}
 for _fun, _identity, _reduce in (
     (ufuncs.logical_and, True, _truth_of_all(reductions.all, ufuncs.logical_and)),
     (ufuncs.logical_or, False, _truth_of_all(reductions.any, ufuncs.logical_or)),
-    (ufuncs.logical_xor, False, _bits(reduce_xor_p, False, truth=True)),
+    (ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)),
 ):
     _name = _fun.__name__
     _logical[_name] = _methods(

@@ -19,21 +19,9 @@ import numpy as np
 
 from ..control.jit import composite
 from ..core.core import Tracer
-from ..ops import arithmetic, logic
-from ..ops import convert as lax_convert
+from ..ops import lax
 from ..types import dtypes
-from ._common import (
-    aval_of,
-    check_arraylike,
-    choose,
-    convert,
-    promote_args_inexact,
-    promote_args_numeric,
-    promote_dtypes_inexact,
-    promote_dtypes_numeric,
-    promote_pair,
-    settled,
-)
+from ._common import *
 
 __all__ = (
     "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive",
@@ -50,21 +38,31 @@ __all__ = (
 )  # fmt: skip
 
 Promotion = Callable[..., Sequence[Any]]
-_EXAMPLE_LINE = "  >>> import minijax.numpy as jnp\n"
 
 
 # ------------------------------------------------------------------------ declarations
 
 
-def describe(
-    sentence: str, args: Sequence[str], example: Sequence[str], returns: str = ""
-) -> str:
-    """A docstring in the house's form."""
-    lines = "\n  ".join(args)
-    shown = "\n  ".join(example)
-    told = f"Returns:\n  {returns}\n\n" if returns else ""
+def describe(name: str, sentence: str, args: str, example: str) -> str:
+    """A docstring in the house's form.
+
+    `example` is "[1., 2.], 3 -> [3., 6.]": what the function is called with, lists for
+    arrays, and the result; or any expression, with parentheses, and what it shows.
+    """
+    given, _, result = example.partition(" -> ")
+    if "(" not in given:
+        given = given.replace("[", "jnp.array([").replace("]", "])")
+        given = f"jnp.{name}({given})"
+        if "e" in result:  # True, False
+            dtype = "bool"
+        elif "j" in result:
+            dtype = "complex64"
+        else:
+            dtype = "float32" if "." in result else "int32"
+        result = f"Array({result}, dtype={dtype})"
     return (
-        f"{sentence}\n\nArgs:\n  {lines}\n\n{told}Example:\n{_EXAMPLE_LINE}  {shown}\n"
+        f"{sentence}\n\nArgs:\n  {args}\n\nExample:\n"
+        f"  >>> import minijax.numpy as jnp\n  >>> {given}\n  {result}\n"
     )
 
 
@@ -77,11 +75,7 @@ def publish(fun: Any, name: str, doc: str) -> Any:
 
 
 def unary(
-    name: str,
-    op: Callable[[Any], Any],
-    sentence: str,
-    *example: str,
-    promote: str = "float",
+    name: str, promote: str, op: Callable[[Any], Any], sentence: str, example: str
 ) -> Any:
     """A public function of one array: promote, then `op`."""
     if promote == "float":
@@ -100,7 +94,8 @@ def unary(
                 check_arraylike(name, x)
             return op(x)
 
-    doc = describe(sentence, [f"x: array or number, {_ACCEPTS[promote]}."], example)
+    args = f"x: array or number, {_ACCEPTS[promote]}."
+    doc = describe(name, sentence, args, example)
     return publish(fun, name, doc)
 
 
@@ -112,11 +107,7 @@ _ACCEPTS = {
 
 
 def binary(
-    name: str,
-    op: Callable[[Any, Any], Any],
-    sentence: str,
-    *example: str,
-    promote: str = "same",
+    name: str, promote: str, op: Callable[[Any, Any], Any], sentence: str, example: str
 ) -> Any:
     """A public function of two arrays: promote and broadcast, then `op`."""
     if promote == "same":
@@ -130,11 +121,8 @@ def binary(
         def fun(x1: Any, x2: Any, /) -> Any:
             return op(*rule(name, x1, x2))
 
-    doc = describe(
-        sentence,
-        [f"x1, x2: arrays or numbers that broadcast; {_PAIRS[promote]}."],
-        example,
-    )
+    args = f"x1, x2: arrays or numbers that broadcast; {_PAIRS[promote]}."
+    doc = describe(name, sentence, args, example)
     return publish(fun, name, doc)
 
 
@@ -159,132 +147,71 @@ def by_kind(boolean: Any, other: Any) -> Callable[[Any, Any], Any]:
 
 # ------------------------------------------------------------------------- arithmetic
 
-add = binary(
-    "add", by_kind(logic.or_p, arithmetic.add_p),
-    "Sum, elementwise; of bools, `or`.",
-    ">>> jnp.add(jnp.array([1, 2]), 10)",
-    "Array([11, 12], dtype=int32)",
-)  # fmt: skip
-subtract = binary(
-    "subtract", arithmetic.sub_p.bind,
+add = binary("add", "same", by_kind(lax.or_p, lax.add_p),
+    "Sum, elementwise; of bools, `or`.", "[1, 2], 10 -> [11, 12]")  # fmt: skip
+subtract = binary("subtract", "same", lax.sub_p.bind,
     "Difference, elementwise (bools: TypeError).",
-    ">>> jnp.subtract(jnp.array([1., 2.]), 0.5)",
-    "Array([0.5, 1.5], dtype=float32)",
-)  # fmt: skip
-multiply = binary(
-    "multiply", by_kind(logic.and_p, arithmetic.mul_p),
-    "Product, elementwise; of bools, `and`.",
-    ">>> jnp.multiply(jnp.array([1, 2]), 3)",
-    "Array([3, 6], dtype=int32)",
-)  # fmt: skip
-divide = binary(
-    "divide", arithmetic.div_p.bind,
+    "[1., 2.], 0.5 -> [0.5, 1.5]")  # fmt: skip
+multiply = binary("multiply", "same", by_kind(lax.and_p, lax.mul_p),
+    "Product, elementwise; of bools, `and`.", "[1, 2], 3 -> [3, 6]")  # fmt: skip
+divide = binary("divide", "float", lax.div_p.bind,
     "Quotient, elementwise; always of float or complex dtype.",
-    ">>> jnp.divide(jnp.array([1, 2]), 4)",
-    "Array([0.25, 0.5 ], dtype=float32)",
-    promote="float",
-)  # fmt: skip
+    "[1, 2], 4 -> [0.25, 0.5 ]")  # fmt: skip
 true_divide = divide
-negative = unary(
-    "negative", arithmetic.neg_p.bind,
-    "Negation, elementwise (bools: TypeError).",
-    ">>> jnp.negative(jnp.array([1, -2]))",
-    "Array([-1,  2], dtype=int32)",
-    promote="same",
-)  # fmt: skip
-positive = unary(
-    "positive", lambda x: x,
-    "The value itself, as an array.",
-    ">>> jnp.positive(jnp.array([1, -2]))",
-    "Array([ 1, -2], dtype=int32)",
-    promote="same",
-)  # fmt: skip
+negative = unary("negative", "same", lax.neg_p.bind,
+    "Negation, elementwise (bools: TypeError).", "[1, -2] -> [-1,  2]")  # fmt: skip
+positive = unary("positive", "same", lambda x: x, "The value itself, as an array.",
+    "[1, -2] -> [ 1, -2]")  # fmt: skip
 
 
 def _absolute(x: Any) -> Any:
     if dtypes.kind(aval_of(x).dtype) in ("bool", "uint"):
         return x
-    return arithmetic.abs_p.bind(x)
+    return lax.abs_p.bind(x)
 
 
-absolute = unary(
-    "absolute", _absolute,
+absolute = unary("absolute", "same", _absolute,
     "Absolute value, elementwise; of complex numbers, the modulus.",
-    ">>> jnp.absolute(jnp.array([-1, 2]))",
-    "Array([1, 2], dtype=int32)",
-    promote="same",
-)  # fmt: skip
-sign = unary(
-    "sign", arithmetic.sign_p.bind,
+    "[-1, 2] -> [1, 2]")  # fmt: skip
+sign = unary("sign", "same", lax.sign_p.bind,
     "-1, 0 or 1 with the argument's sign; of complex numbers, x / abs(x).",
-    ">>> jnp.sign(jnp.array([-2., 0., 3.]))",
-    "Array([-1.,  0.,  1.], dtype=float32)",
-    promote="same",
-)  # fmt: skip
+    "[-2., 0., 3.] -> [-1.,  0.,  1.]")  # fmt: skip
 
 
 def _square(x: Any) -> Any:
-    return arithmetic.square_p.bind(*promote_dtypes_numeric(x))
+    return lax.square_p.bind(*promote_dtypes_numeric(x))
 
 
-square = unary(
-    "square", _square,
-    "x times x, elementwise.",
-    ">>> jnp.square(jnp.array([-2, 3]))",
-    "Array([4, 9], dtype=int32)",
-    promote="number",
-)  # fmt: skip
-reciprocal = unary(
-    "reciprocal", lambda x: arithmetic.integer_pow_p.bind(x, y=-1),
-    "1 / x, elementwise.",
-    ">>> jnp.reciprocal(jnp.array([2., 4.]))",
-    "Array([0.5 , 0.25], dtype=float32)",
-)  # fmt: skip
+square = unary("square", "number", _square, "x times x, elementwise.",
+    "[-2, 3] -> [4, 9]")  # fmt: skip
+reciprocal = unary("reciprocal", "float", lambda x: lax.integer_pow_p.bind(x, y=-1),
+    "1 / x, elementwise.", "[2., 4.] -> [0.5 , 0.25]")  # fmt: skip
 
 
 # ------------------------------------------------------------------------------ extrema
 
-maximum = binary(
-    "maximum", arithmetic.max_p.bind,
+maximum = binary("maximum", "same", lax.max_p.bind,
     "The larger one, elementwise; nan if either is nan.",
-    ">>> jnp.maximum(jnp.array([1., 5.]), 3.)",
-    "Array([3., 5.], dtype=float32)",
-)  # fmt: skip
-minimum = binary(
-    "minimum", arithmetic.min_p.bind,
+    "[1., 5.], 3. -> [3., 5.]")  # fmt: skip
+minimum = binary("minimum", "same", lax.min_p.bind,
     "The smaller one, elementwise; nan if either is nan.",
-    ">>> jnp.minimum(jnp.array([1., 5.]), 3.)",
-    "Array([1., 3.], dtype=float32)",
-)  # fmt: skip
+    "[1., 5.], 3. -> [1., 3.]")  # fmt: skip
 
 
 # ----------------------------------------------------------- exponentials, logarithms
 
-exp = unary(
-    "exp", arithmetic.exp, "Exponential, elementwise.",
-    ">>> jnp.exp(jnp.array([0., -jnp.inf]))",
-    "Array([1., 0.], dtype=float32)",
-)  # fmt: skip
-exp2 = unary(
-    "exp2", arithmetic.exp2, "2 to the power x, elementwise.",
-    ">>> jnp.exp2(jnp.array([0., 3.]))",
-    "Array([1., 8.], dtype=float32)",
-)  # fmt: skip
-expm1 = unary(
-    "expm1", arithmetic.expm1, "exp(x) - 1, exact for small x, elementwise.",
-    ">>> bool(jnp.expm1(1e-6) > 1e-6)",
-    "True",
-)  # fmt: skip
-log = unary(
-    "log", arithmetic.log, "Natural logarithm, elementwise.",
-    ">>> jnp.log(jnp.array([1., 0.]))",
-    "Array([  0., -inf], dtype=float32)",
-)  # fmt: skip
-log1p = unary(
-    "log1p", arithmetic.log1p, "log(1 + x), exact for small x, elementwise.",
-    ">>> bool(jnp.log1p(1e-6) < 1e-6)",
-    "True",
-)  # fmt: skip
+exp = unary("exp", "float", lax.exp, "Exponential, elementwise.",
+    "[0., -jnp.inf] -> [1., 0.]")  # fmt: skip
+exp2 = unary("exp2", "float", lax.exp2, "2 to the power x, elementwise.",
+    "[0., 3.] -> [1., 8.]")  # fmt: skip
+expm1 = unary("expm1", "float", lax.expm1,
+    "exp(x) - 1, exact for small x, elementwise.",
+    "bool(jnp.expm1(1e-6) > 1e-6) -> True")  # fmt: skip
+log = unary("log", "float", lax.log, "Natural logarithm, elementwise.",
+    "[1., 0.] -> [  0., -inf]")  # fmt: skip
+log1p = unary("log1p", "float", lax.log1p,
+    "log(1 + x), exact for small x, elementwise.",
+    "bool(jnp.log1p(1e-6) < 1e-6) -> True")  # fmt: skip
 
 
 def _log_in_base(base: float, inverse: bool) -> Callable[[Any], Any]:
@@ -293,112 +220,64 @@ def _log_in_base(base: float, inverse: bool) -> Callable[[Any], Any]:
     def scaled(y: Any) -> Any:
         factor = np.asarray(1 / np.log(base) if inverse else np.log(base))
         factor = factor.astype(aval_of(y).dtype)[()]
-        scale = arithmetic.mul_p if inverse else arithmetic.div_p
+        scale = lax.mul_p if inverse else lax.div_p
         return scale.bind(y, factor)
 
     def op(x: Any) -> Any:
-        y = arithmetic.log(x)
+        y = lax.log(x)
         if not dtypes.is_complex(aval_of(y).dtype):
             return scaled(y)
-        parts = arithmetic.real(y), arithmetic.imag(y)
-        return arithmetic.complex(*map(scaled, parts))
+        parts = lax.real(y), lax.imag(y)
+        return lax.complex(*map(scaled, parts))
 
     return op
 
 
-log2 = unary(
-    "log2", _log_in_base(2.0, inverse=False), "Logarithm to base 2, elementwise.",
-    ">>> jnp.log2(jnp.array([1., 8.]))",
-    "Array([0., 3.], dtype=float32)",
-)  # fmt: skip
-log10 = unary(
-    "log10", _log_in_base(10.0, inverse=True), "Logarithm to base 10, elementwise.",
-    ">>> jnp.log10(jnp.array([1., 100.]))",
-    "Array([0., 2.], dtype=float32)",
-)  # fmt: skip
-sqrt = unary(
-    "sqrt", arithmetic.sqrt, "Square root, elementwise; nan for negative floats.",
-    ">>> jnp.sqrt(jnp.array([4, 9]))",
-    "Array([2., 3.], dtype=float32)",
-)  # fmt: skip
-cbrt = unary(
-    "cbrt", arithmetic.cbrt, "Real cube root, elementwise.",
-    ">>> jnp.cbrt(jnp.array([-8., 27.]))",
-    "Array([-2.,  3.], dtype=float32)",
-)  # fmt: skip
+log2 = unary("log2", "float", _log_in_base(2.0, inverse=False),
+    "Logarithm to base 2, elementwise.", "[1., 8.] -> [0., 3.]")  # fmt: skip
+log10 = unary("log10", "float", _log_in_base(10.0, inverse=True),
+    "Logarithm to base 10, elementwise.", "[1., 100.] -> [0., 2.]")  # fmt: skip
+sqrt = unary("sqrt", "float", lax.sqrt,
+    "Square root, elementwise; nan for negative floats.",
+    "[4, 9] -> [2., 3.]")  # fmt: skip
+cbrt = unary("cbrt", "float", lax.cbrt, "Real cube root, elementwise.",
+    "[-8., 27.] -> [-2.,  3.]")  # fmt: skip
 
 
 # ------------------------------------------------------------ trigonometry, hyperbolic
 
-sin = unary(
-    "sin", arithmetic.sin, "Sine of an angle in radians, elementwise.",
-    ">>> jnp.sin(jnp.array([0., jnp.pi / 2]))",
-    "Array([0., 1.], dtype=float32)",
-)  # fmt: skip
-cos = unary(
-    "cos", arithmetic.cos, "Cosine of an angle in radians, elementwise.",
-    ">>> jnp.cos(jnp.array([0., jnp.pi]))",
-    "Array([ 1., -1.], dtype=float32)",
-)  # fmt: skip
-tan = unary(
-    "tan", arithmetic.tan, "Tangent of an angle in radians, elementwise.",
-    ">>> jnp.tan(0.)",
-    "Array(0., dtype=float32, weak_type=True)",
-)  # fmt: skip
-arcsin = unary(
-    "arcsin", arithmetic.asin, "Angle in [-pi/2, pi/2] whose sine is x, elementwise.",
-    ">>> bool(jnp.isclose(jnp.arcsin(1.), jnp.pi / 2))",
-    "True",
-)  # fmt: skip
-arccos = unary(
-    "arccos", arithmetic.acos, "Angle in [0, pi] whose cosine is x, elementwise.",
-    ">>> bool(jnp.isclose(jnp.arccos(-1.), jnp.pi))",
-    "True",
-)  # fmt: skip
-arctan = unary(
-    "arctan", arithmetic.atan,
+sin = unary("sin", "float", lax.sin, "Sine of an angle in radians, elementwise.",
+    "[0., jnp.pi / 2] -> [0., 1.]")  # fmt: skip
+cos = unary("cos", "float", lax.cos, "Cosine of an angle in radians, elementwise.",
+    "[0., jnp.pi] -> [ 1., -1.]")  # fmt: skip
+tan = unary("tan", "float", lax.tan, "Tangent of an angle in radians, elementwise.",
+    "jnp.tan(0.) -> Array(0., dtype=float32, weak_type=True)")  # fmt: skip
+arcsin = unary("arcsin", "float", lax.asin,
+    "Angle in [-pi/2, pi/2] whose sine is x, elementwise.",
+    "bool(jnp.isclose(jnp.arcsin(1.), jnp.pi / 2)) -> True")  # fmt: skip
+arccos = unary("arccos", "float", lax.acos,
+    "Angle in [0, pi] whose cosine is x, elementwise.",
+    "bool(jnp.isclose(jnp.arccos(-1.), jnp.pi)) -> True")  # fmt: skip
+arctan = unary("arctan", "float", lax.atan,
     "Angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
-    ">>> bool(jnp.isclose(jnp.arctan(1.), jnp.pi / 4))",
-    "True",
-)  # fmt: skip
-arctan2 = binary(
-    "arctan2", arithmetic.atan2_p.bind,
+    "bool(jnp.isclose(jnp.arctan(1.), jnp.pi / 4)) -> True")  # fmt: skip
+arctan2 = binary("arctan2", "float", lax.atan2_p.bind,
     "Angle of the point (x2, x1) in [-pi, pi], elementwise.",
-    ">>> bool(jnp.isclose(jnp.arctan2(1., 0.), jnp.pi / 2))",
-    "True",
-    promote="float",
-)  # fmt: skip
-sinh = unary(
-    "sinh", arithmetic.sinh, "Hyperbolic sine, elementwise.",
-    ">>> jnp.sinh(jnp.array([0., -jnp.inf]))",
-    "Array([  0., -inf], dtype=float32)",
-)  # fmt: skip
-cosh = unary(
-    "cosh", arithmetic.cosh, "Hyperbolic cosine, elementwise.",
-    ">>> jnp.cosh(jnp.array([0., -jnp.inf]))",
-    "Array([ 1., inf], dtype=float32)",
-)  # fmt: skip
-tanh = unary(
-    "tanh", arithmetic.tanh, "Hyperbolic tangent, elementwise.",
-    ">>> jnp.tanh(jnp.array([0., -jnp.inf]))",
-    "Array([ 0., -1.], dtype=float32)",
-)  # fmt: skip
-arcsinh = unary(
-    "arcsinh", arithmetic.asinh, "Inverse hyperbolic sine, elementwise.",
-    ">>> jnp.arcsinh(jnp.array([0., -jnp.inf]))",
-    "Array([  0., -inf], dtype=float32)",
-)  # fmt: skip
-arccosh = unary(
-    "arccosh", arithmetic.acosh, "Inverse hyperbolic cosine, elementwise; nan below 1.",
-    ">>> jnp.arccosh(jnp.array([1., jnp.inf]))",
-    "Array([ 0., inf], dtype=float32)",
-)  # fmt: skip
-arctanh = unary(
-    "arctanh", arithmetic.atanh,
+    "bool(jnp.isclose(jnp.arctan2(1., 0.), jnp.pi / 2)) -> True")  # fmt: skip
+sinh = unary("sinh", "float", lax.sinh, "Hyperbolic sine, elementwise.",
+    "[0., -jnp.inf] -> [  0., -inf]")  # fmt: skip
+cosh = unary("cosh", "float", lax.cosh, "Hyperbolic cosine, elementwise.",
+    "[0., -jnp.inf] -> [ 1., inf]")  # fmt: skip
+tanh = unary("tanh", "float", lax.tanh, "Hyperbolic tangent, elementwise.",
+    "[0., -jnp.inf] -> [ 0., -1.]")  # fmt: skip
+arcsinh = unary("arcsinh", "float", lax.asinh, "Inverse hyperbolic sine, elementwise.",
+    "[0., -jnp.inf] -> [  0., -inf]")  # fmt: skip
+arccosh = unary("arccosh", "float", lax.acosh,
+    "Inverse hyperbolic cosine, elementwise; nan below 1.",
+    "[1., jnp.inf] -> [ 0., inf]")  # fmt: skip
+arctanh = unary("arctanh", "float", lax.atanh,
     "Inverse hyperbolic tangent, elementwise; nan outside [-1, 1].",
-    ">>> jnp.arctanh(jnp.array([0., 1.]))",
-    "Array([ 0., inf], dtype=float32)",
-)  # fmt: skip
+    "[0., 1.] -> [ 0., inf]")  # fmt: skip
 acos, acosh, asin, asinh, atan, atanh, atan2 = (
     arccos, arccosh, arcsin, arcsinh, arctan, arctanh, arctan2,
 )  # fmt: skip
@@ -411,21 +290,16 @@ def scaled(ratio: float) -> Callable[[Any], Any]:
         factor = np.asarray(ratio).astype(aval_of(x).dtype)[()]
         if aval_of(x).weak_type:
             factor = factor.item()
-        return settled(arithmetic.mul_p.bind(x, factor))
+        return settled(lax.mul_p.bind(x, factor))
 
     return op
 
 
-deg2rad = unary(
-    "deg2rad", scaled(np.pi / 180), "Degrees to radians, elementwise.",
-    ">>> bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi))",
-    "True",
-)  # fmt: skip
-rad2deg = unary(
-    "rad2deg", scaled(180 / np.pi), "Radians to degrees, elementwise.",
-    ">>> jnp.rad2deg(jnp.array([0., jnp.pi]))",
-    "Array([  0., 180.], dtype=float32)",
-)  # fmt: skip
+deg2rad = unary("deg2rad", "float", scaled(np.pi / 180),
+    "Degrees to radians, elementwise.",
+    "bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi)) -> True")  # fmt: skip
+rad2deg = unary("rad2deg", "float", scaled(180 / np.pi),
+    "Radians to degrees, elementwise.", "[0., jnp.pi] -> [  0., 180.]")  # fmt: skip
 radians, degrees = deg2rad, rad2deg
 
 
@@ -437,20 +311,12 @@ def _on_floats(op: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: op(x) if dtypes.is_inexact(aval_of(x).dtype) else x
 
 
-floor = unary(
-    "floor", _on_floats(arithmetic.floor_p.bind),
+floor = unary("floor", "same", _on_floats(lax.floor_p.bind),
     "Largest integer not above x, elementwise; integers stay as they are.",
-    ">>> jnp.floor(jnp.array([-1.5, 1.5]))",
-    "Array([-2.,  1.], dtype=float32)",
-    promote="same",
-)  # fmt: skip
-ceil = unary(
-    "ceil", _on_floats(arithmetic.ceil_p.bind),
+    "[-1.5, 1.5] -> [-2.,  1.]")  # fmt: skip
+ceil = unary("ceil", "same", _on_floats(lax.ceil_p.bind),
     "Smallest integer not below x, elementwise; integers stay as they are.",
-    ">>> jnp.ceil(jnp.array([-1.5, 1.5]))",
-    "Array([-1.,  2.], dtype=float32)",
-    promote="same",
-)  # fmt: skip
+    "[-1.5, 1.5] -> [-1.,  2.]")  # fmt: skip
 
 
 # ------------------------------------------------------------------------- comparisons
@@ -462,50 +328,32 @@ def _ordered(prim: Any) -> Callable[[Any, Any], Any]:
     def op(x: Any, y: Any) -> Any:
         if not dtypes.is_complex(aval_of(x).dtype):
             return prim.bind(x, y)
-        xr, yr = lax_convert.real(x), lax_convert.real(y)
-        xi, yi = lax_convert.imag(x), lax_convert.imag(y)
-        strict = {"le": logic.lt_p, "ge": logic.gt_p}.get(prim.name, prim)
-        same = logic.eq_p.bind(xr, yr)
+        xr, yr = lax.real(x), lax.real(y)
+        xi, yi = lax.imag(x), lax.imag(y)
+        strict = {"le": lax.lt_p, "ge": lax.gt_p}.get(prim.name, prim)
+        same = lax.eq_p.bind(xr, yr)
         out = choose(same, prim.bind(xi, yi), strict.bind(xr, yr))
         return convert(out, dtypes.bool_, aval_of(x).weak_type)
 
     return op
 
 
-equal = binary(
-    "equal", logic.eq_p.bind, "Whether x1 == x2, elementwise.",
-    ">>> jnp.equal(jnp.array([1, 2]), 2)",
-    "Array([False,  True], dtype=bool)",
-)  # fmt: skip
-not_equal = binary(
-    "not_equal", logic.ne_p.bind, "Whether x1 != x2, elementwise.",
-    ">>> jnp.not_equal(jnp.array([1, 2]), 2)",
-    "Array([ True, False], dtype=bool)",
-)  # fmt: skip
-less = binary(
-    "less", _ordered(logic.lt_p),
+equal = binary("equal", "same", lax.eq_p.bind, "Whether x1 == x2, elementwise.",
+    "[1, 2], 2 -> [False,  True]")  # fmt: skip
+not_equal = binary("not_equal", "same", lax.ne_p.bind, "Whether x1 != x2, elementwise.",
+    "[1, 2], 2 -> [ True, False]")  # fmt: skip
+less = binary("less", "same", _ordered(lax.lt_p),
     "Whether x1 < x2, elementwise; complex numbers by real part, then imaginary.",
-    ">>> jnp.less(jnp.array([1, 2]), 2)",
-    "Array([ True, False], dtype=bool)",
-)  # fmt: skip
-less_equal = binary(
-    "less_equal", _ordered(logic.le_p),
+    "[1, 2], 2 -> [ True, False]")  # fmt: skip
+less_equal = binary("less_equal", "same", _ordered(lax.le_p),
     "Whether x1 <= x2, elementwise; complex numbers by real part, then imaginary.",
-    ">>> jnp.less_equal(jnp.array([1, 2]), 1)",
-    "Array([ True, False], dtype=bool)",
-)  # fmt: skip
-greater = binary(
-    "greater", _ordered(logic.gt_p),
+    "[1, 2], 1 -> [ True, False]")  # fmt: skip
+greater = binary("greater", "same", _ordered(lax.gt_p),
     "Whether x1 > x2, elementwise; complex numbers by real part, then imaginary.",
-    ">>> jnp.greater(jnp.array([1, 2]), 1)",
-    "Array([False,  True], dtype=bool)",
-)  # fmt: skip
-greater_equal = binary(
-    "greater_equal", _ordered(logic.ge_p),
+    "[1, 2], 1 -> [False,  True]")  # fmt: skip
+greater_equal = binary("greater_equal", "same", _ordered(lax.ge_p),
     "Whether x1 >= x2, elementwise; complex numbers by real part, then imaginary.",
-    ">>> jnp.greater_equal(jnp.array([1, 2]), 2)",
-    "Array([False,  True], dtype=bool)",
-)  # fmt: skip
+    "[1, 2], 2 -> [False,  True]")  # fmt: skip
 
 
 # ---------------------------------------------------------------------- bits and truth
@@ -517,128 +365,82 @@ def truth(x: Any) -> Any:
     if aval.dtype is dtypes.bool_:
         return x
     zero = np.zeros((), aval.dtype)[()]
-    return settled(logic.ne_p.bind(x, zero.item() if aval.weak_type else zero))
+    return settled(lax.ne_p.bind(x, zero.item() if aval.weak_type else zero))
 
 
 def _logical(prim: Any) -> Callable[[Any, Any], Any]:
     return lambda x, y: prim.bind(truth(x), truth(y))
 
 
-logical_and = binary(
-    "logical_and", _logical(logic.and_p), "Whether both differ from zero, elementwise.",
-    ">>> jnp.logical_and(jnp.array([0, 1]), True)",
-    "Array([False,  True], dtype=bool)",
-)  # fmt: skip
-logical_or = binary(
-    "logical_or", _logical(logic.or_p),
+logical_and = binary("logical_and", "same", _logical(lax.and_p),
+    "Whether both differ from zero, elementwise.",
+    "[0, 1], True -> [False,  True]")  # fmt: skip
+logical_or = binary("logical_or", "same", _logical(lax.or_p),
     "Whether either differs from zero, elementwise.",
-    ">>> jnp.logical_or(jnp.array([0, 1]), False)",
-    "Array([False,  True], dtype=bool)",
-)  # fmt: skip
-logical_xor = binary(
-    "logical_xor", _logical(logic.xor_p),
+    "[0, 1], False -> [False,  True]")  # fmt: skip
+logical_xor = binary("logical_xor", "same", _logical(lax.xor_p),
     "Whether exactly one differs from zero, elementwise.",
-    ">>> jnp.logical_xor(jnp.array([0, 1]), True)",
-    "Array([ True, False], dtype=bool)",
-)  # fmt: skip
-logical_not = unary(
-    "logical_not", lambda x: logic.not_p.bind(truth(x)),
-    "Whether x equals zero, elementwise.",
-    ">>> jnp.logical_not(jnp.array([0, 1]))",
-    "Array([ True, False], dtype=bool)",
-    promote="same",
-)  # fmt: skip
-bitwise_and = binary(
-    "bitwise_and", logic.and_p.bind, "Bits set in both, elementwise (integers, bools).",
-    ">>> jnp.bitwise_and(jnp.array([6, 5]), 4)",
-    "Array([4, 4], dtype=int32)",
-)  # fmt: skip
-bitwise_or = binary(
-    "bitwise_or", logic.or_p.bind, "Bits set in either, elementwise (integers, bools).",
-    ">>> jnp.bitwise_or(jnp.array([6, 5]), 1)",
-    "Array([7, 5], dtype=int32)",
-)  # fmt: skip
-bitwise_xor = binary(
-    "bitwise_xor", logic.xor_p.bind,
+    "[0, 1], True -> [ True, False]")  # fmt: skip
+logical_not = unary("logical_not", "same", lambda x: lax.not_p.bind(truth(x)),
+    "Whether x equals zero, elementwise.", "[0, 1] -> [ True, False]")  # fmt: skip
+bitwise_and = binary("bitwise_and", "same", lax.and_p.bind,
+    "Bits set in both, elementwise (integers, bools).",
+    "[6, 5], 4 -> [4, 4]")  # fmt: skip
+bitwise_or = binary("bitwise_or", "same", lax.or_p.bind,
+    "Bits set in either, elementwise (integers, bools).",
+    "[6, 5], 1 -> [7, 5]")  # fmt: skip
+bitwise_xor = binary("bitwise_xor", "same", lax.xor_p.bind,
     "Bits set in exactly one, elementwise (integers, bools).",
-    ">>> jnp.bitwise_xor(jnp.array([6, 5]), 1)",
-    "Array([7, 4], dtype=int32)",
-)  # fmt: skip
-bitwise_not = unary(
-    "bitwise_not", logic.not_p.bind,
+    "[6, 5], 1 -> [7, 4]")  # fmt: skip
+bitwise_not = unary("bitwise_not", "same", lax.not_p.bind,
     "Every bit inverted, elementwise (integers, bools).",
-    ">>> jnp.bitwise_not(jnp.array([0, 5]))",
-    "Array([-1, -6], dtype=int32)",
-    promote="same",
-)  # fmt: skip
+    "[0, 5] -> [-1, -6]")  # fmt: skip
 invert = bitwise_invert = bitwise_not
-left_shift = binary(
-    "left_shift", logic.shift_left_p.bind,
+left_shift = binary("left_shift", "number", lax.shift_left_p.bind,
     "x1 times 2 to the power x2, by shifting bits (integers).",
-    ">>> jnp.left_shift(jnp.array([1, 2]), 3)",
-    "Array([ 8, 16], dtype=int32)",
-    promote="number",
-)  # fmt: skip
+    "[1, 2], 3 -> [ 8, 16]")  # fmt: skip
 
 
 def _right_shift(x: Any, y: Any) -> Any:
     if dtypes.is_unsigned(aval_of(x).dtype):
-        return logic.shift_right_logical_p.bind(x, y)
-    return logic.shift_right_arithmetic_p.bind(x, y)
+        return lax.shift_right_logical_p.bind(x, y)
+    return lax.shift_right_arithmetic_p.bind(x, y)
 
 
-right_shift = binary(
-    "right_shift", _right_shift,
+right_shift = binary("right_shift", "number", _right_shift,
     "x1 divided by 2 to the power x2, rounded down, by shifting bits (integers).",
-    ">>> jnp.right_shift(jnp.array([8, -8]), 2)",
-    "Array([ 2, -2], dtype=int32)",
-    promote="number",
-)  # fmt: skip
+    "[8, -8], 2 -> [ 2, -2]")  # fmt: skip
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
-nextafter = binary(
-    "nextafter", arithmetic.nextafter_p.bind,
+nextafter = binary("nextafter", "float", lax.nextafter_p.bind,
     "The float next to x1 on the way to x2, elementwise.",
-    ">>> float(jnp.nextafter(1., 2.))",
-    "1.0000001192092896",
-    promote="float",
-)  # fmt: skip
+    "float(jnp.nextafter(1., 2.)) -> 1.0000001192092896")  # fmt: skip
 
 
 # ------------------------------------------------------------------- parts of a number
 
 
 def _real(x: Any) -> Any:
-    return lax_convert.real(x) if dtypes.is_complex(aval_of(x).dtype) else x
+    return lax.real(x) if dtypes.is_complex(aval_of(x).dtype) else x
 
 
 def _imag(x: Any) -> Any:
     if dtypes.is_complex(aval_of(x).dtype):
-        return lax_convert.imag(x)
-    return lax_convert.full_like(x, 0)
+        return lax.imag(x)
+    return lax.full_like(x, 0)
 
 
 def _conj(x: Any) -> Any:
-    return lax_convert.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
+    return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
 
 
-real = unary(
-    "real", _real, "Real part, elementwise; a real array itself.",
-    ">>> jnp.real(jnp.array([1 + 2j]))",
-    "Array([1.], dtype=float32)",
-    promote="same",
-)  # fmt: skip
-imag = unary(
-    "imag", _imag, "Imaginary part, elementwise; zeros for a real array.",
-    ">>> jnp.imag(jnp.array([1 + 2j]))",
-    "Array([2.], dtype=float32)",
-    promote="same",
-)  # fmt: skip
-conjugate = unary(
-    "conjugate", _conj, "Complex conjugate, elementwise; a real array itself.",
-    ">>> jnp.conjugate(jnp.array([1 + 2j]))",
-    "Array([1.-2.j], dtype=complex64)",
-    promote="same",
-)  # fmt: skip
+real = unary("real", "same", _real, "Real part, elementwise; a real array itself.",
+    "[1 + 2j] -> [1.]")  # fmt: skip
+imag = unary("imag", "same", _imag,
+    "Imaginary part, elementwise; zeros for a real array.",
+    "[1 + 2j] -> [2.]")  # fmt: skip
+conjugate = unary("conjugate", "same", _conj,
+    "Complex conjugate, elementwise; a real array itself.",
+    "[1 + 2j] -> [1.-2.j]")  # fmt: skip
 conj = conjugate
 
 

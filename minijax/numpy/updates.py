@@ -18,15 +18,7 @@ import numpy as np
 from ..control.jit import composite
 from ..core import core
 from ..core.core import EVAL, STATE
-from ..ops import gather as gathers
-from ..ops import scatter as scatters
-from ..ops.arithmetic import add, mul, sub
-from ..ops.arithmetic import max as max_
-from ..ops.arithmetic import min as min_
-from ..ops.convert import convert_element_type
-from ..ops.gather import GatherScatterMode, ScatterDimensionNumbers
-from ..ops.slicing import dynamic_slice_p, dynamic_update_slice_p
-from ..ops.structural import broadcast_in_dim, reshape, rev, squeeze
+from ..ops import lax
 from ..runtime.array import Array
 from ..types import dtypes
 from . import indexing, subscripts
@@ -35,24 +27,24 @@ from .creation import asarray
 from .subscripts import NEW, POINT, SPAN, Plan
 
 _PLAIN = frozenset((Array, int, float, bool, complex))
-_DROP = GatherScatterMode.FILL_OR_DROP
+_DROP = lax.GatherScatterMode.FILL_OR_DROP
 _INT = 2**31 - 1
 
 _SCATTERS: dict[str, Callable[..., Any]] = {
-    "set": scatters.scatter,
-    "add": gathers.scatter_add,
-    "sub": gathers.scatter_sub,
-    "mul": scatters.scatter_mul,
-    "min": scatters.scatter_min,
-    "max": scatters.scatter_max,
+    "set": lax.scatter,
+    "add": lax.scatter_add,
+    "sub": lax.scatter_sub,
+    "mul": lax.scatter_mul,
+    "min": lax.scatter_min,
+    "max": lax.scatter_max,
 }
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "set": lambda old, new: new,
-    "add": add,
-    "sub": sub,
-    "mul": mul,
-    "min": min_,
-    "max": max_,
+    "add": lax.add,
+    "sub": lax.sub,
+    "mul": lax.mul,
+    "min": lax.min,
+    "max": lax.max,
 }
 
 
@@ -100,15 +92,10 @@ class Ref:
         return f"At({self.array!r})[{self.index!r}]"
 
     def get(
-        self,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: Any = None,
-        fill_value: Any = None,
-        wrap_negative_indices: bool = True,
+        self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+        mode: Any = None, fill_value: Any = None, wrap_negative_indices: bool = True,
         out_sharding: Any = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """The elements; `mode='fill'` gives `fill_value` (nan) where there is none."""
         return indexing.get(
             self.array,
@@ -165,24 +152,17 @@ class Ref:
 
 
 def _ones(x: Any) -> Any:
-    return broadcast_in_dim(x.dtype.type(1), x.shape, ())
+    return lax.broadcast_in_dim(x.dtype.type(1), x.shape, ())
 
 
 # ----------------------------------------------------------------------------- updates
 
 
 def update(
-    x: Any,
-    subscript: Any,
-    y: Any,
-    op: str,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-    out_sharding: Any = None,
+    x, subscript, y, op: str, *, indices_are_sorted: bool = False,
+    unique_indices: bool = False, mode=None, out_sharding=None,
     wrap_negative_indices: bool = True,
-) -> Any:
+):  # fmt: skip
     """`x` with `y` written to (or combined into) the elements at `subscript`."""
     if type(y) not in _PLAIN:
         y = as_array(y) if core.is_value(y) else asarray(y)
@@ -262,16 +242,18 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
         else:
             start, size = None, 1
         start = next(todo) if start is None else np.int32(start)
-        starts.append(convert_element_type(start, dtypes.int32))
+        starts.append(lax.convert_element_type(start, dtypes.int32))
         sizes.append(size)
     dtype, weak = x.dtype, x.weak_type
     x, y = operands(x, y, op)
-    y = reshape(arrange(y, shape, new, flips), tuple(sizes))
+    y = lax.reshape(arrange(y, shape, new, flips), tuple(sizes))
     if 0 in sizes:
         return convert(x, dtype, weak)
     if op != "set":
-        y = _COMBINE[op](dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y)
-    return convert(dynamic_update_slice_p.bind(x, y, *starts), dtype, weak)
+        y = _COMBINE[op](
+            lax.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y
+        )
+    return convert(lax.dynamic_update_slice_p.bind(x, y, *starts), dtype, weak)
 
 
 _write_slice = composite(write_slice, static=("plan", "op"))
@@ -292,17 +274,15 @@ def operands(x: Any, y: Any, op: str) -> tuple[Any, Any]:
     return x, convert(y, x.dtype)
 
 
-def arrange(
-    y: Any, shape: Sequence[int], new: Sequence[int], flips: Sequence[int]
-) -> Any:
+def arrange(y, shape: Sequence[int], new: Sequence[int], flips: Sequence[int]):
     """Values repeated to the shape of what they replace, in its order and axes."""
     full = list(shape)
     for i in new:
         full.insert(i, 1)
     y = repeat_to(y, tuple(full))
     if new:
-        y = squeeze(y, tuple(new))
-    return rev(y, tuple(flips)) if flips else y
+        y = lax.squeeze(y, tuple(new))
+    return lax.rev(y, tuple(flips)) if flips else y
 
 
 def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
@@ -311,27 +291,21 @@ def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
     while len(old) > len(shape) and old[0] == 1:
         old = old[1:]
     if old != core.aval_of(y).shape:
-        y = reshape(y, old)
+        y = lax.reshape(y, old)
     lead = len(shape) - len(old)
     if lead < 0 or any(m not in (1, n) for m, n in zip(old, shape[lead:], strict=True)):
         raise ValueError(not_broadcastable(y, shape))
     return (
         y
         if old == shape
-        else broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
+        else lax.broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
     )
 
 
 def write(
-    x: Any,
-    leaves: Sequence[Any],
-    y: Any,
-    plan: Plan,
-    op: str,
-    mode: GatherScatterMode,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-) -> Any:
+    x, leaves: Sequence[Any], y, plan: Plan, op: str, mode: lax.GatherScatterMode,
+    indices_are_sorted: bool, unique_indices: bool,
+):  # fmt: skip
     """Write by a scatter."""
     at = subscripts.locate(plan, leaves)
     shape, dtype, weak = x.shape, x.dtype, x.weak_type
@@ -342,7 +316,7 @@ def write(
     if not at.indexed and at.sizes == plan.operand:
         return convert(_COMBINE[op](x, y), dtype, weak)
     if len(shape) != len(plan.operand):
-        x = reshape(x, plan.operand)
+        x = lax.reshape(x, plan.operand)
     x = _SCATTERS[op](
         x,
         at.indices,
@@ -352,7 +326,7 @@ def write(
         unique_indices=unique_indices or at.distinct,
         mode=mode,
     )
-    return convert(x if x.shape == shape else reshape(x, shape), dtype, weak)
+    return convert(x if x.shape == shape else lax.reshape(x, shape), dtype, weak)
 
 
 _write = composite(
@@ -360,9 +334,9 @@ _write = composite(
 )
 
 
-def scatter_numbers(at: subscripts.Location) -> ScatterDimensionNumbers:
+def scatter_numbers(at: subscripts.Location) -> lax.ScatterDimensionNumbers:
     """The dimension numbers of a scatter to a location."""
-    return ScatterDimensionNumbers(
+    return lax.ScatterDimensionNumbers(
         update_window_dims=at.windows,
         inserted_window_dims=at.collapsed,
         scatter_dims_to_operand_dims=at.indexed,
@@ -370,22 +344,16 @@ def scatter_numbers(at: subscripts.Location) -> ScatterDimensionNumbers:
 
 
 def apply(
-    x: Any,
-    subscript: Any,
-    func: Callable[[Any], Any],
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-    wrap_negative_indices: bool = True,
-) -> Any:
+    x, subscript, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
+    unique_indices: bool = False, mode=None, wrap_negative_indices: bool = True,
+):  # fmt: skip
     """`x` with `func` applied to the elements at `subscript`."""
     plan, leaves = subscripts.parse(subscript, x.shape, False, wrap_negative_indices)
     at = subscripts.locate(plan, leaves)
     if 0 in at.shape:
         return x
-    out = scatters.scatter_apply(
-        x if x.shape == plan.operand else reshape(x, plan.operand),
+    out = lax.scatter_apply(
+        x if x.shape == plan.operand else lax.reshape(x, plan.operand),
         at.indices,
         func,
         scatter_numbers(at),
@@ -394,4 +362,4 @@ def apply(
         unique_indices=unique_indices or at.distinct,
         mode=indexing.mode_of(mode, _DROP),
     )
-    return out if out.shape == x.shape else reshape(out, x.shape)
+    return out if out.shape == x.shape else lax.reshape(out, x.shape)

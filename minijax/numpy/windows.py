@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..control.jit import composite
-from ..core.core import aval_of
-from ..ops import arithmetic as lax
+from ..ops import lax
 from ..ops.define import const
 from ..types import dtypes
-from ._common import check_arraylike, convert, promote_shapes
+from ._common import *
 from .creation import ones
 from .floats import _i0
 from .ranges import arange

@@ -11,17 +11,10 @@ from typing import Any
 
 from ..base import errors
 from ..core import core
-from ..ops import structural
+from ..ops import lax
 from ..types import dtypes
 from . import searching, updates
-from ._common import (
-    ArrayLike,
-    as_array,
-    broadcast_to,
-    canonical_axis,
-    check_arraylike,
-    static_axis,
-)
+from ._common import *
 from .selection import as_mask
 
 __all__ = ("put", "place", "put_along_axis", "fill_diagonal", "ix_")
@@ -38,24 +31,20 @@ def refuse(name: str) -> ValueError:
 
 def repeated(values: Any, n: int) -> Any:
     """The elements of `values`, over and over, `n` of them."""
-    flat = structural.reshape(as_array(values), (core.aval_of(values).size,))
+    flat = lax.reshape(as_array(values), (core.aval_of(values).size,))
     times = -(-n // flat.size)
     if times > 1:
-        flat = structural.reshape(
-            structural.broadcast_in_dim(flat, (times, flat.size), (1,)),
+        flat = lax.reshape(
+            lax.broadcast_in_dim(flat, (times, flat.size), (1,)),
             (times * flat.size,),
         )
     return flat[:n]
 
 
 def put(
-    a: ArrayLike,
-    ind: ArrayLike,
-    v: ArrayLike,
-    mode: str | None = None,
-    *,
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     inplace: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """A copy of an array with values at positions in the flattened array.
 
     Args:
@@ -76,7 +65,7 @@ def put(
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
     a, ind = as_array(a), as_array(ind)
-    ind = structural.reshape(ind, (ind.size,))
+    ind = lax.reshape(ind, (ind.size,))
     if not a.size or not ind.size or not core.aval_of(v).size:
         return a
     if mode is None or mode == "clip":
@@ -86,9 +75,9 @@ def put(
         ind = ind % a.size
     else:
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
-    flat = structural.reshape(a, (a.size,))
+    flat = lax.reshape(a, (a.size,))
     values = repeated(v, ind.size)
-    return structural.reshape(updates.update(flat, ind, values, "set"), a.shape)
+    return lax.reshape(updates.update(flat, ind, values, "set"), a.shape)
 
 
 def place(
@@ -119,22 +108,17 @@ def place(
     if not arr.size:
         return arr
     (at,) = searching.nonzero(
-        structural.reshape(mask, (mask.size,)), size=mask.size, fill_value=mask.size
+        lax.reshape(mask, (mask.size,)), size=mask.size, fill_value=mask.size
     )
-    flat = structural.reshape(arr, (arr.size,))
+    flat = lax.reshape(arr, (arr.size,))
     out = updates.update(flat, at, repeated(vals, arr.size), "set", mode="drop")
-    return structural.reshape(out, arr.shape)
+    return lax.reshape(out, arr.shape)
 
 
 def put_along_axis(
-    arr: ArrayLike,
-    indices: ArrayLike,
-    values: ArrayLike,
-    axis: int | None,
-    inplace: bool = True,
-    *,
-    mode: str | None = None,
-) -> Any:
+    arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
+    inplace: bool = True, *, mode: str | None = None,
+) -> Any:  # fmt: skip
     """A copy of an array with values at positions that vary with the other axes.
 
     Args:
@@ -157,9 +141,9 @@ def put_along_axis(
     check_arraylike("put_along_axis", arr, indices, values)
     arr, indices = as_array(arr), as_array(indices)
     if axis is None:
-        flat = structural.reshape(arr, (arr.size,))
+        flat = lax.reshape(arr, (arr.size,))
         out = put_along_axis(flat, indices, values, 0, inplace=False, mode=mode)
-        return structural.reshape(out, arr.shape)
+        return lax.reshape(out, arr.shape)
     if indices.ndim != arr.ndim:
         raise ValueError(
             "put_along_axis arguments 'arr' and 'indices' must have same ndim. Got"
@@ -170,7 +154,7 @@ def put_along_axis(
     for d, n in enumerate(arr.shape):
         shape = [1] * arr.ndim
         shape[d] = n
-        subscript.append(structural.broadcasted_iota(dtypes.int32, tuple(shape), d))
+        subscript.append(lax.broadcasted_iota(dtypes.int32, tuple(shape), d))
     subscript[axis] = indices
     return updates.update(arr, tuple(subscript), values, "set", mode=mode)
 
@@ -211,10 +195,10 @@ def fill_diagonal(
     step = 1 + sum(math.prod(a.shape[i + 1 :]) for i in range(a.ndim - 1))
     values = as_array(val)
     values = repeated(values, n) if values.ndim else broadcast_to(values, (n,))
-    flat = structural.reshape(a, (a.size,))
+    flat = lax.reshape(a, (a.size,))
     stop = (n - 1) * step + 1
     out = updates.update(flat, slice(0, stop, step), values, "set")
-    return structural.reshape(out, a.shape)
+    return lax.reshape(out, a.shape)
 
 
 def ix_(*args: ArrayLike) -> tuple[Any, ...]:
@@ -249,7 +233,7 @@ def ix_(*args: ArrayLike) -> tuple[Any, ...]:
                 "Boolean arguments to jax.numpy.ix_ are not implemented"
             )
         if not x.size:
-            x = structural.broadcast_in_dim(dtypes.int_default().type(0), (0,), ())
+            x = lax.broadcast_in_dim(dtypes.int_default().type(0), (0,), ())
         shape = (*(1 for _ in range(i)), x.size, *(1 for _ in range(len(args) - i - 1)))
-        out.append(structural.broadcast_in_dim(x, shape, (i,)))
+        out.append(lax.broadcast_in_dim(x, shape, (i,)))
     return tuple(out)

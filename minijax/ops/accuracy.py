@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from .define import Rule
+from ..core.core import Primitive
+from .define import INEXACT, Rule, nary
 
 __all__ = ("AccuracyMode", "Tolerance")
 
@@ -49,9 +50,6 @@ class Tolerance:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
-HIDDEN: Any = {"accuracy": None}  # how equations print: without the default
-
-
 def attribute_text(accuracy: Any) -> str | None:
     """The StableHLO attribute for an `accuracy`, as text; None for the default."""
     if accuracy is None or accuracy is AccuracyMode.DEFAULT:
@@ -85,3 +83,13 @@ def lower_accurate(op: str) -> Rule:
         return emit_accurate(ctx, op, ctx.avals_out[0], x, accuracy)
 
     return lower
+
+
+def accurate(
+    name: str, lower: str | Rule, tangent: Rule, accepts: frozenset[str] = INEXACT
+) -> Primitive:
+    """A function of one operand and of `accuracy`, which is printed if it is given."""
+    rule = lower_accurate(lower) if isinstance(lower, str) else lower
+    prim = nary(name, [accepts], lower=rule, jvp=[tangent])
+    prim.pretty = {"accuracy": None}
+    return prim

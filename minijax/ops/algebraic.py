@@ -23,33 +23,9 @@ from ..interpreters.algebra import Zero, is_linear
 from ..runtime.lower import is_constant
 from ..types import dtypes
 from ..types.avals import shaped
-from .accuracy import HIDDEN, lower_accurate
+from .accuracy import accurate
 from .cast import cast, emit_convert, user_dtype
-from .define import (
-    ANY,
-    COMPLEX,
-    FLOAT,
-    INEXACT,
-    INT,
-    NUMBER,
-    SIGNED,
-    Rule,
-    broadcast_operands,
-    broadcast_shape,
-    check_kind,
-    const,
-    emit_compare,
-    emit_precedes,
-    factor,
-    filled,
-    linear_in_first,
-    linear_jvp,
-    lower_elementwise,
-    nary,
-    repeat_like,
-    same_dtype,
-    unbroadcast,
-)
+from .define import *
 from .logic import eq_p, ge_p, select
 
 __all__ = (
@@ -405,11 +381,9 @@ def reciprocal(x: Any) -> Any:
 
 # ---- roots
 
-sqrt_p = nary(
-    "sqrt", [INEXACT], lower=lower_accurate("sqrt"),
-    jvp=[lambda t, ans, x, accuracy: mul(t, div(factor(x, 0.5), ans))],
-)  # fmt: skip
-sqrt_p.pretty = HIDDEN
+sqrt_p = accurate(
+    "sqrt", "sqrt", lambda t, ans, x, accuracy: mul(t, div(factor(x, 0.5), ans))
+)
 
 
 def sqrt(x: Any, *, accuracy: Any = None) -> Any:
@@ -423,11 +397,11 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Any:
     return sqrt_p.bind(x, accuracy=accuracy)
 
 
-rsqrt_p = nary(
-    "rsqrt", [INEXACT], lower=lower_accurate("rsqrt"),
-    jvp=[lambda t, ans, x, accuracy: mul(t, mul(factor(x, -0.5), div(ans, x)))],
-)  # fmt: skip
-rsqrt_p.pretty = HIDDEN
+rsqrt_p = accurate(
+    "rsqrt",
+    "rsqrt",
+    lambda t, ans, x, accuracy: mul(t, mul(factor(x, -0.5), div(ans, x))),
+)
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
@@ -441,15 +415,12 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
     return rsqrt_p.bind(x, accuracy=accuracy)
 
 
-cbrt_p = nary(
-    "cbrt", [FLOAT], lower=lower_accurate("cbrt"),
-    jvp=[
-        lambda t, ans, x, accuracy: mul(
-            t, mul(factor(x, 1 / 3), integer_pow(ans, -2))
-        )
-    ],
-)  # fmt: skip
-cbrt_p.pretty = HIDDEN
+cbrt_p = accurate(
+    "cbrt",
+    "cbrt",
+    lambda t, ans, x, accuracy: mul(t, mul(factor(x, 1 / 3), integer_pow(ans, -2))),
+    FLOAT,
+)
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Any:

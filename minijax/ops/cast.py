@@ -22,14 +22,7 @@ from ..interpreters.algebra import Zero, lib
 from ..runtime.array import Array, put_numpy
 from ..types import dtypes
 from ..types.avals import shaped
-from .define import (
-    FLOAT,
-    batch_elementwise,
-    emit_compare,
-    linear_in_first,
-    nary,
-    zero_jvp,
-)
+from .define import *
 from .shapes import is_array
 
 __all__ = (
@@ -287,9 +280,7 @@ def reduce_precision_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
     return [reduce_precision_p.bind(ct, **params)]
 
 
-def lower_reduce_precision(
-    ctx: Any, x: Any, *, exponent_bits: int, mantissa_bits: int
-) -> Any:
+def lower_reduce_precision(ctx, x, *, exponent_bits: int, mantissa_bits: int):
     return ctx.op(
         "reduce_precision", ctx.avals_out[0], x,
         exponent_bits=ctx.i32(exponent_bits), mantissa_bits=ctx.i32(mantissa_bits),

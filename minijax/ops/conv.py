@@ -40,13 +40,9 @@ __all__ = (
 
 
 def conv(
-    lhs: Any,
-    rhs: Any,
-    window_strides: Sequence[int],
-    padding: str,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str,
+    precision: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
     """Convolution with strides and padding; arguments as of `conv_general_dilated`.
 
     >>> import minijax.numpy as jnp
@@ -60,15 +56,10 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any,
-    rhs: Any,
-    window_strides: Sequence[int],
-    padding: Any,
-    lhs_dilation: Sequence[int] | None,
-    rhs_dilation: Sequence[int] | None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
+    lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
+    precision: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
     """Convolution with dilations; arguments as of `conv_general_dilated`.
 
     >>> import minijax.numpy as jnp
@@ -109,17 +100,11 @@ def _channels_last(ndim: int) -> tuple[str, str, str]:
 
 
 def conv_transpose(
-    lhs: Any,
-    rhs: Any,
-    strides: Sequence[int],
-    padding: Any,
-    rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
-    transpose_kernel: bool = False,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    use_consistent_padding: bool = False,
-) -> Any:
+    lhs: Any, rhs: Any, strides: Sequence[int], padding: Any,
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    transpose_kernel: bool = False, precision: Any = None,
+    preferred_element_type: Any = None, use_consistent_padding: bool = False,
+) -> Any:  # fmt: skip
     """Transposed convolution: spreads each element over a window, strides apart.
 
     Args:
@@ -176,12 +161,9 @@ def conv_transpose(
 
 
 def conv_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
-    strides: Sequence[int],
-    pads: Any,
-    batch_group_count: int = 1,
-) -> tuple[int, ...]:
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
+    pads: Any, batch_group_count: int = 1,
+) -> tuple[int, ...]:  # fmt: skip
     """The shape of a convolution in batch-and-feature-first order.
 
     >>> conv_shape_tuple((1, 3, 8), (5, 3, 3), (2,), 'SAME')
@@ -207,12 +189,9 @@ def conv_shape_tuple(
 
 
 def conv_general_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Any,
-    dimension_numbers: Any,
-) -> tuple[int, ...]:
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int],
+    padding: Any, dimension_numbers: Any,
+) -> tuple[int, ...]:  # fmt: skip
     """The shape of a convolution with dimension numbers.
 
     >>> conv_general_shape_tuple(
@@ -230,12 +209,9 @@ def conv_general_shape_tuple(
 
 
 def conv_transpose_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Any,
-    dimension_numbers: Any,
-) -> tuple[int, ...]:
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int],
+    padding: Any, dimension_numbers: Any,
+) -> tuple[int, ...]:  # fmt: skip
     """The shape of a transposed convolution.
 
     >>> conv_transpose_shape_tuple(
@@ -264,16 +240,11 @@ def _identity(n: int, dtype: Any) -> Any:
 
 
 def conv_general_dilated_patches(
-    lhs: Any,
-    filter_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Any,
+    lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int], padding: Any,
     lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    precision: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
     """The windows over which a convolution would sum, as features.
 
     Args:
@@ -307,16 +278,11 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs: Any,
-    rhs: Any,
-    window_strides: Sequence[int],
-    padding: Any,
-    filter_shape: Sequence[int],
-    lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
+    filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
     precision: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A convolution whose kernel differs from place to place (locally connected).
 
     Args:

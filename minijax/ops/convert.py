@@ -33,7 +33,7 @@ from .cast import reduce_precision as reduce_precision
 from .cast import reduce_precision_p as reduce_precision_p
 from .cast import scalar as scalar
 from .cast import user_dtype as user_dtype
-from .shapes import broadcast, problem, shape_tuple, zero_array
+from .shapes import broadcast, shape_tuple, type_problem, zero_array
 
 __all__ = ("full", "full_like", "dtype")
 
@@ -59,8 +59,7 @@ def full(
         return _filled(shape, fill_value, user_dtype(dtype, "full"), False, sharding)
     aval = core.aval_of(fill_value)
     if aval.shape:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "full must be called with scalar fill_value, got fill_value.shape"
             f" {aval.shape}.",
             aval,
@@ -75,9 +74,7 @@ def full(
     return _filled(shape, fill_value, dtype, weak, sharding)
 
 
-def _filled(
-    shape: tuple[int, ...], value: Any, dtype: Any, weak: bool, sharding: Any
-) -> Any:
+def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
     """`full`, with all of the type given."""
     if dtypes.is_extended(dtype) and (
         type(value) is int or core.aval_of(value).dtype != dtype
@@ -96,12 +93,8 @@ def _filled(
 
 
 def full_like(
-    x: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    sharding: Any = None,
-) -> Any:
+    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None,
+) -> Any:  # fmt: skip
     """An array like `x` of which every element is `fill_value`.
 
     Args:

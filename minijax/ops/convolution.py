@@ -142,11 +142,10 @@ conv_general_dilated_p = Primitive("conv_general_dilated")
 
 
 def _conv_abstract(
-    lhs: Any, rhs: Any, *, window_strides: Any, padding: Any, lhs_dilation: Any,
-    rhs_dilation: Any, dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int, batch_group_count: int, precision: Any,
-    preferred_element_type: Any, out_sharding: Any,
-) -> Any:  # fmt: skip
+    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation,
+    dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+    batch_group_count: int, precision, preferred_element_type, out_sharding,
+):  # fmt: skip
     name = "conv_general_dilated"
     dtype = same_dtype(name, (lhs, rhs))
     _check_ranks(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation)
@@ -168,9 +167,8 @@ def _conv_abstract(
 
 
 def spatial_places(
-    lhs: Sequence[int], rhs: Sequence[int], strides: Any, padding: Any,
-    lhs_dilation: Any, rhs_dilation: Any,
-) -> list[int]:  # fmt: skip
+    lhs: Sequence[int], rhs: Sequence[int], strides, padding, lhs_dilation, rhs_dilation
+) -> list[int]:
     """The spatial sizes of a result."""
     out = []
     for n, k, s, (lo, hi), b, d in zip(
@@ -186,10 +184,7 @@ def spatial_places(
     return out
 
 
-def _check_ranks(
-    lhs: Any, rhs: Any, strides: Any, padding: Any, lhs_dilation: Any,
-    rhs_dilation: Any,
-) -> None:  # fmt: skip
+def _check_ranks(lhs, rhs, strides, padding, lhs_dilation, rhs_dilation) -> None:
     if lhs.ndim != rhs.ndim:
         raise ValueError(
             "conv_general_dilated requires lhs and rhs ndim to be equal, got"
@@ -217,9 +212,7 @@ def _check_ranks(
             )
 
 
-def _check_groups(
-    lhs: Any, rhs: Any, numbers: Any, features: int, batches: int
-) -> None:
+def _check_groups(lhs, rhs, numbers, features: int, batches: int) -> None:
     name = "conv_general_dilated"
     for what, count in (("feature", features), ("batch", batches)):
         if count <= 0:
@@ -313,9 +306,8 @@ def _swap(spec: Sequence[int]) -> tuple[int, ...]:
 
 
 def _conv_transpose(
-    ct: Any, lhs: Any, rhs: Any, *, feature_group_count: int, batch_group_count: int,
-    **params: Any,
-) -> list[Any]:  # fmt: skip
+    ct, lhs, rhs, *, feature_group_count: int, batch_group_count: int, **params
+) -> list[Any]:
     groups = feature_group_count, batch_group_count
     if is_linear(lhs):
         return [_transpose_lhs(ct, lhs.aval, rhs, *groups, **params), None]
@@ -323,10 +315,9 @@ def _conv_transpose(
 
 
 def _transpose_lhs(
-    ct: Any, aval: Any, rhs: Any, features: int, batches: int, *, window_strides: Any,
-    padding: Any, lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
-    **params: Any,
-) -> Any:  # fmt: skip
+    ct, aval, rhs, features: int, batches: int, *, window_strides, padding,
+    lhs_dilation, rhs_dilation, dimension_numbers, **params,
+):  # fmt: skip
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     ct_aval = core.aval_of(ct)
     pads = []
@@ -356,10 +347,9 @@ def _transpose_lhs(
 
 
 def _transpose_rhs(
-    ct: Any, lhs: Any, aval: Any, features: int, batches: int, *, window_strides: Any,
-    padding: Any, lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
-    **params: Any,
-) -> Any:  # fmt: skip
+    ct, lhs, aval, features: int, batches: int, *, window_strides, padding,
+    lhs_dilation, rhs_dilation, dimension_numbers, **params,
+):  # fmt: skip
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     ct_aval = core.aval_of(ct)
     pads = []
@@ -525,19 +515,12 @@ conv_general_dilated_p.lower = _conv_lower
 
 
 def conv_general_dilated(
-    lhs: Any,
-    rhs: Any,
-    window_strides: Sequence[int],
-    padding: Any,
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
     lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
-    feature_group_count: int = 1,
-    batch_group_count: int = 1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Convolution with strides, padding, dilations and groups.
 
     Args:
@@ -582,10 +565,7 @@ def conv_general_dilated(
     )  # fmt: skip
 
 
-def _pads(
-    padding: Any, numbers: Any, lhs: Any, rhs: Any, strides: Any, spread: Any,
-    apart: Any,
-) -> Pads:  # fmt: skip
+def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
     """A (low, high) pair for each spatial axis."""
     if not isinstance(padding, str) and not hasattr(padding, "name"):
         pads = tuple((int(lo), int(hi)) for lo, hi in padding)

@@ -34,7 +34,7 @@ from .define import INEXACT, NUMBER, check_kind, filled, linear_in_first
 from .fold import prefix_scan
 from .logic import bitwise_and, eq, ne, select
 from .reductions import emit_monoid, highest, lowest
-from .shapes import problem, rev
+from .shapes import rev, value_problem
 
 __all__ = (
     "cumsum_p", "cumsum", "cumprod_p", "cumprod", "cummax_p", "cummin_p", "cummax",
@@ -43,11 +43,9 @@ __all__ = (
 
 
 def cumulative(
-    name: str,
-    accepts: frozenset[str],
-    neutral: Callable[[Any], Any],
+    name: str, accepts: frozenset[str], neutral: Callable[[Any], Any],
     emit: Callable[[Any, Any, Any], None],
-) -> Primitive:
+) -> Primitive:  # fmt: skip
     """Declare a cumulative operation.
 
     emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
@@ -57,8 +55,7 @@ def cumulative(
     def abstract(x: Any, *, axis: int, reverse: bool) -> Any:
         check_kind(name, x, accepts, 0, 1)
         if not 0 <= axis < len(x.shape):
-            raise problem(
-                ValueError,
+            raise value_problem(
                 f"{name}: axis {axis} is out of bounds for array of shape {x.shape}."
                 if axis >= 0
                 else f"XLA operations do not allow negative axes: {name} got {axis}.",

@@ -25,6 +25,14 @@ from ..runtime.lower import create
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
 
+__all__ = (
+    "Rule", "KEY", "INT", "SIGNED", "FLOAT", "COMPLEX", "INEXACT", "NUMBER", "ANY",
+    "BITS", "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp",
+    "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
+    "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
+    "const", "factor", "filled", "repeat_like", "unbroadcast",
+)  # fmt: skip
+
 Rule = Callable[..., Any]
 
 BOOL = frozenset(("bool",))
@@ -73,9 +81,7 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
     )
 
 
-def check_kind(
-    name: str, aval: Any, kinds: frozenset[str], position: int, n: int
-) -> None:
+def check_kind(name: str, aval, kinds: frozenset[str], position: int, n: int) -> None:
     """TypeError unless the aval's dtype is of one of `kinds`."""
     if not isinstance(aval, ShapedArray):
         raise TypeError(f"{name} takes arrays, got {aval.str_short()}.")
@@ -210,9 +216,7 @@ def zero_jvp(prim: Primitive) -> None:
 def batch_elementwise(prim: Primitive) -> None:
     """Set the batch rule: line the lane axes up, let the others repeat."""
 
-    def batch(
-        axis: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any
-    ) -> Any:
+    def batch(axis, args: Sequence[Any], dims: Sequence[Any], **params):
         shapes = [core.aval_of(x).shape for x in args]
         lined, lane = same_lanes(args, shapes, dims)
         if lined is None:
@@ -256,9 +260,7 @@ def same_lanes(
     return args, lane
 
 
-def broadcast_operands(
-    ctx: Any, operands: Sequence[Any], shape: Sequence[int]
-) -> list[Any]:
+def broadcast_operands(ctx, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
     """Emit the repetition of scalars and size-1 axes to `shape`."""
     out = []
     for x, aval in zip(operands, ctx.avals_in, strict=True):
@@ -291,9 +293,7 @@ def lower_elementwise(op: str) -> Rule:
     return lower
 
 
-def emit_compare(
-    ctx: Any, direction: str, x: Any, y: Any, aval: Any, total: bool = False
-) -> Any:
+def emit_compare(ctx, direction: str, x, y, aval, total: bool = False):
     """Emit a comparison (EQ, NE, LT ...) of two values of type `aval`.
 
     `total` asks for the total order of floats, in which nan equals itself.
@@ -332,15 +332,10 @@ _COMPARE_KINDS = {
 
 
 def nary(
-    name: str,
-    accepts: Sequence[frozenset[str]],
-    *,
-    lower: str | Rule,
-    jvp: Sequence[Rule | None] | None = None,
-    transpose: Rule | None = None,
-    out_dtype: Callable[..., Any] | None = None,
-    same: bool = True,
-) -> Primitive:
+    name: str, accepts: Sequence[frozenset[str]], *, lower: str | Rule,
+    jvp: Sequence[Rule | None] | None = None, transpose: Rule | None = None,
+    out_dtype: Callable[..., Any] | None = None, same: bool = True,
+) -> Primitive:  # fmt: skip
     """Declare an elementwise primitive with one operand for each item of `accepts`.
 
     jvp: one rule an operand (see `defjvp`); None for a result that does not move.

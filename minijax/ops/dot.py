@@ -166,9 +166,8 @@ dot_general_p = Primitive("dot_general")
 
 
 def _dot_abstract(
-    lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any,
-    preferred_element_type: Any, out_sharding: Any,
-) -> ShapedArray:  # fmt: skip
+    lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding
+) -> ShapedArray:
     for position, aval in enumerate((lhs, rhs)):
         if dtypes.is_extended(aval.dtype):
             raise TypeError(
@@ -180,9 +179,7 @@ def _dot_abstract(
     return shaped(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
-def _dot_transpose_one(
-    ct: Any, other: Any, aval: Any, own: Any, others: Any, left: bool, params: Any
-) -> Any:
+def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
     """The cotangent of one operand (with axes `own`: contracted, batch)."""
     (own_sum, own_batch), (other_sum, other_batch) = own, others
     own_kept = kept_axes(aval.ndim, own_sum, own_batch)
@@ -206,9 +203,7 @@ def _dot_transpose_one(
     return out
 
 
-def _dot_transpose(
-    ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **params: Any
-) -> list[Any]:
+def _dot_transpose(ct, lhs, rhs, *, dimension_numbers, **params) -> list[Any]:
     (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
     left, right = (l_sum, l_batch), (r_sum, r_batch)
     if is_linear(lhs):
@@ -242,17 +237,13 @@ def batch_dimensions(
     return ((l_sum, r_sum), (l_batch, r_batch)), out
 
 
-def _dot_batch(
-    axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params: Any
-) -> Any:
+def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
     ndims = [len(core.aval_of(x).shape) for x in args]
     numbers, out = batch_dimensions(ndims, dims, dimension_numbers)
     return dot_general_p.bind(*args, dimension_numbers=numbers, **params), out
 
 
-def _dot_lower(
-    ctx: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any, **_: Any
-) -> Any:
+def _dot_lower(ctx, lhs, rhs, *, dimension_numbers, precision, **_):
     left, right = ctx.avals_in
     (out,) = ctx.avals_out
     lhs, rhs, left, right, result, attrs = lower_precision(
@@ -269,9 +260,7 @@ def _dot_lower(
     return y if result.dtype == out.dtype else ctx.op("convert", out, y)
 
 
-def lower_precision(
-    ctx: Any, lhs: Any, rhs: Any, left: Any, right: Any, out: Any, precision: Any
-) -> tuple[Any, ...]:
+def lower_precision(ctx, lhs, rhs, left, right, out, precision) -> tuple[Any, ...]:
     """Operands as XLA can multiply them, their types, the product's, attributes."""
     attrs = {"precision_config": precisions.precision_attribute(ctx, precision)}
     algorithm = precisions.algorithm(precision, ctx.platform, left.dtype, right.dtype)
@@ -328,14 +317,10 @@ dot_general_p.pretty = _dot_pretty
 
 
 def dot_general(
-    lhs: Any,
-    rhs: Any,
-    dimension_numbers: DotDimensionNumbers | None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    *,
+    lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers | None,
+    precision: Any = None, preferred_element_type: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """General dot product: batch axes stay, contracted axes are summed over.
 
     Args:
@@ -415,14 +400,9 @@ def check_out_sharding(name: str, out_sharding: Any) -> Any:
 
 
 def dot(
-    lhs: Any,
-    rhs: Any,
-    *,
-    dimension_numbers: DotDimensionNumbers | None = None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
+    precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Dot product of vectors and matrices, or `dot_general` where axes are named.
 
     Args:

@@ -17,7 +17,7 @@ import ml_dtypes
 from ..core import core
 from ..types import dtypes
 from ..types.avals import shaped
-from .accuracy import HIDDEN, emit_accurate, lower_accurate
+from .accuracy import accurate, emit_accurate, lower_accurate
 from .algebraic import (
     add,
     div,
@@ -30,20 +30,7 @@ from .algebraic import (
     sub,
 )
 from .cast import cast
-from .define import (
-    INEXACT,
-    NUMBER,
-    broadcast_operands,
-    broadcast_shape,
-    check_kind,
-    const,
-    emit_compare,
-    factor,
-    filled,
-    nary,
-    repeat_like,
-    same_dtype,
-)
+from .define import *
 from .logic import eq_p, select
 
 __all__ = (
@@ -56,11 +43,7 @@ __all__ = (
 
 # ---- exponentials
 
-exp_p = nary(
-    "exp", [INEXACT], lower=lower_accurate("exponential"),
-    jvp=[lambda t, ans, x, accuracy: mul(t, ans)],
-)  # fmt: skip
-exp_p.pretty = HIDDEN
+exp_p = accurate("exp", "exponential", lambda t, ans, x, accuracy: mul(t, ans))
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Any:
@@ -82,11 +65,9 @@ def _lower_exp2(ctx: Any, x: Any, *, accuracy: Any) -> Any:
 
 LOG_2 = 0.6931471805599453
 
-exp2_p = nary(
-    "exp2", [INEXACT], lower=_lower_exp2,
-    jvp=[lambda t, ans, x, accuracy: mul(log(factor(x, 2)), mul(t, ans))],
-)  # fmt: skip
-exp2_p.pretty = HIDDEN
+exp2_p = accurate(
+    "exp2", _lower_exp2, lambda t, ans, x, accuracy: mul(log(factor(x, 2)), mul(t, ans))
+)
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Any:
@@ -106,11 +87,7 @@ def _expm1_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
     return mul(t, exp(x, accuracy=accuracy))
 
 
-expm1_p = nary(
-    "expm1", [INEXACT], lower=lower_accurate("exponential_minus_one"),
-    jvp=[_expm1_tangent],
-)  # fmt: skip
-expm1_p.pretty = HIDDEN
+expm1_p = accurate("expm1", "exponential_minus_one", _expm1_tangent)
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
@@ -138,8 +115,7 @@ def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any) -> Any:
     return ctx.op("divide", out, one, ctx.op("add", out, one, power))
 
 
-logistic_p = nary("logistic", [INEXACT], lower=_lower_logistic, jvp=[_logistic_tangent])
-logistic_p.pretty = HIDDEN
+logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent)
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
@@ -155,11 +131,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Any:
 
 # ---- logarithms
 
-log_p = nary(
-    "log", [INEXACT], lower=lower_accurate("log"),
-    jvp=[lambda t, ans, x, accuracy: div(t, x)],
-)  # fmt: skip
-log_p.pretty = HIDDEN
+log_p = accurate("log", "log", lambda t, ans, x, accuracy: div(t, x))
 
 
 def log(x: Any, *, accuracy: Any = None) -> Any:
@@ -173,11 +145,9 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     return log_p.bind(x, accuracy=accuracy)
 
 
-log1p_p = nary(
-    "log1p", [INEXACT], lower=lower_accurate("log_plus_one"),
-    jvp=[lambda t, ans, x, accuracy: div(t, add(x, const(x, 1)))],
-)  # fmt: skip
-log1p_p.pretty = HIDDEN
+log1p_p = accurate(
+    "log1p", "log_plus_one", lambda t, ans, x, accuracy: div(t, add(x, const(x, 1)))
+)
 
 
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
@@ -326,11 +296,11 @@ def _lower_circular(ctx: Any, x: Any, *, accuracy: Any, cosine: bool) -> Any:
     return ctx.op("complex", out, ctx.op("multiply", part, cos_a, cosh_b), im)
 
 
-sin_p = nary(
-    "sin", [INEXACT], lower=partial(_lower_circular, cosine=False),
-    jvp=[lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy))],
-)  # fmt: skip
-sin_p.pretty = HIDDEN
+sin_p = accurate(
+    "sin",
+    partial(_lower_circular, cosine=False),
+    lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy)),
+)
 
 
 def sin(x: Any, *, accuracy: Any = None) -> Any:
@@ -344,11 +314,11 @@ def sin(x: Any, *, accuracy: Any = None) -> Any:
     return sin_p.bind(x, accuracy=accuracy)
 
 
-cos_p = nary(
-    "cos", [INEXACT], lower=partial(_lower_circular, cosine=True),
-    jvp=[lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy)))],
-)  # fmt: skip
-cos_p.pretty = HIDDEN
+cos_p = accurate(
+    "cos",
+    partial(_lower_circular, cosine=True),
+    lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))),
+)
 
 
 def cos(x: Any, *, accuracy: Any = None) -> Any:
@@ -362,11 +332,9 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
     return cos_p.bind(x, accuracy=accuracy)
 
 
-tan_p = nary(
-    "tan", [INEXACT], lower=lower_accurate("tan"),
-    jvp=[lambda t, ans, x, accuracy: mul(t, add(factor(x, 1), square(ans)))],
-)  # fmt: skip
-tan_p.pretty = HIDDEN
+tan_p = accurate(
+    "tan", "tan", lambda t, ans, x, accuracy: mul(t, add(factor(x, 1), square(ans)))
+)
 
 
 def tan(x: Any, *, accuracy: Any = None) -> Any:
@@ -486,8 +454,7 @@ def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
     return mul(t, mul(const(x, 4), mul(up, down)))
 
 
-tanh_p = nary("tanh", [INEXACT], lower=lower_accurate("tanh"), jvp=[_tanh_tangent])
-tanh_p.pretty = HIDDEN
+tanh_p = accurate("tanh", "tanh", _tanh_tangent)
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:

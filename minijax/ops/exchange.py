@@ -70,16 +70,13 @@ def _gather_abstract(
     return shaped(tuple(shape), x.dtype, x.weak_type)
 
 
-def _gather_transpose(
-    ct: Any, x: Any, *, all_gather_dimension: int, **params: Any
-) -> list[Any]:
+def _gather_transpose(ct, x, *, all_gather_dimension: int, **params) -> list[Any]:
     return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
 def _gather_batch(
-    axis: Any, args: Any, dims: Any, *, all_gather_dimension: int, tiled: bool,
-    **params: Any,
-) -> Any:  # fmt: skip
+    axis, args, dims, *, all_gather_dimension: int, tiled: bool, **params
+):
     (x,), (d,) = args, dims
     at = all_gather_dimension
     # An untiled result has one axis more: it goes before the lane axis, or after.
@@ -144,14 +141,9 @@ all_gather_p.lower = _gather_lower
 
 
 def all_gather(
-    x: Any,
-    axis_name: Any,
-    *,
-    axis_index_groups: Any = None,
-    axis: int = 0,
-    tiled: bool = False,
-    to: str = "varying",
-) -> Any:
+    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
+    tiled: bool = False, to: str = "varying",
+) -> Any:  # fmt: skip
     """The values of all participants, which every one gets.
 
     Args:
@@ -223,16 +215,11 @@ def _scatter_abstract(
     return shaped(tuple(shape), x.dtype, x.weak_type)
 
 
-def _scatter_transpose(
-    ct: Any, x: Any, *, scatter_dimension: int, **params: Any
-) -> list[Any]:
+def _scatter_transpose(ct, x, *, scatter_dimension: int, **params) -> list[Any]:
     return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
-def _scatter_batch(
-    axis: Any, args: Any, dims: Any, *, scatter_dimension: int, tiled: bool,
-    **params: Any,
-) -> Any:  # fmt: skip
+def _scatter_batch(axis, args, dims, *, scatter_dimension: int, tiled: bool, **params):
     (x,), (d,) = args, dims
     at = scatter_dimension + (scatter_dimension >= d)
     out_dim = d - (not tiled and at < d)
@@ -276,9 +263,7 @@ def _scatter_batch_named(
     return x, at
 
 
-def _scatter_in_groups(
-    axis: Any, x: Any, d: int | None, at: int, groups: Any, tiled: bool
-) -> Any:
+def _scatter_in_groups(axis, x, d: int | None, at: int, groups, tiled: bool):
     """The sums in groups of lanes, each lane its part."""
     x = all_lanes(axis, x, d)
     size = len(groups[0])
@@ -318,13 +303,9 @@ reduce_scatter_p.lower = _scatter_lower
 
 
 def psum_scatter(
-    x: Any,
-    axis_name: Any,
-    *,
-    scatter_dimension: int = 0,
-    axis_index_groups: Any = None,
-    tiled: bool = False,
-) -> Any:
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0,
+    axis_index_groups: Any = None, tiled: bool = False,
+) -> Any:  # fmt: skip
     """The sum over a mapped axis, of which every participant gets its part.
 
     Args:
@@ -391,9 +372,7 @@ def _exchange_transpose(
     return [all_to_all_p.bind(ct, **back, **params)]
 
 
-def _exchange_batch(
-    axis: Any, args: Any, dims: Any, *, split_axis: int, concat_axis: int, **params: Any
-) -> Any:
+def _exchange_batch(axis, args, dims, *, split_axis: int, concat_axis: int, **params):
     (x,), (d,) = args, dims
     out = all_to_all_p.bind(
         x, split_axis=split_axis + (split_axis >= d),
@@ -478,14 +457,9 @@ all_to_all_p.lower = _exchange_lower
 
 
 def all_to_all(
-    x: Any,
-    axis_name: Any,
-    split_axis: int,
-    concat_axis: int,
-    *,
-    axis_index_groups: Any = None,
-    tiled: bool = False,
-) -> Any:
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
+    axis_index_groups: Any = None, tiled: bool = False,
+) -> Any:  # fmt: skip
     """Exchange a mapped axis with an array axis.
 
     Args:

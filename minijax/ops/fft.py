@@ -112,18 +112,14 @@ def _fft_transpose(
     return [conj(mul(half, counts.astype(x.aval.dtype)))]
 
 
-def _fft_batch(
-    axis: Any, args: Any, dims: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]
-) -> Any:
+def _fft_batch(axis, args, dims, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     (x,), (d,) = args, dims
     if d >= core.aval_of(x).ndim - len(fft_lengths):
         x, d = move_lane(x, axis.size, d, 0), 0
     return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths), d
 
 
-def _fft_lower(
-    ctx: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]
-) -> Any:
+def _fft_lower(ctx, x, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     (out,) = ctx.avals_out
     if 0 in out.shape:
         return ctx.constant(0, out)

@@ -25,12 +25,9 @@ Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 def fold(
-    operands: Sequence[Any],
-    combine: Combine,
-    neutral: Sequence[Any],
-    axes: Sequence[int],
-    ordered: bool = True,
-) -> list[Any]:
+    operands: Sequence[Any], combine: Combine, neutral: Sequence[Any],
+    axes: Sequence[int], ordered: bool = True,
+) -> list[Any]:  # fmt: skip
     """Reduce arrays of one shape over `axes` by halving them until one row is left.
 
     neutral: for each operand a scalar, the result where there is no element.

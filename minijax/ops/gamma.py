@@ -144,16 +144,7 @@ def _series_step(n: Any, active: Any, total: Any, term: Any, a: Any, x: Any) -> 
     return bitwise_and(active, gt(term, mul(total, _eps(x)))), total, term, a, x
 
 
-def _series_slope_step(
-    n: Any,
-    active: Any,
-    total: Any,
-    term: Any,
-    slope: Any,
-    term_slope: Any,
-    a: Any,
-    x: Any,
-) -> Any:
+def _series_slope_step(n, active, total, term, slope, term_slope, a, x):
     """Also the derivative of the sum by a."""
     ratio = div(x, add(a, n))
     term = mul(term, ratio)
@@ -178,18 +169,7 @@ def _fraction_step(n: Any, active: Any, f: Any, c: Any, d: Any, a: Any, x: Any) 
     return bitwise_and(active, more), f, c, d, a, x
 
 
-def _fraction_slope_step(
-    n: Any,
-    active: Any,
-    f: Any,
-    c: Any,
-    d: Any,
-    df: Any,
-    dc: Any,
-    dd: Any,
-    a: Any,
-    x: Any,
-) -> Any:
+def _fraction_slope_step(n, active, f, c, d, df, dc, dd, a, x):
     """Also the derivatives by a; those of `b` and `top` are -1 and n."""
     b = _denominator(n, a, x)
     top = mul(n, sub(a, n))

@@ -19,7 +19,7 @@ from ..interpreters.batch import bring_front
 from ..types import dtypes
 from ..types.avals import shaped
 from .define import zero_jvp
-from .shapes import check_sizes, int_tuple, placed, problem
+from .shapes import check_sizes, int_tuple, placed, type_problem, value_problem
 from .slicing import index_in_dim, slice_in_dim
 from .structural import concatenate, expand_dims
 
@@ -47,20 +47,16 @@ _ATTRIBUTES = {0: "DEFAULT", 1: "THREE_FRY", 2: "PHILOX"}
 rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True)
 
 
-def _generator_type(
-    state: Any, *, shape: Any, dtype: Any, algorithm: Any, out_sharding: Any
-) -> list[Any]:
+def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any]:
     check_sizes("rng_bit_generator", "shape", shape)
     if (state.shape, state.dtype) not in _STATES:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"rng_bit_generator: unsupported state {state.str_short()}.",
             state,
             why="the generators have 128 bits of state: u32[4] or u64[2].",
         )
     if not dtypes.is_unsigned(dtype) or dtype.itemsize * 8 not in (8, 16, 32, 64):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"rng_bit_generator: unsupported dtype {dtype}",
             state,
             why="bits come as uint8, uint16, uint32 or uint64.",
@@ -75,9 +71,7 @@ zero_jvp(rng_bit_generator_p)
 rng_bit_generator_p.transpose = unsupported("random bits are linear in nothing")
 
 
-def _generator_batch(
-    axis: Any, args: Any, dims: Any, *, shape: Any, **params: Any
-) -> Any:
+def _generator_batch(axis, args, dims, *, shape, **params):
     # The first lane's state makes the bits of all lanes, as in JAX: lanes differ, but
     # are not what the other lanes' states would give.
     states = bring_front(args[0], axis.size, dims[0])
@@ -90,9 +84,7 @@ def _generator_batch(
 rng_bit_generator_p.batch = _generator_batch
 
 
-def _generator_lower(
-    ctx: Any, state: Any, *, shape: Any, dtype: Any, algorithm: Any, out_sharding: Any
-) -> list[Any]:
+def _generator_lower(ctx, state, *, shape, dtype, algorithm, out_sharding) -> list[Any]:
     new, bits = ctx.avals_out
     narrow = new.dtype == dtypes.uint32
     words = shaped((2,), dtypes.uint64)
@@ -116,13 +108,9 @@ rng_bit_generator_p.lower = _generator_lower
 
 
 def rng_bit_generator(
-    key: Any,
-    shape: Any,
-    dtype: Any = np.uint32,
-    algorithm: Any = RandomAlgorithm.RNG_DEFAULT,
-    *,
-    out_sharding: Any = None,
-) -> tuple[Any, Any]:
+    key: Any, shape: Any, dtype: Any = np.uint32,
+    algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """Random bits by the platform's generator: the new state, and the bits.
 
     Args:
@@ -158,16 +146,14 @@ rng_uniform_p = Primitive("rng_uniform")
 def _uniform_type(low: Any, high: Any, *, shape: Any) -> Any:
     if low.dtype != high.dtype:
         names = f"{low.dtype.name} and {high.dtype.name}"
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Arguments to rng_uniform must have identical dtypes, got {names}.",
             low,
             high,
             why="lax functions do not promote.",
         )
     if low.shape or high.shape:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "Arguments to rng_uniform must be scalars; got shapes"
             f" {low.shape} and {high.shape}.",
             low,

@@ -23,7 +23,7 @@ from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from ..types import dtypes
 from ..types.avals import shaped
 from .define import batch_elementwise, broadcast_shape, zero_jvp
-from .structural import problem
+from .structural import type_problem
 
 Rounds = Callable[[list["Word"], list["Word"]], list["Word"]]
 
@@ -152,8 +152,7 @@ def _type(name: str, count: int) -> Callable[..., list[Any]]:
     def rule(*avals: Any) -> list[Any]:
         for a in avals:
             if a.dtype != dtypes.uint32:
-                raise problem(
-                    TypeError,
+                raise type_problem(
                     f"Arguments to {name} must have uint32 type, got"
                     f" {[x.dtype.name for x in avals]}.",
                     *avals,

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..types import dtypes
 from ..types.avals import shaped
-from .shapes import problem
+from .shapes import type_problem, value_problem
 
 __all__ = ("GatherScatterMode", "GatherDimensionNumbers", "ScatterDimensionNumbers")
 
@@ -59,8 +59,7 @@ class GatherScatterMode(enum.Enum):
             return GatherScatterMode.FILL_OR_DROP
         if s in ("clip", "promise_in_bounds", "one_hot"):
             return GatherScatterMode[s.upper()]
-        raise problem(
-            ValueError,
+        raise value_problem(
             f'Unknown gather mode "{s}"',
             why="modes are 'clip', 'fill', 'drop', 'promise_in_bounds' and 'one_hot'.",
         )
@@ -163,7 +162,7 @@ class _Checker:
         self.avals = avals
 
     def fail(self, what: str, why: str) -> None:
-        raise problem(TypeError, what, *self.avals, why=why)
+        raise type_problem(what, *self.avals, why=why)
 
     def axes(self, name: str, dims: Dims, rank: int, ordered: bool = True) -> None:
         """Axis numbers that exist, without repetition, in order where that matters."""
@@ -196,8 +195,7 @@ class _Checker:
     def indices(self, indices: Any, index_map: Dims, name: str) -> None:
         """Indices are integers; their last axis holds the index vectors."""
         if not dtypes.is_integer(indices.dtype):
-            raise problem(
-                ValueError,
+            raise value_problem(
                 "indices must have an integer type",
                 *self.avals,
                 why=f"they are {indices.dtype}, and positions are whole numbers.",
@@ -367,9 +365,7 @@ def window_sizes(operand: Any, updates: Any, dims: ScatterDimensionNumbers) -> D
     return tuple(sizes)
 
 
-def last_starts(
-    operand: Any, indices: Any, index_map: Sequence[int], sizes: Dims
-) -> Any:
+def last_starts(operand, indices, index_map: Sequence[int], sizes: Dims):
     """The largest index in bounds of each component, as the indices' dtype holds it."""
     top = int(ml_dtypes.iinfo(indices.dtype).max)
     bounds = [min(operand.shape[i] - sizes[i], top) for i in index_map]

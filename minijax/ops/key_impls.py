@@ -45,15 +45,10 @@ class PRNGImpl:
     )  # fmt: skip
 
     def __init__(
-        self,
-        key_shape: Sequence[int],
-        seed: Callable[..., Any],
-        split: Callable[..., Any],
-        random_bits: Callable[..., Any],
-        fold_in: Callable[..., Any],
-        name: str = "<unnamed>",
-        tag: str = "?",
-    ) -> None:
+        self, key_shape: Sequence[int], seed: Callable[..., Any],
+        split: Callable[..., Any], random_bits: Callable[..., Any],
+        fold_in: Callable[..., Any], name: str = "<unnamed>", tag: str = "?",
+    ) -> None:  # fmt: skip
         self.key_shape = tuple(key_shape)
         self.seed = seed
         self.split = split
@@ -184,14 +179,9 @@ def uint_of(bit_width: int) -> Any:
 
 
 def hash_impl(
-    name: str,
-    tag: str,
-    prim: Primitive,
-    key_words: int,
-    words: int,
-    seed: Callable[..., Any],
-    fold_64: bool = False,
-) -> PRNGImpl:
+    name: str, tag: str, prim: Primitive, key_words: int, words: int,
+    seed: Callable[..., Any], fold_64: bool = False,
+) -> PRNGImpl:  # fmt: skip
     """The implementation made of a counter hash from `key_words` and `words` words.
 
     Elements of bits count in the first two words of the counter; the children of a key

@@ -55,17 +55,10 @@ def layout(rank: int, batch: int, row_major: bool = False) -> str:
 
 
 def call(
-    ctx: Any,
-    target: str,
-    operands: Sequence[Any],
-    avals_in: Sequence[Any],
-    avals_out: Sequence[Any],
-    config: str = "",
-    *,
-    batch: int,
-    aliases: Sequence[tuple[int, int]] = (),
-    row_major: bool = False,
-) -> list[Any]:
+    ctx, target: str, operands: Sequence[Any], avals_in: Sequence[Any],
+    avals_out: Sequence[Any], config: str = "", *, batch: int,
+    aliases: Sequence[tuple[int, int]] = (), row_major: bool = False,
+) -> list[Any]:  # fmt: skip
     """Emit a call of `target`.
 
     config: the routine's attributes, such as 'uplo = 76 : ui8'.

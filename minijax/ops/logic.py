@@ -19,23 +19,7 @@ from ..interpreters.batch import bring_front
 from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import shaped
-from .define import (
-    ANY,
-    BITS,
-    COMPLEX,
-    FLOAT,
-    INT,
-    KEY,
-    Rule,
-    broadcast_operands,
-    defjvp,
-    emit_compare,
-    filled,
-    lower_elementwise,
-    nary,
-    same_dtype,
-    same_lanes,
-)
+from .define import *
 
 __all__ = (
     "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
@@ -387,9 +371,7 @@ def lower_select(ctx: Any, which: Any, *cases: Any) -> Any:
     return _select_between(ctx, which, aval, out, cases, 0)
 
 
-def _select_between(
-    ctx: Any, which: Any, aval: Any, out: Any, cases: Sequence[Any], first: int
-) -> Any:
+def _select_between(ctx, which, aval, out, cases: Sequence[Any], first: int):
     """Halve the cases until one is left: a choice below the middle, one above."""
     if len(cases) == 1:
         return cases[0]

@@ -17,12 +17,9 @@ from .arithmetic import add
 
 
 def emit_loop(
-    ctx: Any,
-    n: int,
-    body: Callable[..., Sequence[Any]],
-    values: Sequence[Any],
+    ctx, n: int, body: Callable[..., Sequence[Any]], values: Sequence[Any],
     avals: Sequence[Any],
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Emit `for i in range(n): values = body(i, *values)`; i is an int32 scalar."""
     if n <= 0:
         return list(values)

@@ -24,18 +24,7 @@ from .gather import GatherDimensionNumbers, GatherScatterMode, gather
 from .lapack import call, nan_where_failed, plain_call, routine
 from .logic import eq, select
 from .loop import emit_loop
-from .matrix import (
-    batch_matrices,
-    check_matrix,
-    identity,
-    lower_triangle,
-    matmul,
-    no_jvp,
-    shape_of,
-    strictly_lower,
-    turned,
-    upper_triangle,
-)
+from .matrix import *
 from .reductions import reduce_sum
 from .shapes import broadcast_in_dim, broadcasted_iota, expand_dims
 from .slicing import dynamic_index_in_dim, slice_in_dim
@@ -282,9 +271,7 @@ def _symmetric_lower(ctx: Any, a: Any, c: Any, *, alpha: float, beta: float) -> 
     return ctx.fun(product, a, c)[0]
 
 
-def _symmetric_lower_cuda(
-    ctx: Any, a: Any, c: Any, *, alpha: float, beta: float
-) -> Any:
+def _symmetric_lower_cuda(ctx, a, c, *, alpha: float, beta: float):
     (out,) = ctx.avals_out
     if out.ndim > 2 or 0 in ctx.avals_in[0].shape:
         return _symmetric_lower(ctx, a, c, alpha=alpha, beta=beta)
@@ -304,13 +291,9 @@ symmetric_product_p.lower_on["cuda"] = _symmetric_lower_cuda
 
 
 def symmetric_product(
-    a_matrix: Any,
-    c_matrix: Any,
-    *,
-    alpha: float = 1.0,
-    beta: float = 0.0,
+    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
     symmetrize_output: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """alpha a a^T + beta c, for symmetric c.
 
     Args:

@@ -27,6 +27,13 @@ from .precision import Precision
 from .reductions import reduce_sum
 from .shapes import broadcast_in_dim, broadcasted_iota, transpose
 
+__all__ = (
+    "shape_of", "check_matrix", "batch_matrices", "no_jvp", "only_on", "matmul",
+    "turned", "is_complex", "conjugate", "adjoint", "real_part", "symmetrized",
+    "columns", "lower_triangle", "upper_triangle", "strictly_lower", "strictly_upper",
+    "diagonal_of", "identity",
+)  # fmt: skip
+
 # ------------------------------------------------------------------- shapes and checks
 
 
@@ -34,9 +41,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
     return tuple(core.aval_of(x).shape)
 
 
-def check_matrix(
-    name: str, aval: Any, *, square: bool = False, position: int = 0
-) -> None:
+def check_matrix(name: str, aval, *, square: bool = False, position: int = 0) -> None:
     """TypeError or ValueError unless the aval is one of (square) inexact matrices."""
     check_kind(name, aval, INEXACT, position, 1)
     if aval.ndim < 2:

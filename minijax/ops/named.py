@@ -54,9 +54,7 @@ def split_at(axes: Sequence[Any], name: Any) -> tuple[tuple[Any, ...], tuple[Any
 # ------------------------------------------------------------------------------- groups
 
 
-def canonical_groups(
-    groups: Any, axes: Sequence[Any], *, equal: bool = False
-) -> Groups:
+def canonical_groups(groups, axes: Sequence[Any], *, equal: bool = False) -> Groups:
     """`axis_index_groups` as tuples, checked against the axes; None if there are none.
 
     equal: all groups must be of one size.
@@ -148,9 +146,7 @@ def take_rows(x: Any, rows: Any) -> Any:
 # ----------------------------------------------------------------------------- replicas
 
 
-def replica_rows(
-    ctx: Any, names: Sequence[Any], groups: Groups
-) -> np.ndarray[Any, Any]:
+def replica_rows(ctx, names: Sequence[Any], groups: Groups) -> np.ndarray[Any, Any]:
     """Ids of the replicas that talk to each other, one row a group (-1: nobody)."""
     scope = [name for name, _ in ctx.axes]
     for name in names:

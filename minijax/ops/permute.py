@@ -77,15 +77,11 @@ def _permute_transpose(ct: Any, x: Any, *, axis_name: Any, perm: Pairs) -> list[
     return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
 
 
-def _permute_batch(
-    axis: Any, args: Any, dims: Any, *, axis_name: Any, perm: Pairs
-) -> Any:
+def _permute_batch(axis, args, dims, *, axis_name, perm: Pairs):
     return ppermute_p.bind(args[0], axis_name=axis_name, perm=perm), dims[0]
 
 
-def _permute_batch_named(
-    axis: Any, args: Any, dims: Any, *, axis_name: Any, perm: Pairs
-) -> Any:
+def _permute_batch_named(axis, args, dims, *, axis_name, perm: Pairs):
     (x,), (d,) = args, dims
     before, after = named.split_at(axis_name, axis.name)
     sizes = core.axis_size(before), axis.size, core.axis_size(after)
@@ -97,9 +93,7 @@ def _permute_batch_named(
     return _from_everybody(x, before, after, sizes, source), 0
 
 
-def _from_everybody(
-    x: Any, before: Any, after: Any, sizes: Sequence[int], source: dict[int, int]
-) -> Any:
+def _from_everybody(x, before, after, sizes: Sequence[int], source: dict[int, int]):
     """Permute over lanes and other axes at once: gather all, take one's own."""
     n_before, n_lanes, n_after = sizes
     rest = before + after
@@ -215,9 +209,7 @@ def _spread_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return pbroadcast_p.bind(args[0], **params), dims[0]
 
 
-def _spread_batch_named(
-    axis: Any, args: Any, dims: Any, *, axis_name: Any, source: int
-) -> Any:
+def _spread_batch_named(axis, args, dims, *, axis_name, source: int):
     (x,), (d,) = args, dims
     before, after = named.split_at(axis_tuple(axis_name), axis.name)
     sizes = core.axis_size(before), axis.size, core.axis_size(after)
@@ -282,9 +274,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 ragged_all_to_all_p = Primitive("ragged_all_to_all")
 
 
-def _ragged_abstract(
-    operand: Any, output: Any, *offsets: Any, axis_name: Any, axis_index_groups: Groups
-) -> Any:
+def _ragged_abstract(operand, output, *offsets, axis_name, axis_index_groups: Groups):
     name = "ragged_all_to_all"
     n = named.group_size(axis_name, axis_index_groups)
     if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
@@ -307,9 +297,8 @@ _SIZES = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
 def _ragged_written_out(
-    operand: Any, output: Any, starts: Any, sizes: Any, targets: Any, _: Any, *,
-    axis_name: Any, axis_index_groups: Groups,
-) -> Any:  # fmt: skip
+    operand, output, starts, sizes, targets, _, *, axis_name, axis_index_groups: Groups
+):
     """Gather everybody's rows; of each take those that are meant for me."""
     everybody = [
         all_gather(x, axis_name, axis_index_groups=axis_index_groups)
@@ -349,9 +338,8 @@ def _my_place(axis_name: Any, groups: Groups) -> Any:
 
 
 def _ragged_transpose(
-    ct: Any, operand: Any, output: Any, starts: Any, sizes: Any, targets: Any,
-    received: Any, **params: Any,
-) -> list[Any]:  # fmt: skip
+    ct, operand, output, starts, sizes, targets, received, **params
+) -> list[Any]:
     """Send each slice back to where it came from."""
     groups = params["axis_index_groups"]
 
@@ -401,9 +389,7 @@ def _ragged_lower(ctx: Any, *args: Any, **params: Any) -> Any:
     return ctx.fun(lambda *xs: _ragged_written_out(*xs, **params), *args)[0]
 
 
-def _ragged_lower_call(
-    ctx: Any, *args: Any, axis_name: Any, axis_index_groups: Groups
-) -> Any:
+def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
     rows = named.replica_rows(ctx, axis_name, axis_index_groups)
     text = ", ".join(str(list(map(int, row))) for row in rows)
     kind = f"tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
@@ -427,16 +413,9 @@ ragged_all_to_all_p.lower_on["cpu"] = _ragged_lower
 
 
 def ragged_all_to_all(
-    operand: Any,
-    output: Any,
-    input_offsets: Any,
-    send_sizes: Any,
-    output_offsets: Any,
-    recv_sizes: Any,
-    *,
-    axis_name: Any,
-    axis_index_groups: Any = None,
-) -> Any:
+    operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any,
+    recv_sizes: Any, *, axis_name: Any, axis_index_groups: Any = None,
+) -> Any:  # fmt: skip
     """Exchange slices of rows of different sizes along a mapped axis.
 
     Args:

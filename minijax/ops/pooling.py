@@ -86,13 +86,11 @@ def check_windows(
 
 
 def reduce_window_shape_tuple(
-    operand_shape: Sequence[int],
-    window_dimensions: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Sequence[tuple[int, int]],
+    operand_shape: Sequence[int], window_dimensions: Sequence[int],
+    window_strides: Sequence[int], padding: Sequence[tuple[int, int]],
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> tuple[int, ...]:
+) -> tuple[int, ...]:  # fmt: skip
     """How many windows there are along each axis.
 
     >>> reduce_window_shape_tuple((4, 6), (2, 3), (1, 2), ((0, 0), (1, 1)))
@@ -172,9 +170,7 @@ def emit_windows(
     return list(op.results)
 
 
-def fill_with(
-    ctx: Any, region: Any, fun: Callable[..., Any], cells: Sequence[Any]
-) -> None:
+def fill_with(ctx, region, fun: Callable[..., Any], cells: Sequence[Any]) -> None:
     """Fill a region with a function of scalars of these types."""
     with ctx.block(region, *map(ctx.type, cells)) as scalars:
         ctx.return_(*ctx.fun(fun, *scalars, avals=cells))
@@ -209,9 +205,8 @@ def _monoid(
 
 
 def _sum_transpose(
-    ct: Any, x: Any, *, window_dimensions: Any, window_strides: Any, padding: Any,
-    base_dilation: Any, window_dilation: Any,
-) -> list[Any]:  # fmt: skip
+    ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
+) -> list[Any]:
     """Spread the cotangent by the strides; sum it over the windows turned around."""
     config = []
     for n, p, k, s, (lo, _), b, d in zip(
@@ -266,9 +261,7 @@ def _worst(select_prim: Primitive) -> Callable[[Any], Any]:
 select_and_gather_add_p = Primitive("select_and_gather_add")
 
 
-def _gather_add_abstract(
-    t: Any, x: Any, *, select_prim: Primitive, **params: Any
-) -> Any:
+def _gather_add_abstract(t, x, *, select_prim: Primitive, **params):
     if t.shape != x.shape:
         raise TypeError(
             "select_and_gather_add tangents and operand shapes must match, got"
@@ -295,9 +288,8 @@ def _scalar(value: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _gather_add_transpose(
-    ct: Any, t: Any, x: Any, *, select_prim: Primitive, base_dilation: Any,
-    window_dilation: Any, **params: Any,
-) -> list[Any]:  # fmt: skip
+    ct, t, x, *, select_prim: Primitive, base_dilation, window_dilation, **params
+) -> list[Any]:
     if {*base_dilation, *window_dilation} <= {1}:
         back = select_and_scatter_add_p.bind(ct, x, select_prim=select_prim, **params)
         return [back, None]
@@ -324,9 +316,7 @@ def _pair_batch(prim: Primitive) -> Callable[..., Any]:
     return batch
 
 
-def _gather_add_lower(
-    ctx: Any, t: Any, x: Any, *, select_prim: Primitive, **params: Any
-) -> Any:
+def _gather_add_lower(ctx, t, x, *, select_prim: Primitive, **params):
     """Windows over pairs of value and tangent, of which the better one stays."""
     (out,) = ctx.avals_out
     value, tangent = shaped((), ctx.avals_in[1].dtype), shaped((), out.dtype)
@@ -396,9 +386,7 @@ def _scatter_add_lower(
     return emit_pad(ctx, op.result, zero, out, [-n for n in low], [-n for n in high])
 
 
-def emit_pad(
-    ctx: Any, x: Any, fill: Any, out: Any, low: Sequence[int], high: Sequence[int]
-) -> Any:
+def emit_pad(ctx, x, fill, out, low: Sequence[int], high: Sequence[int]):
     """stablehlo.pad, if there is any padding."""
     if not any(low) and not any(high):
         return x
@@ -408,9 +396,7 @@ def emit_pad(
     )  # fmt: skip
 
 
-def emit_scatter(
-    ctx: Any, operands: Sequence[Any], out: Any, window: Any, strides: Any, padding: Any
-) -> Any:
+def emit_scatter(ctx, operands: Sequence[Any], out, window, strides, padding):
     """stablehlo.select_and_scatter with empty regions: to choose, and to merge."""
     return ctx.region_op(
         "stablehlo.select_and_scatter", [ctx.type(out)], operands, 2,

@@ -74,17 +74,13 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
         core.axis_size(names_only(axes))
         return shaped(_reduced(x.shape, axes), x.dtype)
 
-    def batch(
-        axis: Any, args: Any, dims: Any, *, axes: Any, axis_index_groups: Any
-    ) -> Any:
+    def batch(axis, args, dims, *, axes, axis_index_groups):
         (x,), (d,) = args, dims
         if len(names_only(axes)) < len(axes):
             x, d, axes = named.all_lanes(axis, x, d), 0, _bump(axes)
         return prim.bind(x, axes=axes, axis_index_groups=axis_index_groups), d
 
-    def batch_named(
-        axis: Any, args: Any, dims: Any, *, axes: Any, axis_index_groups: Any
-    ) -> Any:
+    def batch_named(axis, args, dims, *, axes, axis_index_groups):
         (x,), (d,) = args, dims
         named.lone_groups(axis_index_groups, axes)
         if axis_index_groups is not None:

@@ -27,21 +27,7 @@ from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .logic import eq, gt, select
 from .loop import emit_loop
 from .lu import permute_rows, solve
-from .matrix import (
-    adjoint,
-    batch_matrices,
-    check_matrix,
-    conjugate,
-    identity,
-    is_complex,
-    matmul,
-    no_jvp,
-    only_on,
-    shape_of,
-    strictly_lower,
-    turned,
-    upper_triangle,
-)
+from .matrix import *
 from .shapes import broadcast_in_dim, broadcasted_iota, expand_dims
 from .slicing import dynamic_index_in_dim, slice_in_dim
 from .solve import triangular_solve
@@ -218,9 +204,7 @@ def _ormqr_lower(ctx: Any, *args: Any, left: bool, transpose: bool) -> Any:
     )[0]  # fmt: skip
 
 
-def _ormqr_lower_plain(
-    ctx: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool
-) -> Any:
+def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
     """One reflection after the other."""
     matrix, factors, out = (shaped(v.shape, v.dtype) for v in ctx.avals_in)
     k, m = factors.shape[-1], matrix.shape[-2]
@@ -423,12 +407,9 @@ qr_p.lower = _qr_lower
 
 
 def qr(
-    x: Any,
-    *,
-    pivoting: bool = False,
-    full_matrices: bool = True,
+    x: Any, *, pivoting: bool = False, full_matrices: bool = True,
     use_magma: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """QR factors: x = Q R, or x[:, p] = Q R with pivoting.
 
     Args:

@@ -62,11 +62,9 @@ class RaggedDotDimensionNumbers:
     )  # fmt: skip
 
     def __init__(
-        self,
-        dot_dimension_numbers: Any,
-        lhs_ragged_dimensions: Sequence[int],
+        self, dot_dimension_numbers: Any, lhs_ragged_dimensions: Sequence[int],
         rhs_group_dimensions: Sequence[int],
-    ) -> None:
+    ) -> None:  # fmt: skip
         (ls, rs), (lb, rb) = dot_dimension_numbers
         self.dot_dimension_numbers = (
             (tuple(map(int, ls)), tuple(map(int, rs))),
@@ -237,18 +235,15 @@ def _written_out(
 
 
 def _ragged_transpose(
-    ct: Any, lhs: Any, rhs: Any, sizes: Any, *,
-    ragged_dot_dimension_numbers: _Numbers, **params: Any,
-) -> list[Any]:  # fmt: skip
+    ct, lhs, rhs, sizes, *, ragged_dot_dimension_numbers: _Numbers, **params
+) -> list[Any]:
     numbers = ragged_dot_dimension_numbers
     if is_linear(lhs):
         return [_transpose_lhs(ct, lhs.aval, rhs, sizes, numbers, params), None, None]
     return [None, _transpose_rhs(ct, lhs, rhs.aval, sizes, numbers, params), None]
 
 
-def _bind(
-    a: Any, b: Any, sizes: Any, dims: Any, ragged: int, groups: Any, params: Any
-) -> Any:
+def _bind(a, b, sizes, dims, ragged: int, groups, params):
     numbers = _Numbers(dims, (ragged,), groups)
     return ragged_dot_general_p.bind(
         a, b, sizes, ragged_dot_dimension_numbers=numbers, **params
@@ -261,9 +256,7 @@ def _arranged(x: Any, places: Sequence[int], aval: Any) -> Any:
     return cast(transpose(x, order), aval.dtype)
 
 
-def _transpose_lhs(
-    ct: Any, aval: Any, rhs: Any, sizes: Any, numbers: _Numbers, params: Any
-) -> Any:
+def _transpose_lhs(ct, aval, rhs, sizes, numbers: _Numbers, params):
     (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
     (axis,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     l_kept = kept_axes(aval.ndim, l_sum, l_batch)
@@ -286,9 +279,7 @@ def _transpose_lhs(
     return _arranged(out, (*l_batch, *l_kept, *sums), aval)
 
 
-def _transpose_rhs(
-    ct: Any, lhs: Any, aval: Any, sizes: Any, numbers: _Numbers, params: Any
-) -> Any:
+def _transpose_rhs(ct, lhs, aval, sizes, numbers: _Numbers, params):
     (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
     (axis,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     l_kept = kept_axes(core.aval_of(lhs).ndim, l_sum, l_batch)
@@ -305,9 +296,8 @@ def _transpose_rhs(
 
 
 def _ragged_batch(
-    axis: Any, args: Any, dims: Any, *, ragged_dot_dimension_numbers: _Numbers,
-    **params: Any,
-) -> Any:  # fmt: skip
+    axis, args, dims, *, ragged_dot_dimension_numbers: _Numbers, **params
+):
     numbers = ragged_dot_dimension_numbers
     (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
     lhs, rhs, sizes = args
@@ -349,9 +339,8 @@ def _ragged_lower(ctx: Any, *operands: Any, **params: Any) -> Any:
 
 
 def _ragged_lower_chlo(
-    ctx: Any, lhs: Any, rhs: Any, sizes: Any, *, ragged_dot_dimension_numbers: _Numbers,
-    precision: Any, **params: Any,
-) -> Any:  # fmt: skip
+    ctx, lhs, rhs, sizes, *, ragged_dot_dimension_numbers: _Numbers, precision, **params
+):
     left, right = ctx.avals_in[:2]
     if left.dtype != right.dtype or precisions.algorithm(
         precision, ctx.platform, left.dtype, right.dtype
@@ -395,15 +384,11 @@ ragged_dot_general_p.lower_on["cpu"] = _ragged_lower
 
 
 def ragged_dot_general(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
-    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
+    lhs: Any, rhs: Any, group_sizes: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: Any = None,
+    preferred_element_type: Any = None, group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A dot product one axis of which is divided into groups.
 
     Args:
@@ -444,14 +429,10 @@ _ROWS_BY_GROUP = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
 def ragged_dot(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
+    lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,
+    preferred_element_type: Any = None, group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Rows times matrices, each group of rows its own: out[i] = lhs[i] rhs[group(i)].
 
     Args:
@@ -480,9 +461,8 @@ scaled_dot_p = Primitive("scaled_dot")
 
 
 def _scaled_abstract(
-    lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, *, dimension_numbers: Any,
-    preferred_element_type: Any,
-) -> Any:  # fmt: skip
+    lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type
+):
     (l_sum, r_sum), _ = dimension_numbers
     for side, x, scale, summed in (
         ("lhs", lhs, lhs_scale, l_sum), ("rhs", rhs, rhs_scale, r_sum)
@@ -513,9 +493,8 @@ def _rescaled(x: Any, scale: Any, dtype: Any) -> Any:
 
 
 def _scaled_written_out(
-    lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, *, dimension_numbers: Any,
-    preferred_element_type: Any,
-) -> Any:  # fmt: skip
+    lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type
+):
     dtype = preferred_element_type
     left, right = _rescaled(lhs, lhs_scale, dtype), _rescaled(rhs, rhs_scale, dtype)
     return dot_general(left, right, dimension_numbers, preferred_element_type=dtype)
@@ -528,9 +507,7 @@ def _scaled_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return out, out_t
 
 
-def _scaled_batch(
-    axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params: Any
-) -> Any:
+def _scaled_batch(axis, args, dims, *, dimension_numbers, **params):
     (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
     lined = [move_lane(x, axis.size, d, 0) for x, d in zip(args, dims, strict=True)]
 
@@ -550,14 +527,9 @@ scaled_dot_p.lower = lambda ctx, *xs, **params: ctx.fun(
 
 
 def scaled_dot(
-    lhs: Any,
-    rhs: Any,
-    *,
-    lhs_scale: Any = None,
-    rhs_scale: Any = None,
-    dimension_numbers: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = None,
+    dimension_numbers: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
     """The dot product of arrays that are stored with a scale for each block.
 
     Args:

@@ -43,7 +43,7 @@ from .reductions import (
     reduce_sum,
     reduce_xor,
 )
-from .shapes import broadcast, int_tuple, problem
+from .shapes import broadcast, int_tuple, problem, type_problem, value_problem
 
 __all__ = ("reduce_p", "reduce")
 
@@ -78,8 +78,7 @@ def _stage_computation(
         )
         leaves, found = tree.flatten(out)
         if found != treedef:
-            raise problem(
-                ValueError,
+            raise value_problem(
                 f"{name} computation must return a tree like its operands: expected"
                 f" {treedef}, got {found}.",
                 why="what it returns is combined again.",
@@ -96,8 +95,7 @@ def _stage_computation(
         )
     for want, got in zip(cells, jaxpr.out_avals, strict=True):
         if got.shape or got.dtype != want.dtype:
-            raise problem(
-                TypeError,
+            raise type_problem(
                 f"{name} computation must return scalars of its operands' dtypes:"
                 f" expected {want.str_short()}, got {got.str_short()}.",
                 why="what it returns is combined again.",
@@ -115,28 +113,23 @@ def _split(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     return args[: len(args) // 2], args[len(args) // 2 :]
 
 
-def _reduce_type(
-    *avals: Any, computation: Any, jaxpr: Any, dimensions: tuple[int, ...]
-) -> list[Any]:
+def _reduce_type(*avals, computation, jaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     operands, inits = _split(avals)
     if any(x.shape != operands[0].shape for x in operands):
-        raise problem(
-            ValueError,
+        raise value_problem(
             "reduce operands must have one shape, got"
             f" {', '.join(str(x.shape) for x in operands)}.",
             *operands,
             why="they are reduced together, element by element.",
         )
     if any(v.shape for v in inits):
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"reduce found non-scalar initial value: {[v.shape for v in inits]}",
             *inits,
             why="the computation starts from scalars.",
         )
     if any(x.dtype != v.dtype for x, v in zip(operands, inits, strict=True)):
-        raise problem(
-            TypeError,
+        raise type_problem(
             "reduce operand dtypes should match corresponding initial value dtypes.",
             *avals,
             why="lax functions do not promote.",
@@ -213,9 +206,7 @@ def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return reduce_p.bind(*operands, *inits, **params), out
 
 
-def _lower_reduce(
-    ctx: Any, *args: Any, computation: Any, jaxpr: ClosedJaxpr, dimensions: Any
-) -> list[Any]:
+def _lower_reduce(ctx, *args, computation, jaxpr: ClosedJaxpr, dimensions) -> list[Any]:
     _, cells = _split(ctx.avals_in)
     op = ctx.region_op(
         "stablehlo.reduce",
@@ -228,9 +219,7 @@ def _lower_reduce(
     return list(op.results)
 
 
-def emit_computation(
-    ctx: Any, region: Any, kinds: Sequence[Any], jaxpr: ClosedJaxpr
-) -> None:
+def emit_computation(ctx, region, kinds: Sequence[Any], jaxpr: ClosedJaxpr) -> None:
     """Fill the region of a reduction with a jaxpr of scalars.
 
     Such a region sees nothing around it, so captured arrays become constants inside.
@@ -280,12 +269,9 @@ def monoid_of(
 
 
 def reduce(
-    operands: Any,
-    init_values: Any,
-    computation: Callable[[Any, Any], Any],
-    dimensions: Sequence[int],
-    out_sharding: Any = None,
-) -> Any:
+    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int], out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Combine the elements along axes by an associative computation.
 
     Args:
@@ -305,15 +291,14 @@ def reduce(
     xs, treedef = tree.flatten(operands)
     inits, init_treedef = tree.flatten(init_values)
     if treedef != init_treedef:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "Operands must have the same tree structure as init_values:"
             f" {treedef} vs. {init_treedef}",
             why="each operand starts from a value of its own.",
         )
     if not xs:
-        raise problem(
-            ValueError, "reduce needs at least one operand.", why="there is no shape."
+        raise value_problem(
+            "reduce needs at least one operand.", why="there is no shape."
         )
     rank = len(core.aval_of(xs[0]).shape)
     axes = tuple(

@@ -23,21 +23,10 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add_p, div, max_p, min_p, mul, mul_p
 from .cast import cast, user_dtype
-from .define import (
-    ANY,
-    BITS,
-    NUMBER,
-    check_kind,
-    const,
-    defjvp,
-    emit_compare,
-    emit_precedes,
-    linear_in_first,
-    zero_jvp,
-)
+from .define import *
 from .fold import fold
 from .logic import and_p, eq, or_p, xor_p
-from .shapes import int_tuple, problem, reshape
+from .shapes import int_tuple, reshape, value_problem
 
 __all__ = (
     "reduce_sum_p", "reduce_sum", "reduce_max_p", "reduce_min_p", "reduce_max",
@@ -100,9 +89,7 @@ def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(size for i, size in enumerate(aval.shape) if i not in axes)
 
 
-def emit_reduce(
-    ctx: Any, x: Any, init: Any, aval: Any, axes: Sequence[int], prim: Primitive
-) -> Any:
+def emit_reduce(ctx, x, init, aval, axes: Sequence[int], prim: Primitive):
     """Emit `stablehlo.reduce` of one operand by a primitive of two scalars."""
     out, cell = ctx.avals_out[0], shaped((), aval.dtype)
     op = ctx.region_op(
@@ -343,8 +330,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
                 f"{name}: index_dtype must be an integer type, but got {index_dtype}."
             )
         if x.shape[axis] == 0:
-            raise problem(
-                ValueError,
+            raise value_problem(
                 "argmin and argmax require non-empty reduced dimension."
                 f" operand.shape={x.shape} {axis=}",
                 x,
@@ -369,9 +355,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
     return out
 
 
-def _emit_position(
-    ctx: Any, x: Any, aval: Any, axis: int, index: Any, direction: str, worst: Any
-) -> Any:
+def _emit_position(ctx, x, aval, axis: int, index, direction: str, worst):
     """Emit a reduction of (value, position) pairs: nan wins, then the first one."""
     out = ctx.avals_out[0]
     where = ctx.op("iota", shaped(aval.shape, index), iota_dimension=ctx.i64(axis))

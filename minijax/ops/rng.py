@@ -35,7 +35,7 @@ from .generators import rng_uniform_p as rng_uniform_p
 from .hashes import threefry2x32_p as threefry2x32_p
 from .key_impls import PRNGImpl as PRNGImpl
 from .key_impls import uint_of
-from .shapes import check_sizes, lane_first, problem
+from .shapes import check_sizes, lane_first, type_problem
 from .structural import broadcast_in_dim, reshape
 
 # ----------------------------------------------------------- one key -> arrays of keys
@@ -56,13 +56,9 @@ def each(fun: Callable[..., Any], lead: Sequence[int], *xs: Any) -> Any:
 
 @lru_cache(maxsize=2048)
 def _program(
-    fun: Callable[..., Any],
-    impl: PRNGImpl,
-    lead: tuple[int, ...],
-    avals: tuple[Any, ...],
-    params: tuple[tuple[str, Any], ...],
-    setting: Any,
-) -> ClosedJaxpr:
+    fun: Callable[..., Any], impl: PRNGImpl, lead: tuple[int, ...],
+    avals: tuple[Any, ...], params: tuple[tuple[str, Any], ...], setting,
+) -> ClosedJaxpr:  # fmt: skip
     """The jaxpr of `fun` on the numbers under key arrays of shape `lead`."""
     return stage_closed(
         lambda *xs: [fun(impl, lead, *xs, **dict(params))], avals, text="lowering"
@@ -78,10 +74,7 @@ def lowering(
     where they are not elementwise, that of the keys.
     """
 
-    def rule(
-        ctx: Any, *operands: Any, impl: Any = None, partitionable: Any = None,
-        **params: Any,
-    ) -> Any:  # fmt: skip
+    def rule(ctx, *operands, impl=None, partitionable=None, **params):
         keys = ctx.avals_in[0]
         avals = tuple([lower.physical(a) for a in ctx.avals_in])
         lead = broadcast_shape(prim.name, ctx.avals_in) if elementwise else keys.shape
@@ -120,8 +113,7 @@ def no_transpose(prim: Primitive) -> None:
 def check_keys(name: str, keys: Any) -> None:
     """TypeError unless the aval is one of keys."""
     if not isinstance(keys.dtype, dtypes.KeyDType):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"{name} requires a PRNG key array, got dtype {keys.dtype}.",
             keys,
             why="bits are made from keys.",
@@ -136,8 +128,7 @@ random_seed_p = Primitive("random_seed")
 
 def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
     if not dtypes.is_integer(seeds.dtype):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"PRNG key seed must be an integer; got {seeds.str_short()}.",
             seeds,
             why="a seed is a whole number.",
@@ -207,8 +198,7 @@ random_fold_in_p = Primitive("random_fold_in")
 def _fold_type(keys: Any, data: Any) -> Any:
     check_keys("random_fold_in", keys)
     if data.dtype != dtypes.uint32:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"random_fold_in requires uint32 data, got {data.dtype}.",
             keys,
             data,
@@ -250,14 +240,11 @@ def random_fold_in(keys: Any, data: Any) -> Any:
 random_bits_p = Primitive("random_bits")
 
 
-def _bits_type(
-    keys: Any, *, bit_width: int, shape: Any, partitionable: Any = None
-) -> Any:
+def _bits_type(keys, *, bit_width: int, shape, partitionable=None):
     check_keys("random_bits", keys)
     check_sizes("random_bits", "shape", shape)
     if bit_width not in (8, 16, 32, 64):
-        raise problem(
-            TypeError,
+        raise type_problem(
             "requires 8-, 16-, 32- or 64-bit field width.",
             keys,
             why=f"random_bits got bit_width={bit_width}.",
@@ -265,9 +252,7 @@ def _bits_type(
     return shaped((*keys.shape, *shape), uint_of(bit_width))
 
 
-def _bits_lanes(
-    impl: PRNGImpl, lead: Any, keys: Any, *, bit_width: int, shape: Any
-) -> Any:
+def _bits_lanes(impl: PRNGImpl, lead, keys, *, bit_width: int, shape):
     return each(lambda key: impl.random_bits(key, bit_width, shape), lead, keys)
 
 
@@ -315,8 +300,7 @@ def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
         expected = f"shape to end with {impl.key_shape}; got shape={words.shape}"
         expected += f" for impl={impl.name}"
     if expected:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"JAX encountered invalid PRNG key data: expected key_data.{expected}",
             words,
             why=f"a key of {impl.name} is {impl.key_shape[0]} words of 32 bits.",

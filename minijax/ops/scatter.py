@@ -24,7 +24,8 @@ from .arithmetic import add, add_any, div, max, min, mul
 from .convert import convert_element_type
 from .indexing import GatherScatterMode, ScatterDimensionNumbers, plain
 from .logic import eq, select_n
-from .structural import broadcast, int_tuple, iota, problem, reshape
+from .shapes import problem
+from .structural import broadcast, int_tuple, iota, reshape
 from .windows import (
     PROMISE_IN_BOUNDS,
     bind_scatter,
@@ -46,9 +47,7 @@ __all__ = (
 _NOT_UNIQUE = "scatter_mul gradients are only implemented if `unique_indices=True`"
 
 
-def _scatter_mul_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> Any:
+def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params):
     (x, indices, updates), (x_t, _, u_t) = primals, tangents
     out = scatter_mul_p.bind(x, indices, updates, **params)
     total: Any = None
@@ -79,9 +78,7 @@ def _require_unique(unique: bool, what: str, x: Any) -> None:
         )
 
 
-def _scatter_mul_transpose(
-    ct: Any, x: Any, indices: Any, updates: Any, **params: Any
-) -> list[Any]:
+def _scatter_mul_transpose(ct, x, indices, updates, **params) -> list[Any]:
     if is_linear(x):
         return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
     _require_unique(params["unique_indices"], _NOT_UNIQUE, ct)
@@ -94,21 +91,9 @@ scatter_mul_p.jvp = _scatter_mul_jvp
 scatter_mul_p.transpose = _scatter_mul_transpose
 
 
-def scatter_mul(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+@scatter_function(scatter_mul_p, mul)
+def scatter_mul() -> None:
     """Multiply windows of an array by updates; see `scatter` for the arguments."""
-    return scatter_function(
-        scatter_mul_p, mul, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- scatter-min and -max
@@ -153,38 +138,14 @@ scatter_min_p = _scatter_extremum("scatter-min")
 scatter_max_p = _scatter_extremum("scatter-max")
 
 
-def scatter_min(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+@scatter_function(scatter_min_p, min)
+def scatter_min() -> None:
     """Keep the lesser of element and update in windows; see `scatter`."""
-    return scatter_function(
-        scatter_min_p, min, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
 
 
-def scatter_max(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+@scatter_function(scatter_max_p, max)
+def scatter_max() -> None:
     """Keep the greater of element and update in windows; see `scatter`."""
-    return scatter_function(
-        scatter_max_p, max, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------- scatter
@@ -244,9 +205,7 @@ def _scatter_with_winners(
     )
 
 
-def _scatter_transpose(
-    ct: Any, x: Any, indices: Any, updates: Any, **params: Any
-) -> list[Any]:
+def _scatter_transpose(ct, x, indices, updates, **params) -> list[Any]:
     _require_unique(
         params["unique_indices"],
         "scatter transpose is only implemented where unique_indices=True",
@@ -267,16 +226,8 @@ scatter_p.jvp = _scatter_jvp
 scatter_p.transpose = _scatter_transpose
 
 
-def scatter(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+@scatter_function(scatter_p, None)
+def scatter() -> None:
     """Write windows into an array.
 
     Args:
@@ -300,23 +251,13 @@ def scatter(
 
     Source: StableHLO specification, `scatter`.
     """
-    return scatter_function(
-        scatter_p, None, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
 
 
 def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
-    func: Callable[[Any], Any],
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    update_shape: Any = (),
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+    operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers, *, update_shape: Any = (),
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+) -> Any:  # fmt: skip
     """Apply `func` to the elements of windows; see `scatter` for the arguments.
 
     Args:

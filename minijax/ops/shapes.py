@@ -10,6 +10,7 @@ This room joins and cuts nothing: that is structural.py, which hands these names
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,15 +42,9 @@ Rule = Callable[..., Any]
 
 
 def primitive(
-    name: str,
-    *,
-    type: Rule,
-    batch: Rule,
-    lower: Rule,
-    jvp: Rule | None = None,
-    transpose: Rule | None = None,
-    many: bool = False,
-) -> Primitive:
+    name: str, *, type: Rule, batch: Rule, lower: Rule, jvp: Rule | None = None,
+    transpose: Rule | None = None, many: bool = False,
+) -> Primitive:  # fmt: skip
     """Declare a primitive by its rules; without `jvp` it is linear in operand 0."""
     prim = Primitive(name, multiple_results=many)
     prim.abstract = type
@@ -82,6 +77,10 @@ def problem(
         why=why,
         tries=list(tries),
     )
+
+
+type_problem = functools.partial(problem, TypeError)
+value_problem = functools.partial(problem, ValueError)
 
 
 def int_tuple(values: Any, what: str) -> tuple[int, ...]:
@@ -121,8 +120,7 @@ def _shape_error(values: Any, what: str) -> TypeError:
 def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
     """TypeError if any size is negative."""
     if sizes and min(sizes) < 0:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"{name} {what} must have every element be nonnegative, got {sizes}.",
             why="a negative size or position means nothing here.",
             tries=[f"compute {what} from x.shape"],
@@ -142,9 +140,7 @@ def lane_first(x: Any, dim: int) -> Any:
 # ------------------------------------------------------------------- broadcast_in_dim
 
 
-def _broadcast_type(
-    x: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any
-) -> Any:
+def _broadcast_type(x, *, shape, broadcast_dimensions, sharding):
     check_sizes("broadcast_in_dim", "shape", shape)
     check_sizes("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     dims = broadcast_dimensions
@@ -173,8 +169,7 @@ def _broadcast_type(
         why = "two axes cannot share a place."
     else:
         return shaped(shape, x.dtype, x.weak_type)
-    raise problem(
-        TypeError,
+    raise type_problem(
         f"broadcast_in_dim {what}",
         x,
         why=why,
@@ -182,9 +177,7 @@ def _broadcast_type(
     )
 
 
-def _broadcast_transpose(
-    ct: Any, x: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any
-) -> list[Any]:
+def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding) -> list[Any]:
     old = x.aval.shape
     kept = [(d, i) for i, d in enumerate(broadcast_dimensions) if old[i] != 1]
     places = {d for d, _ in kept}
@@ -196,10 +189,7 @@ def _broadcast_transpose(
     return [expand_dims(out, [i for i, n in enumerate(old) if n == 1])]
 
 
-def _broadcast_batch(
-    axis: Any, args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any,
-    sharding: Any,
-) -> Any:  # fmt: skip
+def _broadcast_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
     x = lane_first(args[0], dims[0])
     out = broadcast_in_dim_p.bind(
         x,
@@ -210,21 +200,16 @@ def _broadcast_batch(
     return out, 0
 
 
-def _broadcast_lower(
-    ctx: Any, x: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any
-) -> Any:
+def _broadcast_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
     dims = ctx.i64s(broadcast_dimensions)
     out = ctx.op("broadcast_in_dim", ctx.avals_out[0], x, broadcast_dimensions=dims)
     return placed(ctx, out, sharding)
 
 
 broadcast_in_dim_p = primitive(
-    "broadcast_in_dim",
-    type=_broadcast_type,
-    transpose=_broadcast_transpose,
-    batch=_broadcast_batch,
-    lower=_broadcast_lower,
-)
+    "broadcast_in_dim", type=_broadcast_type, transpose=_broadcast_transpose,
+    batch=_broadcast_batch, lower=_broadcast_lower,
+)  # fmt: skip
 broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": None}
 
 
@@ -312,8 +297,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     for sizes in zip(*((1,) * (rank - len(s)) + s for s in tuples), strict=True):
         wide = set(sizes) - {1}
         if len(wide) > 1:
-            raise problem(
-                ValueError,
+            raise value_problem(
                 f"Incompatible shapes for broadcasting: shapes={tuples}.",
                 why=f"sizes {sorted(wide)} meet in one axis; only 1 repeats.",
             )
@@ -337,8 +321,7 @@ def broadcast_like(operand: Any, like: Any) -> Any:
 
 def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> Any:
     if any(n < 0 for n in new_sizes):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"reshape new_sizes must all be positive, got {new_sizes}.",
             x,
             why="lax.reshape infers no size.",
@@ -346,8 +329,7 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
         )
     out = shaped(new_sizes, x.dtype, x.weak_type)
     if out.size != x.size:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "reshape total size must be unchanged, got new_sizes"
             f" {new_sizes} (total size {out.size}) for shape {x.shape}"
             f" (total size {x.size}).",
@@ -355,8 +337,7 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
             why="reshaping neither makes nor drops elements.",
         )
     if dimensions is not None and sorted(dimensions) != list(range(len(x.shape))):
-        raise problem(
-            TypeError,
+        raise type_problem(
             "reshape dimensions must be a permutation of operand dimensions, got"
             f" dimensions {dimensions} for shape {x.shape}.",
             x,
@@ -365,9 +346,7 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
     return out
 
 
-def _reshape_transpose(
-    ct: Any, x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any
-) -> list[Any]:
+def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding) -> list[Any]:
     old = x.aval.shape
     if dimensions is None:
         return [reshape(ct, old)]
@@ -375,9 +354,7 @@ def _reshape_transpose(
     return [transpose(ct, tuple(np.argsort(dimensions).tolist()))]
 
 
-def _reshape_batch(
-    axis: Any, args: Any, dims: Any, *, new_sizes: Any, dimensions: Any, sharding: Any
-) -> Any:
+def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     x = lane_first(args[0], dims[0])
     if dimensions is not None:
         dimensions = (0, *(d + 1 for d in dimensions))
@@ -387,9 +364,7 @@ def _reshape_batch(
     return out, 0
 
 
-def _reshape_lower(
-    ctx: Any, x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any
-) -> Any:
+def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         old = ctx.avals_in[0]
         turned = shaped(tuple(old.shape[d] for d in dimensions), old.dtype)
@@ -398,12 +373,9 @@ def _reshape_lower(
 
 
 reshape_p = primitive(
-    "reshape",
-    type=_reshape_type,
-    transpose=_reshape_transpose,
-    batch=_reshape_batch,
+    "reshape", type=_reshape_type, transpose=_reshape_transpose, batch=_reshape_batch,
     lower=_reshape_lower,
-)
+)  # fmt: skip
 
 
 def reshape(
@@ -448,8 +420,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> 
     shape = core.aval_of(operand).shape
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if stop < start:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Invalid dimension range passed to collapse: {shape}[{start}:{stop}]",
             operand,
             why="the axes are counted upwards.",
@@ -463,8 +434,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> 
 
 def _transpose_type(x: Any, *, permutation: Any) -> Any:
     if sorted(permutation) != list(range(len(x.shape))):
-        raise problem(
-            TypeError,
+        raise type_problem(
             "transpose permutation isn't a permutation of operand dimensions, got"
             f" permutation {permutation} for operand shape {x.shape}.",
             x,
@@ -489,12 +459,9 @@ def _transpose_lower(ctx: Any, x: Any, *, permutation: Any) -> Any:
 
 
 transpose_p = primitive(
-    "transpose",
-    type=_transpose_type,
-    transpose=_transpose_transpose,
-    batch=_transpose_batch,
-    lower=_transpose_lower,
-)
+    "transpose", type=_transpose_type, transpose=_transpose_transpose,
+    batch=_transpose_batch, lower=_transpose_lower,
+)  # fmt: skip
 
 
 def transpose(operand: Any, permutation: Any) -> Any:
@@ -525,8 +492,7 @@ def move_axis(x: Any, src: int, dst: int) -> Any:
 
 def _squeeze_type(x: Any, *, dimensions: Any) -> Any:
     if any(x.shape[d] != 1 for d in dimensions):
-        raise problem(
-            ValueError,
+        raise value_problem(
             "cannot select an axis to squeeze out which has size not equal to one, got"
             f" shape={x.shape} and dimensions={dimensions}.",
             x,
@@ -551,12 +517,9 @@ def _squeeze_lower(ctx: Any, x: Any, *, dimensions: Any) -> Any:
 
 
 squeeze_p = primitive(
-    "squeeze",
-    type=_squeeze_type,
-    transpose=_squeeze_transpose,
-    batch=_squeeze_batch,
+    "squeeze", type=_squeeze_type, transpose=_squeeze_transpose, batch=_squeeze_batch,
     lower=_squeeze_lower,
-)
+)  # fmt: skip
 
 
 def squeeze(array: Any, dimensions: Any) -> Any:
@@ -572,8 +535,8 @@ def squeeze(array: Any, dimensions: Any) -> Any:
     ndim = len(core.aval_of(array).shape)
     axes = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
     if len(set(axes)) < len(axes):
-        raise problem(
-            ValueError, f"dimensions are not unique: {axes}", why="an axis goes once."
+        raise value_problem(
+            f"dimensions are not unique: {axes}", why="an axis goes once."
         )
     if not axes and is_array(array):
         return array
@@ -595,8 +558,7 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
     ndim = len(old) + len(places)
     new = {canonical_axis(d, ndim) for d in places}
     if len(new) < len(places):
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"repeated axis in lax.expand_dims: {places}",
             why="each new axis needs a place of its own.",
         )
@@ -618,8 +580,7 @@ def _rev_type(x: Any, *, dimensions: Any) -> Any:
         what, why = "must all be less than operand ndim", f"it has {len(x.shape)}"
     else:
         return x
-    raise problem(
-        TypeError,
+    raise type_problem(
         f"rev dimensions {what}, got dimensions {dimensions} for operand ndim"
         f" {len(x.shape)}.",
         x,
@@ -683,15 +644,13 @@ def _no_operand(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
 def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
     check_sizes("iota", "shape", shape)
     if dtypes.kind(dtype) not in ("int", "uint", "float", "complex"):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"iota does not accept dtype {dtype}. Accepted dtypes are subtypes of"
             " integer, floating, complexfloating.",
             why="positions are numbers.",
         )
     if not 0 <= dimension < len(shape):
-        raise problem(
-            ValueError,
+        raise value_problem(
             "iota dimension must be between 0 and len(shape), got"
             f" dimension={dimension} for shape={shape}.",
             why="numbers must run along an axis that exists.",
@@ -699,9 +658,7 @@ def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
     return shaped(shape, dtype)
 
 
-def _iota_lower(
-    ctx: Any, *, dtype: Any, shape: Any, dimension: Any, sharding: Any
-) -> Any:
+def _iota_lower(ctx, *, dtype, shape, dimension, sharding):
     out = ctx.op("iota", ctx.avals_out[0], iota_dimension=ctx.i64(dimension))
     return placed(ctx, out, sharding)
 

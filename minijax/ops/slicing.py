@@ -34,7 +34,7 @@ from .gather import (
     scatter_p,
 )
 from .logic import lt, select_n
-from .shapes import shape_tuple
+from .shapes import problem, shape_tuple, type_problem, value_problem
 from .structural import (
     broadcast_in_dim,
     concatenate,
@@ -43,7 +43,6 @@ from .structural import (
     is_array,
     pad,
     primitive,
-    problem,
     squeeze,
     zero_array,
 )
@@ -92,8 +91,7 @@ def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any)
             -((a - b) // s) for a, b, s in zip(start, limit, steps, strict=True)
         )
         return shaped(shape, x.dtype, x.weak_type)
-    raise problem(
-        TypeError,
+    raise type_problem(
         f"slice {what}.",
         x,
         why=why + ".",
@@ -101,9 +99,7 @@ def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any)
     )
 
 
-def _slice_transpose(
-    ct: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
-) -> list[Any]:
+def _slice_transpose(ct, x, *, start_indices, limit_indices, strides) -> list[Any]:
     shape, size = x.aval.shape, core.aval_of(ct).shape
     steps = strides or (1,) * len(shape)
     config = []
@@ -113,10 +109,7 @@ def _slice_transpose(
     return [pad(ct, zero_array(shaped((), core.aval_of(ct).dtype)), config)]
 
 
-def _slice_batch(
-    axis: Any, args: Any, dims: Any, *, start_indices: Any, limit_indices: Any,
-    strides: Any,
-) -> Any:  # fmt: skip
+def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
     lane = dims[0]
 
     def insert(values: Any, new: int) -> Any:
@@ -131,9 +124,7 @@ def _slice_batch(
     return out, lane
 
 
-def _slice_lower(
-    ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
-) -> Any:
+def _slice_lower(ctx, x, *, start_indices, limit_indices, strides):
     return ctx.op(
         "slice", ctx.avals_out[0], x,
         start_indices=ctx.i64s(start_indices),
@@ -143,12 +134,9 @@ def _slice_lower(
 
 
 slice_p = primitive(
-    "slice",
-    type=_slice_type,
-    transpose=_slice_transpose,
-    batch=_slice_batch,
+    "slice", type=_slice_type, transpose=_slice_transpose, batch=_slice_batch,
     lower=_slice_lower,
-)
+)  # fmt: skip
 
 
 def slice(
@@ -230,8 +218,7 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
     """The scalar starts of a dynamic slice; negative ones count from the end."""
     starts = _scalars(indices)
     if len(starts) != len(shape):
-        raise problem(
-            ValueError,
+        raise value_problem(
             "Length of slice indices must match number of operand dimensions"
             f" ({len(starts)} vs {tuple(shape)})",
             why=f"each axis of shape {tuple(shape)} needs a start.",
@@ -252,8 +239,7 @@ def _scalars(indices: Any) -> list[Any]:
         return [_known(i) for i in indices]
     aval = core.aval_of(indices)
     if len(aval.shape) != 1:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Slice indices must be a 1D sequence, got an array of shape {aval.shape}",
             why="each axis has one start.",
         )
@@ -297,8 +283,7 @@ def _from_start(index: Any, n: int, negative: bool) -> Any:
 def check_starts(name: str, starts: Sequence[Any]) -> None:
     """TypeError unless starts are integer scalars of one dtype."""
     if any(i.shape for i in starts):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"start_indices arguments to {name} must be scalars,  got indices"
             f" {tuple(starts)}",
             *starts,
@@ -306,8 +291,7 @@ def check_starts(name: str, starts: Sequence[Any]) -> None:
         )
     kinds = {i.dtype for i in starts}
     if len(kinds) > 1 or not builtins.all(map(dtypes.is_integer, kinds)):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"index arguments to {name} must be integers of the same type, got:"
             f" {', '.join(str(i.dtype) for i in starts)}",
             *starts,
@@ -340,8 +324,7 @@ def _dynamic_slice_type(x: Any, *starts: Any, slice_sizes: Any) -> Any:
         what = "must be less than or equal to operand shape"
     else:
         return shaped(slice_sizes, x.dtype, x.weak_type)
-    raise problem(
-        TypeError,
+    raise type_problem(
         f"slice slice_sizes {what}, got slice_sizes {slice_sizes} for operand shape"
         f" {x.shape}.",
         x,
@@ -349,9 +332,7 @@ def _dynamic_slice_type(x: Any, *starts: Any, slice_sizes: Any) -> Any:
     )
 
 
-def _dynamic_slice_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes: Any
-) -> Any:
+def _dynamic_slice_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes):
     (x, *starts), t = primals, tangents[0]
     if type(t) is not Zero:
         t = dynamic_slice_p.bind(t, *starts, slice_sizes=slice_sizes)
@@ -359,9 +340,7 @@ def _dynamic_slice_jvp(
     return out, Zero(core.aval_of(out).to_tangent()) if type(t) is Zero else t
 
 
-def _dynamic_slice_transpose(
-    ct: Any, x: Any, *starts: Any, slice_sizes: Any
-) -> list[Any]:
+def _dynamic_slice_transpose(ct, x, *starts, slice_sizes) -> list[Any]:
     zeros = zero_array(shaped(x.aval.shape, x.aval.dtype))
     out = dynamic_update_slice_p.bind(zeros, ct, *starts)
     return [out, *[None] * len(starts)]
@@ -391,22 +370,16 @@ def _dynamic_slice_lower(ctx: Any, x: Any, *starts: Any, slice_sizes: Any) -> An
 
 
 dynamic_slice_p = primitive(
-    "dynamic_slice",
-    type=_dynamic_slice_type,
-    jvp=_dynamic_slice_jvp,
-    transpose=_dynamic_slice_transpose,
-    batch=_dynamic_slice_batch,
+    "dynamic_slice", type=_dynamic_slice_type, jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
-)
+)  # fmt: skip
 
 
 def dynamic_slice(
-    operand: Any,
-    start_indices: Any,
-    slice_sizes: Any,
-    *,
+    operand: Any, start_indices: Any, slice_sizes: Any, *,
     allow_negative_indices: Any = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """Cut out a box of fixed size, starting where values say.
 
     Args:
@@ -446,8 +419,7 @@ def _update_type(x: Any, update: Any, *starts: Any) -> Any:
     else:
         weak = builtins.all(a.weak_type for a in (x, update, *starts))
         return shaped(x.shape, x.dtype, weak)
-    raise problem(
-        TypeError,
+    raise type_problem(
         f"dynamic_update_slice {what}",
         x,
         update,
@@ -494,22 +466,16 @@ def _update_batch(axis: Any, args: Any, dims: Any) -> Any:
 
 
 dynamic_update_slice_p = primitive(
-    "dynamic_update_slice",
-    type=_update_type,
-    jvp=_update_jvp,
-    transpose=_update_transpose,
-    batch=_update_batch,
+    "dynamic_update_slice", type=_update_type, jvp=_update_jvp,
+    transpose=_update_transpose, batch=_update_batch,
     lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
-)
+)  # fmt: skip
 
 
 def dynamic_update_slice(
-    operand: Any,
-    update: Any,
-    start_indices: Any,
-    *,
+    operand: Any, update: Any, start_indices: Any, *,
     allow_negative_indices: Any = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """An array with a box replaced, starting where values say.
 
     Args:
@@ -543,13 +509,9 @@ def _one_start(index: Any, axis: int, ndim: int) -> list[Any]:
 
 
 def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
-    slice_size: int,
-    axis: int = 0,
-    *,
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """`dynamic_slice` along one axis, taking the others whole.
 
     >>> import minijax.numpy as jnp
@@ -566,13 +528,9 @@ def dynamic_slice_in_dim(
 
 
 def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
-    axis: int = 0,
-    keepdims: bool = True,
-    *,
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """The elements at one index along an axis; out of bounds, at the nearest.
 
     >>> import minijax.numpy as jnp
@@ -587,13 +545,9 @@ def dynamic_index_in_dim(
 
 
 def dynamic_update_slice_in_dim(
-    operand: Any,
-    update: Any,
-    start_index: Any,
-    axis: int,
-    *,
+    operand: Any, update: Any, start_index: Any, axis: int, *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """`dynamic_update_slice` along one axis, from the start of the others.
 
     >>> import minijax.numpy as jnp
@@ -608,13 +562,9 @@ def dynamic_update_slice_in_dim(
 
 
 def dynamic_update_index_in_dim(
-    operand: Any,
-    update: Any,
-    index: Any,
-    axis: int,
-    *,
+    operand: Any, update: Any, index: Any, axis: int, *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """An array with its elements at one index along an axis replaced.
 
     Args:

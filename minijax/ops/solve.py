@@ -26,20 +26,7 @@ from .cast import cast, scalar
 from .define import INEXACT, check_kind, same_dtype, weak_if_operands
 from .lapack import call, char, nan_where_failed, routine
 from .loop import emit_loop
-from .matrix import (
-    batch_matrices,
-    check_matrix,
-    conjugate,
-    identity,
-    lower_triangle,
-    matmul,
-    shape_of,
-    strictly_lower,
-    strictly_upper,
-    symmetrized,
-    turned,
-    upper_triangle,
-)
+from .matrix import *
 from .shapes import expand_dims, move_axis, reshape, squeeze, zero_array
 from .slicing import (
     dynamic_index_in_dim,
@@ -101,16 +88,12 @@ def _tri_jvp(
     return x, triangular_solve_p.bind(a, right, **params)
 
 
-def _tri_transpose(
-    ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any
-) -> list[Any]:
+def _tri_transpose(ct, a, b, *, transpose_a: bool, **params) -> list[Any]:
     back = triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)
     return [None, back]
 
 
-def _tri_batch(
-    axis: Any, args: Any, dims: Any, *, left_side: bool, **params: Any
-) -> Any:
+def _tri_batch(axis, args, dims, *, left_side: bool, **params):
     (a, b), (i, j) = args, dims
     if i is not None:
         a, b = (move_lane(x, axis.size, d, 0) for x, d in ((a, i), (b, j)))
@@ -161,15 +144,9 @@ triangular_solve_p.lower = _tri_lower
 
 
 def triangular_solve(
-    a: Any,
-    b: Any,
-    *,
-    left_side: bool = False,
-    lower: bool = False,
-    transpose_a: bool = False,
-    conjugate_a: bool = False,
-    unit_diagonal: bool = False,
-) -> Any:
+    a: Any, b: Any, *, left_side: bool = False, lower: bool = False,
+    transpose_a: bool = False, conjugate_a: bool = False, unit_diagonal: bool = False,
+) -> Any:  # fmt: skip
     """Solve op(a) x = b, or x op(a) = b, for a triangular matrix a.
 
     Args:
@@ -370,9 +347,7 @@ tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
 @weak_if_operands
-def _tridiagonal_abstract(
-    dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool
-) -> Any:
+def _tridiagonal_abstract(dl, d, du, b, *, perturb_singular: bool):
     name = "tridiagonal_solve"
     dtype = same_dtype(name, (dl, d, du, b))
     check_matrix(name, b, position=3)
@@ -420,9 +395,7 @@ def _tridiagonal_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return x, tridiagonal_solve_p.bind(dl, d, du, right, **params)
 
 
-def _tridiagonal_transpose(
-    ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any
-) -> list[Any]:
+def _tridiagonal_transpose(ct, dl, d, du, b, **params) -> list[Any]:
     assert is_linear(b)
     axis = len(shape_of(d)) - 1
     back = tridiagonal_solve_p.bind(

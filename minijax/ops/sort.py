@@ -34,7 +34,8 @@ from .structural import (
     broadcasted_iota,
     expand_dims,
     primitive,
-    problem,
+    type_problem,
+    value_problem,
     zero_array,
 )
 
@@ -49,8 +50,7 @@ __all__ = (
 def _sort_type(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
     shapes = [x.shape for x in xs]
     if len(set(shapes)) > 1:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "Arguments to sort must have equal shapes, got:"
             f" {' '.join(map(str, shapes))}",
             *xs,
@@ -58,8 +58,7 @@ def _sort_type(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list
         )
     for i, x in enumerate(xs[:num_keys]):
         if dtypes.is_extended(x.dtype):
-            raise problem(
-                TypeError,
+            raise type_problem(
                 f"sort does not accept dtype {x.dtype} at position {i}.",
                 x,
                 why="opaque elements have no order.",
@@ -94,18 +93,14 @@ def _take_along(x: Any, index: Any, axis: int) -> Any:
     return gather(x, index, dims, (1,) * ndim)
 
 
-def _sort_batch(
-    axis: Any, args: Any, dims: Any, *, dimension: int, **params: Any
-) -> Any:
+def _sort_batch(axis, args, dims, *, dimension: int, **params):
     lane = next(d for d in dims if d is not None)
     xs = [move_lane(x, axis.size, d, lane) for x, d in zip(args, dims, strict=True)]
     outs = sort_p.bind(*xs, dimension=dimension + (dimension >= lane), **params)
     return outs, [lane] * len(outs)
 
 
-def _sort_lower(
-    ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int
-) -> list[Any]:
+def _sort_lower(ctx, *xs, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
     op = ctx.region_op(
         "stablehlo.sort", [x.type for x in xs], xs,
         dimension=ctx.i64(dimension), is_stable=ctx.bool(is_stable),
@@ -225,13 +220,9 @@ def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:
 
 
 sort_p = primitive(
-    "sort",
-    type=_sort_type,
-    jvp=_sort_jvp,
-    batch=_sort_batch,
-    lower=_sort_lower,
+    "sort", type=_sort_type, jvp=_sort_jvp, batch=_sort_batch, lower=_sort_lower,
     many=True,
-)
+)  # fmt: skip
 sort_p.lower_on["cpu"] = _sort_lower_cpu
 
 
@@ -260,14 +251,12 @@ def sort(
     several = isinstance(operand, (tuple, list))
     xs = tuple(operand) if several else (operand,)
     if not xs:
-        raise problem(
-            TypeError, "Sort requires at least one operand", why="it needs a key."
-        )
+        raise type_problem("Sort requires at least one operand", why="it needs a key.")
     if not 1 <= num_keys <= len(xs):
         what = f"{num_keys=} must be between 1 and len(operand)={len(xs)}"
         if not several:
             what = f"num_keys={num_keys} must equal 1 for a single operand."
-        raise problem(ValueError, what, why="keys are the first operands.")
+        raise value_problem(what, why="keys are the first operands.")
     outs = sort_p.bind(
         *xs,
         dimension=canonical_axis(dimension, len(core.aval_of(xs[0]).shape)),
@@ -295,23 +284,20 @@ def sort_key_val(
 
 def _top_k_type(x: Any, *, k: int, axis: int) -> list[Any]:
     if k < 0:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"k argument to top_k must be nonnegative, got {k}",
             x,
             why="it is a number of elements.",
         )
     if dtypes.is_complex(x.dtype):
-        raise problem(
-            ValueError,
+        raise value_problem(
             "top_k is not compatible with complex inputs.",
             x,
             why="complex numbers have no largest.",
             tries=["top_k of jnp.abs(x)"],
         )
     if x.shape[axis] < k:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "k argument to top_k must be no larger than size along axis; got"
             f" k={k} with shape={list(x.shape)} and axis={axis}",
             x,
@@ -374,13 +360,9 @@ def _top_k_lower(ctx: Any, x: Any, *, k: int, axis: int) -> list[Any]:
 
 
 top_k_p = primitive(
-    "top_k",
-    type=_top_k_type,
-    jvp=_top_k_jvp,
-    batch=_top_k_batch,
-    lower=_top_k_lower,
+    "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower,
     many=True,
-)
+)  # fmt: skip
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
@@ -413,15 +395,14 @@ def _approx_type(
     is_max_k: bool, reduction_input_size_override: int, aggregate_to_topk: bool,
 ) -> list[Any]:  # fmt: skip
     if not dtypes.is_float(x.dtype):
-        raise problem(
-            ValueError, "operand must be a floating type", x, why="XLA takes no other."
+        raise value_problem(
+            "operand must be a floating type", x, why="XLA takes no other."
         )
     shape = list(x.shape)
     axis = canonical_axis(reduction_dimension, len(shape))
     n = shape[axis]
     if k <= 0 or n < k:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"k must be smaller than the size of reduction_dim {n}, got {k}"
             if k > 0
             else f"k must be positive, got {k}",
@@ -445,9 +426,7 @@ def _approx_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) 
     return _selected_jvp(out, index, tangents[0], axis)
 
 
-def _approx_batch(
-    lanes: Any, args: Any, dims: Any, *, reduction_dimension: int, **params: Any
-) -> Any:
+def _approx_batch(lanes, args, dims, *, reduction_dimension: int, **params):
     lane, ndim = dims[0], len(core.aval_of(args[0]).shape) - 1
     axis = canonical_axis(reduction_dimension, ndim)
     outs = approx_top_k_p.bind(
@@ -503,13 +482,9 @@ def _approx_comparator(dtype: Any, is_max_k: bool) -> tuple[str, ClosedJaxpr]:
 
 
 approx_top_k_p = primitive(
-    "approx_top_k",
-    type=_approx_type,
-    jvp=_approx_jvp,
-    batch=_approx_batch,
-    lower=_approx_lower,
-    many=True,
-)
+    "approx_top_k", type=_approx_type, jvp=_approx_jvp, batch=_approx_batch,
+    lower=_approx_lower, many=True,
+)  # fmt: skip
 
 
 def _approx(
@@ -529,13 +504,9 @@ def _approx(
 
 
 def approx_max_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
     """About the `k` largest elements along an axis, fast on TPUs, exact elsewhere.
 
     Args:
@@ -565,13 +536,9 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
     """About the `k` smallest elements along an axis; see `approx_max_k`.
 
     >>> import minijax.numpy as jnp

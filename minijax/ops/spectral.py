@@ -29,20 +29,7 @@ from .define import weak_if_operands
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .logic import eq, gt, lt, select
 from .lu import solve
-from .matrix import (
-    adjoint,
-    batch_matrices,
-    check_matrix,
-    columns,
-    conjugate,
-    diagonal_of,
-    identity,
-    matmul,
-    no_jvp,
-    only_on,
-    real_part,
-    shape_of,
-)
+from .matrix import *
 from .reductions import argmax, reduce_sum
 from .shapes import broadcast_in_dim, broadcasted_iota
 from .slicing import slice_in_dim
@@ -108,9 +95,7 @@ def _eigh_abstract(
     return [vectors, shaped((*lead, count), dtypes.real_of(x.dtype))]
 
 
-def _eigh_jvp(
-    primals: Any, tangents: Any, *, subset_by_index: Any, **params: Any
-) -> Any:
+def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     (a,), (da,) = primals, tangents
     if subset_by_index is not None:
         # The other eigenvectors have their part in how these move.
@@ -136,9 +121,8 @@ def _part_of_tangent(t: Any, start: int, end: int) -> Any:
 
 
 def _eigh_lower(
-    ctx: Any, x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any,
-    algorithm: Any,
-) -> list[Any]:  # fmt: skip
+    ctx, x, *, lower: bool, sort_eigenvalues: bool, subset_by_index, algorithm
+) -> list[Any]:
     v, w = ctx.avals_out
     n, lead = v.shape[-2], v.shape[:-2]
     if 0 in ctx.avals_in[0].shape:
@@ -191,14 +175,10 @@ eigh_p.lower = _eigh_lower
 
 
 def eigh(
-    x: Any,
-    *,
-    lower: bool = True,
-    symmetrize_input: bool = True,
-    sort_eigenvalues: bool = True,
-    subset_by_index: tuple[int, int] | None = None,
+    x: Any, *, lower: bool = True, symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any]:  # fmt: skip
     """Eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
@@ -386,9 +366,7 @@ def _uses_cusolver(implementation: Any, left: bool) -> bool:
     )
 
 
-def _emit_cusolver(
-    ctx: Any, x: Any, aval: Any, w: Any, vectors: Any, info: Any, right: bool
-) -> list[Any]:
+def _emit_cusolver(ctx, x, aval, w, vectors, info, right: bool) -> list[Any]:
     _, values, _, vr, status = call(
         ctx, "cusolver_geev_ffi", [x], [aval], [aval, w, aval, aval, info],
         f"left = false, right = {flag(right)}", batch=aval.ndim - 2,
@@ -408,14 +386,10 @@ only_on(eig_p, _eig_lower, "cpu", "cuda")
 
 
 def eig(
-    x: Any,
-    *,
-    compute_left_eigenvectors: bool = True,
-    compute_right_eigenvectors: bool = True,
-    enable_eigvec_derivs: bool = False,
-    implementation: EigImplementation | None = None,
-    use_magma: bool | None = None,
-) -> list[Any]:
+    x: Any, *, compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None, use_magma: bool | None = None,
+) -> list[Any]:  # fmt: skip
     """Eigenvalues and eigenvectors of square matrices.
 
     Args:
@@ -469,9 +443,7 @@ def _schur_abstract(
     return [x, x] if compute_schur_vectors else [x]
 
 
-def _schur_lower(
-    ctx: Any, x: Any, *, compute_schur_vectors: bool, **_: Any
-) -> list[Any]:
+def _schur_lower(ctx, x, *, compute_schur_vectors: bool, **_) -> list[Any]:
     (aval,) = ctx.avals_in
     if 0 in aval.shape:
         return [ctx.constant(0, a) for a in ctx.avals_out]
@@ -495,12 +467,9 @@ only_on(schur_p, _schur_lower, "cpu")
 
 
 def schur(
-    x: Any,
-    *,
-    compute_schur_vectors: bool = True,
-    sort_eig_vals: bool = False,
+    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
     select_callable: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Schur's form: x = Q T Q^H, T (quasi) upper triangular, Q unitary.
 
     Args:

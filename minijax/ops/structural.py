@@ -48,7 +48,6 @@ from .shapes import is_array as is_array
 from .shapes import lane_first as lane_first
 from .shapes import move_axis as move_axis
 from .shapes import primitive as primitive
-from .shapes import problem as problem
 from .shapes import reshape as reshape
 from .shapes import reshape_p as reshape_p
 from .shapes import rev as rev
@@ -57,6 +56,7 @@ from .shapes import squeeze as squeeze
 from .shapes import squeeze_p as squeeze_p
 from .shapes import transpose as transpose
 from .shapes import transpose_p as transpose_p
+from .shapes import type_problem, value_problem
 from .shapes import zero_array as zero_array
 
 __all__ = (
@@ -106,8 +106,7 @@ def _concatenate_type(*xs: Any, dimension: int) -> Any:
     first = shapes[0]
     text = ", ".join(map(str, shapes))
     if len({len(s) for s in shapes}) > 1:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "Cannot concatenate arrays with different numbers of dimensions: got"
             f" {text}.",
             *xs,
@@ -115,8 +114,7 @@ def _concatenate_type(*xs: Any, dimension: int) -> Any:
             tries=["lax.expand_dims", "lax.stack to join along a new axis"],
         )
     if not 0 <= dimension < len(first):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"concatenate dimension out of bounds: dimension {dimension} for shapes"
             f" {text}.",
             *xs,
@@ -125,8 +123,7 @@ def _concatenate_type(*xs: Any, dimension: int) -> Any:
         )
     rests = {s[:dimension] + s[dimension + 1 :] for s in shapes}
     if len(rests) > 1:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "Cannot concatenate arrays with shapes that differ in dimensions other than"
             f" the one being concatenated: concatenating along dimension {dimension}"
             f" for shapes {text}.",
@@ -156,12 +153,9 @@ def _concatenate_lower(ctx: Any, *xs: Any, dimension: int) -> Any:
 
 
 concatenate_p = primitive(
-    "concatenate",
-    type=_concatenate_type,
-    transpose=_concatenate_transpose,
-    batch=_concatenate_batch,
-    lower=_concatenate_lower,
-)
+    "concatenate", type=_concatenate_type, transpose=_concatenate_transpose,
+    batch=_concatenate_batch, lower=_concatenate_lower,
+)  # fmt: skip
 linear_jvp(concatenate_p)
 
 
@@ -181,8 +175,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
     """
     xs = tuple(operands)
     if not xs:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "concatenate requires a non-empty sequences of arrays",
             why="no array gives the result its dtype and its other axes.",
         )
@@ -196,15 +189,13 @@ def concatenate(operands: Any, dimension: int) -> Any:
 
 def _split_type(x: Any, *, sizes: Any, axis: int) -> list[Any]:
     if any(n < 0 for n in sizes):
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Sizes passed to split must be nonnegative, got {list(sizes)}",
             x,
             why="a part has a size.",
         )
     if sum(sizes) != x.shape[axis]:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the"
             f" operand shape {list(x.shape)}",
             x,
@@ -230,13 +221,9 @@ def _split_lower(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
 
 
 split_p = primitive(
-    "split",
-    type=_split_type,
-    transpose=_split_transpose,
-    batch=_split_batch,
-    lower=_split_lower,
-    many=True,
-)
+    "split", type=_split_type, transpose=_split_transpose, batch=_split_batch,
+    lower=_split_lower, many=True,
+)  # fmt: skip
 linear_many_jvp(split_p)
 
 
@@ -260,8 +247,7 @@ def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
 def _stack_type(*xs: Any, axis: int) -> Any:
     shape = xs[0].shape
     if any(x.shape != shape for x in xs):
-        raise problem(
-            ValueError,
+        raise value_problem(
             "All input arrays must have the same shape. Got"
             f" {', '.join(str(x.shape) for x in xs)}.",
             *xs,
@@ -289,12 +275,9 @@ def _stack_lower(ctx: Any, *xs: Any, axis: int) -> Any:
 
 
 stack_p = primitive(
-    "stack",
-    type=_stack_type,
-    transpose=_stack_transpose,
-    batch=_stack_batch,
+    "stack", type=_stack_type, transpose=_stack_transpose, batch=_stack_batch,
     lower=_stack_lower,
-)
+)  # fmt: skip
 linear_jvp(stack_p)
 
 
@@ -311,8 +294,7 @@ def stack(operands: Any, axis: int = 0) -> Any:
     """
     xs = tuple(operands)
     if not xs:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "stack requires a non-empty sequence of arrays",
             why="no array gives the result its dtype and its other axes.",
         )
@@ -345,13 +327,9 @@ def _unstack_lower(ctx: Any, x: Any, *, axis: int) -> list[Any]:
 
 
 unstack_p = primitive(
-    "unstack",
-    type=_unstack_type,
-    transpose=_unstack_transpose,
-    batch=_unstack_batch,
-    lower=_unstack_lower,
-    many=True,
-)
+    "unstack", type=_unstack_type, transpose=_unstack_transpose, batch=_unstack_batch,
+    lower=_unstack_lower, many=True,
+)  # fmt: skip
 linear_many_jvp(unstack_p)
 
 
@@ -404,12 +382,9 @@ def _tile_lower(ctx: Any, x: Any, *, reps: Any) -> Any:
 
 
 tile_p = primitive(
-    "tile",
-    type=_tile_type,
-    transpose=_tile_transpose,
-    batch=_tile_batch,
+    "tile", type=_tile_type, transpose=_tile_transpose, batch=_tile_batch,
     lower=_tile_lower,
-)
+)  # fmt: skip
 
 
 def tile(operand: Any, reps: Any) -> Any:
@@ -425,8 +400,7 @@ def tile(operand: Any, reps: Any) -> Any:
     reps = int_tuple(reps, "reps")
     ndim = len(core.aval_of(operand).shape)
     if len(reps) != ndim:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "reps length must be equal to the ndim of x, got"
             f" len(reps)={len(reps)} and x.ndim={ndim}.",
             why="lax adds no axes.",
@@ -441,8 +415,7 @@ def tile(operand: Any, reps: Any) -> Any:
 def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
     config = padding_config
     if x.dtype != value.dtype:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "pad operand and padding_value must be same dtype: got"
             f" {x.dtype} and {value.dtype}.",
             x,
@@ -471,8 +444,7 @@ def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
         why = "negative padding takes away more than there is"
     else:
         return shaped(sizes, x.dtype, x.weak_type and value.weak_type)
-    raise problem(
-        ValueError,
+    raise value_problem(
         f"{what} padding_config {config} {link} operand shape {x.shape}",
         x,
         why=why + ".",
@@ -519,12 +491,8 @@ def _pad_lower(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
 
 
 pad_p = primitive(
-    "pad",
-    type=_pad_type,
-    transpose=_pad_transpose,
-    batch=_pad_batch,
-    lower=_pad_lower,
-)
+    "pad", type=_pad_type, transpose=_pad_transpose, batch=_pad_batch, lower=_pad_lower,
+)  # fmt: skip
 linear_jvp(pad_p)
 
 

@@ -28,22 +28,7 @@ from .cast import cast, scalar
 from .define import filled, weak_if_operands
 from .lapack import call, char, flag, nan_where_failed, routine
 from .logic import bitwise_and, eq, gt, lt, select
-from .matrix import (
-    adjoint,
-    batch_matrices,
-    check_matrix,
-    columns,
-    conjugate,
-    diagonal_of,
-    identity,
-    is_complex,
-    lower_triangle,
-    matmul,
-    real_part,
-    shape_of,
-    symmetrized,
-    upper_triangle,
-)
+from .matrix import *
 from .qr import qr
 from .reductions import reduce_max, reduce_sum
 from .shapes import broadcast_in_dim, broadcasted_iota, rev
@@ -72,9 +57,8 @@ svd_p = Primitive("svd", multiple_results=True)
 
 @weak_if_operands
 def _svd_abstract(
-    x: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any,
-    algorithm: Any,
-) -> list[Any]:  # fmt: skip
+    x, *, full_matrices: bool, compute_uv: bool, subset_by_index, algorithm
+) -> list[Any]:
     check_matrix("svd", x)
     m, n = x.shape[-2:]
     lead, k = x.shape[:-2], min(m, n)
@@ -179,9 +163,8 @@ def _diagonal_part(x: Any) -> Any:
 
 
 def _svd_lower(
-    ctx: Any, x: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any,
-    algorithm: Any,
-) -> list[Any]:  # fmt: skip
+    ctx, x, *, full_matrices: bool, compute_uv: bool, subset_by_index, algorithm
+) -> list[Any]:
     (aval,) = ctx.avals_in
     whole = _svd_abstract(
         aval, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=None,
@@ -219,9 +202,8 @@ def _checked(ctx: Any, status: Any, info: Any, values: Any, avals: Any) -> list[
 
 
 def _emit_lapack(
-    ctx: Any, x: Any, aval: Any, whole: list[Any], full: bool, compute_uv: bool,
-    algorithm: Any,
-) -> list[Any]:  # fmt: skip
+    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+) -> list[Any]:
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
         raise NotImplementedError(
             "The SVD Jacobi and Polar algorithms are not implemented on CPU."
@@ -249,9 +231,8 @@ _BATCHED_LIMIT = 32  # up to it, the routine for many matrices, which knows no t
 
 
 def _emit_cusolver(
-    ctx: Any, x: Any, aval: Any, whole: list[Any], full: bool, compute_uv: bool,
-    algorithm: Any,
-) -> list[Any]:  # fmt: skip
+    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+) -> list[Any]:
     kinds = SvdAlgorithm
     *lead, m, n = aval.shape
     if algorithm is kinds.DIVIDE_AND_CONQUER:
@@ -310,9 +291,8 @@ def _emit_gesvd(
 
 
 def _emit_polar(
-    ctx: Any, x: Any, aval: Any, whole: list[Any], full: bool, compute_uv: bool,
-    algorithm: Any,
-) -> list[Any]:  # fmt: skip
+    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+) -> list[Any]:
     kinds = SvdAlgorithm
     if algorithm not in (None, kinds.DEFAULT, kinds.POLAR):
         raise NotImplementedError(
@@ -359,13 +339,10 @@ svd_p.lower = _svd_lower
 
 
 def svd(
-    x: Any,
-    *,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
+    x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Singular value decomposition: x = U diag(s) V^H.
 
     Args:
@@ -477,13 +454,9 @@ def polar(x: Any) -> tuple[Any, Any]:
 
 
 def qdwh(
-    x: Any,
-    *,
-    is_hermitian: bool = False,
-    max_iterations: int | None = None,
-    eps: float | None = None,
-    dynamic_shape: tuple[int, int] | None = None,
-) -> tuple[Any, Any, Any, Any]:
+    x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
+    eps: float | None = None, dynamic_shape: tuple[int, int] | None = None,
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Polar decomposition x = u h by dynamically weighted Halley iterations.
 
     Args:

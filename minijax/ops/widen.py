@@ -20,9 +20,7 @@ from .reductions import reduce_or
 WIDE = frozenset((dtypes.float32, dtypes.float64))
 
 
-def widen(
-    ctx: Any, operands: Sequence[Any], narrow: frozenset[Any] | None = None
-) -> Any:
+def widen(ctx, operands: Sequence[Any], narrow: frozenset[Any] | None = None):
     """Operands in one shape and a dtype that is wide enough, and the aval they have.
 
     narrow: the dtypes to be widened, by default all but float32 and float64.

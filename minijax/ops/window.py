@@ -79,9 +79,7 @@ def _windows_abstract(*avals: Any, jaxpr: Any, consts: Any, **params: Any) -> li
     return [shaped(shape, x.dtype) for x in operands]
 
 
-def _windows_jvp(
-    primals: Any, tangents: Any, *, jaxpr: Jaxpr, consts: Any, **params: Any
-) -> Any:
+def _windows_jvp(primals, tangents, *, jaxpr: Jaxpr, consts, **params):
     operands, inits = _halves(primals)
     ts, init_ts = _halves(tangents)
     if not all(type(t) is Zero for t in init_ts):
@@ -126,9 +124,7 @@ def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return reduce_window_p.bind(*operands, *inits, **batch_windows(lane, params)), lane
 
 
-def _windows_lower(
-    ctx: Any, *args: Any, jaxpr: Jaxpr, consts: Any, **params: Any
-) -> list[Any]:
+def _windows_lower(ctx, *args, jaxpr: Jaxpr, consts, **params) -> list[Any]:
     operands, inits = _halves(args)
     closed = ClosedJaxpr(jaxpr, consts)
 
@@ -150,15 +146,11 @@ _POOLS = {
 
 
 def reduce_window(
-    operand: Any,
-    init_value: Any,
-    computation: Callable[[Any, Any], Any],
-    window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    base_dilation: Sequence[int] | None = None,
+    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+    padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Combine the elements in each window by an associative computation.
 
     Args:
@@ -265,10 +257,9 @@ def _scatter_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
 
 
 def _scatter_lower(
-    ctx: Any, operand: Any, source: Any, init: Any, *, select_jaxpr: Jaxpr,
-    select_consts: Any, scatter_jaxpr: Jaxpr, scatter_consts: Any,
-    window_dimensions: Any, window_strides: Any, padding: Any,
-) -> Any:  # fmt: skip
+    ctx, operand, source, init, *, select_jaxpr: Jaxpr, select_consts,
+    scatter_jaxpr: Jaxpr, scatter_consts, window_dimensions, window_strides, padding,
+):  # fmt: skip
     if not ctx.avals_out[0].shape:  # one window, one element; XLA aborts here
         (out,) = ctx.jaxpr(ClosedJaxpr(scatter_jaxpr, scatter_consts), init, source)
         return out

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.util import named_after
 from ..core import core
 from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr
@@ -52,7 +53,8 @@ from .structural import (
     expand_dims,
     int_tuple,
     primitive,
-    problem,
+    type_problem,
+    value_problem,
     zero_array,
 )
 
@@ -74,9 +76,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
 # ----------------------------------------------------------------------------- gather
 
 
-def _gather_type(
-    x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any, **_: Any
-) -> Any:
+def _gather_type(x, indices, *, dimension_numbers, slice_sizes, **_):
     return gather_type(x, indices, dimension_numbers, slice_sizes)
 
 
@@ -91,9 +91,8 @@ def _gather_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) 
 
 
 def _gather_transpose(
-    ct: Any, x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any,
-    fill_value: Any, **flags: Any,
-) -> list[Any]:  # fmt: skip
+    ct, x, indices, *, dimension_numbers, slice_sizes, fill_value, **flags
+) -> list[Any]:
     dims = scatter_dims_of(dimension_numbers)
     start = zeros(x.aval.shape, x.aval.dtype)
     return [bind_scatter(scatter_add_p, add, start, indices, ct, dims, **flags), None]
@@ -150,9 +149,7 @@ def _gather_lower(
     return ctx.op("select", out, inside, value, ctx.constant(fill, out))
 
 
-def _emit_in_bounds(
-    ctx: Any, indices: Any, operand: Any, index: Any, dims: Any, sizes: Any
-) -> Any:
+def _emit_in_bounds(ctx, indices, operand, index, dims, sizes):
     """Emit, for each index vector, whether its window lies in bounds."""
     last = index.ndim - 1
     bounds = last_starts(operand, index, dims.start_index_map, sizes)
@@ -186,26 +183,16 @@ def _emit_in_bounds(
 
 
 gather_p = primitive(
-    "gather",
-    type=_gather_type,
-    jvp=_gather_jvp,
-    transpose=_gather_transpose,
-    batch=_gather_batch,
-    lower=_gather_lower,
-)
+    "gather", type=_gather_type, jvp=_gather_jvp, transpose=_gather_transpose,
+    batch=_gather_batch, lower=_gather_lower,
+)  # fmt: skip
 
 
 def gather(
-    operand: Any,
-    start_indices: Any,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Any,
-    *,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    mode: Any = None,
-    fill_value: Any = None,
-) -> Any:
+    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Any, *, unique_indices: bool = False, indices_are_sorted: bool = False,
+    mode: Any = None, fill_value: Any = None,
+) -> Any:  # fmt: skip
     """Read windows of an array.
 
     Args:
@@ -235,8 +222,7 @@ def gather(
         if fill_value is None:
             fill_value = default_fill(core.aval_of(operand).dtype)
         elif isinstance(fill_value, core.Tracer):
-            raise problem(
-                TypeError,
+            raise type_problem(
                 "gather got a traced fill_value.",
                 fill_value,
                 why="the fill value is part of the program, not of its data.",
@@ -245,8 +231,7 @@ def gather(
         else:
             fill_value = np.asarray(fill_value).item()
     elif mode is GatherScatterMode.ONE_HOT:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "gather does not take the mode 'one_hot'.",
             why="it belongs to indexing, which multiplies by one-hot vectors.",
             tries=["jnp.take_along_axis(x, i, axis, mode='one_hot')"],
@@ -302,10 +287,9 @@ def update_program(combine: Callable[..., Any], dtype: Any) -> Any:
 
 
 def bind_scatter(
-    prim: Primitive, combine: Callable[..., Any] | None, x: Any, indices: Any,
-    updates: Any, dims: Any, *, indices_are_sorted: bool, unique_indices: bool,
-    mode: Any,
-) -> Any:  # fmt: skip
+    prim: Primitive, combine: Callable[..., Any] | None, x, indices, updates, dims, *,
+    indices_are_sorted: bool, unique_indices: bool, mode,
+):  # fmt: skip
     """Bind one of the scatters."""
     jaxpr = None
     if combine is not None:
@@ -321,25 +305,32 @@ def bind_scatter(
     )  # fmt: skip
 
 
-def scatter_function(
-    prim: Primitive, combine: Callable[..., Any] | None, x: Any, indices: Any,
-    updates: Any, dims: Any, sorted_: bool, unique: bool, mode: Any,
-) -> Any:  # fmt: skip
-    """Normalise a user's arguments, then bind."""
-    if combine is not None:  # before the small program is staged
-        kinds = NUMBER if combine in (add, sub) else ANY
-        check_kind(prim.name, core.aval_of(x), kinds, 0, 3)
-    return bind_scatter(
-        prim, combine, x, indices, updates, plain(dims),
-        indices_are_sorted=bool(sorted_),
-        unique_indices=bool(unique),
-        mode=GatherScatterMode.from_any(mode),
-    )  # fmt: skip
+def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any:
+    """Make a stub, for its name and docstring, the public function of a scatter."""
+
+    def declare(stub: Callable[[], None]) -> Any:
+        def scatter(
+            operand: Any, scatter_indices: Any, updates: Any,
+            dimension_numbers: ScatterDimensionNumbers, *,
+            indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: Any = None,
+        ) -> Any:  # fmt: skip
+            if combine is not None:  # before the small program is staged
+                kinds = NUMBER if combine in (add, sub) else ANY
+                check_kind(prim.name, core.aval_of(operand), kinds, 0, 3)
+            return bind_scatter(
+                prim, combine, operand, scatter_indices, updates,
+                plain(dimension_numbers), indices_are_sorted=bool(indices_are_sorted),
+                unique_indices=bool(unique_indices),
+                mode=GatherScatterMode.from_any(mode),
+            )  # fmt: skip
+
+        return named_after(stub, scatter)
+
+    return declare
 
 
-def _scatter_type(
-    x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **_: Any
-) -> Any:
+def _scatter_type(x, indices, updates, *, dimension_numbers, **_):
     same_dtype("scatter", [x, updates])
     return scatter_type(x, indices, updates, dimension_numbers)
 
@@ -363,10 +354,9 @@ def _scatter_batch(prim: Primitive) -> Any:
 
 
 def _scatter_lower(
-    ctx: Any, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any,
-    indices_are_sorted: bool, unique_indices: bool, mode: Any, update_jaxpr: Any,
-    update_consts: Any,
-) -> Any:  # fmt: skip
+    ctx, x, indices, updates, *, dimension_numbers, indices_are_sorted: bool,
+    unique_indices: bool, mode, update_jaxpr, update_consts,
+):  # fmt: skip
     """StableHLO drops what is out of bounds itself; only clipping needs more."""
     operand, index, update = ctx.avals_in
     out = ctx.avals_out[0]
@@ -405,9 +395,7 @@ def scatter_primitive(name: str) -> Primitive:
     return prim
 
 
-def read_back(
-    x: Any, indices: Any, updates: Any, dims: Any, mode: Any, fill: Any = 0
-) -> Any:
+def read_back(x, indices, updates, dims, mode, fill=0):
     """Read `x` where a scatter with these arguments writes: shaped like the updates."""
     update = updates.aval if is_linear(updates) else core.aval_of(updates)
     sizes = window_sizes(core.aval_of(x), update, dims)
@@ -425,9 +413,8 @@ def flags_of(params: dict[str, Any]) -> dict[str, Any]:
 
 def _scatter_add_transpose(sign: Callable[[Any], Any]) -> Any:
     def transpose(
-        ct: Any, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any,
-        mode: Any, **_: Any,
-    ) -> list[Any]:  # fmt: skip
+        ct, x, indices, updates, *, dimension_numbers, mode, **_
+    ) -> list[Any]:
         share = None
         if is_linear(updates):
             share = sign(read_back(ct, indices, updates, dimension_numbers, mode))
@@ -459,16 +446,8 @@ _linear_scatter(scatter_sub_p)
 scatter_sub_p.transpose = _scatter_add_transpose(neg)
 
 
-def scatter_add(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+@scatter_function(scatter_add_p, add)
+def scatter_add() -> None:
     """Add updates to windows of an array; see `scatter` for the arguments.
 
     >>> import minijax.numpy as jnp
@@ -476,24 +455,8 @@ def scatter_add(
     >>> scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.ones(2), points)
     Array([0., 2., 0.], dtype=float32)
     """
-    return scatter_function(
-        scatter_add_p, add, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
 
 
-def scatter_sub(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+@scatter_function(scatter_sub_p, sub)
+def scatter_sub() -> None:
     """Subtract updates from windows of an array; see `scatter` for the arguments."""
-    return scatter_function(
-        scatter_sub_p, sub, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip

@@ -17,56 +17,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .keys import PRNGKey as PRNGKey
-from .keys import clone as clone
-from .keys import fold_in as fold_in
-from .keys import key as key
-from .keys import key_data as key_data
-from .keys import key_dtype as key_dtype
-from .keys import key_impl as key_impl
-from .keys import split as split
-from .keys import wrap_key_data as wrap_key_data
-from .sampling import bits as bits
-from .sampling import normal as normal
-from .sampling import randint as randint
-from .sampling import uniform as uniform
+from .keys import *
+from .sampling import *
 
 if TYPE_CHECKING:
-    from .choosing import bernoulli as bernoulli
-    from .choosing import categorical as categorical
-    from .choosing import choice as choice
-    from .choosing import gumbel as gumbel
-    from .choosing import permutation as permutation
-    from .continuous import ball as ball
-    from .continuous import cauchy as cauchy
-    from .continuous import double_sided_maxwell as double_sided_maxwell
-    from .continuous import exponential as exponential
-    from .continuous import generalized_normal as generalized_normal
-    from .continuous import laplace as laplace
-    from .continuous import logistic as logistic
-    from .continuous import lognormal as lognormal
-    from .continuous import maxwell as maxwell
-    from .continuous import pareto as pareto
-    from .continuous import rayleigh as rayleigh
-    from .continuous import triangular as triangular
-    from .continuous import truncated_normal as truncated_normal
-    from .continuous import wald as wald
-    from .continuous import weibull_min as weibull_min
-    from .discrete import binomial as binomial
-    from .discrete import geometric as geometric
-    from .discrete import multinomial as multinomial
-    from .discrete import poisson as poisson
-    from .discrete import rademacher as rademacher
-    from .gammas import beta as beta
-    from .gammas import chisquare as chisquare
-    from .gammas import dirichlet as dirichlet
-    from .gammas import f as f
-    from .gammas import gamma as gamma
-    from .gammas import loggamma as loggamma
-    from .gammas import random_gamma_p as random_gamma_p
-    from .gammas import t as t
-    from .multivariate import multivariate_normal as multivariate_normal
-    from .multivariate import orthogonal as orthogonal
+    from .choosing import *
+    from .continuous import *
+    from .discrete import *
+    from .gammas import *
+    from .multivariate import *
 
 _LATER = {
     "choosing": "bernoulli categorical choice gumbel permutation",

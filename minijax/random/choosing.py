@@ -44,19 +44,10 @@ from ..ops.slicing import index_in_dim, slice_in_dim
 from ..ops.sort import sort_key_val, top_k
 from ..ops.structural import expand_dims, iota, reshape, transpose
 from ..types import dtypes
-from .common import (
-    as_dtype,
-    broadcast_shapes,
-    check_arrays,
-    float_dtype,
-    opaque,
-    placed,
-    problem,
-    shape_of_all,
-    spread,
-    static_shape,
-)
+from .common import *
 from .sampling import Shape, randint_of, split_of, uniform_of, unit_of
+
+__all__ = ("bernoulli", "gumbel", "categorical", "permutation", "choice")
 
 # --------------------------------------------------------------------------- bernoulli
 
@@ -82,8 +73,7 @@ def _bernoulli(key: Any, p: Any, shape: Any, mode: str) -> Any:
     typed, _ = opaque("bernoulli", key)
     aval = aval_of(p)
     if not dtypes.is_float(aval.dtype):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"bernoulli probability `p` must have a floating dtype, got {aval.dtype}.",
             p,
             why="a probability is a number between 0 and 1.",
@@ -94,13 +84,9 @@ def _bernoulli(key: Any, p: Any, shape: Any, mode: str) -> Any:
 
 
 def bernoulli(
-    key: Any,
-    p: Any = 0.5,
-    shape: Any = None,
-    mode: str = "low",
-    *,
+    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Random bools, True with probability `p`.
 
     Args:
@@ -189,13 +175,9 @@ def _gumbel(key: Any, shape: Shape, dtype: Any, mode: str) -> Any:
 
 
 def gumbel(
-    key: Any,
-    shape: Any = (),
-    dtype: Any = None,
-    mode: str | None = None,
-    *,
+    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Standard Gumbel random numbers: density exp(-(x + exp(-x))).
 
     Args:
@@ -219,14 +201,11 @@ def gumbel(
 
 
 @composite(static=("axis", "shape", "replace", "mode"))
-def _categorical(
-    key: Any, logits: Any, axis: int, shape: Any, replace: bool, mode: str
-) -> Any:
+def _categorical(key, logits, axis: int, shape, replace: bool, mode: str):
     typed, _ = opaque("categorical", key)
     aval = aval_of(logits)
     if not dtypes.is_float(aval.dtype):
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"dtype argument to `gumbel` must be a float dtype, got {aval.dtype}",
             logits,
             why="logits are unnormalized log probabilities.",
@@ -240,8 +219,7 @@ def _categorical(
     batch = aval.shape[:axis] + aval.shape[axis + 1 :]
     shape = batch if shape is None else shape
     if broadcast_shapes("categorical", [shape, batch]) != shape:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"categorical: shape {shape} does not fit logits {aval.str_short()}.",
             logits,
             why=f"it must end with the batch shape {batch}, to which they broadcast.",
@@ -258,15 +236,12 @@ def _categorical(
     return _greatest_few(typed, logits, axis, shape, prefix, mode)
 
 
-def _greatest_few(
-    key: Any, logits: Any, axis: int, shape: Shape, prefix: Shape, mode: str
-) -> Any:
+def _greatest_few(key, logits, axis: int, shape: Shape, prefix: Shape, mode: str):
     """Categories without replacement, as many as `prefix` holds."""
     aval = aval_of(logits)
     many = math.prod(prefix)
     if many > aval.shape[axis]:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Number of samples without replacement ({many}) cannot exceed number of"
             f" categories ({aval.shape[axis]}).",
             logits,
@@ -280,15 +255,9 @@ def _greatest_few(
 
 
 def categorical(
-    key: Any,
-    logits: Any,
-    axis: int = -1,
-    shape: Any = None,
-    replace: bool = True,
-    mode: str | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Any:
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
+    mode: str | None = None, *, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Random categories, with probabilities softmax(logits).
 
     Args:
@@ -370,13 +339,9 @@ def _population(x: Any, name: str) -> int | None:
 
 
 def permutation(
-    key: Any,
-    x: Any,
-    axis: int = 0,
-    independent: bool = False,
-    *,
+    key: Any, x: Any, axis: int = 0, independent: bool = False, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A random order: of the numbers below an int, or of an array's slices.
 
     Args:
@@ -397,8 +362,7 @@ def permutation(
     check_arrays("permutation", x)
     aval = aval_of(x)
     if not aval.shape and not dtypes.is_integer(aval.dtype):
-        raise problem(
-            TypeError,
+        raise type_problem(
             "x must be an integer or at least 1-dimensional",
             x,
             why="only whole numbers or slices of an array can be reordered.",
@@ -438,9 +402,7 @@ def _positions(key: Any, n: int, shape: Shape, replace: bool, p: Any, mode: str)
 
 
 @composite(static=("n", "shape", "replace", "axis", "mode"))
-def _choice(
-    key: Any, a: Any, p: Any, n: int, shape: Shape, replace: bool, axis: int, mode: str
-) -> Any:
+def _choice(key, a, p, n: int, shape: Shape, replace: bool, axis: int, mode: str):
     typed, _ = opaque("choice", key)
     if a is not None and p is None and not replace:
         moved = permutation_of(typed, a, axis, False)
@@ -454,14 +416,9 @@ def _choice(
 
 
 def choice(
-    key: Any,
-    a: Any,
-    shape: Any = (),
-    replace: bool = True,
-    p: Any = None,
-    axis: int = 0,
-    mode: str | None = None,
-) -> Any:
+    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None,
+    axis: int = 0, mode: str | None = None,
+) -> Any:  # fmt: skip
     """Random elements of an array, or numbers below an int.
 
     Args:
@@ -484,8 +441,7 @@ def choice(
       Array([0, 1, 4], dtype=int32)
     """
     if not hasattr(shape, "__iter__"):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"shape argument of jax.random.choice must be a sequence, got {shape}",
             why="the third argument is a shape, not a number.",
             tries=[f"({shape},)"],
@@ -500,15 +456,13 @@ def choice(
         a = None
     many = math.prod(shape)
     if n < 1 and many > 0:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "a must be greater than 0 unless no samples are taken",
             a,
             why="there is nothing to choose from.",
         )
     if not replace and many > n:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Cannot take a larger sample (size {many}) than population (size {n})"
             " when 'replace=False'",
             a,
@@ -516,8 +470,7 @@ def choice(
             tries=["replace=True"],
         )
     if p is not None and aval_of(p).shape != (n,):
-        raise problem(
-            ValueError,
+        raise value_problem(
             "p must be None or a 1D vector with the same size as a.shape[axis]. p has"
             f" shape {aval_of(p).shape} and a.shape[axis] is {n}.",
             p,

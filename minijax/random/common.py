@@ -10,13 +10,15 @@ This room knows no distribution.  Next: keys.py.
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import config, errors
+from ..control.jit import composite
 from ..core import core
 from ..core.core import Tracer, aval_of
 from ..interpreters.algebra import lib
@@ -27,23 +29,30 @@ from ..ops.structural import broadcast_in_dim
 from ..runtime.array import Array, KeyArray
 from ..types import dtypes
 
+__all__ = (
+    "problem", "type_problem", "value_problem", "is_key", "opaque", "check_words",
+    "returns_words", "check_arrays", "static_shape", "float_dtype", "checked_dtype",
+    "inexact_dtype", "shape_of_all", "broadcast_shapes", "spread", "repeated",
+    "as_dtype", "safely", "placed", "distribution",
+)  # fmt: skip
+
 # -------------------------------------------------------------------------------- keys
 
 
 def problem(
-    error: type[Exception],
-    what: str,
-    which: Any = None,
-    *,
-    why: str,
+    error: type[Exception], what: str, which=None, *, why: str,
     tries: Sequence[str] = (),
-) -> Exception:
+) -> Exception:  # fmt: skip
     """An error in the house's form."""
     text = errors.type_text(which) if which is not None else None
     message = errors.message(
         what, which=text, where=core.stack_text(), why=why, tries=list(tries)
     )
     return error(message)
+
+
+type_problem = functools.partial(problem, TypeError)
+value_problem = functools.partial(problem, ValueError)
 
 
 def is_key(x: Any) -> bool:
@@ -69,8 +78,7 @@ def opaque(name: str, key: Any) -> tuple[Any, bool]:
         typed, wrapped = random_wrap_p.bind(key, impl=find_impl(None)), True
     shape = aval_of(key).shape
     if aval_of(typed).shape:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"{name} accepts a single key, but was given a key array of shape"
             f" {shape} != (). Use jax.vmap for batching.",
             key,
@@ -91,9 +99,7 @@ def check_words(name: str, words: Any) -> None:
             "JAX encountered invalid PRNG key data: expected key_data to have ndim,"
             f" shape, and dtype attributes. Got {words!r}"
         )
-    raise problem(
-        TypeError, what, why=f"{name} takes a random key first.", tries=_GOOD_KEYS
-    )
+    raise type_problem(what, why=f"{name} takes a random key first.", tries=_GOOD_KEYS)
 
 
 def returns_words(wrapped: bool) -> bool:
@@ -105,8 +111,7 @@ def check_arrays(name: str, *xs: Any) -> None:
     """TypeError for operands that are no arrays and no numbers."""
     for i, x in enumerate(xs):
         if not core.is_value(x):
-            raise problem(
-                TypeError,
+            raise type_problem(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at"
                 f" position {i}.",
                 why="lists, tuples and objects are not converted silently.",
@@ -132,8 +137,7 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     except errors.JAXTypeError:
         raise
     except TypeError:
-        raise problem(
-            TypeError,
+        raise type_problem(
             "Shapes must be 1D sequences of concrete values of integer type, got"
             f" {shape!r}.",
             why=f"{name} needs to know how much to draw.",
@@ -152,13 +156,23 @@ def checked_dtype(name: str, dtype: Any, accepts: Any, kind: str) -> Any:
     """A user's dtype as it means now; ValueError unless `accepts` it."""
     found = dtypes.asked(dtype, name)
     if not accepts(found):
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"dtype argument to `{name}` must be {kind}, got {found}",
             why="the distribution has no other values.",
             tries=["leave dtype out, and convert the result with .astype"],
         )
     return found
+
+
+def inexact_dtype(name: str, dtype: Any) -> Any:
+    """A sampler's dtype, a float or complex one; the default float where none is asked.
+
+    Raises:
+      ValueError: it is neither.
+    """
+    if dtype is None:
+        return dtypes.float_default()
+    return checked_dtype(name, dtype, dtypes.is_inexact, "a float or complex dtype")
 
 
 def shape_of_all(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
@@ -172,8 +186,7 @@ def shape_of_all(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
         return broadcast_shapes(name, shapes)
     shape = static_shape(shape, name)
     if any(shapes) and broadcast_shapes(name, [shape, *shapes]) != shape:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"{name} parameter shapes must be broadcast-compatible with shape argument,"
             " and the result of broadcasting the shapes must equal the shape argument,"
             f" but got shapes {shapes} for shape argument {shape}.",
@@ -188,8 +201,7 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Incompatible shapes for broadcasting: shapes={list(shapes)}",
             why=f"the arguments of {name} do not line up.",
             tries=["x[:, None] or jnp.expand_dims to align the axes"],
@@ -250,8 +262,7 @@ def placed(x: Any, out_sharding: Any, name: str) -> Any:
         not hasattr(out_sharding, "spec")
         and type(out_sharding).__name__ != "PartitionSpec"
     ):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"`out_sharding` argument of {name} only supports instances of"
             f" `NamedSharding` or `PartitionSpec`. Got {out_sharding} of type:"
             f" {type(out_sharding)}",
@@ -259,3 +270,55 @@ def placed(x: Any, out_sharding: Any, name: str) -> Any:
             tries=["NamedSharding(mesh, PartitionSpec('x'))"],
         )
     return lib.place(x, out_sharding)
+
+
+# --------------------------------------------------------------------- the public samplers
+
+
+def distribution(
+    *, of: Callable[[str, Any], Any] = float_dtype, said: str | None = None
+) -> Callable[[Any], Any]:
+    """Make a sampler of (key, *parameters, shape, dtype) a public function.
+
+    It runs as one compiled call, and is handed an opaque key, a shape of ints (or None,
+    where that is the default) and a dtype as `of` finds it, which calls the function
+    `said`.  The result goes where the caller's `out_sharding` says.
+    """
+
+    def declare(fun: Any) -> Any:
+        name = fun.__name__
+        names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
+        defaults = dict(zip(names[::-1], fun.__defaults__[::-1], strict=False))
+        places = "out_sharding" in (fun.__kwdefaults__ or ())
+
+        @functools.wraps(fun)
+        def sample(key: Any, *rest: Any) -> Any:
+            return fun(opaque(name, key)[0], *rest)
+
+        compiled = composite(sample, static=("shape", "dtype"))
+
+        def by_position(args: tuple[Any, ...], given: dict[str, Any]) -> Sequence[Any]:
+            left, out = {**defaults, **given}, list(args)
+            for n in names[len(args) :]:
+                if n not in left:
+                    fun(*args, **given)  # says what is missing
+                out.append(left[n])
+            if len(out) != len(names) or not given.keys() <= {*names[len(args) :]}:
+                fun(*args, **given)  # says what is too much
+            return out
+
+        @functools.wraps(fun)
+        def public(*args: Any, **given: Any) -> Any:
+            where = given.pop("out_sharding", None) if places else None
+            if given or len(args) != len(names):
+                args = by_position(args, given)  # type: ignore[assignment]
+            *rest, shape, dtype = args
+            dtype = of(said or name, dtype)
+            if shape is not None or defaults["shape"] is not None:
+                shape = static_shape(shape, name)
+            out = compiled(*rest, shape, dtype)
+            return out if where is None else placed(out, where, name)
+
+        return public
+
+    return declare

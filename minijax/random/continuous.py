@@ -44,20 +44,7 @@ from ..ops.reductions import reduce_sum
 from ..ops.special import erf, erf_inv
 from ..ops.structural import expand_dims
 from ..types import dtypes
-from .common import (
-    as_dtype,
-    broadcast_shapes,
-    checked_dtype,
-    float_dtype,
-    opaque,
-    placed,
-    problem,
-    repeated,
-    safely,
-    shape_of_all,
-    spread,
-    static_shape,
-)
+from .common import *
 from .gammas import gamma_of
 from .sampling import (
     Shape,
@@ -67,6 +54,12 @@ from .sampling import (
     uniform_of,
     unit_of,
 )
+
+__all__ = (
+    "exponential", "cauchy", "laplace", "logistic", "lognormal", "maxwell",
+    "double_sided_maxwell", "rayleigh", "pareto", "weibull_min", "triangular",
+    "truncated_normal", "wald", "generalized_normal", "ball",
+)  # fmt: skip
 
 
 def constant(x: float, dtype: Any) -> Any:
@@ -85,11 +78,7 @@ def exponential_of(key: Any, shape: Shape, dtype: Any) -> Any:
     return neg(log1p(neg(unit_of(key, shape, dtype))))
 
 
-@composite(static=("shape", "dtype"))
-def _exponential(key: Any, shape: Shape, dtype: Any) -> Any:
-    return exponential_of(opaque("exponential", key)[0], shape, dtype)
-
-
+@distribution()
 def exponential(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -106,22 +95,13 @@ def exponential(
       >>> mj.random.exponential(mj.random.key(0), (2,))
       Array([2.950128 , 3.8434246], dtype=float32)
     """
-    dtype = float_dtype("exponential", dtype)
-    out = _exponential(key, static_shape(shape, "exponential"), dtype)
-    return placed(out, out_sharding, "exponential")
+    return exponential_of(key, shape, dtype)
 
 
 # ------------------------------------------------------------- cauchy, laplace, logistic
 
 
-@composite(static=("shape", "dtype"))
-def _cauchy(key: Any, shape: Shape, dtype: Any) -> Any:
-    typed, _ = opaque("cauchy", key)
-    eps = dtype.type(ml_dtypes.finfo(dtype).eps)
-    u = uniform_of(typed, shape, dtype, eps, dtype.type(1))
-    return tan(mul(constant(math.pi, dtype), sub(u, dtype.type(0.5))))
-
-
+@distribution()
 def cauchy(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -134,18 +114,12 @@ def cauchy(
       >>> mj.random.cauchy(mj.random.key(0), (2,)).shape
       (2,)
     """
-    dtype = float_dtype("cauchy", dtype)
-    out = _cauchy(key, static_shape(shape, "cauchy"), dtype)
-    return placed(out, out_sharding, "cauchy")
+    eps = dtype.type(ml_dtypes.finfo(dtype).eps)
+    u = uniform_of(key, shape, dtype, eps, dtype.type(1))
+    return tan(mul(constant(math.pi, dtype), sub(u, dtype.type(0.5))))
 
 
-@composite(static=("shape", "dtype"))
-def _laplace(key: Any, shape: Shape, dtype: Any) -> Any:
-    typed, _ = opaque("laplace", key)
-    u = uniform_of(typed, shape, dtype, above_minus_one(dtype), dtype.type(1))
-    return mul(sign(u), log1p(neg(magnitude(u))))
-
-
+@distribution()
 def laplace(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -158,19 +132,11 @@ def laplace(
       >>> mj.random.laplace(mj.random.key(0), (2,)).shape
       (2,)
     """
-    dtype = float_dtype("laplace", dtype)
-    out = _laplace(key, static_shape(shape, "laplace"), dtype)
-    return placed(out, out_sharding, "laplace")
+    u = uniform_of(key, shape, dtype, above_minus_one(dtype), dtype.type(1))
+    return mul(sign(u), log1p(neg(magnitude(u))))
 
 
-@composite(static=("shape", "dtype"))
-def _logistic(key: Any, shape: Shape, dtype: Any) -> Any:
-    typed, _ = opaque("logistic", key)
-    tiny = dtype.type(ml_dtypes.finfo(dtype).tiny)
-    u = uniform_of(typed, shape, dtype, tiny, dtype.type(1))
-    return sub(log(u), log1p(neg(u)))
-
-
+@distribution()
 def logistic(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -183,30 +149,19 @@ def logistic(
       >>> mj.random.logistic(mj.random.key(0), (2,)).shape
       (2,)
     """
-    dtype = float_dtype("logistic", dtype)
-    out = _logistic(key, static_shape(shape, "logistic"), dtype)
-    return placed(out, out_sharding, "logistic")
+    tiny = dtype.type(ml_dtypes.finfo(dtype).tiny)
+    u = uniform_of(key, shape, dtype, tiny, dtype.type(1))
+    return sub(log(u), log1p(neg(u)))
 
 
 # ---------------------------------------------------------------------------- lognormal
 
 
-@composite(static=("shape", "dtype"))
-def _lognormal(key: Any, sigma: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("lognormal", key)
-    sigma = safely("lognormal", sigma, dtype)
-    shape = shape_of_all("lognormal", shape, sigma)
-    return exp(mul(normal_of(typed, shape, dtype), spread(sigma, shape)))
-
-
+@distribution(of=inexact_dtype)
 def lognormal(
-    key: Any,
-    sigma: Any = 1.0,
-    shape: Any = None,
-    dtype: Any = None,
-    *,
+    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Log-normal random numbers: exp of normal numbers of deviation `sigma`.
 
     Args:
@@ -221,13 +176,9 @@ def lognormal(
       >>> mj.random.lognormal(mj.random.key(0), 0.5, (2,)).shape
       (2,)
     """
-    if dtype is None:
-        dtype = dtypes.float_default()
-    else:
-        kind = "a float or complex dtype"
-        dtype = checked_dtype("lognormal", dtype, dtypes.is_inexact, kind)
-    out = _lognormal(key, sigma, _or_none(shape, "lognormal"), dtype)
-    return placed(out, out_sharding, "lognormal")
+    sigma = safely("lognormal", sigma, dtype)
+    shape = shape_of_all("lognormal", shape, sigma)
+    return exp(mul(normal_of(key, shape, dtype), spread(sigma, shape)))
 
 
 # ------------------------------------------------- maxwell, double_sided_maxwell, rayleigh
@@ -238,11 +189,7 @@ def maxwell_of(key: Any, shape: Shape, dtype: Any) -> Any:
     return sqrt(reduce_sum(mul(x, x), (len(shape),)))
 
 
-@composite(static=("shape", "dtype"))
-def _maxwell(key: Any, shape: Shape, dtype: Any) -> Any:
-    return maxwell_of(opaque("maxwell", key)[0], shape, dtype)
-
-
+@distribution()
 def maxwell(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -255,9 +202,7 @@ def maxwell(
       >>> mj.random.maxwell(mj.random.key(0), (2,)).shape
       (2,)
     """
-    dtype = float_dtype("maxwell", dtype)
-    out = _maxwell(key, static_shape(shape, "maxwell"), dtype)
-    return placed(out, out_sharding, "maxwell")
+    return maxwell_of(key, shape, dtype)
 
 
 def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
@@ -269,21 +214,7 @@ def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
     return select_n(heads, minus, plus)
 
 
-@composite(static=("shape", "dtype"))
-def _double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Shape, dtype: Any
-) -> Any:
-    typed, _ = opaque("double_sided_maxwell", key)
-    shapes = [aval_of(loc).shape, aval_of(scale).shape]
-    own = broadcast_shapes("double_sided_maxwell", shapes)
-    shape = (*(shape or own), *own)
-    first, second = split_of(typed)
-    x = mul(signs_of(second, shape, dtype), maxwell_of(first, shape, dtype))
-    x, scale = promote_dtypes_inexact(x, spread(scale, shape))
-    x, loc = promote_dtypes_inexact(mul(x, scale), spread(loc, shape))
-    return add(x, loc)
-
-
+@distribution()
 def double_sided_maxwell(
     key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
 ) -> Any:
@@ -301,28 +232,21 @@ def double_sided_maxwell(
       >>> mj.random.double_sided_maxwell(mj.random.key(0), 0., 1., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("double_sided_maxwell", dtype)
-    shape = static_shape(shape, "double_sided_maxwell")
-    return _double_sided_maxwell(key, loc, scale, shape, dtype)
+    shapes = [aval_of(loc).shape, aval_of(scale).shape]
+    own = broadcast_shapes("double_sided_maxwell", shapes)
+    shape = (*(shape or own), *own)
+    first, second = split_of(key)
+    x = mul(signs_of(second, shape, dtype), maxwell_of(first, shape, dtype))
+    x, scale = promote_dtypes_inexact(x, spread(scale, shape))
+    x, loc = promote_dtypes_inexact(mul(x, scale), spread(loc, shape))
+    return add(x, loc)
 
 
-@composite(static=("shape", "dtype"))
-def _rayleigh(key: Any, scale: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("rayleigh", key)
-    scale = safely("rayleigh", scale, dtype)
-    shape = shape_of_all("rayleigh", shape, scale)
-    square = mul(log(unit_of(typed, shape, dtype)), dtype.type(-2))
-    return mul(repeated(scale, shape), sqrt(square))
-
-
+@distribution()
 def rayleigh(
-    key: Any,
-    scale: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    *,
+    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Rayleigh random numbers: lengths of normal vectors in two dimensions.
 
     Args:
@@ -337,22 +261,16 @@ def rayleigh(
       >>> mj.random.rayleigh(mj.random.key(0), 2., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("rayleigh", dtype)
-    out = _rayleigh(key, scale, _or_none(shape, "rayleigh"), dtype)
-    return placed(out, out_sharding, "rayleigh")
+    scale = safely("rayleigh", scale, dtype)
+    shape = shape_of_all("rayleigh", shape, scale)
+    square = mul(log(unit_of(key, shape, dtype)), dtype.type(-2))
+    return mul(repeated(scale, shape), sqrt(square))
 
 
 # ------------------------------------------------------------- pareto, weibull, triangular
 
 
-@composite(static=("shape", "dtype"))
-def _pareto(key: Any, b: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("pareto", key)
-    b = safely("pareto", b, dtype)
-    shape = shape_of_all("pareto", shape, b)
-    return exp(div(exponential_of(typed, shape, dtype), spread(b, shape)))
-
-
+@distribution()
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -370,23 +288,15 @@ def pareto(
       >>> mj.random.pareto(mj.random.key(0), 2., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("pareto", dtype)
-    out = _pareto(key, b, _or_none(shape, "pareto"), dtype)
-    return placed(out, out_sharding, "pareto")
+    b = safely("pareto", b, dtype)
+    shape = shape_of_all("pareto", shape, b)
+    return exp(div(exponential_of(key, shape, dtype), spread(b, shape)))
 
 
 def reciprocal(x: Any) -> Any:
     """1 / x in a float dtype."""
     (x,) = promote_dtypes_inexact(x)
     return div(const(x, 1), x)
-
-
-@composite(static=("shape", "dtype"))
-def _weibull_min(key: Any, scale: Any, power: Any, shape: Shape, dtype: Any) -> Any:
-    typed, _ = opaque("weibull_min", key)
-    x = exponential_of(typed, shape, dtype)
-    x = pow(*_side_by_side(x, reciprocal(power)))
-    return mul(*_side_by_side(x, scale))
 
 
 def _side_by_side(x: Any, parameter: Any) -> Sequence[Any]:
@@ -399,6 +309,7 @@ def _side_by_side(x: Any, parameter: Any) -> Sequence[Any]:
     return repeated(x, shape), repeated(parameter, shape)
 
 
+@distribution()
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Any:
@@ -415,38 +326,16 @@ def weibull_min(
       >>> mj.random.weibull_min(mj.random.key(0), 1., 2., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("weibull_min", dtype)
-    shape = static_shape(shape, "weibull_min")
-    return _weibull_min(key, scale, concentration, shape, dtype)
+    x = exponential_of(key, shape, dtype)
+    x = pow(*_side_by_side(x, reciprocal(concentration)))
+    return mul(*_side_by_side(x, scale))
 
 
-@composite(static=("shape", "dtype"))
-def _triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any, dtype: Any
-) -> Any:
-    typed, _ = opaque("triangular", key)
-    given = [safely("triangular", x, dtype) for x in (left, mode, right)]
-    shape = shape_of_all("triangular", shape, *given)
-    left, mode, right = (repeated(x, shape) for x in given)
-    width = sub(right, left)
-    peak = div(sub(mode, left), width)
-    u = unit_of(typed, shape, dtype)
-    rising = add(left, sqrt(mul(mul(u, width), sub(mode, left))))
-    rest = mul(sub(dtype.type(1), u), width)
-    falling = sub(right, sqrt(mul(rest, sub(right, mode))))
-    return select_n(lt(u, peak), falling, rising)
-
-
+@distribution()
 def triangular(
-    key: Any,
-    left: Any,
-    mode: Any,
-    right: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    *,
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Triangular random numbers: the density rises from `left` to `mode`, falls to `right`.
 
     Args:
@@ -461,38 +350,26 @@ def triangular(
       >>> mj.random.triangular(mj.random.key(0), 0., 1., 2., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("triangular", dtype)
-    out = _triangular(key, left, mode, right, _or_none(shape, "triangular"), dtype)
-    return placed(out, out_sharding, "triangular")
+    given = [safely("triangular", x, dtype) for x in (left, mode, right)]
+    shape = shape_of_all("triangular", shape, *given)
+    left, mode, right = (repeated(x, shape) for x in given)
+    width = sub(right, left)
+    peak = div(sub(mode, left), width)
+    u = unit_of(key, shape, dtype)
+    rising = add(left, sqrt(mul(mul(u, width), sub(mode, left))))
+    rest = mul(sub(dtype.type(1), u), width)
+    falling = sub(right, sqrt(mul(rest, sub(right, mode))))
+    return select_n(lt(u, peak), falling, rising)
 
 
 # --------------------------------------------------------------------- truncated_normal
 
 
-@composite(static=("shape", "dtype"))
-def _truncated_normal(key: Any, lower: Any, upper: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("truncated_normal", key)
-    shape = shape_of_all("truncated_normal", shape, lower, upper)
-    low, high = (spread(as_dtype(x, dtype), shape) for x in (lower, upper))
-    root = constant(math.sqrt(2), dtype)
-    u = uniform_of(typed, shape, dtype, erf(div(low, root)), erf(div(high, root)))
-    out = mul(root, erf_inv(u))
-    # Rounding must not lead onto the bounds, or beyond.
-    inner = nextafter(stop_gradient(low), constant(math.inf, dtype))
-    return min(
-        nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out)
-    )
-
-
+@distribution()
 def truncated_normal(
-    key: Any,
-    lower: Any,
-    upper: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    *,
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Normal random numbers that fall between two bounds.
 
     Args:
@@ -510,31 +387,22 @@ def truncated_normal(
       >>> mj.random.truncated_normal(mj.random.key(0), -2., 2., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("truncated_normal", dtype)
-    shape = _or_none(shape, "truncated_normal")
-    out = _truncated_normal(key, lower, upper, shape, dtype)
-    return placed(out, out_sharding, "truncated_normal")
+    shape = shape_of_all("truncated_normal", shape, lower, upper)
+    low, high = (spread(as_dtype(x, dtype), shape) for x in (lower, upper))
+    root = constant(math.sqrt(2), dtype)
+    u = uniform_of(key, shape, dtype, erf(div(low, root)), erf(div(high, root)))
+    out = mul(root, erf_inv(u))
+    # Rounding must not lead onto the bounds, or beyond.
+    inner = nextafter(stop_gradient(low), constant(math.inf, dtype))
+    return min(
+        nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out)
+    )
 
 
 # -------------------------------------------------------------------------------- wald
 
 
-@composite(static=("shape", "dtype"))
-def _wald(key: Any, mean: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("wald", key)
-    mean = safely("wald", mean, dtype)
-    shape = shape_of_all("wald", shape, mean)
-    mean = repeated(mean, shape)
-    normal_key, unit_key = split_of(typed)
-    y = integer_pow(normal_of(normal_key, shape, dtype), 2)
-    u = unit_of(unit_key, shape, dtype)
-    mean2 = integer_pow(mean, 2)
-    four, two = dtype.type(4), dtype.type(2)
-    root = sqrt(add(mul(mul(four, mean), y), mul(mean2, integer_pow(y, 2))))
-    x = sub(add(mean, div(mul(mean2, y), two)), mul(div(mean, two), root))
-    return select_n(le(u, div(mean, add(mean, x))), div(mean2, x), x)
-
-
+@distribution()
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
@@ -555,9 +423,17 @@ def wald(
 
     Source: Michael, Schucany and Haas, The American Statistician 30 (1976).
     """
-    dtype = float_dtype("wald", dtype)
-    out = _wald(key, mean, _or_none(shape, "wald"), dtype)
-    return placed(out, out_sharding, "wald")
+    mean = safely("wald", mean, dtype)
+    shape = shape_of_all("wald", shape, mean)
+    mean = repeated(mean, shape)
+    normal_key, unit_key = split_of(key)
+    y = integer_pow(normal_of(normal_key, shape, dtype), 2)
+    u = unit_of(unit_key, shape, dtype)
+    mean2 = integer_pow(mean, 2)
+    four, two = dtype.type(4), dtype.type(2)
+    root = sqrt(add(mul(mul(four, mean), y), mul(mean2, integer_pow(y, 2))))
+    x = sub(add(mean, div(mul(mean2, y), two)), mul(div(mean, two), root))
+    return select_n(le(u, div(mean, add(mean, x))), div(mean2, x), x)
 
 
 # --------------------------------------------------------------- generalized_normal, ball
@@ -576,12 +452,7 @@ def generalized_normal_of(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
     return mul(signs, x)
 
 
-@composite(static=("shape", "dtype"))
-def _generalized_normal(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
-    typed, _ = opaque("generalized_normal", key)
-    return generalized_normal_of(typed, p, shape, dtype)
-
-
+@distribution(said="gamma")
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -599,10 +470,7 @@ def generalized_normal(
       >>> mj.random.generalized_normal(mj.random.key(0), 3., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("gamma", dtype)
-    shape = static_shape(shape, "generalized_normal")
-    out = _generalized_normal(key, p, shape, dtype)
-    return placed(out, out_sharding, "generalized_normal")
+    return generalized_normal_of(key, p, shape, dtype)
 
 
 @composite(static=("d", "shape", "dtype"))
@@ -622,8 +490,7 @@ def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
     )
     norm = pow(total, exponent)
     if aval_of(norm).shape != shape:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"ball: p does not fit the shape {shape}.",
             p,
             why="one p a ball.",
@@ -637,14 +504,9 @@ def _last(x: Any) -> Any:
 
 
 def ball(
-    key: Any,
-    d: int,
-    p: Any = 2,
-    shape: Any = (),
-    dtype: Any = None,
-    *,
+    key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Points spread evenly in the unit ball of the p-norm.
 
     Args:

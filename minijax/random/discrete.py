@@ -60,24 +60,25 @@ from ..ops.rng import random_split_p
 from ..ops.special import lgamma
 from ..ops.structural import move_axis
 from ..types import dtypes
-from .common import (
-    as_dtype,
-    broadcast_shapes,
-    checked_dtype,
-    float_dtype,
-    opaque,
-    placed,
-    problem,
-    repeated,
-    shape_of_all,
-    static_shape,
-)
+from .common import *
 from .continuous import constant, signs_of
 from .sampling import Shape, split_of, unit_of
+
+__all__ = ("rademacher", "geometric", "poisson", "binomial", "multinomial")
 
 
 def _or_none(shape: Any, name: str) -> Any:
     return None if shape is None else static_shape(shape, name)
+
+
+def _any_dtype(name: str, dtype: Any) -> Any:
+    return dtypes.int_default() if dtype is None else dtypes.asked(dtype, name)
+
+
+def _int_dtype(name: str, dtype: Any) -> Any:
+    if dtype is None:
+        return dtypes.int_default()
+    return checked_dtype(name, dtype, dtypes.is_integer, "an int dtype")
 
 
 def any_of(x: Any) -> Any:
@@ -94,11 +95,7 @@ def below_limit(i: Any, dtype: Any) -> Any:
 # -------------------------------------------------------------------------- rademacher
 
 
-@composite(static=("shape", "dtype"))
-def _rademacher(key: Any, shape: Shape, dtype: Any) -> Any:
-    return signs_of(opaque("rademacher", key)[0], shape, dtype)
-
-
+@distribution(of=_any_dtype)
 def rademacher(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -115,35 +112,13 @@ def rademacher(
       >>> mj.random.rademacher(mj.random.key(0), (3,))
       Array([-1, -1,  1], dtype=int32)
     """
-    if dtype is None:
-        dtype = dtypes.int_default()
-    else:
-        dtype = dtypes.asked(dtype, "rademacher")
-    out = _rademacher(key, static_shape(shape, "rademacher"), dtype)
-    return placed(out, out_sharding, "rademacher")
+    return signs_of(key, shape, dtype)
 
 
 # --------------------------------------------------------------------------- geometric
 
 
-def _int_dtype(name: str, dtype: Any) -> Any:
-    if dtype is None:
-        return dtypes.int_default()
-    return checked_dtype(name, dtype, dtypes.is_integer, "an int dtype")
-
-
-@composite(static=("shape", "dtype"))
-def _geometric(key: Any, p: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("geometric", key)
-    (p,) = promote_dtypes_inexact(p)
-    shape = shape_of_all("geometric", shape, p)
-    kind = aval_of(p).dtype
-    u = unit_of(typed, shape, kind)
-    u = select_n(eq(u, kind.type(0)), u, repeated(kind.type(1), shape))
-    trials = floor(div(log(u), repeated(log1p(neg(p)), shape)))
-    return convert_element_type(add(trials, kind.type(1)), dtype)
-
-
+@distribution(of=_int_dtype)
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -161,9 +136,13 @@ def geometric(
       >>> mj.random.geometric(mj.random.key(0), 0.2, (3,)).shape
       (3,)
     """
-    dtype = _int_dtype("geometric", dtype)
-    out = _geometric(key, p, _or_none(shape, "geometric"), dtype)
-    return placed(out, out_sharding, "geometric")
+    (p,) = promote_dtypes_inexact(p)
+    shape = shape_of_all("geometric", shape, p)
+    kind = aval_of(p).dtype
+    u = unit_of(key, shape, kind)
+    u = select_n(eq(u, kind.type(0)), u, repeated(kind.type(1), shape))
+    trials = floor(div(log(u), repeated(log1p(neg(p)), shape)))
+    return convert_element_type(add(trials, kind.type(1)), dtype)
 
 
 # ----------------------------------------------------------------------------- poisson
@@ -192,12 +171,8 @@ def _poisson_by_waiting(key: Any, rate: Any, dtype: Any) -> Any:
 
 
 def rejected(
-    key: Any,
-    propose: Callable[[Any, Any], tuple[Any, Any]],
-    shape: Shape,
-    kind: Any,
-    limit_dtype: Any,
-) -> Any:
+    key, propose: Callable[[Any, Any], tuple[Any, Any]], shape: Shape, kind, limit_dtype
+):
     """The first accepted proposal of each element.
 
     propose(u, v), of two uniform arrays, gives proposals and which ones are accepted.
@@ -250,24 +225,7 @@ def _poisson_by_rejection(key: Any, rate: Any, dtype: Any) -> Any:
     return convert_element_type(rejected(key, propose, shape, kind, dtype), dtype)
 
 
-@composite(static=("shape", "dtype"))
-def _poisson(key: Any, lam: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("poisson", key)
-    shape = shape_of_all("poisson", shape, lam)
-    kind = dtypes.float32
-    rate = repeated(as_dtype(lam, kind), shape)
-    small = bitwise_or(ne(rate, rate), lt(rate, kind.type(10)))
-    # Each way gets rates that it ends with soon, where the other's are wanted.
-    few = _poisson_by_waiting(
-        typed, select_n(small, repeated(kind.type(0), shape), rate), dtype
-    )
-    many = _poisson_by_rejection(
-        typed, select_n(small, rate, repeated(kind.type(1e5), shape)), dtype
-    )
-    none = eq(rate, kind.type(0))
-    return select_n(none, select_n(small, many, few), repeated(dtype.type(0), shape))
-
-
+@distribution(of=_int_dtype)
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
@@ -291,9 +249,19 @@ def poisson(
 
     Source: Knuth, The Art of Computer Programming 2; Hörmann (1993).
     """
-    dtype = _int_dtype("poisson", dtype)
-    out = _poisson(key, lam, _or_none(shape, "poisson"), dtype)
-    return placed(out, out_sharding, "poisson")
+    shape = shape_of_all("poisson", shape, lam)
+    kind = dtypes.float32
+    rate = repeated(as_dtype(lam, kind), shape)
+    small = bitwise_or(ne(rate, rate), lt(rate, kind.type(10)))
+    # Each way gets rates that it ends with soon, where the other's are wanted.
+    few = _poisson_by_waiting(
+        key, select_n(small, repeated(kind.type(0), shape), rate), dtype
+    )
+    many = _poisson_by_rejection(
+        key, select_n(small, rate, repeated(kind.type(1e5), shape)), dtype
+    )
+    none = eq(rate, kind.type(0))
+    return select_n(none, select_n(small, many, few), repeated(dtype.type(0), shape))
 
 
 # ---------------------------------------------------------------------------- binomial
@@ -417,15 +385,7 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
     return select_n(as_is, sub(convert_element_type(n, dtype), out), out)
 
 
-@composite(static=("shape", "dtype"))
-def _binomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("binomial", key)
-    shape = shape_of_all("binomial", shape, n, p)
-    (p,) = promote_dtypes_inexact(p)
-    n, p = (repeated(as_dtype(x, aval_of(p).dtype), shape) for x in (n, p))
-    return binomial_of(typed, n, p, dtype)
-
-
+@distribution()
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Binomial random numbers: how many of `n` trials succeed.
 
@@ -449,8 +409,10 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
     Source: Kachitvichyanukul and Schmeiser (1988); Hörmann (1993).
     """
-    dtype = float_dtype("binomial", dtype)
-    return _binomial(key, n, p, _or_none(shape, "binomial"), dtype)
+    shape = shape_of_all("binomial", shape, n, p)
+    (p,) = promote_dtypes_inexact(p)
+    n, p = (repeated(as_dtype(x, aval_of(p).dtype), shape) for x in (n, p))
+    return binomial_of(key, n, p, dtype)
 
 
 # --------------------------------------------------------------------------- multinomial
@@ -462,8 +424,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
     n, p = promote_dtypes_inexact(n, p)
     kind, categories = aval_of(p).dtype, aval_of(p).shape[-1:]
     if not categories:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "multinomial requires p.ndim >= 1.",
             p,
             why="its last axis holds the categories' probabilities.",
@@ -473,8 +434,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
     if shape is None:
         shape = whole
     elif broadcast_shapes("multinomial", [shape, whole]) != shape:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"multinomial: shape {shape} does not fit parameters of shape {whole}.",
             p,
             why="it must end with the categories, and be what the parameters repeat to.",
@@ -497,14 +457,9 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
 
 
 def multinomial(
-    key: Any,
-    n: Any,
-    p: Any,
-    *,
-    shape: Any = None,
-    dtype: Any = None,
+    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None,
     unroll: int | bool = 1,
-) -> Any:
+) -> Any:  # fmt: skip
     """Multinomial random numbers: how often each category comes up in `n` trials.
 
     Args:

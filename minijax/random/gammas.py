@@ -18,7 +18,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..control.jit import composite
 from ..control.loops import while_loop
 from ..control.mapping import map as map_
 from ..core.core import Primitive, aval_of
@@ -40,32 +39,22 @@ from ..ops.rng import (
 from ..ops.special import random_gamma_grad
 from ..ops.structural import expand_dims, reshape
 from ..types.avals import shaped
-from .common import (
-    as_dtype,
-    broadcast_shapes,
-    float_dtype,
-    opaque,
-    placed,
-    problem,
-    repeated,
-    safely,
-    shape_of_all,
-    static_shape,
-)
+from .common import *
 from .sampling import Shape, normal_of, split_of, unit_of
+
+__all__ = (
+    "random_gamma_p", "gamma", "loggamma", "beta", "chisquare", "f", "t", "dirichlet",
+)  # fmt: skip
 
 # ------------------------------------------------------------------------ random_gamma
 
 random_gamma_p = Primitive("random_gamma")
 
 
-def _gamma_type(
-    keys: Any, a: Any, *, log_space: bool, partitionable: Any = None
-) -> Any:
+def _gamma_type(keys, a, *, log_space: bool, partitionable=None):
     check_keys("random_gamma", keys)
     if a.shape[: len(keys.shape)] != keys.shape:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"random_gamma: keys {keys.str_short()} do not fit {a.str_short()}.",
             why="the leading axes of the parameters say which key they use.",
         )
@@ -188,12 +177,7 @@ def gamma_of(key: Any, a: Any, shape: Shape, dtype: Any, log_space: bool) -> Any
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
-@composite(static=("shape", "dtype", "log_space"))
-def _gamma(key: Any, a: Any, shape: Any, dtype: Any, log_space: bool) -> Any:
-    typed, _ = opaque("gamma", key)
-    return gamma_of(typed, a, shape_of_all("gamma", shape, a), dtype, log_space)
-
-
+@distribution()
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -216,11 +200,10 @@ def gamma(
 
     Source: Marsaglia and Tsang, ACM TOMS 26 (2000).
     """
-    dtype = float_dtype("gamma", dtype)
-    shape = None if shape is None else static_shape(shape, "gamma")
-    return placed(_gamma(key, a, shape, dtype, False), out_sharding, "gamma")
+    return gamma_of(key, a, shape_of_all("gamma", shape, a), dtype, False)
 
 
+@distribution(said="gamma")
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -233,36 +216,17 @@ def loggamma(
       >>> bool(mj.numpy.isfinite(mj.random.loggamma(mj.random.key(0), 1e-6)))
       True
     """
-    dtype = float_dtype("gamma", dtype)
-    shape = None if shape is None else static_shape(shape, "loggamma")
-    return placed(_gamma(key, a, shape, dtype, True), out_sharding, "loggamma")
+    return gamma_of(key, a, shape_of_all("gamma", shape, a), dtype, True)
 
 
 # ------------------------------------------------------- beta, chisquare, f, t, dirichlet
 
 
-@composite(static=("shape", "dtype"))
-def _beta(key: Any, a: Any, b: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("beta", key)
-    a, b = (safely("beta", x, dtype) for x in (a, b))
-    shape = shape_of_all("beta", shape, a, b)
-    first, second = split_of(typed)
-    x = gamma_of(first, a, shape, dtype, True)
-    y = gamma_of(second, b, shape, dtype, True)
-    top = max(x, y)
-    x, y = exp(sub(x, top)), exp(sub(y, top))
-    return div(x, add(x, y))
-
-
+@distribution()
 def beta(
-    key: Any,
-    a: Any,
-    b: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    *,
+    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Beta random numbers: density proportional to x^(a-1) (1-x)^(b-1) on (0, 1).
 
     Args:
@@ -280,9 +244,14 @@ def beta(
       >>> mj.random.beta(mj.random.key(0), 2., 3., (4,)).shape
       (4,)
     """
-    dtype = float_dtype("beta", dtype)
-    shape = None if shape is None else static_shape(shape, "beta")
-    return placed(_beta(key, a, b, shape, dtype), out_sharding, "beta")
+    a, b = (safely("beta", x, dtype) for x in (a, b))
+    shape = shape_of_all("beta", shape, a, b)
+    first, second = split_of(key)
+    x = gamma_of(first, a, shape, dtype, True)
+    y = gamma_of(second, b, shape, dtype, True)
+    top = max(x, y)
+    x, y = exp(sub(x, top)), exp(sub(y, top))
+    return div(x, add(x, y))
 
 
 def chisquare_of(key: Any, df: Any, shape: Shape, dtype: Any) -> Any:
@@ -290,13 +259,7 @@ def chisquare_of(key: Any, df: Any, shape: Shape, dtype: Any) -> Any:
     return mul(exp(gamma_of(key, half, shape, dtype, True)), dtype.type(2))
 
 
-@composite(static=("shape", "dtype"))
-def _chisquare(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("chisquare", key)
-    df = safely("chisquare", df, dtype)
-    return chisquare_of(typed, df, shape_of_all("chisquare", shape, df), dtype)
-
-
+@distribution()
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -314,32 +277,15 @@ def chisquare(
       >>> mj.random.chisquare(mj.random.key(0), 3., (4,)).shape
       (4,)
     """
-    dtype = float_dtype("chisquare", dtype)
-    shape = None if shape is None else static_shape(shape, "chisquare")
-    return placed(_chisquare(key, df, shape, dtype), out_sharding, "chisquare")
+    df = safely("chisquare", df, dtype)
+    return chisquare_of(key, df, shape_of_all("chisquare", shape, df), dtype)
 
 
-@composite(static=("shape", "dtype"))
-def _f(key: Any, dfnum: Any, dfden: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("f", key)
-    above, below = (safely("f", x, dtype) for x in (dfnum, dfden))
-    shape = shape_of_all("f", shape, above, below)
-    below_key, above_key = split_of(typed)
-    above, below = repeated(above, shape), repeated(below, shape)
-    x = div(chisquare_of(above_key, above, shape, dtype), above)
-    y = div(chisquare_of(below_key, below, shape, dtype), below)
-    return div(x, y)
-
-
+@distribution()
 def f(
-    key: Any,
-    dfnum: Any,
-    dfden: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    *,
+    key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """F-distributed random numbers: a ratio of mean squares.
 
     Args:
@@ -354,22 +300,16 @@ def f(
       >>> mj.random.f(mj.random.key(0), 3., 4., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("f", dtype)
-    shape = None if shape is None else static_shape(shape, "f")
-    return placed(_f(key, dfnum, dfden, shape, dtype), out_sharding, "f")
+    above, below = (safely("f", x, dtype) for x in (dfnum, dfden))
+    shape = shape_of_all("f", shape, above, below)
+    below_key, above_key = split_of(key)
+    above, below = repeated(above, shape), repeated(below, shape)
+    x = div(chisquare_of(above_key, above, shape, dtype), above)
+    y = div(chisquare_of(below_key, below, shape, dtype), below)
+    return div(x, y)
 
 
-@composite(static=("shape", "dtype"))
-def _t(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("t", key)
-    df = safely("t", df, dtype)
-    shape = shape_of_all("t", shape, df)
-    normal_key, gamma_key = split_of(typed)
-    x = normal_of(normal_key, shape, dtype)
-    half = repeated(div(df, dtype.type(2)), shape)
-    return mul(x, sqrt(div(half, gamma_of(gamma_key, half, shape, dtype, False))))
-
-
+@distribution()
 def t(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -387,47 +327,19 @@ def t(
       >>> mj.random.t(mj.random.key(0), 5., (2,)).shape
       (2,)
     """
-    dtype = float_dtype("t", dtype)
-    shape = None if shape is None else static_shape(shape, "t")
-    return placed(_t(key, df, shape, dtype), out_sharding, "t")
+    df = safely("t", df, dtype)
+    shape = shape_of_all("t", shape, df)
+    normal_key, gamma_key = split_of(key)
+    x = normal_of(normal_key, shape, dtype)
+    half = repeated(div(df, dtype.type(2)), shape)
+    return mul(x, sqrt(div(half, gamma_of(gamma_key, half, shape, dtype, False))))
 
 
-@composite(static=("shape", "dtype"))
-def _dirichlet(key: Any, alpha: Any, shape: Any, dtype: Any) -> Any:
-    typed, _ = opaque("dirichlet", key)
-    old = aval_of(alpha).shape
-    if not old:
-        raise problem(
-            ValueError,
-            "dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0",
-            alpha,
-            why="its last axis holds the parameters of one vector.",
-        )
-    if shape is None:
-        shape = old[:-1]
-    elif broadcast_shapes("dirichlet", [shape, old[:-1]]) != shape:
-        raise problem(
-            ValueError,
-            "dirichlet parameter shapes must be broadcast-compatible with shape"
-            f" argument, got alpha.shape {old} for shape argument {shape}.",
-            alpha,
-            why="shape leaves the axis of the vector out.",
-        )
-    x = gamma_of(typed, alpha, (*shape, old[-1]), dtype, True)
-    last = len(shape)
-    top = expand_dims(reduce_max(x, (last,)), (last,))
-    x = exp(sub(x, top))
-    return div(x, expand_dims(reduce_sum(x, (last,)), (last,)))
-
-
+@distribution()
 def dirichlet(
-    key: Any,
-    alpha: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    *,
+    key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Dirichlet random vectors: positive, with sum 1.
 
     Args:
@@ -445,6 +357,24 @@ def dirichlet(
       >>> mj.random.dirichlet(mj.random.key(0), mj.numpy.ones(3), (4,)).shape
       (4, 3)
     """
-    dtype = float_dtype("dirichlet", dtype)
-    shape = None if shape is None else static_shape(shape, "dirichlet")
-    return placed(_dirichlet(key, alpha, shape, dtype), out_sharding, "dirichlet")
+    old = aval_of(alpha).shape
+    if not old:
+        raise value_problem(
+            "dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0",
+            alpha,
+            why="its last axis holds the parameters of one vector.",
+        )
+    if shape is None:
+        shape = old[:-1]
+    elif broadcast_shapes("dirichlet", [shape, old[:-1]]) != shape:
+        raise value_problem(
+            "dirichlet parameter shapes must be broadcast-compatible with shape"
+            f" argument, got alpha.shape {old} for shape argument {shape}.",
+            alpha,
+            why="shape leaves the axis of the vector out.",
+        )
+    x = gamma_of(key, alpha, (*shape, old[-1]), dtype, True)
+    last = len(shape)
+    top = expand_dims(reduce_max(x, (last,)), (last,))
+    x = exp(sub(x, top))
+    return div(x, expand_dims(reduce_sum(x, (last,)), (last,)))

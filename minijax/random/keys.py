@@ -29,7 +29,12 @@ from ..ops.rng import (
 from ..runtime import array as arrays
 from ..runtime.array import Array
 from ..types import dtypes
-from .common import check_words, is_key, opaque, problem, returns_words, static_shape
+from .common import *
+
+__all__ = (
+    "key", "PRNGKey", "wrap_key_data", "key_data", "key_impl", "key_dtype", "split",
+    "fold_in", "clone",
+)  # fmt: skip
 
 # -------------------------------------------------------------------------- from seeds
 
@@ -59,8 +64,7 @@ def resolve(impl: Any) -> PRNGImpl:
 
 def _impl_of(impl: Any, dtype: Any, name: str) -> PRNGImpl:
     if impl is not None and dtype is not None:
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"Cannot specify both `impl` and `dtype` arguments to jax.random.{name}",
             why="a key dtype says the implementation.",
             tries=["drop one of them"],
@@ -74,8 +78,7 @@ def _seed(seed: Any, name: str) -> Any:
     if type(seed) is int and not offset and -(2**31) <= seed < 2**31:
         return seed
     if is_key(seed):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"{name} accepts a scalar seed, but was given a PRNG key.",
             seed,
             why="a key is not a number.",
@@ -99,8 +102,7 @@ def _seed(seed: Any, name: str) -> Any:
         seed = seed.astype(dtypes.canonical(seed.dtype))
     shape = aval_of(seed).shape
     if shape:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"{name} accepts a scalar seed, but was given an array of shape"
             f" {shape} != (). Use jax.vmap for batching",
             seed,
@@ -264,8 +266,7 @@ def _fold_in(key: Any, data: Any) -> Any:
     typed, wrapped = opaque("fold_in", key)
     shape = aval_of(data).shape
     if shape:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"fold_in accepts a scalar, but was given an array of shape {shape} != ()."
             " Use jax.vmap for batching.",
             data,

@@ -21,17 +21,10 @@ from ..numpy.diagonals import diagonal
 from ..ops.arithmetic import mul, sign, sqrt
 from ..ops.structural import expand_dims, transpose
 from ..types import dtypes
-from .common import (
-    broadcast_shapes,
-    checked_dtype,
-    float_dtype,
-    opaque,
-    placed,
-    problem,
-    spread,
-    static_shape,
-)
+from .common import *
 from .sampling import Shape, normal_of
+
+__all__ = ("multivariate_normal", "orthogonal")
 
 METHODS = ("cholesky", "svd", "eigh")
 
@@ -48,9 +41,7 @@ def _factor(cov: Any, method: str) -> Any:
 
 
 @composite(static=("shape", "dtype", "method"))
-def _multivariate_normal(
-    key: Any, mean: Any, cov: Any, shape: Any, dtype: Any, method: str
-) -> Any:
+def _multivariate_normal(key, mean, cov, shape, dtype, method: str):
     typed, _ = opaque("multivariate_normal", key)
     mean, cov = promote_dtypes_inexact(mean, cov)
     old, square = aval_of(mean).shape, aval_of(cov).shape
@@ -59,8 +50,7 @@ def _multivariate_normal(
         if old:
             what = f"cov.shape == (..., n, n) for n={old[-1]}, but got cov.shape =="
             what += f" {square}."
-        raise problem(
-            ValueError,
+        raise value_problem(
             f"multivariate_normal requires {what}",
             mean,
             why="each vector needs a mean and a covariance of its size.",
@@ -69,8 +59,7 @@ def _multivariate_normal(
     if shape is None:
         shape = broadcast_shapes("multivariate_normal", batch)
     elif broadcast_shapes("multivariate_normal", [shape, *batch]) != shape:
-        raise problem(
-            ValueError,
+        raise value_problem(
             "multivariate_normal parameter shapes must be broadcast-compatible with the"
             f" shape argument, got mean.shape {old} and cov.shape {square} for shape"
             f" argument {shape}.",
@@ -83,15 +72,9 @@ def _multivariate_normal(
 
 
 def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    method: str = "cholesky",
-    *,
-    out_sharding: Any = None,
-) -> Any:
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None,
+    method: str = "cholesky", *, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Normal random vectors with a mean and a covariance matrix.
 
     Args:
@@ -135,14 +118,9 @@ def _orthogonal(key: Any, n: int, m: int, shape: Shape, dtype: Any) -> Any:
 
 
 def orthogonal(
-    key: Any,
-    n: int,
-    shape: Any = (),
-    dtype: Any = None,
-    m: int | None = None,
-    *,
+    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Orthogonal (complex: unitary) random matrices, uniformly distributed.
 
     Args:

@@ -37,18 +37,9 @@ from ..ops.rng import random_bits_p, random_split_p
 from ..ops.slicing import index_in_dim
 from ..ops.special import erf_inv
 from ..types import dtypes
-from .common import (
-    as_dtype,
-    checked_dtype,
-    float_dtype,
-    opaque,
-    placed,
-    problem,
-    repeated,
-    shape_of_all,
-    spread,
-    static_shape,
-)
+from .common import *
+
+__all__ = ("bits", "uniform", "normal", "randint")
 
 Shape = tuple[int, ...]
 
@@ -105,8 +96,7 @@ def _layout(dtype: Any) -> tuple[int, int, Any]:
     width = 8 * dtype.itemsize
     info = ml_dtypes.finfo(dtype)
     if info.bits not in (8, 16, 32, 64):
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"uniform only accepts 8-, 16-, 32-, or 64-bit dtypes, got {dtype}.",
             why="its numbers are made of a mantissa and the exponent of 1.",
         )
@@ -137,8 +127,7 @@ def uniform_of(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
         span = sub(high, low)
     out = larger(low, add(mul(x, span), low))
     if aval_of(out).shape != shape:
-        raise problem(
-            TypeError,
+        raise type_problem(
             f"uniform: minval and maxval do not broadcast to the shape {shape}.",
             out,
             why="each element is drawn from one range.",
@@ -160,14 +149,9 @@ def _uniform(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: Any) -> An
 
 
 def uniform(
-    key: Any,
-    shape: Any = (),
-    dtype: Any = None,
-    minval: Any = 0.0,
-    maxval: Any = 1.0,
-    *,
-    out_sharding: Any = None,
-) -> Any:
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0,
+    *, out_sharding: Any = None,
+) -> Any:  # fmt: skip
     """Uniform random numbers in [minval, maxval).
 
     Args:
@@ -350,14 +334,9 @@ def _randint(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: Any) -> An
 
 
 def randint(
-    key: Any,
-    shape: Any,
-    minval: Any,
-    maxval: Any,
-    dtype: Any = None,
-    *,
+    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
     out_sharding: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Uniform random integers in [minval, maxval).
 
     Args:
@@ -382,8 +361,7 @@ def randint(
     else:
         dtype = dtypes.asked(dtype, "randint")
         if not dtypes.is_integer(dtype):
-            raise problem(
-                TypeError,
+            raise type_problem(
                 f"randint only accepts integer dtypes, got {dtype}",
                 why="it draws whole numbers.",
                 tries=[

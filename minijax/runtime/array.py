@@ -292,13 +292,9 @@ class Array(metaclass=_ArrayMeta):
         return 2, int(device.local_hardware_id)
 
     def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: Any = None,
-        dl_device: Any = None,
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         source = self
         if copy:
             source = Array(copied(self._b))

@@ -101,15 +101,10 @@ def _bytecode(operation: Any) -> bytes:
 
 
 def compile_module(
-    module: Any,
-    devices: Sequence[Any],
-    *,
-    replicas: int = 1,
-    partitions: int = 1,
-    callbacks: Sequence[Any] = (),
-    overrides: dict[str, Any] | None = None,
+    module: Any, devices: Sequence[Any], *, replicas: int = 1, partitions: int = 1,
+    callbacks: Sequence[Any] = (), overrides: dict[str, Any] | None = None,
     has_locations: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """Compile a module for `devices`, or load it from the disk cache."""
     options = compat.compile_options(
         devices, replicas, partitions, overrides,

@@ -36,15 +36,9 @@ class Program:
     )  # fmt: skip
 
     def __init__(
-        self,
-        executable: Any,
-        consts: list[Any],
-        kept: list[int],
-        n_in: int,
-        out_avals: Sequence[Any],
-        place: Placement,
-        committed: bool,
-    ) -> None:
+        self, executable: Any, consts: list[Any], kept: list[int], n_in: int,
+        out_avals: Sequence[Any], place: Placement, committed: bool,
+    ) -> None:  # fmt: skip
         self.executable = executable
         self.consts = consts
         self.kept = kept if len(kept) < n_in or consts else None
@@ -196,13 +190,9 @@ def programs_of(jaxpr: Jaxpr) -> dict[Any, Any]:
 
 
 def _find_program(
-    key: Any,
-    prim: Primitive,
-    avals: Sequence[Any],
-    params: dict[str, Any],
-    where: Placement,
-    committed: bool,
-) -> Program:
+    key: Any, prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
+    where: Placement, committed: bool,
+) -> Program:  # fmt: skip
     """The program of a primitive; one that holds jaxprs is forgotten with them."""
     known: dict[Any, Program] = _programs
     if key is not None and (inner := next(sub_jaxprs(params), None)) is not None:
@@ -216,12 +206,9 @@ def _find_program(
 
 
 def _compile_primitive(
-    prim: Primitive,
-    avals: Sequence[Any],
-    params: dict[str, Any],
-    where: Placement,
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any], where: Placement,
     committed: bool,
-) -> Program:
+) -> Program:  # fmt: skip
     out = abstract(prim, avals, params)
     out_avals = list(out) if prim.multiple_results else [out]
     invars = [Var(a) for a in avals]
@@ -234,16 +221,10 @@ def _compile_primitive(
 
 
 def compile_jaxpr(
-    closed: ClosedJaxpr,
-    name: str,
-    where: Placement,
-    committed: bool,
-    *,
-    donated: Sequence[bool] = (),
-    keep_unused: bool = False,
-    overrides: dict[str, Any] | None = None,
-    locations: bool = True,
-) -> Program:
+    closed: ClosedJaxpr, name: str, where: Placement, committed: bool, *,
+    donated: Sequence[bool] = (), keep_unused: bool = False,
+    overrides: dict[str, Any] | None = None, locations: bool = True,
+) -> Program:  # fmt: skip
     """Lower and compile a jaxpr for one device."""
     n_in = len(closed.in_avals)
     closed, kept = drop_unused(closed, keep_unused)
@@ -270,16 +251,9 @@ def compile_jaxpr(
 
 
 def finish_program(
-    executable: Any,
-    lowered: Any,
-    consts: list[Any],
-    kept: list[int],
-    n_in: int,
-    closed: ClosedJaxpr,
-    where: Placement,
-    committed: bool,
-    ordered: bool,
-) -> Program:
+    executable: Any, lowered: Any, consts: list[Any], kept: list[int], n_in: int,
+    closed: ClosedJaxpr, where: Placement, committed: bool, ordered: bool,
+) -> Program:  # fmt: skip
     """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
     program = Program(
         executable, consts, kept, n_in, closed.out_avals, where, committed

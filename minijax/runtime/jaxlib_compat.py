@@ -156,12 +156,9 @@ def block_all(arrays: list[Any]) -> None:
 
 
 def compile_options(
-    devices: Sequence[Any],
-    replicas: int,
-    partitions: int,
-    overrides: dict[str, Any] | None,
-    disable_optimizations: bool = False,
-) -> Any:
+    devices: Sequence[Any], replicas: int, partitions: int,
+    overrides: dict[str, Any] | None, disable_optimizations: bool = False,
+) -> Any:  # fmt: skip
     """XLA options for a program on `devices`, replicas major."""
     options = xc.CompileOptions()
     options.num_replicas, options.num_partitions = replicas, partitions

@@ -256,13 +256,9 @@ class Lowering:
             self.repeated = outside
 
     def region_op(
-        self,
-        name: str,
-        results: Sequence[Any],
-        operands: Sequence[Any],
-        regions: int = 1,
-        **attrs: Any,
-    ) -> Any:
+        self, name: str, results: Sequence[Any], operands: Sequence[Any],
+        regions: int = 1, **attrs: Any,
+    ) -> Any:  # fmt: skip
         """Emit an operation with empty regions, to be filled with `block`."""
         return ir.Operation.create(
             name,
@@ -274,11 +270,9 @@ class Lowering:
         )
 
     def case(
-        self,
-        index: Any,
-        branches: Sequence[Callable[[], Sequence[Any]]],
+        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
         types: Sequence[Any],
-    ) -> list[Any]:
+    ) -> list[Any]:  # fmt: skip
         """Emit `stablehlo.case`: what the branch at `index` emits, of these MLIR types."""
         tokens = [self.token] if self.token is not None else []
         results = [*(t.type for t in tokens), *types]
@@ -319,11 +313,9 @@ class Lowering:
         return found
 
     def fun(
-        self,
-        fun: Callable[..., Any],
-        *operands: Any,
+        self, fun: Callable[..., Any], *operands: Any,
         avals: Sequence[Any] | None = None,
-    ) -> list[Any]:
+    ) -> list[Any]:  # fmt: skip
         """Emit a Python function of primitives in place; always a list of results."""
         avals = self.avals_in if avals is None else avals
 
@@ -587,19 +579,13 @@ def lower_jaxpr(closed: ClosedJaxpr, *args: Any, **options: Any) -> Lowered:
 
 
 def _lower_jaxpr(
-    closed: ClosedJaxpr,
-    name: str,
-    platform: str,
-    *,
-    replicas: int = 1,
-    partitions: int = 1,
-    donated: Sequence[bool] = (),
+    closed: ClosedJaxpr, name: str, platform: str, *, replicas: int = 1,
+    partitions: int = 1, donated: Sequence[bool] = (),
     axes: tuple[tuple[Any, int], ...] = (),
     arg_attributes: Sequence[dict[str, Any]] = (),
-    result_attributes: Sequence[dict[str, Any]] = (),
-    ordered: bool = False,
+    result_attributes: Sequence[dict[str, Any]] = (), ordered: bool = False,
     locations: bool = True,
-) -> Lowered:
+) -> Lowered:  # fmt: skip
     """The module of a closed jaxpr, with a function `main`.
 
     `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
@@ -693,11 +679,9 @@ def _donations(
 
 
 def _attributes(
-    n: int,
-    shift: int,
-    arg_attributes: Sequence[dict[str, Any]],
+    n: int, shift: int, arg_attributes: Sequence[dict[str, Any]],
     result_attributes: Sequence[dict[str, Any]],
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Donation and layout of `main`'s arguments (from number `shift` on) and results."""
     found: dict[str, Any] = {}
     if any(arg_attributes):

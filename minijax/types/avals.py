@@ -131,11 +131,9 @@ _blank = object.__new__
 
 
 def shaped(
-    shape: tuple[int, ...],
-    dtype: Any,
-    weak_type: bool = False,
+    shape: tuple[int, ...], dtype: Any, weak_type: bool = False,
     memory: MemorySpace = DEVICE,
-) -> ShapedArray:
+) -> ShapedArray:  # fmt: skip
     """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
     key = (shape, dtype, weak_type, memory)
     aval = _interned.get(key)
