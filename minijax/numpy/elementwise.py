@@ -420,7 +420,7 @@ def _log2_sum_jvp(primals: Any, tangents: Any) -> Any:
 def _same_shapes(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     """Inexact operands of one shape, for functions with rules of their own."""
     x, y = promote_args_inexact(name, x1, x2)
-    shape = np.broadcast_shapes(shape_of(x), shape_of(y))
+    shape = joint_shape("max", shape_of(x), shape_of(y))
     return broadcast_to(x, shape), broadcast_to(y, shape)
 
 

@@ -39,6 +39,11 @@ from .creation import on_device
 from .rearrange import roll
 from .ufuncs import conjugate
 
+__all__ = (
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "ifftn", "rfftn", "irfftn",
+    "fft2", "ifft2", "rfft2", "irfft2", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
+)  # fmt: skip
+
 _KINDS = {
     "fft": FftType.FFT,
     "ifft": FftType.IFFT,

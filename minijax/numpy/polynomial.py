@@ -51,12 +51,24 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
       >>> jnp.polyval(jnp.array([1., 0., -1.]), 3.)
       Array(8., dtype=float32)
     """
-    check_arraylike("polyval", p, x)
+    check_arraylike("polyval", x)
+    _check_coefficients("polyval", p)
     p, x = promote_dtypes(as_array(p), as_array(x))
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
     y = lax.broadcast_in_dim(x.dtype.type(0), shape, ())
     out, _ = scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
     return out
+
+
+def _check_coefficients(name: str, *ps: Any) -> None:
+    check_arraylike(name, *ps)
+    for p in ps:
+        if not core.aval_of(p).shape:
+            raise errors.type_error(
+                f"jnp.{name}: len() of unsized object: {errors.type_text(p)}.",
+                why="coefficients of a polynomial lie along an axis.",
+                tries=["jnp.atleast_1d of it"],
+            )
 
 
 def _pair(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
@@ -117,7 +129,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
       >>> jnp.polymul(jnp.array([1., 1.]), jnp.array([1., -1.]))
       Array([ 1.,  0., -1.], dtype=float32)
     """
-    check_arraylike("polymul", a1, a2)
+    _check_coefficients("polymul", a1, a2)
     a1, a2 = promote_dtypes_inexact(as_array(a1), as_array(a2))
     if trim_leading_zeros and (a1.size > 1 or a2.size > 1):
         a1, a2 = _trim_leading(a1), _trim_leading(a2)
@@ -144,7 +156,7 @@ def polydiv(
       >>> jnp.polydiv(jnp.array([1., 0., -1.]), jnp.array([1., 1.]))[0]
       Array([ 1., -1.], dtype=float32)
     """
-    check_arraylike("polydiv", u, v)
+    _check_coefficients("polydiv", u, v)
     u, v = promote_dtypes_inexact(as_array(u), as_array(v))
     m, n = u.shape[0] - 1, v.shape[0] - 1
     scale = 1.0 / v[0]
@@ -177,7 +189,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Any:
       >>> jnp.polyder(jnp.array([1., 2., 3.]))
       Array([2., 2.], dtype=float32)
     """
-    check_arraylike("polyder", p)
+    _check_coefficients("polyder", p)
     m = _order("polyder", m, "derivative")
     (p,) = promote_dtypes_inexact(as_array(p))
     if m == 0:
@@ -203,7 +215,8 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
     """
     m = _order("polyint", m, "integral")
     k = 0 if k is None else k
-    check_arraylike("polyint", p, k)
+    check_arraylike("polyint", k)
+    _check_coefficients("polyint", p)
     p, constants = promote_dtypes_inexact(as_array(p), as_array(k))
     if m == 0:
         return p

@@ -568,7 +568,13 @@ def conv_general_dilated(
 def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
     """A (low, high) pair for each spatial axis."""
     if not isinstance(padding, str) and not hasattr(padding, "name"):
-        pads = tuple((int(lo), int(hi)) for lo, hi in padding)
+        try:
+            pads = tuple((int(lo), int(hi)) for lo, hi in padding)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "padding argument to conv_general_dilated should be a string or a"
+                f" sequence of (low, high) pairs, got {padding}"
+            ) from None
         if len(pads) != len(spread):
             raise TypeError(
                 "Wrong number of explicit pads for convolution: expected"

@@ -103,6 +103,11 @@ class ScatterDimensionNumbers(NamedTuple):
 
 def plain(dims: Any) -> Any:
     """Dimension numbers made of tuples of Python ints."""
+    if not isinstance(dims, tuple) or not hasattr(dims, "_fields"):
+        raise TypeError(
+            "dimension_numbers must be GatherDimensionNumbers or"
+            f" ScatterDimensionNumbers, got {dims!r}."
+        )
     return type(dims)(*(tuple(map(int, field)) for field in dims))
 
 

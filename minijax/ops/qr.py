@@ -428,7 +428,7 @@ def qr(
     """
     out = qr_p.bind(
         x, pivoting=bool(pivoting), full_matrices=bool(full_matrices),
-        use_magma=use_magma,
+        use_magma=None if use_magma is None else bool(use_magma),
     )  # fmt: skip
     return tuple(out)
 

@@ -322,6 +322,16 @@ def test_no_lanes(fun, lane):
 jnp.take(f(), 0) = IndexError: non-empty jnp.take
 jnp.nonzero(X, size=3, fill_value=X) = ValueError: scalar or a tuple of length 1
 jnp.nonzero(X, size=3, fill_value=[7]) = ValueError: scalar or a tuple of length 1
+jnp.polyval(2., X) = TypeError: len.. of unsized object
+jnp.polymul(X, 2.) = TypeError: len.. of unsized object
+jnp.polydiv(X, 2.) = TypeError: len.. of unsized object
+jnp.polyder(2.) = TypeError: len.. of unsized object
+jnp.polyint(2.) = TypeError: len.. of unsized object
+jnp.logaddexp(X, X[:3]) = TypeError: max got incompatible shapes for broadcasting
+jnp.logaddexp2(X, X[:3]) = TypeError: max got incompatible shapes for broadcasting
+lax.scatter(X, i(1).reshape(1, 1), X[:1], None) = TypeError: ScatterDimensionNumbers
+lax.gather(X, i(1).reshape(1, 1), ((0,), (0,)), (1,)) = TypeError: GatherDimensionNumbers
+lax.conv(np.ones((1, 1, 3)), np.ones((1, 1, 3)), (1,), 2.5) = ValueError: string or a seq
 jnp.setdiff1d(i(1), i(2), size=3, fill_value=1j) = TypeError: not 'complex'
 jnp.fft.fftfreq(2.5) = ValueError: n argument
 jnp.fft.rfftfreq(2.5) = ValueError: n argument
