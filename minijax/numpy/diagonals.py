@@ -76,7 +76,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     if core.aval_of(a).ndim < 2:
         raise ValueError("diagonal requires an array of at least two dimensions.")
     a, offset = as_array(a), operator.index(offset)
-    a = convert(a, a.dtype, a.weak_type and offset != 0)  # but for the main one, as is
+    square = a.ndim == 2 and a.shape[0] == a.shape[1]
+    a = convert(a, a.dtype, a.weak_type and not (square and offset == 0))
     return diagonal_of(_diagonal_axes_last("diagonal", a, axis1, axis2), offset)
 
 

@@ -436,7 +436,8 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
       >>> jnp.logaddexp(1000., 1000.).round(2)
       Array(1000.69, dtype=float32, weak_type=True)
     """
-    return _log_sum(*_same_shapes("logaddexp", x1, x2))
+    out = _log_sum(*_same_shapes("logaddexp", x1, x2))
+    return settled(out) if _is_complex(out) else out
 
 
 @composite

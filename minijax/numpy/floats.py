@@ -631,7 +631,8 @@ def angle(z: Any, deg: bool = False) -> Any:
       Array([90.], dtype=float32)
     """
     check_arraylike("angle", z)
-    return _angle(z, bool(deg))
+    out = _angle(z, bool(deg))
+    return settled(out) if deg else out
 
 
 @composite

@@ -23,7 +23,6 @@ from ._common import (
     canonical_axes,
     canonical_axis,
     check_arraylike,
-    check_rank_promotion,
     check_sizes,
     not_broadcastable,
     once,
@@ -463,8 +462,6 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     check_arraylike("broadcast_arrays", *args)
     shapes = [shape_of(x) for x in args]
     shape = broadcast_shapes(*shapes)
-    if len({len(s) for s in shapes if s}) > 1:
-        check_rank_promotion("broadcast_arrays", shapes)
     return [
         as_array(x) if s == shape else _broadcast_to(x, shape)
         for x, s in zip(args, shapes, strict=True)

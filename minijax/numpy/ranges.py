@@ -199,7 +199,7 @@ def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
         out = lax.transpose(out, to_axis(rank + 1, axis))
     if dtypes.is_integer(dtype) and not dtypes.is_integer(compute):
         out = lax.floor(out)
-    return convert(out, dtype), step
+    return convert(out, dtype), convert(step, dtypes.to_inexact(dtype))
 
 
 def _blend(low, high, num: int, div: int, endpoint: bool, dtype, rank: int):

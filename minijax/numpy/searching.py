@@ -193,7 +193,10 @@ def searchsorted(
     """
     if sorter is not None:
         check_arraylike("searchsorted", a, v, sorter)
-        a = as_array(a)[as_array(sorter)]
+        a = as_array(a)
+        if a.ndim != 1:
+            raise ValueError(f"a should be 1-dimensional, got {errors.type_text(a)}")
+        a = a[as_array(sorter)]
     return _searchsorted(a, v, side, method)
 
 

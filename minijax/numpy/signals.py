@@ -145,7 +145,7 @@ def gradient(
             "The 'edge_order' argument to jnp.gradient is not supported."
         )
     check_arraylike("gradient", f, *varargs)
-    (x,) = promote_dtypes_inexact(as_array(f))
+    x, *varargs = promote_dtypes_inexact(*map(as_array, (f, *varargs)))
     axes = canonical_axes(None if axis is None else static_axis(axis), x.ndim)
     if min((x.shape[i] for i in axes), default=2) < 2:
         raise ValueError(
@@ -183,7 +183,7 @@ def _gradient(x: Any, spacing: Any, axis: int) -> Any:
             "Spacing arrays must have the same length as the dimension along which the"
             f" gradient is calculated: {h.shape} for an axis of size {n}."
         )
-    steps = convert(diff(h), x.dtype)
+    steps = diff(h)
     shape = tuple(-1 if i == axis else 1 for i in range(x.ndim))
     left, right = steps[:-1].reshape(shape), steps[1:].reshape(shape)
     total = left + right

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+__all__ = ("segment_max", "segment_min", "segment_prod", "segment_sum")
+
 _PUBLIC = ("segment_", "index")
 
 

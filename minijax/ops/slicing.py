@@ -265,6 +265,12 @@ def _from_start(index: Any, n: int, negative: bool) -> Any:
     aval = core.aval_of(index)
     if isinstance(index, (int, np.integer)) and type(index) is not bool:
         value = int(index)
+        if value < 0 and not negative:
+            raise value_problem(
+                f"Index {value} is out of bounds for dimension {n} if"
+                " allow_negative_indices=False",
+                why="it would be moved to 0.",
+            )
         return np.asarray(value + n if negative and value < 0 else value, aval.dtype)[
             ()
         ]

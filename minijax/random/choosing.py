@@ -476,4 +476,8 @@ def choice(
             p,
             why="each element needs a probability.",
         )
+    if p is not None and dtypes.is_complex(aval_of(p).dtype):
+        raise value_problem(
+            "choice: p must be of a float dtype.", p, why="probabilities are real."
+        )
     return _choice(key, a, p, n, shape, bool(replace), axis, gumbel_mode(mode))

@@ -140,6 +140,11 @@ jnp.matmul(jnp.ones(4, "int4"), np.ones(4, "f4"),
     preferred_element_type="u4") = np.uint32(4)
 jnp.einsum("i,i", jnp.ones(4, "int4"), np.ones(4, "f4"),
     preferred_element_type="f4") = np.float32(4)
+jnp.linspace(4, 0, 3, retstep=True, dtype="f2")[1] = np.float16(-2)
+jnp.linspace(4, 0, 3, retstep=True, dtype="i4")[1] = np.float32(-2)
+jnp.gradient(X.astype("f2"), X * 1.25) = np.gradient(X, X * 1.25)
+jnp.gradient(X.reshape(2, 2).astype("i4"), 1j, np.float32(2)) = [np.full((2, 2), complex(0, -2), "c8"),
+    np.full((2, 2), 0.5, "c8")]
 jnp.median(np.float32(3), keepdims=True) = np.median(np.float32(3), keepdims=True)
 jnp.quantile(np.float32(3), f(.5, .2), keepdims=True) = f(3, 3)
 jnp.trace(np.eye(2, dtype="f4") * 2, dtype=bool) = np.bool_(True)
@@ -332,6 +337,11 @@ jnp.logaddexp2(X, X[:3]) = TypeError: max got incompatible shapes for broadcasti
 lax.scatter(X, i(1).reshape(1, 1), X[:1], None) = TypeError: ScatterDimensionNumbers
 lax.gather(X, i(1).reshape(1, 1), ((0,), (0,)), (1,)) = TypeError: GatherDimensionNumbers
 lax.conv(np.ones((1, 1, 3)), np.ones((1, 1, 3)), (1,), 2.5) = ValueError: string or a seq
+lax.dynamic_slice(X, (-1,), (1,), allow_negative_indices=False) = ValueError: Index -1 is
+    out of bounds for dimension 4
+lax.dynamic_slice_in_dim(X, -1, 1, allow_negative_indices=False) = ValueError: Index -1
+mj.random.choice(KEYS[0], X, p=X * 1j) = ValueError: p must be of a float dtype
+jnp.searchsorted(X[None], 1, sorter=0) = ValueError: a should be 1-dimensional
 jnp.setdiff1d(i(1), i(2), size=3, fill_value=1j) = TypeError: not 'complex'
 jnp.fft.fftfreq(2.5) = ValueError: n argument
 jnp.fft.rfftfreq(2.5) = ValueError: n argument

@@ -63,6 +63,7 @@ FLOAT32 = {
     "heaviside": lambda d: jnp.heaviside(one((3, 3), d), one(3, d)),
     "array_equiv": lambda d: jnp.array_equiv(one((3, 3), d), one(3, d)),
     "matvec": lambda d: jnp.matvec(one((3, 3), d), one(3, d)),
+    "broadcast_arrays": lambda d: jnp.broadcast_arrays(one((3, 3), d), one(3, d)),
     "gcd": lambda d: jnp.gcd(one((3, 3), int), one(3, int)),
     "generalized normal": lambda d: random.generalized_normal(KEY, one(3, int), (2, 3)),
 }
