@@ -117,7 +117,9 @@ def test_negative_indices_may_be_denied():
     assert text(allow_negative_indices=[True, False]).count("select_n") == 1
     assert "select_n" not in text(allow_negative_indices=False)
     same(
-        lax.dynamic_slice(f32(4), (jnp.int32(-1),), (2,), allow_negative_indices=False),
+        lax.dynamic_slice(
+            f32(4), (mj.numpy.int32(-1),), (2,), allow_negative_indices=False
+        ),
         f32(4)[:2],
     )
 
