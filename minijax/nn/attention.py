@@ -102,8 +102,11 @@ def as_window(window: Window) -> tuple[int, int] | None:
     """How far to the left and to the right a position sees."""
     if window is None or isinstance(window, int):
         return None if window is None else (window, window)
-    left, right = window
-    return int(left), int(right)
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise TypeError(
+            f"dot_product_attention: local_window_size must be an int or two, got {window}."
+        )
+    return int(window[0]), int(window[1])
 
 
 def check_shape(name: str, x: Any, shape: Sequence[int]) -> None:

@@ -149,6 +149,9 @@ def vector_norm(
 
 @composite(static=("axis", "keepdims", "ord"))
 def _norm_of_all(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
+    found = core.aval_of(x).dtype
+    if not dtypes.is_inexact(found):  # floats that hold sums of integers
+        x = convert(x, dtypes.to_inexact(reductions.wide_int(found)))
     (x,) = operand("vector_norm", x)
     return _vector_norm(
         x, canonical_axes(axis, x.ndim), 2 if ord is None else ord, keepdims

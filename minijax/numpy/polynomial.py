@@ -312,7 +312,7 @@ def polyfit(
         (x.ndim != 1, "expected 1D vector for x"),
         (x.size == 0, "expected non-empty vector for x"),
         (y.ndim not in (1, 2), "expected 1D or 2D array for y"),
-        (y.ndim and x.shape[0] != y.shape[0], "expected x and y to have same length"),
+        (x.shape != y.shape[:1], "expected x and y to have same length"),
     ):
         if bad:
             raise TypeError(

@@ -145,22 +145,22 @@ def gradient(
             "The 'edge_order' argument to jnp.gradient is not supported."
         )
     check_arraylike("gradient", f, *varargs)
-    x, *varargs = promote_dtypes_inexact(*map(as_array, (f, *varargs)))
+    x, *given = promote_dtypes_inexact(*map(as_array, (f, *varargs)))
     axes = canonical_axes(None if axis is None else static_axis(axis), x.ndim)
     if min((x.shape[i] for i in axes), default=2) < 2:
         raise ValueError(
             "Shape of array too small to calculate a numerical gradient, at least 2"
             f" elements are required; got {errors.type_text(x)}."
         )
-    if len(varargs) == 0:
+    if len(given) == 0:
         spacings: list[Any] = [1.0] * len(axes)
-    elif len(varargs) == 1:
-        spacings = [varargs[0]] * len(axes)
-    elif len(varargs) == len(axes):
-        spacings = list(varargs)
+    elif len(given) == 1:
+        spacings = [given[0]] * len(axes)
+    elif len(given) == len(axes):
+        spacings = given
     else:
         raise TypeError(
-            f"Invalid number of spacing arguments {len(varargs)} for {axis=}"
+            f"Invalid number of spacing arguments {len(given)} for {axis=}"
         )
     out = [_gradient(x, h, i) for i, h in zip(axes, spacings, strict=True)]
     return out[0] if len(axes) == 1 else out
@@ -337,11 +337,11 @@ def unwrap(
     p = as_array(p)
     if dtypes.is_complex(p.dtype):
         raise ValueError("jnp.unwrap does not support complex inputs.")
+    axis = canonical_axis(axis, p.ndim)
     if p.shape[axis] == 0:
         return convert(p, dtypes.to_inexact(p.dtype))
     joint = promote_dtypes(p, as_array(period))
     p, period = joint[0], joint[1]
-    axis = canonical_axis(axis, p.ndim)
     jumps = diff(p, axis=axis)
     whole = dtypes.is_integer(p.dtype)
     half = period // 2 if whole else period / 2

@@ -12,6 +12,7 @@ functions.  Next: elementary.py, exponentials to hyperbolic functions.
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -367,7 +368,7 @@ def integer_pow(x: Any, y: int) -> Any:
     >>> integer_pow(2.0, 3)
     Array(8., dtype=float32, weak_type=True)
     """
-    return integer_pow_p.bind(x, y=y)
+    return integer_pow_p.bind(x, y=operator.index(y))
 
 
 def reciprocal(x: Any) -> Any:

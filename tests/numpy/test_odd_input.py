@@ -143,8 +143,8 @@ jnp.einsum("i,i", jnp.ones(4, "int4"), np.ones(4, "f4"),
 jnp.linspace(4, 0, 3, retstep=True, dtype="f2")[1] = np.float16(-2)
 jnp.linspace(4, 0, 3, retstep=True, dtype="i4")[1] = np.float32(-2)
 jnp.gradient(X.astype("f2"), X * 1.25) = np.gradient(X, X * 1.25)
-jnp.gradient(X.reshape(2, 2).astype("i4"), 1j, np.float32(2)) = [np.full((2, 2), complex(0, -2), "c8"),
-    np.full((2, 2), 0.5, "c8")]
+jnp.gradient(X.reshape(2, 2).astype("i4"), 1j, np.float32(2)) = [
+    np.full((2, 2), complex(0, -2), "c8"), np.full((2, 2), 0.5, "c8")]
 jnp.median(np.float32(3), keepdims=True) = np.median(np.float32(3), keepdims=True)
 jnp.quantile(np.float32(3), f(.5, .2), keepdims=True) = f(3, 3)
 jnp.trace(np.eye(2, dtype="f4") * 2, dtype=bool) = np.bool_(True)
@@ -181,6 +181,12 @@ jnp.arange(3).at[5].get(fill_value=7) = np.int32(2)
 """)
 def test_filling(row):
     run(row)
+
+
+def test_norms_of_integers_in_double_precision():
+    with mj.enable_x64(True):
+        exactly(jnp.linalg.vector_norm(np.array([3, 4], "i1")), np.float64(5))
+        exactly(jnp.linalg.vector_norm(np.array([True, False]), ord=1), np.float64(1))
 
 
 def test_filling_unsigned_64():
@@ -342,6 +348,9 @@ lax.dynamic_slice(X, (-1,), (1,), allow_negative_indices=False) = ValueError: In
 lax.dynamic_slice_in_dim(X, -1, 1, allow_negative_indices=False) = ValueError: Index -1
 mj.random.choice(KEYS[0], X, p=X * 1j) = ValueError: p must be of a float dtype
 jnp.searchsorted(X[None], 1, sorter=0) = ValueError: a should be 1-dimensional
+jnp.polyfit(1.0, 2.0, 1) = TypeError: expected 1D vector for x
+jnp.polyfit(X, X[:3], 1) = TypeError: expected x and y to have same length
+jnp.unwrap(X, axis=1) = ValueError: axis 1 is out of bounds
 jnp.setdiff1d(i(1), i(2), size=3, fill_value=1j) = TypeError: not 'complex'
 jnp.fft.fftfreq(2.5) = ValueError: n argument
 jnp.fft.rfftfreq(2.5) = ValueError: n argument
