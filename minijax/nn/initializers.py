@@ -200,11 +200,9 @@ def fans(
 
 
 _MEANS = {
-    "fan_in": lambda i, o: i,
-    "fan_out": lambda i, o: o,
-    "fan_avg": lambda i, o: (i + o) / 2,
-    "fan_geo_avg": lambda i, o: math.sqrt(i * o),
-}
+    "fan_in": lambda i, o: i, "fan_out": lambda i, o: o,
+    "fan_avg": lambda i, o: (i + o) / 2, "fan_geo_avg": lambda i, o: math.sqrt(i * o),
+}  # fmt: skip
 
 # Standard deviations of the real and of the complex normal distribution cut off at two.
 _TRUNCATED_STDDEV = 0.87962566103423978

@@ -45,11 +45,9 @@ __all__ = (
 )  # fmt: skip
 
 _KINDS = {
-    "fft": FftType.FFT,
-    "ifft": FftType.IFFT,
-    "rfft": FftType.RFFT,
+    "fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT,
     "irfft": FftType.IRFFT,
-}
+}  # fmt: skip
 _NORMS = ("backward", "ortho", "forward")
 _DIMS = 3  # how many axes XLA transforms at once
 

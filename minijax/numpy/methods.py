@@ -102,36 +102,25 @@ def reflected(fun: Any) -> Any:
 
 
 _BINARY: dict[str, tuple[str, Any]] = {
-    "add": ("+", ufuncs.add),
-    "sub": ("-", ufuncs.subtract),
-    "mul": ("*", ufuncs.multiply),
-    "truediv": ("/", ufuncs.divide),
-    "floordiv": ("//", elementwise.floor_divide),
-    "mod": ("%", elementwise.remainder),
-    "divmod": ("divmod()", elementwise.divmod),
-    "matmul": ("@", linear.matmul),
-    "and": ("&", ufuncs.bitwise_and),
-    "or": ("|", ufuncs.bitwise_or),
-    "xor": ("^", ufuncs.bitwise_xor),
-    "lshift": ("<<", ufuncs.left_shift),
+    "add": ("+", ufuncs.add), "sub": ("-", ufuncs.subtract),
+    "mul": ("*", ufuncs.multiply), "truediv": ("/", ufuncs.divide),
+    "floordiv": ("//", elementwise.floor_divide), "mod": ("%", elementwise.remainder),
+    "divmod": ("divmod()", elementwise.divmod), "matmul": ("@", linear.matmul),
+    "and": ("&", ufuncs.bitwise_and), "or": ("|", ufuncs.bitwise_or),
+    "xor": ("^", ufuncs.bitwise_xor), "lshift": ("<<", ufuncs.left_shift),
     "rshift": (">>", ufuncs.right_shift),
-}
+}  # fmt: skip
 _COMPARE: dict[str, tuple[str, Any]] = {
-    "eq": ("==", ufuncs.equal),
-    "ne": ("!=", ufuncs.not_equal),
-    "lt": ("<", ufuncs.less),
-    "le": ("<=", ufuncs.less_equal),
-    "gt": (">", ufuncs.greater),
-    "ge": (">=", ufuncs.greater_equal),
-}
+    "eq": ("==", ufuncs.equal), "ne": ("!=", ufuncs.not_equal),
+    "lt": ("<", ufuncs.less), "le": ("<=", ufuncs.less_equal),
+    "gt": (">", ufuncs.greater), "ge": (">=", ufuncs.greater_equal),
+}  # fmt: skip
 
 
 _UNARY: dict[str, Any] = {
-    "neg": ufuncs.negative,
-    "pos": ufuncs.positive,
-    "abs": ufuncs.absolute,
+    "neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute,
     "invert": ufuncs.bitwise_not,
-}
+}  # fmt: skip
 
 
 def install_operators() -> None:
@@ -291,56 +280,25 @@ def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     return sys.modules[__package__]
 
 
+# Functions that are methods under their own names.
+_SAME = (
+    reductions.all, reductions.any, reductions.argmax, reductions.argmin,
+    sorting.argpartition, sorting.argsort, astype, selection.choose, clip, compress,
+    ufuncs.conjugate, conversion.copy, running.cumprod, running.cumsum,
+    diagonals.diagonal, linear.dot, flatten, reductions.max, moments.mean,
+    reductions.min, searching.nonzero, reductions.prod, reductions.ptp,
+    manipulation.ravel, rearrange.repeat, reshape, elementwise.round,
+    searching.searchsorted, sorting.sort, manipulation.squeeze, moments.std,
+    reductions.sum, manipulation.swapaxes, indexing.take, diagonals.trace, transpose,
+    moments.var, view, to_device,
+)  # fmt: skip
 _METHODS: dict[str, Any] = {
-    "__array_namespace__": array_namespace,
-    "__round__": rounded,
-    "__getitem__": indexing.getitem,
-    "__iter__": iterate,
-    "__contains__": contains,
-    "__setitem__": no_assignment,
-    "__pow__": power,
-    "__rpow__": reflected_power,
-    "all": reductions.all,
-    "any": reductions.any,
-    "argmax": reductions.argmax,
-    "argmin": reductions.argmin,
-    "argpartition": sorting.argpartition,
-    "argsort": sorting.argsort,
-    "astype": astype,
-    "choose": selection.choose,
-    "clip": clip,
-    "compress": compress,
+    **{fun.__name__: fun for fun in _SAME},
+    "__array_namespace__": array_namespace, "__round__": rounded,
+    "__getitem__": indexing.getitem, "__iter__": iterate, "__contains__": contains,
+    "__setitem__": no_assignment, "__pow__": power, "__rpow__": reflected_power,
     "conj": ufuncs.conjugate,
-    "conjugate": ufuncs.conjugate,
-    "copy": conversion.copy,
-    "cumprod": running.cumprod,
-    "cumsum": running.cumsum,
-    "diagonal": diagonals.diagonal,
-    "dot": linear.dot,
-    "flatten": flatten,
-    "max": reductions.max,
-    "mean": moments.mean,
-    "min": reductions.min,
-    "nonzero": searching.nonzero,
-    "prod": reductions.prod,
-    "ptp": reductions.ptp,
-    "ravel": manipulation.ravel,
-    "repeat": rearrange.repeat,
-    "reshape": reshape,
-    "round": elementwise.round,
-    "searchsorted": searching.searchsorted,
-    "sort": sorting.sort,
-    "squeeze": manipulation.squeeze,
-    "std": moments.std,
-    "sum": reductions.sum,
-    "swapaxes": manipulation.swapaxes,
-    "take": indexing.take,
-    "trace": diagonals.trace,
-    "transpose": transpose,
-    "var": moments.var,
-    "view": view,
-    "to_device": to_device,
-}
+}  # fmt: skip
 
 
 def flat(self: Any) -> Any:
@@ -354,13 +312,10 @@ def flat(self: Any) -> Any:
 _PROPERTIES: dict[str, Any] = {
     "T": lambda self: manipulation.transpose(self),
     "mT": lambda self: manipulation.matrix_transpose(self),
-    "real": lambda self: ufuncs.real(self),
-    "imag": lambda self: ufuncs.imag(self),
-    "at": At,
-    "flat": flat,
-    "nbytes": lambda self: self.size * self.dtype.itemsize,
+    "real": lambda self: ufuncs.real(self), "imag": lambda self: ufuncs.imag(self),
+    "at": At, "flat": flat, "nbytes": lambda self: self.size * self.dtype.itemsize,
     "itemsize": lambda self: self.dtype.itemsize,
-}
+}  # fmt: skip
 
 
 def install() -> None:

@@ -30,22 +30,12 @@ _PLAIN = frozenset((Array, int, float, bool, complex))
 _DROP = lax.GatherScatterMode.FILL_OR_DROP
 _INT = 2**31 - 1
 
-_SCATTERS: dict[str, Callable[..., Any]] = {
-    "set": lax.scatter,
-    "add": lax.scatter_add,
-    "sub": lax.scatter_sub,
-    "mul": lax.scatter_mul,
-    "min": lax.scatter_min,
-    "max": lax.scatter_max,
-}
-_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
-    "set": lambda old, new: new,
-    "add": lax.add,
-    "sub": lax.sub,
-    "mul": lax.mul,
-    "min": lax.min,
-    "max": lax.max,
-}
+# How updates meet elements: the scatter, and what it does to one of them.
+_WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
+    "set": (lax.scatter, lambda old, new: new), "add": (lax.scatter_add, lax.add),
+    "sub": (lax.scatter_sub, lax.sub), "mul": (lax.scatter_mul, lax.mul),
+    "min": (lax.scatter_min, lax.min), "max": (lax.scatter_max, lax.max),
+}  # fmt: skip
 
 
 class At:
@@ -250,7 +240,7 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
     if 0 in sizes:
         return convert(x, dtype, weak)
     if op != "set":
-        y = _COMBINE[op](
+        y = _WAYS[op][1](
             lax.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y
         )
     return convert(lax.dynamic_update_slice_p.bind(x, y, *starts), dtype, weak)
@@ -314,10 +304,10 @@ def write(
     if 0 in at.shape:
         return convert(x, dtype, weak)
     if not at.indexed and at.sizes == plan.operand:
-        return convert(_COMBINE[op](x, y), dtype, weak)
+        return convert(_WAYS[op][1](x, y), dtype, weak)
     if len(shape) != len(plan.operand):
         x = lax.reshape(x, plan.operand)
-    x = _SCATTERS[op](
+    x = _WAYS[op][0](
         x,
         at.indices,
         y,

@@ -47,16 +47,11 @@ class Precision(enum.Enum):
 
 
 _NAMES: dict[Any, Precision] = {
-    "highest": Precision.HIGHEST,
-    "float32": Precision.HIGHEST,
-    "high": Precision.HIGH,
-    "bfloat16_3x": Precision.HIGH,
-    "tensorfloat32": Precision.HIGH,
-    "default": Precision.DEFAULT,
-    "bfloat16": Precision.DEFAULT,
-    "fastest": Precision.DEFAULT,
-    None: Precision.DEFAULT,
-}
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST, "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+    "default": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT, None: Precision.DEFAULT,
+}  # fmt: skip
 
 
 class DotAlgorithm(NamedTuple):

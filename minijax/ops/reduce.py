@@ -242,14 +242,11 @@ reduce_p.impl = lambda *args, computation, **params: dispatch.run(
 # ------------------------------------------------------------------------ the function
 
 _MONOIDS: dict[Any, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
-    add: (reduce_sum, lambda _: 0),
-    mul: (reduce_prod, lambda _: 1),
-    max: (reduce_max, lowest),
-    min: (reduce_min, highest),
-    bitwise_and: (reduce_and, all_ones),
-    bitwise_or: (reduce_or, lambda _: 0),
+    add: (reduce_sum, lambda _: 0), mul: (reduce_prod, lambda _: 1),
+    max: (reduce_max, lowest), min: (reduce_min, highest),
+    bitwise_and: (reduce_and, all_ones), bitwise_or: (reduce_or, lambda _: 0),
     bitwise_xor: (reduce_xor, lambda _: 0),
-}
+}  # fmt: skip
 
 
 def monoid_of(

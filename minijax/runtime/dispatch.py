@@ -128,12 +128,9 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         ]
     try:
         key = (
-            prim,
-            id(where),
-            committed,
-            tuple(params.items()) if params else None,
+            prim, id(where), committed, tuple(params.items()) if params else None,
             *avals,
-        )
+        )  # fmt: skip
         program = _programs.get(key)
     except TypeError:  # unhashable params
         key, program = None, None

@@ -40,15 +40,13 @@ class Context:
 def _element_types() -> dict[Any, Any]:
     signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
     found = {
-        dtypes.bool_: signless(1),
-        dtypes.bfloat16: ir.BF16Type.get(),
-        dtypes.float16: ir.F16Type.get(),
-        dtypes.float32: ir.F32Type.get(),
+        dtypes.bool_: signless(1), dtypes.bfloat16: ir.BF16Type.get(),
+        dtypes.float16: ir.F16Type.get(), dtypes.float32: ir.F32Type.get(),
         dtypes.float64: ir.F64Type.get(),
         dtypes.complex64: ir.ComplexType.get(ir.F32Type.get()),
         dtypes.complex128: ir.ComplexType.get(ir.F64Type.get()),
         dtypes.float0: signless(1),
-    }
+    }  # fmt: skip
     for bits, i, u in zip(
         (2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True
     ):

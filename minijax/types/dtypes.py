@@ -114,17 +114,11 @@ def is_extended(dtype: Any) -> bool:
 # ------------------------------------------------------------- canonical dtypes
 
 _TO_32 = {
-    int64: int32,
-    uint64: uint32,
-    float64: float32,
-    complex128: complex64,
-}
+    int64: int32, uint64: uint32, float64: float32, complex128: complex64,
+}  # fmt: skip
 _PYTHON = {
-    bool: bool_,
-    int: int64,
-    float: float64,
-    complex: complex128,
-}
+    bool: bool_, int: int64, float: float64, complex: complex128,
+}  # fmt: skip
 PYTHON_SCALARS = tuple(_PYTHON)
 
 
@@ -325,15 +319,11 @@ def _of_kinds(*kinds: str) -> frozenset[Any]:
 
 _CATEGORIES = {
     np.number: _of_kinds("int", "uint", "float", "complex"),
-    np.integer: _of_kinds("int", "uint"),
-    np.signedinteger: _of_kinds("int"),
-    np.unsignedinteger: _of_kinds("uint"),
-    np.inexact: _of_kinds("float", "complex"),
-    np.floating: _of_kinds("float"),
-    np.complexfloating: _of_kinds("complex"),
-    np.flexible: frozenset((float0,)),
-    np.character: frozenset(),
-}
+    np.integer: _of_kinds("int", "uint"), np.signedinteger: _of_kinds("int"),
+    np.unsignedinteger: _of_kinds("uint"), np.inexact: _of_kinds("float", "complex"),
+    np.floating: _of_kinds("float"), np.complexfloating: _of_kinds("complex"),
+    np.flexible: frozenset((float0,)), np.character: frozenset(),
+}  # fmt: skip
 
 
 def _category(x: Any) -> bool:
@@ -388,14 +378,10 @@ def _is_of_kind(dtype: Any, k: Any) -> bool:
 
 
 _API_KINDS = {
-    "bool": ("bool",),
-    "signed integer": ("int",),
-    "unsigned integer": ("uint",),
-    "integral": ("int", "uint"),
-    "real floating": ("float",),
-    "complex floating": ("complex",),
-    "numeric": ("int", "uint", "float", "complex"),
-}
+    "bool": ("bool",), "signed integer": ("int",), "unsigned integer": ("uint",),
+    "integral": ("int", "uint"), "real floating": ("float",),
+    "complex floating": ("complex",), "numeric": ("int", "uint", "float", "complex"),
+}  # fmt: skip
 
 
 def stored(x: Any, dtype: Any) -> np.ndarray[Any, Any]:
