@@ -44,14 +44,9 @@ class ShapeDtypeStruct:
     is_ref: bool
 
     def __init__(
-        self,
-        shape,
-        dtype,
-        *,
-        sharding=None,
-        weak_type: bool = False,
+        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
         is_ref: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         fields = tuple(shape), dtypes.as_dtype(dtype), sharding, weak_type, is_ref

@@ -48,9 +48,6 @@ _KINDS = {
     "fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT,
     "irfft": FftType.IRFFT,
 }  # fmt: skip
-Length = int | None
-Norm = str | None  # one of:
-Pair = Sequence[int]
 _NORMS = ("backward", "ortho", "forward")
 _DIMS = 3  # how many axes XLA transforms at once
 
@@ -189,7 +186,9 @@ def _one_axis(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -
     return _transform(name, kind or name, a, None if n is None else (n,), (axis,), norm)
 
 
-def fft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> Any:
+def fft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Discrete Fourier transform along an axis.
 
     Args:
@@ -210,7 +209,9 @@ def fft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> An
     return _one_axis("fft", a, n, axis, norm)
 
 
-def ifft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> Any:
+def ifft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Inverse of `fft`; arguments as there.
 
     Example:
@@ -221,7 +222,9 @@ def ifft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> A
     return _one_axis("ifft", a, n, axis, norm)
 
 
-def rfft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> Any:
+def rfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """`fft` of real values: the n // 2 + 1 frequencies that are not negative.
 
     Example:
@@ -232,7 +235,9 @@ def rfft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> A
     return _one_axis("rfft", a, n, axis, norm)
 
 
-def irfft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> Any:
+def irfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Inverse of `rfft`; `n` is the length of the result (default: 2 * (m - 1)).
 
     Example:
@@ -243,7 +248,9 @@ def irfft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> 
     return _one_axis("irfft", a, n, axis, norm)
 
 
-def hfft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> Any:
+def hfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """`fft` of values with Hermitian symmetry, of which half are given; real.
 
     Example:
@@ -255,7 +262,9 @@ def hfft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> A
     return _one_axis("hfft", conjugate(a), n, axis, _turned(norm), "irfft")
 
 
-def ihfft(a: ArrayLike, n: Length = None, axis: int = -1, norm: Norm = None) -> Any:
+def ihfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     """Inverse of `hfft`.
 
     Example:
@@ -276,7 +285,7 @@ def _turned(norm: Any) -> str:
 # ------------------------------------------------------------------------- several axes
 
 
-def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None) -> Any:
+def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
     """Discrete Fourier transform along several axes.
 
     Args:
@@ -297,7 +306,9 @@ def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None) -> An
     return _transform("fftn", "fft", a, s, axes, norm)
 
 
-def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None) -> Any:
+def ifftn(
+    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+) -> Any:
     """Inverse of `fftn`; arguments as there.
 
     Example:
@@ -309,7 +320,9 @@ def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None) -> A
     return _transform("ifftn", "ifft", a, s, axes, norm)
 
 
-def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None) -> Any:
+def rfftn(
+    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+) -> Any:
     """`fftn` of real values; the last axis holds frequencies that are not negative.
 
     Example:
@@ -320,7 +333,9 @@ def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None) -> A
     return _transform("rfftn", "rfft", a, s, axes, norm)
 
 
-def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None) -> Any:
+def irfftn(
+    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+) -> Any:
     """Inverse of `rfftn`; `s` holds the lengths of the result.
 
     Example:
@@ -339,7 +354,9 @@ def _two_axes(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> Any
     return _transform(name, kind, a, s, axes, norm)
 
 
-def fft2(a: ArrayLike, s: Any = None, axes: Pair = (-2, -1), norm: Norm = None) -> Any:
+def fft2(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Any:
     """`fftn` along two axes.
 
     Example:
@@ -350,7 +367,9 @@ def fft2(a: ArrayLike, s: Any = None, axes: Pair = (-2, -1), norm: Norm = None) 
     return _two_axes("fft2", "fft", a, s, axes, norm)
 
 
-def ifft2(a: ArrayLike, s: Any = None, axes: Pair = (-2, -1), norm: Norm = None) -> Any:
+def ifft2(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Any:
     """`ifftn` along two axes.
 
     Example:
@@ -361,7 +380,9 @@ def ifft2(a: ArrayLike, s: Any = None, axes: Pair = (-2, -1), norm: Norm = None)
     return _two_axes("ifft2", "ifft", a, s, axes, norm)
 
 
-def rfft2(a: ArrayLike, s: Any = None, axes: Pair = (-2, -1), norm: Norm = None) -> Any:
+def rfft2(
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Any:
     """`rfftn` along two axes.
 
     Example:
@@ -373,7 +394,7 @@ def rfft2(a: ArrayLike, s: Any = None, axes: Pair = (-2, -1), norm: Norm = None)
 
 
 def irfft2(
-    a: ArrayLike, s: Any = None, axes: Pair = (-2, -1), norm: Norm = None
+    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Any:
     """`irfftn` along two axes.
 

@@ -18,6 +18,7 @@ from ..ops import lax
 from ..types import dtypes
 from . import moments, reductions, running
 from ._common import *
+from ._rows import row
 from .moments import spread_dtypes
 from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
 
@@ -47,87 +48,46 @@ def without_nans(name: str, a: Any, value: Any) -> Any:
     return choose(nans_of(a), a.dtype.type(value), a)
 
 
-@reduction("dtype", "keepdims")
-def nansum(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    keepdims: bool = False, initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Sum along axes, nans counting as 0; arguments as for `sum`.
+def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str) -> Any:
+    @reduction("dtype", "keepdims")
+    @row(name, __name__, sentence, example, dtype=reductions.WIDENED)
+    def fun(
+        a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        check_where(name, where)
+        a = without_nans(name, a, neutral)
+        return of(a, axis, dtype, None, keepdims, initial, where)
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nansum(jnp.array([1., jnp.nan, 2.]))
-      Array(3., dtype=float32)
-    """
-    no_out("nansum", out)
-    check_where("nansum", where)
-    a = without_nans("nansum", a, 0)
-    return reductions.sum(a, axis, dtype, None, keepdims, initial, where)
+    return fun
 
 
-@reduction("dtype", "keepdims")
-def nanprod(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    keepdims: bool = False, initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Product along axes, nans counting as 1; arguments as for `prod`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanprod(jnp.array([3., jnp.nan, 2.]))
-      Array(6., dtype=float32)
-    """
-    no_out("nanprod", out)
-    check_where("nanprod", where)
-    a = without_nans("nanprod", a, 1)
-    return reductions.prod(a, axis, dtype, None, keepdims, initial, where)
+nansum = _accumulation("nansum", reductions.sum, 0,
+    "Sum along axes, nans counting as 0.", "[1., jnp.nan, 2.] -> 3.")  # fmt: skip
+nanprod = _accumulation("nanprod", reductions.prod, 1,
+    "Product along axes, nans counting as 1.", "[3., jnp.nan, 2.] -> 6.")  # fmt: skip
 
 
 def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
-    check_arraylike(f"nan{name}", a)
-    check_where(f"nan{name}", where)
+    check_arraylike(name, a)
+    check_where(name, where)
     a = as_array(a)
-    least = -np.inf if name == "max" else np.inf
-    filled = without_nans(f"nan{name}", a, least)
-    out = reductions.extremum(name, filled, axis, keepdims, initial, where)
+    filled = without_nans(name, a, -np.inf if name == "nanmax" else np.inf)
+    out = reductions.extremum(name[3:], filled, axis, keepdims, initial, where)
     if not dtypes.is_inexact(a.dtype) or initial is not None:
         return out
     all_nan = reductions.all(nans_of(a), axis, None, keepdims, where=where)
     return choose(all_nan, out.dtype.type(np.nan), out)
 
 
-@reduction("keepdims")
-def nanmax(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-    initial: ArrayLike | None = None, where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Largest element that is not nan (nan if all are); arguments as for `max`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanmax(jnp.array([3., jnp.nan, 2.]))
-      Array(3., dtype=float32)
-    """
-    no_out("nanmax", out)
-    return _nan_extremum("max", a, axis, keepdims, initial, where)
-
-
-@reduction("keepdims")
-def nanmin(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-    initial: ArrayLike | None = None, where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Smallest element that is not nan (nan if all are); arguments as for `max`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanmin(jnp.array([3., jnp.nan, 2.]))
-      Array(2., dtype=float32)
-    """
-    no_out("nanmin", out)
-    return _nan_extremum("min", a, axis, keepdims, initial, where)
+nanmax = reductions.extremes(_nan_extremum, "nanmax",
+    "Largest element that is not nan (nan if all are).",
+    "[3., jnp.nan, 2.] -> 3.")  # fmt: skip
+nanmin = reductions.extremes(_nan_extremum, "nanmin",
+    "Smallest element that is not nan (nan if all are).",
+    "[3., jnp.nan, 2.] -> 2.")  # fmt: skip
 
 
 @reduction("dtype", "keepdims")
@@ -241,65 +201,19 @@ def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any
     return choose(all_nan, at.dtype.type(-1), at)
 
 
-@composite_along("keepdims")
-def nanargmax(
-    a: ArrayLike, axis: int | None = None, out: None = None,
-    keepdims: bool | None = None,
-) -> Any:  # fmt: skip
-    """Position of the first largest element that is not nan; -1 if all are.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanargmax(jnp.array([1., jnp.nan, 3.]))
-      Array(2, dtype=int32)
-    """
-    no_out("nanargmax", out)
-    return _nan_position("nanargmax", lax.argmax_p, a, axis, keepdims)
+nanargmax = reductions.positions(_nan_position, "nanargmax", lax.argmax_p,
+    "Position of the first largest element that is not nan; -1 if all are.",
+    "[1., jnp.nan, 3.] -> 2")  # fmt: skip
+nanargmin = reductions.positions(_nan_position, "nanargmin", lax.argmin_p,
+    "Position of the first smallest element that is not nan; -1 if all are.",
+    "[jnp.nan, 1., 3.] -> 1")  # fmt: skip
 
 
-@composite_along("keepdims")
-def nanargmin(
-    a: ArrayLike, axis: int | None = None, out: None = None,
-    keepdims: bool | None = None,
-) -> Any:  # fmt: skip
-    """Position of the first smallest element that is not nan; -1 if all are.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanargmin(jnp.array([jnp.nan, 1., 3.]))
-      Array(1, dtype=int32)
-    """
-    no_out("nanargmin", out)
-    return _nan_position("nanargmin", lax.argmin_p, a, axis, keepdims)
-
-
-@composite(static=("axis", "dtype"))
-def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Any:  # fmt: skip
-    """Running sum, nans counting as 0; arguments as for `cumsum`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nancumsum(jnp.array([1., jnp.nan, 2.]))
-      Array([1., 1., 3.], dtype=float32)
-    """
-    no_out("nancumsum", out)
-    return running.cumsum(without_nans("nancumsum", a, 0), axis, dtype)
-
-
-@composite(static=("axis", "dtype"))
-def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Any:  # fmt: skip
-    """Running product, nans counting as 1; arguments as for `cumprod`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
-      Array([2., 2., 6.], dtype=float32)
-    """
-    no_out("nancumprod", out)
-    return running.cumprod(without_nans("nancumprod", a, 1), axis, dtype)
+nancumsum = running.runs(
+    lambda a, axis, dtype: running.cumsum(without_nans("nancumsum", a, 0), axis, dtype),
+    "nancumsum", __name__, "Running sum, nans counting as 0.",
+    "[1., jnp.nan, 2.] -> [1., 1., 3.]")  # fmt: skip
+nancumprod = running.runs(
+    lambda a, axis, dtype: running.cumprod(without_nans("nancumprod", a, 1), axis, dtype),
+    "nancumprod", __name__, "Running product, nans counting as 1.",
+    "[2., jnp.nan, 3.] -> [2., 2., 6.]")  # fmt: skip

@@ -23,6 +23,7 @@ from ..ops import lax
 from ..ops.reductions import highest, lowest
 from ..types import dtypes
 from ._common import *
+from ._rows import row
 
 __all__ = (
     "sum", "prod", "max", "min", "amax", "amin", "ptp", "all", "any", "count_nonzero",
@@ -208,51 +209,29 @@ _TRUTH = {
 # -------------------------------------------------------------------- sums and products
 
 
-@reduction("dtype", "keepdims", "promote_integers")
-def sum(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    keepdims: bool = False, initial: ArrayLike | None = None,
-    where: ArrayLike | None = None, promote_integers: bool = True,
-) -> Any:  # fmt: skip
-    """Sum of the elements along axes.
+def _accumulation(name: str, sentence: str, example: str) -> Any:
+    @reduction("dtype", "keepdims", "promote_integers")
+    @row(name, __name__, sentence, example, dtype=WIDENED)
+    def fun(
+        a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None, promote_integers: bool = True,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        options = keepdims, initial, where, promote_integers
+        return accumulate(name, a, axis, dtype, *options)
 
-    Args:
-      a: array or number.
-      axis: axes to sum over; None for all of them.
-      dtype: dtype to convert to and sum in; by default small integers widen to the
-        default ones, and 16-bit floats are summed in float32.
-      out: not supported.
-      keepdims: keep summed axes with size 1.
-      initial: a number added to the sum.
-      where: a mask; elements where it is False are left out.
-      promote_integers: widen small integers when no dtype is given.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0)
-      Array([4, 6], dtype=int32)
-    """
-    no_out("sum", out)
-    return accumulate("sum", a, axis, dtype, keepdims, initial, where, promote_integers)
+    return fun
 
 
-@reduction("dtype", "keepdims", "promote_integers")
-def prod(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    keepdims: bool = False, initial: ArrayLike | None = None,
-    where: ArrayLike | None = None, promote_integers: bool = True,
-) -> Any:  # fmt: skip
-    """Product of the elements along axes; arguments as for `sum`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.prod(jnp.array([2., 3., 4.]))
-      Array(24., dtype=float32)
-    """
-    no_out("prod", out)
-    return accumulate(
-        "prod", a, axis, dtype, keepdims, initial, where, promote_integers
-    )
+WIDENED = (
+    "dtype to convert to and compute in; by default small integers widen to the\n"
+    "    default ones, and 16-bit floats are summed in float32."
+)
+sum = _accumulation("sum", "Sum of the elements along axes.",
+    "[[1, 2], [3, 4]], axis=0 -> [4, 6]")  # fmt: skip
+prod = _accumulation("prod", "Product of the elements along axes.",
+    "[2., 3., 4.] -> 24.")  # fmt: skip
 
 
 # -------------------------------------------------------------------------- extrema
@@ -295,47 +274,26 @@ _EXTREMA = {
 }
 
 
-@reduction("keepdims")
-def max(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-    initial: ArrayLike | None = None, where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Largest element along axes; nan if there is one.
+def extremes(of: Any, name: str, sentence: str, example: str) -> Any:
+    """A public reduction with the signature of `max`, computed by `of`."""
+    no_neutral = "ValueError: nothing to reduce, or a mask, without `initial`."
 
-    Args:
-      a: array or number.
-      axis: axes to reduce; None for all of them.
-      out: not supported.
-      keepdims: keep reduced axes with size 1.
-      initial: a number that takes part; needed with `where` and for empty axes.
-      where: a mask; elements where it is False are left out.
+    @reduction("keepdims")
+    @row(name, of.__module__, sentence, example, raises=no_neutral)
+    def fun(
+        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return of(name, a, axis, keepdims, initial, where)
 
-    Raises:
-      ValueError: nothing to reduce, or a mask, without `initial`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.max(jnp.array([[1, 5], [4, 2]]), axis=1)
-      Array([5, 4], dtype=int32)
-    """
-    no_out("max", out)
-    return extremum("max", a, axis, keepdims, initial, where)
+    return fun
 
 
-@reduction("keepdims")
-def min(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-    initial: ArrayLike | None = None, where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Smallest element along axes; arguments as for `max`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.min(jnp.array([[1, 5], [4, 2]]), axis=1)
-      Array([1, 2], dtype=int32)
-    """
-    no_out("min", out)
-    return extremum("min", a, axis, keepdims, initial, where)
+max = extremes(extremum, "max", "Largest element along axes; nan if there is one.",
+    "[[1, 5], [4, 2]], axis=1 -> [5, 4]")  # fmt: skip
+min = extremes(extremum, "min", "Smallest element along axes; nan if there is one.",
+    "[[1, 5], [4, 2]], axis=1 -> [1, 2]")  # fmt: skip
 
 
 amax = max
@@ -376,43 +334,25 @@ def truth(name: str, prim, neutral: bool, a, axis, keepdims: bool, where):
     return keep(x, axes, ndim) if keepdims else x
 
 
-@reduction("keepdims")
-def all(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
-    where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Whether all elements along axes are true (not zero).
+def _truth(name: str, prim: Any, neutral: bool, sentence: str, example: str) -> Any:
+    @reduction("keepdims")
+    @row(name, __name__, sentence, example)
+    def fun(
+        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return truth(name, prim, neutral, a, axis, keepdims, where)
 
-    Args:
-      a: array or number.
-      axis: axes to reduce; None for all of them.
-      out: not supported.
-      keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.all(jnp.array([1, 1, 0]))
-      Array(False, dtype=bool)
-    """
-    no_out("all", out)
-    return truth("all", lax.reduce_and_p, True, a, axis, keepdims, where)
+    return fun
 
 
-@reduction("keepdims")
-def any(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
-    where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """Whether any element along axes is true (not zero); arguments as for `all`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.any(jnp.array([0, 0, 1]))
-      Array(True, dtype=bool)
-    """
-    no_out("any", out)
-    return truth("any", lax.reduce_or_p, False, a, axis, keepdims, where)
+all = _truth("all", lax.reduce_and_p, True,
+    "Whether all elements along axes are true (not zero).",
+    "[1, 1, 0] -> False")  # fmt: skip
+any = _truth("any", lax.reduce_or_p, False,
+    "Whether any element along axes is true (not zero).",
+    "[0, 0, 1] -> True")  # fmt: skip
 
 
 @reduction("keepdims")
@@ -454,39 +394,25 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     )
 
 
-@composite_along("keepdims")
-def argmax(
-    a: ArrayLike, axis: int | None = None, out: None = None,
-    keepdims: bool | None = None,
-) -> Any:  # fmt: skip
-    """Position of the first largest element (or nan) along an axis.
+def positions(of: Any, name: str, prim: Any, sentence: str, example: str) -> Any:
+    """A public reduction with the signature of `argmax`, computed by `of`."""
+    axis_is = "the axis; None for the position in the flattened array."
 
-    Args:
-      a: array.
-      axis: the axis; None for the position in the flattened array.
-      out: not supported.
-      keepdims: keep the reduced axis with size 1.
+    @composite_along("keepdims")
+    @row(name, of.__module__, sentence, example, axis=axis_is)
+    def fun(
+        a: ArrayLike, axis: int | None = None, out: None = None,
+        keepdims: bool | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return of(name, prim, a, axis, keepdims)
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.argmax(jnp.array([[1, 9], [7, 2]]), axis=1)
-      Array([1, 0], dtype=int32)
-    """
-    no_out("argmax", out)
-    return position("argmax", lax.argmax_p, a, axis, keepdims)
+    return fun
 
 
-@composite_along("keepdims")
-def argmin(
-    a: ArrayLike, axis: int | None = None, out: None = None,
-    keepdims: bool | None = None,
-) -> Any:  # fmt: skip
-    """Position of the first smallest element (or nan) along an axis; see `argmax`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.argmin(jnp.array([[1, 9], [7, 2]]), axis=1)
-      Array([0, 1], dtype=int32)
-    """
-    no_out("argmin", out)
-    return position("argmin", lax.argmin_p, a, axis, keepdims)
+argmax = positions(position, "argmax", lax.argmax_p,
+    "Position of the first largest element (or nan) along an axis.",
+    "[[1, 9], [7, 2]], axis=1 -> [1, 0]")  # fmt: skip
+argmin = positions(position, "argmin", lax.argmin_p,
+    "Position of the first smallest element (or nan) along an axis.",
+    "[[1, 9], [7, 2]], axis=1 -> [0, 1]")  # fmt: skip

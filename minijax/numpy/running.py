@@ -5,6 +5,7 @@ Next: reductions.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..control.jit import composite
 from ..ops import lax
 from ..types import dtypes
 from ._common import *
+from ._rows import row
 from .reductions import strong, wide_int
 
 __all__ = ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod")
@@ -37,42 +39,29 @@ def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = Fals
     return op(strong(a, dtype), axis=at)
 
 
-@composite(static=("axis", "dtype"))
-def cumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Any:  # fmt: skip
-    """Running sum along an axis.
+def runs(of: Any, name: str, home: str, sentence: str, example: str) -> Any:
+    """A public function with the signature of `cumsum`, computed by `of`."""
+    told = {
+        "axis": "the axis; None for the flattened array.",
+        "dtype": "dtype to convert to first; bools become integers.",
+    }
 
-    Args:
-      a: array or number; bools become integers.
-      axis: the axis; None for the flattened array.
-      dtype: dtype to convert to first.
-      out: not supported.
+    @composite(static=("axis", "dtype"))
+    @row(name, home, sentence, example, **told)
+    def fun(
+        a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return of(a, axis, dtype)
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.cumsum(jnp.array([1, 2, 3]))
-      Array([1, 3, 6], dtype=int32)
-    """
-    no_out("cumsum", out)
-    return running("cumsum", lax.cumsum, a, axis, dtype)
+    return fun
 
 
-@composite(static=("axis", "dtype"))
-def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Any:  # fmt: skip
-    """Running product along an axis; arguments as for `cumsum`.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.cumprod(jnp.array([1, 2, 3]))
-      Array([1, 2, 6], dtype=int32)
-    """
-    no_out("cumprod", out)
-    return running("cumprod", lax.cumprod, a, axis, dtype)
+cumsum = runs(functools.partial(running, "cumsum", lax.cumsum), "cumsum", __name__,
+    "Running sum along an axis.", "[1, 2, 3] -> [1, 3, 6]")  # fmt: skip
+cumprod = runs(functools.partial(running, "cumprod", lax.cumprod), "cumprod", __name__,
+    "Running product along an axis.", "[1, 2, 3] -> [1, 2, 6]")  # fmt: skip
 
 
 def _cumulative(name: str, op, neutral: int, x, axis, dtype, include: bool):

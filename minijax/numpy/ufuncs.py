@@ -22,6 +22,7 @@ from ..core.core import Tracer
 from ..ops import lax
 from ..types import dtypes
 from ._common import *
+from ._rows import describe
 
 __all__ = (
     "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive",
@@ -41,29 +42,6 @@ Promotion = Callable[..., Sequence[Any]]
 
 
 # ------------------------------------------------------------------------ declarations
-
-
-def describe(name: str, sentence: str, args: str, example: str) -> str:
-    """A docstring in the house's form.
-
-    `example` is "[1., 2.], 3 -> [3., 6.]": what the function is called with, lists for
-    arrays, and the result; or any expression, with parentheses, and what it shows.
-    """
-    given, _, result = example.partition(" -> ")
-    if "(" not in given:
-        given = given.replace("[", "jnp.array([").replace("]", "])")
-        given = f"jnp.{name}({given})"
-        if "e" in result:  # True, False
-            dtype = "bool"
-        elif "j" in result:
-            dtype = "complex64"
-        else:
-            dtype = "float32" if "." in result else "int32"
-        result = f"Array({result}, dtype={dtype})"
-    return (
-        f"{sentence}\n\nArgs:\n  {args}\n\nExample:\n"
-        f"  >>> import minijax.numpy as jnp\n  >>> {given}\n  {result}\n"
-    )
 
 
 def publish(fun: Any, name: str, doc: str) -> Any:

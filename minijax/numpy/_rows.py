@@ -1,0 +1,75 @@
+"""Functions that are rows: a signature stands once, names and docstrings come from data.
+
+A row gives a name, a sentence and an example; the arguments are described here, once
+for all functions that have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# What the arguments are, unless a row tells it otherwise.
+ARGS = {
+    "a": "array or number.",
+    "axis": "axes to reduce; None for all of them.",
+    "dtype": "dtype to convert to first, and to compute in.",
+    "out": "not supported.",
+    "keepdims": "keep reduced axes with size 1.",
+    "initial": "a number that takes part in each result.",
+    "where": "a mask; elements where it is False are left out.",
+    "promote_integers": "widen small integers when no dtype is given.",
+}
+
+
+def as_arrays(text: str) -> str:
+    """An example's arguments with lists, but for those in lists, as arrays."""
+    out, depth = [], 0
+    for c in text:
+        depth -= c == "]"
+        out.append("jnp.array([" if c == "[" and not depth else c)
+        out[-1] += ")" * (c == "]" and not depth)
+        depth += c == "["
+    return "".join(out)
+
+
+def describe(
+    name: str, sentence: str, args: str, example: str, raises: str = ""
+) -> str:
+    """A docstring in the house's form.
+
+    `example` is "[1., 2.], 3 -> [3., 6.]": what the function is called with, lists for
+    arrays, and the result; or any expression, with parentheses, and what it shows.
+    """
+    given, _, result = example.partition(" -> ")
+    if "(" not in given:
+        given = f"jnp.{name}({as_arrays(given)})"
+        if "e" in result:  # True, False
+            dtype = "bool"
+        elif "j" in result:
+            dtype = "complex64"
+        else:
+            dtype = "float32" if "." in result else "int32"
+        result = f"Array({result}, dtype={dtype})"
+    told = f"Raises:\n  {raises}\n\n" if raises else ""
+    return (
+        f"{sentence}\n\nArgs:\n  {args}\n\n{told}Example:\n"
+        f"  >>> import minijax.numpy as jnp\n  >>> {given}\n  {result}\n"
+    )
+
+
+def row(
+    name: str, home: str, sentence: str, example: str, *, raises: str = "", **told: str
+) -> Callable[[Any], Any]:
+    """Name and document a function, of the module `home`; `told` describes arguments."""
+
+    def declare(fun: Any) -> Any:
+        code = fun.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        args = "\n  ".join(f"{n}: {told.get(n) or ARGS[n]}" for n in names)
+        fun.__name__ = fun.__qualname__ = name
+        fun.__module__ = home
+        fun.__doc__ = describe(name, sentence, args, example, raises)
+        return fun
+
+    return declare
