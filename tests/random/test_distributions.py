@@ -352,3 +352,39 @@ def test_gamma_lanes():
     for i in range(3):
         np.testing.assert_array_equal(both[i], random.gamma(keys[i], a[i], (2,)))
         np.testing.assert_array_equal(shared[i], random.gamma(keys[0], a[i], (2,)))
+
+
+# ------------------------------------------------------------------------- arguments
+
+KEY = random.key(0)
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "sentence"),
+    [
+        ((), {}, "missing 1 required positional argument: 'key'"),
+        ((KEY,), {"b": 1.0}, "got an unexpected keyword argument 'b'"),
+        ((KEY, 1.0, (), None), {"b": 1.0}, "got an unexpected keyword argument 'b'"),
+        ((KEY, 1.0, (), None, 0), {}, "takes from 1 to 4 positional arguments"),
+        ((KEY, 1.0), {"sigma": 2.0}, "got multiple values for argument 'sigma'"),
+    ],
+)
+def test_arguments_are_refused_as_python_refuses_them(args, given, sentence):
+    with pytest.raises(TypeError) as caught:
+        random.lognormal(*args, **given)
+    assert f"lognormal() {sentence}" in str(caught.value)
+
+
+def test_arguments_by_name_are_those_by_position():
+    wanted = random.lognormal(KEY, 0.5, (3,), jnp.float16)
+    for args, given in (
+        ((KEY, 0.5), {"dtype": "float16", "shape": [3]}),
+        ((), {"shape": jnp.array([3]), "key": KEY, "dtype": jnp.float16, "sigma": 0.5}),
+    ):
+        assert (random.lognormal(*args, **given) == wanted).all()
+
+
+def test_only_what_places_its_result_takes_out_sharding():
+    assert random.wald(KEY, 1.0, out_sharding=None).shape == ()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'out_sharding'"):
+        random.weibull_min(KEY, 1.0, 1.0, out_sharding=None)
