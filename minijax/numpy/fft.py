@@ -35,6 +35,7 @@ from ._common import (
     has_items,
     static_dtype,
 )
+from ._rows import row
 from .creation import on_device
 from .rearrange import roll
 from .ufuncs import conjugate
@@ -177,7 +178,7 @@ def _scaled(x: Any, kind: str, count: int, norm: str) -> Any:
 # ----------------------------------------------------------------------------- one axis
 
 
-def _one_axis(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -> Any:
+def _along(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -> Any:
     if isinstance(axis, (tuple, list)):
         raise ValueError(
             f"jax.numpy.fft.{name} does not support multiple axes. Please use"
@@ -186,66 +187,38 @@ def _one_axis(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -
     return _transform(name, kind or name, a, None if n is None else (n,), (axis,), norm)
 
 
-def fft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
-    """Discrete Fourier transform along an axis.
-
-    Args:
-      a: array; becomes complex.
-      n: the length: the axis is cut or filled up with zeros.
-      axis: the axis.
-      norm: where to divide by the length: 'backward' (in the inverse), 'forward' (here)
-        or 'ortho' (by its root, in both).
-
-    Raises:
-      ValueError: no such axis, an unknown norm, a length that is not positive.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.fft(jnp.array([1., 0., 0., 0.])).real
-      Array([1., 1., 1., 1.], dtype=float32)
-    """
-    return _one_axis("fft", a, n, axis, norm)
+_NORM = (
+    "where to divide by the length: 'backward' (in the inverse), 'forward' (here)\n"
+    "    or 'ortho' (by its root, in both)."
+)
 
 
-def ifft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
-    """Inverse of `fft`; arguments as there.
+def _one_axis(name: str, sentence: str, example: str) -> Any:
+    bad = "ValueError: no such axis, an unknown norm, a length that is not positive."
+    told = {
+        "a": "array.", "n": "the length: the axis is cut or filled up with zeros.",
+        "axis": "the axis.", "norm": _NORM,
+    }  # fmt: skip
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.ifft(jnp.array([1., 1., 1., 1.])).real
-      Array([1., 0., 0., 0.], dtype=float32)
-    """
-    return _one_axis("ifft", a, n, axis, norm)
+    @row(name, __name__, sentence, example, raises=bad, **told)
+    def fun(
+        a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+    ) -> Any:
+        return _along(name, a, n, axis, norm)
 
-
-def rfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
-    """`fft` of real values: the n // 2 + 1 frequencies that are not negative.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).shape
-      (3,)
-    """
-    return _one_axis("rfft", a, n, axis, norm)
+    return fun
 
 
-def irfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
-    """Inverse of `rfft`; `n` is the length of the result (default: 2 * (m - 1)).
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.irfft(jnp.array([1., 1., 1.]))
-      Array([1., 0., 0., 0.], dtype=float32)
-    """
-    return _one_axis("irfft", a, n, axis, norm)
+fft = _one_axis("fft", "Discrete Fourier transform along an axis; complex.",
+    "jnp.fft.fft(jnp.array([1., 0., 0.])).real.tolist() -> [1.0, 1.0, 1.0]")  # fmt: skip
+ifft = _one_axis("ifft", "Inverse of `fft`.",
+    "jnp.fft.ifft(jnp.array([1., 1., 1.])).real.tolist() -> [1.0, 0.0, 0.0]")  # fmt: skip
+rfft = _one_axis("rfft",
+    "`fft` of real values: the n // 2 + 1 frequencies that are not negative.",
+    "jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).shape -> (3,)")  # fmt: skip
+irfft = _one_axis("irfft",
+    "Inverse of `rfft`; `n` is the length of the result (default: 2 * (m - 1)).",
+    "jnp.fft.irfft(jnp.array([1., 1., 1.])).tolist() -> [1.0, 0.0, 0.0, 0.0]")  # fmt: skip
 
 
 def hfft(
@@ -253,13 +226,15 @@ def hfft(
 ) -> Any:
     """`fft` of values with Hermitian symmetry, of which half are given; real.
 
+    Arguments as of `fft`.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.fft.hfft(jnp.array([1., 1., 1.]))
       Array([4., 0., 0., 0.], dtype=float32)
     """
     check_arraylike("hfft", a)
-    return _one_axis("hfft", conjugate(a), n, axis, _turned(norm), "irfft")
+    return _along("hfft", conjugate(a), n, axis, _turned(norm), "irfft")
 
 
 def ihfft(
@@ -272,7 +247,7 @@ def ihfft(
       >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.])).real
       Array([1., 1., 1.], dtype=float32)
     """
-    out = _one_axis("ihfft", a, n, axis, _turned(norm), "rfft")
+    out = _along("ihfft", a, n, axis, _turned(norm), "rfft")
     return conjugate(out)
 
 
@@ -285,125 +260,60 @@ def _turned(norm: Any) -> str:
 # ------------------------------------------------------------------------- several axes
 
 
-def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
-    """Discrete Fourier transform along several axes.
-
-    Args:
-      a: array; becomes complex.
-      s: the lengths: axes are cut or filled up with zeros.
-      axes: the axes; None for all (or for the last `len(s)`).
-      norm: as for `fft`.
-
-    Raises:
-      ValueError: repeated axes, or not as many lengths as axes.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.fftn(jnp.ones((2, 2))).real
-      Array([[4., 0.],
-             [0., 0.]], dtype=float32)
-    """
-    return _transform("fftn", "fft", a, s, axes, norm)
+_SEVERAL = {
+    "a": "array.", "s": "the lengths: axes are cut or filled up with zeros.",
+    "norm": _NORM,
+}  # fmt: skip
 
 
-def ifftn(
-    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
-) -> Any:
-    """Inverse of `fftn`; arguments as there.
+def _several_axes(name: str, sentence: str, example: str) -> Any:
+    bad = "ValueError: repeated axes, or not as many lengths as axes."
+    axes_are = "the axes; None for all (or for the last `len(s)`)."
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.ifftn(jnp.ones((2, 2))).real
-      Array([[1., 0.],
-             [0., 0.]], dtype=float32)
-    """
-    return _transform("ifftn", "ifft", a, s, axes, norm)
+    @row(name, __name__, sentence, example, raises=bad, axes=axes_are, **_SEVERAL)
+    def fun(
+        a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+    ) -> Any:
+        return _transform(name, name[:-1], a, s, axes, norm)
 
-
-def rfftn(
-    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
-) -> Any:
-    """`fftn` of real values; the last axis holds frequencies that are not negative.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.rfftn(jnp.ones((2, 4))).shape
-      (2, 3)
-    """
-    return _transform("rfftn", "rfft", a, s, axes, norm)
+    return fun
 
 
-def irfftn(
-    a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
-) -> Any:
-    """Inverse of `rfftn`; `s` holds the lengths of the result.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.irfftn(jnp.ones((2, 3))).shape
-      (2, 4)
-    """
-    return _transform("irfftn", "irfft", a, s, axes, norm)
-
-
-def _two_axes(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
-    if len(axes) != 2:
-        raise ValueError(
-            f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}."
-        )
-    return _transform(name, kind, a, s, axes, norm)
+fftn = _several_axes("fftn", "Discrete Fourier transform along several axes.",
+    "jnp.fft.fftn(jnp.ones((1, 2))).real.tolist() -> [[2.0, 0.0]]")  # fmt: skip
+ifftn = _several_axes("ifftn", "Inverse of `fftn`.",
+    "jnp.fft.ifftn(jnp.ones((1, 2))).real.tolist() -> [[1.0, 0.0]]")  # fmt: skip
+rfftn = _several_axes("rfftn",
+    "`fftn` of real values; the last axis holds frequencies that are not negative.",
+    "jnp.fft.rfftn(jnp.ones((2, 4))).shape -> (2, 3)")  # fmt: skip
+irfftn = _several_axes("irfftn",
+    "Inverse of `rfftn`; `s` holds the lengths of the result.",
+    "jnp.fft.irfftn(jnp.ones((2, 3))).shape -> (2, 4)")  # fmt: skip
 
 
-def fft2(
-    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
-    """`fftn` along two axes.
+def _two_axes(name: str, example: str) -> Any:
+    several = name[:-1] + "n"
+    bad = "ValueError: not two axes, or one twice."
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.fft2(jnp.ones((3, 2, 2))).shape
-      (3, 2, 2)
-    """
-    return _two_axes("fft2", "fft", a, s, axes, norm)
+    @row(name, __name__, f"`{several}` along two axes.", example, raises=bad,
+         axes="two axes.", **_SEVERAL)  # fmt: skip
+    def fun(
+        a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1),
+        norm: str | None = None,
+    ) -> Any:  # fmt: skip
+        if len(axes) != 2:
+            raise ValueError(
+                f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}."
+            )
+        return _transform(name, name[:-1], a, s, axes, norm)
 
-
-def ifft2(
-    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
-    """`ifftn` along two axes.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.ifft2(jnp.ones((3, 2, 2))).shape
-      (3, 2, 2)
-    """
-    return _two_axes("ifft2", "ifft", a, s, axes, norm)
+    return fun
 
 
-def rfft2(
-    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
-    """`rfftn` along two axes.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.rfft2(jnp.ones((3, 2, 4))).shape
-      (3, 2, 3)
-    """
-    return _two_axes("rfft2", "rfft", a, s, axes, norm)
-
-
-def irfft2(
-    a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
-    """`irfftn` along two axes.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.fft.irfft2(jnp.ones((3, 2, 3))).shape
-      (3, 2, 4)
-    """
-    return _two_axes("irfft2", "irfft", a, s, axes, norm)
+fft2 = _two_axes("fft2", "jnp.fft.fft2(jnp.ones((3, 2, 2))).shape -> (3, 2, 2)")
+ifft2 = _two_axes("ifft2", "jnp.fft.ifft2(jnp.ones((3, 2, 2))).shape -> (3, 2, 2)")
+rfft2 = _two_axes("rfft2", "jnp.fft.rfft2(jnp.ones((3, 2, 4))).shape -> (3, 2, 3)")
+irfft2 = _two_axes("irfft2", "jnp.fft.irfft2(jnp.ones((3, 2, 3))).shape -> (3, 2, 4)")
 
 
 # -------------------------------------------------------------------------- frequencies
