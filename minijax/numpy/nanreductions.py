@@ -114,7 +114,8 @@ def nanmean(
     if not moments.size_along(
         a.shape, reduce_axes(axis, a.ndim)[0]
     ):  # constant, where 0 / 0 has slope nan
-        return lax.broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
+        nan = np.array(complex(np.nan, np.nan) if dtypes.is_complex(dtype) else np.nan)
+        return lax.broadcast_in_dim(nan.astype(dtype), core.aval_of(total).shape, ())
     return lax.div(total, count)
 
 

@@ -22,6 +22,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add, add_any, div, max, min, mul
 from .convert import convert_element_type
+from .define import const
 from .indexing import GatherScatterMode, ScatterDimensionNumbers, plain
 from .logic import eq, select_n
 from .shapes import problem
@@ -120,7 +121,8 @@ def _scatter_extremum(name: str) -> Primitive:
             convert_element_type(x_won, dtype), convert_element_type(u_won, dtype)
         )
         total = gathered(_keep(x_won, x_t), _keep(u_won, u_t))
-        return out, div(total, winners)
+        # A nan equals nothing, and has no slope.
+        return out, div(total, max(winners, const(winners, 1)))
 
     prim.jvp = jvp
     return prim

@@ -219,3 +219,8 @@ def test_errors(text, kind, match):
     space = {"jnp": jnp, "x": jnp.asarray(X), "e": jnp.zeros((0, 3))}
     with pytest.raises(kind, match=match):
         eval("jnp." + text, space)
+
+
+def test_mean_of_no_complex_numbers_is_nan_in_both_parts():
+    out = np.asarray(jnp.nanmean(np.zeros((2, 0), np.complex64), axis=-1))
+    assert np.isnan(out.real).all() and np.isnan(out.imag).all()

@@ -5,6 +5,8 @@ nan, zeros of either sign, subnormals, ties, the largest numbers, corners of the
 plane; of two operands all pairs) it gives the value, the first derivative by `jvp` and
 by `vjp`, and the second derivative by every nesting of the two.  A derivative that is
 the same by every road is one line; a road that differs has a line of its own.
+Functions along an axis, and of matrices, have stacks of edge rows and edge matrices for
+arguments (`edge_rows.py`), and separate lines for rows of one number and of none.
 
 The tables are in `edges/`, what JAX 0.10.2 gives in `edges/expected/` (see `record.py`).
 """
@@ -76,8 +78,10 @@ def ones(x: Any, one: Any) -> Any:
 
 
 def weights(x: Any, one: Any) -> Any:
-    """The seed along an axis: its elements move by 1, 2, 3 ..., to tell them apart."""
-    steps = np.arange(1, 1 + np.shape(x)[-1] if np.ndim(x) else 2)
+    """The seed of stacks: elements of a row or matrix move by 1, 2, 3 ..., to tell them
+    apart, and all of one number by 1."""
+    shape = np.shape(x)[1:]
+    steps = 1 + np.arange(np.prod(shape, dtype=int)).reshape(shape) % 7
     return jax.numpy.full_like(x, one) * steps.astype(x.dtype)
 
 
@@ -141,66 +145,89 @@ ROADS = {
 
 
 class Case:
-    """One function at one dtype, with its arguments."""
+    """One function at one dtype, with its arguments: of the main lines, and of others
+    that are titled."""
 
     def __init__(
         self,
         f: Callable[..., Any],
-        args: Sequence[Any],
+        args: dict[str, Sequence[Any]],
         order: int,
         seed: Seed,
         ulps: int,
         subnormals: bool,
     ):
         self.args, self.ulps, self.subnormals = args, ulps, subnormals
-        self.lines = derivatives(f, len(args), ROADS[order], seed)
+        self.dtype = next(iter(args.values()))[0].dtype
+        self.stacked = next(iter(args.values()))[0].ndim > 1
+        self.lines, self.titles = {}, {}
+        for title, given in args.items():
+            roads = ROADS[min(order, 1) if title else order]
+            for line, g in derivatives(f, len(given), roads, seed).items():
+                self.lines[f"{title} {line}".lstrip()] = g
+                self.titles[f"{title} {line}".lstrip()] = title
 
     def allowance(self, line: str) -> tuple[int, int]:
         """Last places by which a line may differ: of its numbers, and of 1.
 
         Derivatives are differences of larger terms.
         """
-        return (self.ulps, 0) if line == "f" else (4 * self.ulps, 4 * self.ulps)
+        value = line.split()[-1] == "f"
+        return (self.ulps, 0) if value else (4 * self.ulps, 4 * self.ulps)
 
-    def given(self) -> list[Any]:
-        """What the lines are functions of: 1, and the arguments."""
-        return [np.ones((), self.args[0].dtype), *self.args]
+    def given(self, line: str) -> list[Any]:
+        """What a line is a function of: 1, and the arguments."""
+        return [np.ones((), self.dtype), *self.args[self.titles[line]]]
 
     def wide(self) -> Any:
         """A context that admits the dtype of the arguments."""
-        return jax.enable_x64(self.args[0].dtype in (np.float64, np.complex128))
+        wide = ("float64", "complex128", "int64", "uint64")
+        return jax.enable_x64(self.dtype.name in wide)
 
     def eager(self) -> Lines:
-        """Every line, each operation evaluated by itself."""
+        """Every line, each operation evaluated by itself; of stacks the values alone."""
         with self.wide(), np.errstate(all="ignore"):
             return {
-                k: attempt(lambda g=g: g(*self.given())) for k, g in self.lines.items()
+                k: attempt(lambda k=k, g=g: g(*self.given(k)))
+                for k, g in self.lines.items()
+                if not self.stacked or k == "f"
             }
 
     def mapped(self) -> Lines:
         """The values under `vmap`, which maps the first axis."""
-        axes = (None, *(0 for _ in self.args))
+        found = {}
         with self.wide(), np.errstate(all="ignore"):
-            return {
-                "f": attempt(lambda: jax.vmap(self.lines["f"], axes)(*self.given()))
-            }
+            for line, g in self.lines.items():
+                if line.split()[-1] == "f":
+                    one, *args = self.given(line)
+                    axes = (None, *(0 for _ in args))
+                    found[line] = attempt(
+                        lambda g=g, a=axes, one=one, args=args: jax.vmap(g, a)(
+                            one, *args
+                        )
+                    )
+        return found
 
     def compiled(self) -> Lines:
-        """Every line out of one program; if it raises, line by line.
+        """Every line out of one program, or the error that tracing it raises.
 
         Half precision is rounded after every operation, as it is in eager evaluation.
         """
+        errors = {}
 
-        def everything(*args: Any) -> Lines:
-            return {name: g(*args) for name, g in self.lines.items()}
+        def everything(given: dict[str, Any]) -> Lines:
+            found = {}
+            for line, g in self.lines.items():
+                out = attempt(lambda g=g, args=given[self.titles[line]]: g(*args))
+                (errors if isinstance(out, Exception) else found)[line] = out
+            return found
 
         with self.wide(), np.errstate(all="ignore"):
-            try:
-                lowered = jax.jit(everything).lower(*self.given())
-            except Exception:
-                return self.eager()
+            given = {title: self.given(line) for line, title in self.titles.items()}
+            lowered = jax.jit(everything).lower(given)
             program = lowered.compile({"xla_allow_excess_precision": False})
-            return program(*self.given())
+            found = {**program(given), **errors}
+            return {line: found[line] for line in self.lines}
 
 
 class Edges(Programs):
@@ -234,7 +261,8 @@ class Edges(Programs):
           ulps: by how many last places a finite value may differ; 0 for exact ones.
           subnormals: whether arguments that are subnormal count; processors take them
             for zeros in many compiled loops.
-          args: gives other arguments than the edge values, from a dtype.
+          args: gives other arguments than the edge values, from a dtype; or a dict of
+            such by title.
           seed: the tangents and cotangents.
         """
         for name in names.split():
@@ -242,7 +270,8 @@ class Edges(Programs):
         for name, f in functions.items():
             for dtype in dtypes.split():
                 given = args(dtype) if args else elementwise_args(dtype, operands)
-                kind = np.asarray(given[0]).dtype.kind
+                given = given if isinstance(given, dict) else {"": given}
+                kind = next(iter(given.values()))[0].dtype.kind
                 least = (
                     0
                     if kind in "biu"
@@ -267,7 +296,7 @@ class Edges(Programs):
             compiled = {k: edge_text(v) for k, v in case.compiled().items()}
             few = shorter(compiled, case)
             texts |= {f"{dtype} {line}": text for line, text in few.items()}
-            for line, value in case.eager().items():
+            for line, value in ({} if case.stacked else case.eager()).items():
                 text = edge_text(value)
                 if differences(text, compiled[line], case, line) != []:
                     texts[f"eager {dtype} {line}"] = text
@@ -287,8 +316,10 @@ class Edges(Programs):
                 choices = recorded(wanted, f"{dtype} {line}", road)
                 found = [differences(text, t, case, line) for t in choices]
                 if [] not in found:
+                    known = [(len(d), i) for i, d in enumerate(found) if d is not None]
+                    i = min(known)[1] if known else 0
                     title = f"{dtype} {line}"
-                    wrong.append(report(title, text, choices[0], found[0], case))
+                    wrong.append(report(title, text, choices[i], found[i], case))
         return wrong
 
 
@@ -307,11 +338,11 @@ def shorter(lines: dict[str, str], case: Case) -> dict[str, str]:
     """Those lines that do not agree with an earlier one of their order."""
     texts: dict[str, str] = {}
     for name, text in lines.items():
-        place = name.split()[0]
+        place = name.rpartition(" ")[0]
         if not any(
             differences(text, other, case, name) == []
             for earlier, other in texts.items()
-            if earlier.split()[0] == place
+            if earlier.rpartition(" ")[0] == place
         ):
             texts[name] = text
     return texts
@@ -335,21 +366,35 @@ def report(
     found, wanted = numbers(text)[1], numbers(expected)[1]
     shown = []
     for i in places[:5]:
-        at = [number_text(x.ravel()[i]) for x in case.args if x.size == found.size]
-        where = f"({', '.join(at)})" if at else f"[{i}]"
+        args = case.args[case.titles[line.removeprefix(f"{case.dtype} ")]]
+        at = [edge_text(row_at(x, i, found.size)).partition("]")[2] for x in args]
+        where = f"({','.join(at).strip()})"
         shown.append(f"at {where} {found[i]:.9g}, expected {wanted[i]:.9g}")
     return f"{line}: {'; '.join(shown)} ({len(places)} in all)"
 
 
+def row_at(x: Any, i: int, size: int) -> Any:
+    """That row of an argument which the i-th of so many numbers is about."""
+    return x.ravel()[i] if x.size == size and x.ndim == 1 else x[i * len(x) // size]
+
+
 def edge_text(value: Any) -> str:
-    """A result on one line: dtype, shape, elements; `0*3` stands for three zeros."""
+    """A result on one line: dtype, shape, elements; `0*3` stands for three zeros, `|`
+    for the end of a row and `|*3` for that of three like it."""
     if isinstance(value, BaseException):
         return show(value)
     data = np.asarray(value)
-    flat = [number_text(x) for x in data.ravel()]
-    runs = [(text, len(list(group))) for text, group in itertools.groupby(flat)]
-    parts = [text if n == 1 else f"{text}*{n}" for text, n in runs]
-    return " ".join([f"{data.dtype}[{','.join(map(str, data.shape))}]", *parts])
+    head = f"{data.dtype}[{','.join(map(str, data.shape))}]"
+    if data.ndim < 2 or not data.size:
+        return " ".join([head, *runs([number_text(x) for x in data.ravel()], "")])
+    rows = [" ".join(runs(map(number_text, row.ravel()), "")) for row in data]
+    return " ".join([head, *runs(rows, " |")])
+
+
+def runs(texts: Iterable[str], mark: str) -> list[str]:
+    """Equal neighbours as one text, with the mark and their number."""
+    groups = [(text, len(list(group))) for text, group in itertools.groupby(texts)]
+    return [text + mark + (f"*{n}" if n > 1 else "") for text, n in groups]
 
 
 def number_text(x: Any) -> str:
@@ -368,10 +413,15 @@ def numbers(text: str) -> tuple[str, np.ndarray]:
     """The head of a text, and its elements as complex numbers."""
     head, *parts = text.split()
     values: list[complex] = []
+    start = 0
     for part in parts:
         number, _, times = part.partition("*")
-        value = complex({"True": "1", "False": "0"}.get(number, number))
-        values += [value] * int(times or 1)
+        if number == "|":
+            values += values[start:] * (int(times or 1) - 1)
+            start = len(values)
+        else:
+            value = complex({"True": "1", "False": "0"}.get(number, number))
+            values += [value] * int(times or 1)
     return head, np.array(values, np.complex128)
 
 
@@ -390,7 +440,7 @@ def differences(text: str, expected: str, case: Case, line: str) -> list[int] | 
     kind = np.dtype(getattr(ml_dtypes, name, name))
     skipped = np.zeros(found.shape, bool)
     if not case.subnormals:
-        for arg in case.args:
+        for arg in case.args[case.titles[line]]:
             if arg.shape == found.shape and arg.dtype.kind not in "biu":
                 tiny = float(ml_dtypes.finfo(arg.dtype).tiny)
                 skipped |= (abs(arg) < tiny) & (arg != 0)

@@ -2,7 +2,8 @@
 
 The tables are in `edges/`, JAX's results in `edges/expected/`, and those that differ
 from them in `edges/ours/`, with the reasons (see `edge_values.py`).  Every function is
-evaluated operation by operation, under `vmap`, and compiled as a whole.
+evaluated operation by operation (of rows and matrices the value alone), under `vmap`,
+and compiled as a whole.
 """
 
 import harness
