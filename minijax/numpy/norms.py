@@ -210,7 +210,7 @@ def _rank(m: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
     else:
         if rtol is None:
             rtol = max(m.shape[-2:]) * eps_of(m.dtype)
-        largest = reductions.max(s, -1, keepdims=True)
+        largest = reductions.max(s, -1, keepdims=True, initial=0)
         limit = largest * (
             as_array(rtol)[..., None] if core.aval_of(rtol).ndim else rtol
         )

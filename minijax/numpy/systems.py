@@ -212,10 +212,11 @@ def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
     sign, log = fun(a)
     rate = _log_rate(a, t)
     size_rate = ufuncs.real(rate)
-    turning = rate - convert(size_rate, rate.dtype)  # zero for real matrices
-    if not dtypes.is_complex(a.dtype):
+    if dtypes.is_complex(a.dtype):
+        turning = (rate - convert(size_rate, rate.dtype)) * sign
+    else:
         turning = lax.broadcast_in_dim(sign.dtype.type(0), sign.shape, ())
-    return (sign, log), (turning * sign, size_rate)
+    return (sign, log), (turning, size_rate)
 
 
 def _log_rate(a: Any, t: Any) -> Any:
@@ -376,6 +377,8 @@ def det(a: ArrayLike) -> Any:
     """
     a = square("det()", a)
     n = a.shape[-1]
+    if n == 1:
+        return a[..., 0, 0]
     if n == 2:
         return _det_2x2(a, a)
     if n == 3:

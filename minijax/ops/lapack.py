@@ -111,13 +111,19 @@ def nan_where_failed(
         return [
             select(
                 broadcast_in_dim(fine, a.shape, axes), x,
-                broadcast_in_dim(a.dtype.type(float("nan")), a.shape, ()),
+                broadcast_in_dim(_nan(a.dtype), a.shape, ()),
             )
             for x, a in zip(xs, avals, strict=True)
         ]  # fmt: skip
 
     status = shaped(tuple(batch_shape), dtypes.int32)
     return ctx.fun(checked, info, *values, avals=[status, *avals])
+
+
+def _nan(dtype: Any) -> Any:
+    """A number that is none, in both parts."""
+    nan = float("nan")
+    return dtype.type(complex(nan, nan) if dtypes.is_complex(dtype) else nan)
 
 
 def char(letter: str) -> str:

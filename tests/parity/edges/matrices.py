@@ -74,7 +74,7 @@ stack(
     args=symmetric,
     order=0,
     rank=lambda x: la.matrix_rank(x),
-    rank_hermitian=lambda x: la.matrix_rank(x, rtol=1e-3),
+    rank_above=lambda x: la.matrix_rank(x, tol=1e-3),
     eigvals=lambda x: jnp.sort(abs(la.eigvals(x)), axis=-1),
 )
 for name, shape in (("tall", tall), ("wide", wide)):
