@@ -26,7 +26,9 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
     try:
         i = operator.index(axis)
-    except TypeError:
+    except TypeError as e:
+        if type(e) is not TypeError:  # a tracer says it better
+            raise
         raise TypeError(f"{what} must be an integer, got {axis!r}.") from None
     if not -ndim <= i < ndim:
         raise ValueError(f"{what} {i} is out of bounds for array of dimension {ndim}")

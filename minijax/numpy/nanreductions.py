@@ -111,9 +111,10 @@ def nanmean(
     dtype = static_dtype(dtype, "nanmean") or a.dtype
     count = reductions.sum(not_nan(a), axis, dtype, None, keepdims, None, where)
     total = nansum(a, axis, dtype, None, keepdims, None, where)
-    if not moments.size_along(
-        a.shape, reduce_axes(axis, a.ndim)[0]
-    ):  # constant, where 0 / 0 has slope nan
+    if not moments.size_along(a.shape, reduce_axes(axis, a.ndim)[0]):
+        if not dtypes.is_inexact(dtype):
+            return moments.mean(a, axis, dtype, None, keepdims, where=where)
+        # Constant, where 0 / 0 has slope nan.
         nan = np.array(complex(np.nan, np.nan) if dtypes.is_complex(dtype) else np.nan)
         return lax.broadcast_in_dim(nan.astype(dtype), core.aval_of(total).shape, ())
     return lax.div(total, count)

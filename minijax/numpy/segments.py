@@ -34,6 +34,7 @@ def _segment(
         raise ValueError("num_segments must be non-negative.")
     shape: tuple[int, ...] = (n, *data.shape[1:])
     where: Any = ids
+    bucket_size = None if bucket_size is None else operator.index(bucket_size)
     if bucket_size is not None and data.ndim:
         if bucket_size < 1:
             raise ValueError(

@@ -324,6 +324,7 @@ def setdiff1d(
     check_arraylike("setdiff1d", ar1, ar2)
     x = lax.reshape(as_array(ar1), (core.aval_of(ar1).size,))
     if size is None:
+        core.concrete_or_error(None, x, "jnp.setdiff1d of traced arrays needs a size.")
         if not assume_unique:
             x = unique(x)
         return x[isin(x, ar2, invert=True)]
@@ -386,6 +387,9 @@ def setxor1d(
     paired = lax.concatenate([no, same], 0) | lax.concatenate([same, no], 0)
     keep = lax.bitwise_not(lax.bitwise_or(paired, away))
     if size is None:
+        core.concrete_or_error(
+            None, joint, "jnp.setxor1d of traced arrays needs a size."
+        )
         return joint[keep]
     filler = fill_value if fill_value is not None else _smallest_kept(joint, keep)
     return kept_first(joint, keep, size, filler)

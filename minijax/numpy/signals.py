@@ -159,9 +159,7 @@ def gradient(
     elif len(given) == len(axes):
         spacings = given
     else:
-        raise TypeError(
-            f"Invalid number of spacing arguments {len(given)} for {axis=}"
-        )
+        raise TypeError(f"Invalid number of spacing arguments {len(given)} for {axis=}")
     out = [_gradient(x, h, i) for i, h in zip(axes, spacings, strict=True)]
     return out[0] if len(axes) == 1 else out
 

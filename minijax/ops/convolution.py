@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base import errors
 from ..core import core
 from ..core.core import Primitive
@@ -548,6 +550,10 @@ def conv_general_dilated(
     left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     n = len(left) - 2
+    if isinstance(window_strides, int) or not np.ndim(window_strides):
+        raise errors.type_error(
+            f"window_strides must be a sequence of ints, got {window_strides}."
+        )
     strides = tuple(map(int, window_strides))
     spread = ints(lhs_dilation, "lhs_dilation", n)
     apart = ints(rhs_dilation, "rhs_dilation", n)

@@ -12,6 +12,7 @@ matrix.py has what these are written with.  Next: spectral.py.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -428,7 +429,7 @@ def qr(
     """
     out = qr_p.bind(
         x, pivoting=bool(pivoting), full_matrices=bool(full_matrices),
-        use_magma=None if use_magma is None else bool(use_magma),
+        use_magma=None if use_magma is None else bool(operator.index(use_magma)),
     )  # fmt: skip
     return tuple(out)
 

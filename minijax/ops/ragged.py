@@ -413,6 +413,11 @@ def ragged_dot_general(
             "ragged_dot_general with a group_offset is not implemented.\nTry: slice the"
             " groups of rhs before"
         )
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        raise errors.type_error(
+            "ragged_dot_general takes RaggedDotDimensionNumbers, got"
+            f" {ragged_dot_dimension_numbers!r}."
+        )
     return ragged_dot_general_p.bind(
         lhs, rhs, group_sizes,
         ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,

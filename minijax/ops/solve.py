@@ -261,7 +261,8 @@ def symmetric(x: Any, name: str) -> Any:
     """The Hermitian part of square matrices, of integers too."""
     aval = core.aval_of(x)
     if not dtypes.is_inexact(aval.dtype):
-        x = cast(x, dtypes.to_inexact(aval.dtype))
+        wide = dtypes.is_bool(aval.dtype)
+        x = cast(x, dtypes.float_default() if wide else dtypes.to_inexact(aval.dtype))
         aval = core.aval_of(x)
     check_matrix(name, aval, square=True)
     return symmetrized(x)

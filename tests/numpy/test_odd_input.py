@@ -145,6 +145,8 @@ jnp.linspace(4, 0, 3, retstep=True, dtype="i4")[1] = np.float32(-2)
 jnp.gradient(X.astype("f2"), X * 1.25) = np.gradient(X, X * 1.25)
 jnp.gradient(X.reshape(2, 2).astype("i4"), 1j, np.float32(2)) = [
     np.full((2, 2), complex(0, -2), "c8"), np.full((2, 2), 0.5, "c8")]
+jnp.nanmean(f(), dtype="i4") = np.int32(-1)
+jnp.nanmean(np.zeros((0, 2), "f4"), axis=0, dtype="i4") = i(-1, -1)
 jnp.median(np.float32(3), keepdims=True) = np.median(np.float32(3), keepdims=True)
 jnp.quantile(np.float32(3), f(.5, .2), keepdims=True) = f(3, 3)
 jnp.trace(np.eye(2, dtype="f4") * 2, dtype=bool) = np.bool_(True)
@@ -351,6 +353,11 @@ jnp.searchsorted(X[None], 1, sorter=0) = ValueError: a should be 1-dimensional
 jnp.polyfit(1.0, 2.0, 1) = TypeError: expected 1D vector for x
 jnp.polyfit(X, X[:3], 1) = TypeError: expected x and y to have same length
 jnp.unwrap(X, axis=1) = ValueError: axis 1 is out of bounds
+mj.jit(lambda v: jnp.setdiff1d(v, v, True))(X) = mj.errors.ConcretizationTypeError: size
+mj.jit(jnp.setxor1d)(X, X) = mj.errors.ConcretizationTypeError: needs a size
+mj.jit(lambda v: jnp.roll(v, 1, v.astype(int)))(X) = mj.errors.JAXTypeError: __index__
+lax.conv(np.ones((1, 1, 3)), np.ones((1, 1, 3)), 1, [(1, 1)]) = TypeError: window_strides
+lax.ragged_dot_general(X, X, X, None) = TypeError: takes RaggedDotDimensionNumbers
 jnp.setdiff1d(i(1), i(2), size=3, fill_value=1j) = TypeError: not 'complex'
 jnp.fft.fftfreq(2.5) = ValueError: n argument
 jnp.fft.rfftfreq(2.5) = ValueError: n argument
