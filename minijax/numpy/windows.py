@@ -16,6 +16,7 @@ from ..ops import lax
 from ..ops.define import const
 from ..types import dtypes
 from ._common import *
+from ._rows import row
 from .creation import ones
 from .floats import _i0
 from .ranges import arange
@@ -32,13 +33,6 @@ def _ramp(M: int) -> Any:
     return arange(M, dtype=dtypes.float_default())
 
 
-def _cosines(M: int, weights: tuple[float, ...]) -> Any:
-    """sum of weights[j] * cos(2 pi j n / (M - 1))."""
-    if M <= 1:
-        return ones(M)
-    return _sum_of_cosines(_ramp(M), M, weights)
-
-
 @composite(static=("M", "weights"))
 def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:
     out: Any = const(n, weights[0])
@@ -48,46 +42,25 @@ def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:
     return out
 
 
-def blackman(M: int) -> Any:
-    """The Blackman window of M points.
+def _cosines(name: str, sentence: str, weights: tuple[float, ...], example: str) -> Any:
+    """The window that is the sum of weights[j] * cos(2 pi j n / (M - 1))."""
 
-    Args:
-      M: number of points (static).
+    @row(name, __name__, sentence, example, M="number of points (static).")
+    def window(M: int) -> Any:
+        size = _length(M)
+        if size <= 1:
+            return ones(size)
+        return _sum_of_cosines(_ramp(size), size, weights)
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.blackman(3).round(2)
-      Array([-0.,  1., -0.], dtype=float32)
-    """
-    return _cosines(_length(M), (0.42, -0.5, 0.08))
-
-
-def hamming(M: int) -> Any:
-    """The Hamming window of M points.
-
-    Args:
-      M: number of points (static).
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.hamming(3).round(2)
-      Array([0.08, 1.  , 0.08], dtype=float32)
-    """
-    return _cosines(_length(M), (0.54, -0.46))
+    return window
 
 
-def hanning(M: int) -> Any:
-    """The von Hann window of M points.
-
-    Args:
-      M: number of points (static).
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.hanning(3)
-      Array([0., 1., 0.], dtype=float32)
-    """
-    return _cosines(_length(M), (0.5, -0.5))
+blackman = _cosines("blackman", "The Blackman window of M points.", (0.42, -0.5, 0.08),
+    "jnp.blackman(3).round(2) -> Array([-0.,  1., -0.], dtype=float32)")  # fmt: skip
+hamming = _cosines("hamming", "The Hamming window of M points.", (0.54, -0.46),
+    "jnp.hamming(3).round(2) -> Array([0.08, 1.  , 0.08], dtype=float32)")  # fmt: skip
+hanning = _cosines("hanning", "The von Hann window of M points.", (0.5, -0.5),
+    "3 -> [0., 1., 0.]")  # fmt: skip
 
 
 def bartlett(M: int) -> Any:
