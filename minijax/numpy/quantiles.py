@@ -20,6 +20,7 @@ from ..ops.dot import check_out_sharding
 from ..types import dtypes
 from . import indexing
 from ._common import *
+from ._rows import row
 from .reductions import hashable_axis
 from .subscripts import ARRAY, SCALAR, SPAN, Plan
 
@@ -49,55 +50,49 @@ def _checked(name: str, axis, out, overwrite_input: bool, method: str, weights):
     return None if axis is None else hashable_axis(axis)
 
 
-def quantile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
-    out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """The value below which a share of the elements lies.
-
-    Args:
-      a: real array; integers become floats.
-      q: the share, or several in an array of one axis, in [0, 1].
-      axis: axes to reduce; None for all of them.
-      out, overwrite_input: not supported.
-      method: what to take between two elements: 'linear' (interpolate), 'lower',
-        'higher', 'midpoint', 'nearest', or 'inverted_cdf' (the first element at which
-        the share is reached).
-      keepdims: keep reduced axes with size 1.
-      weights: weights of the elements, for 'inverted_cdf'.
-
-    Returns:
-      Array with an axis for `q`, if it has one, in front.
-
-    Raises:
-      ValueError: complex input, `q` of more than one axis, an unknown method.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.quantile(jnp.array([1., 2., 4.]), 0.25)
-      Array(1.5, dtype=float32)
-    """
-    axis = _checked("quantile", axis, out, overwrite_input, method, weights)
-    check_arraylike("quantile", a, q)
-    return _quantile(a, q, weights, axis, method, keepdims, False)
+_TOLD = {
+    "a": "real array; integers become floats.",
+    "q": "the share, or several in an array of one axis, which the result has in front.",
+    "overwrite_input": "not supported.",
+    "method": "what to take between two elements: 'linear' (interpolate), 'lower',\n"
+    "    'higher', 'midpoint', 'nearest', or 'inverted_cdf' (the first element at which\n"
+    "    the share is reached).",
+    "weights": "weights of the elements, for 'inverted_cdf'.",
+}
 
 
-def nanquantile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
-    out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """`quantile` of what is not nan; arguments as there.
+def _shares(name: str, percent: bool, squash: bool, sentence: str, example: str) -> Any:
+    bad = "ValueError: complex input, `q` of more than one axis, an unknown method."
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanquantile(jnp.array([1., jnp.nan, 2.]), 0.5)
-      Array(1.5, dtype=float32)
-    """
-    axis = _checked("nanquantile", axis, out, overwrite_input, method, weights)
-    check_arraylike("nanquantile", a, q)
-    return _quantile(a, q, weights, axis, method, keepdims, True)
+    @row(name, __name__, sentence, example, raises=bad, **_TOLD)
+    def fun(
+        a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+        out: None = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: bool = False, *, weights: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        axis = _checked(name, axis, out, overwrite_input, method, weights)
+        check_arraylike(name, a, q)
+        q = share_of(q) if percent else q
+        return _quantile(a, q, weights, axis, method, keepdims, squash)
+
+    return fun
+
+
+def share_of(q: Any) -> Any:
+    """Percents as shares."""
+    if isinstance(q, (int, float)):
+        return q / 100
+    (q,) = promote_dtypes_inexact(as_array(q))
+    return lax.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
+
+
+quantile = _shares("quantile", False, False,
+    "The value below which a share of the elements lies, in [0, 1].",
+    "[1., 2., 4.], 0.25 -> 1.5")  # fmt: skip
+nanquantile = _shares("nanquantile", False, True, "`quantile` of what is not nan.",
+    "[1., jnp.nan, 2.], 0.5 -> 1.5")  # fmt: skip
+nanpercentile = _shares("nanpercentile", True, True, "`percentile` of what is not nan.",
+    "[1., jnp.nan, 2.], 50 -> 1.5")  # fmt: skip
 
 
 def percentile(
@@ -119,67 +114,24 @@ def percentile(
     return _quantile(a, share_of(q), weights, axis, method, keepdims, False)
 
 
-def nanpercentile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
-    out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: ArrayLike | None = None,
-) -> Any:  # fmt: skip
-    """`percentile` of what is not nan; arguments as for `quantile`.
+def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:
+    @row(name, __name__, sentence, example, **_TOLD)
+    def fun(
+        a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, keepdims: bool = False,
+    ) -> Any:  # fmt: skip
+        check_arraylike(name, a)
+        axis = _checked(name, axis, out, overwrite_input, "midpoint", None)
+        return _quantile(a, 0.5, None, axis, "midpoint", keepdims, squash)
 
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 2.]), 50)
-      Array(1.5, dtype=float32)
-    """
-    axis = _checked("nanpercentile", axis, out, overwrite_input, method, weights)
-    check_arraylike("nanpercentile", a, q)
-    return _quantile(a, share_of(q), weights, axis, method, keepdims, True)
+    return fun
 
 
-def share_of(q: Any) -> Any:
-    """Percents as shares."""
-    if isinstance(q, (int, float)):
-        return q / 100
-    (q,) = promote_dtypes_inexact(as_array(q))
-    return lax.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
-
-
-def median(
-    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, keepdims: bool = False,
-) -> Any:  # fmt: skip
-    """The middle element along axes, or the mean of the two in the middle.
-
-    Args:
-      a: real array; integers become floats.
-      axis: axes to reduce; None for all of them.
-      out, overwrite_input: not supported.
-      keepdims: keep reduced axes with size 1.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.median(jnp.array([5., 1., 2.]))
-      Array(2., dtype=float32)
-    """
-    check_arraylike("median", a)
-    axis = _checked("median", axis, out, overwrite_input, "midpoint", None)
-    return _quantile(a, 0.5, None, axis, "midpoint", keepdims, False)
-
-
-def nanmedian(
-    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, keepdims: bool = False,
-) -> Any:  # fmt: skip
-    """`median` of what is not nan; arguments as there.
-
-    Example:
-      >>> import minijax.numpy as jnp
-      >>> jnp.nanmedian(jnp.array([1., jnp.nan, 2.]))
-      Array(1.5, dtype=float32)
-    """
-    check_arraylike("nanmedian", a)
-    axis = _checked("nanmedian", axis, out, overwrite_input, "midpoint", None)
-    return _quantile(a, 0.5, None, axis, "midpoint", keepdims, True)
+median = _middle("median", False,
+    "The middle element along axes, or the mean of the two in the middle.",
+    "[5., 1., 2.] -> 2.")  # fmt: skip
+nanmedian = _middle("nanmedian", True, "`median` of what is not nan.",
+    "[1., jnp.nan, 2.] -> 1.5")  # fmt: skip
 
 
 # -------------------------------------------------------------------------- the work
