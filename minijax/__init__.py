@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .base.config import config as config
+from .core import hooks as _hooks
 
 if TYPE_CHECKING:
     from . import lax as lax
@@ -84,29 +85,23 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_HOME_OF, *_MODULES})
 
 
-def _load_operations() -> None:
-    importlib.import_module(f"{__name__}.ops.lend")
+# Low floors reach what is above them through hooks alone: name -> rooms that fill it.
+_FILLED_BY = {
+    "operations": ("ops.lend",),
+    "surface": ("numpy", "numpy.methods"),
+    "primitives": ("lax", "random", "nn", "control.pmap", "control.debugging",
+                   "control.checkify"),
+    "evaluate": ("runtime.dispatch",),
+    "jaxpr_text": ("core.printer",),
+    "equation_text": ("core.printer",),
+    "reference": ("control.refs",),
+    "by_value": ("control.discharge",),
+    "started": ("control.effects",),
+    "key_array": ("random.keys",),
+    "jit_methods": ("api.aot",),
+    "batch_checks": ("control.checkify",),
+}  # fmt: skip
 
 
-def _load_surface() -> None:
-    importlib.import_module(f"{__name__}.numpy")
-    importlib.import_module(f"{__name__}.numpy.methods")
-
-
-def _load_primitives() -> None:
-    for home in ("lax", "random", "nn", "control.pmap", "control.debugging",
-                 "control.checkify"):  # fmt: skip
-        importlib.import_module(f"{__name__}.{home}")
-
-
-def _connect() -> None:
-    # Low floors reach what is above them through these hooks alone.
-    from .core import core, surface
-    from .interpreters import algebra
-
-    algebra.Algebra.loader = _load_operations
-    surface.loader = _load_surface
-    core.loaders.append(_load_primitives)
-
-
-_connect()
+for _name, _rooms in _FILLED_BY.items():
+    _hooks.homes[_name] = tuple(f"{__name__}.{room}" for room in _rooms)

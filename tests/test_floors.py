@@ -122,3 +122,104 @@ def test_using_numpy_does_not_load_scipy():
         "import sys, minijax.numpy as jnp; jnp.ones(2) + 1; print(' '.join(sys.modules))"
     )
     assert "scipy" not in loaded.split()
+
+
+def modules() -> dict[str, set[str]]:
+    """Each module that is no face, and those that it imports."""
+    names = {
+        ".".join(p.relative_to(ROOT).with_suffix("").parts): p
+        for p in ROOT.rglob("*.py")
+        if p.stem != "__init__"
+    }
+    found = {}
+    for name, path in names.items():
+        mine = set()
+        package = name.split(".")[:-1]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                stem = package[: len(package) - node.level + 1]
+                stem += node.module.split(".") if node.module else []
+                mine.add(".".join(stem))
+                mine |= {".".join([*stem, a.name]) for a in node.names}
+        found[name] = mine & set(names) - {name}
+    return found
+
+
+def test_imports_form_no_circle():
+    """Nor do those that a function makes when it is called."""
+    left = modules()
+    while free := [name for name, needs in left.items() if not needs & set(left)]:
+        for name in free:
+            del left[name]
+    assert not left, {name: needs & set(left) for name, needs in left.items()}
+
+
+# Modules that are loaded when a function is called, since few need them or they weigh.
+LATE = {"numpy/conversion.py", "numpy/methods.py", "numpy/polynomial.py"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_stand_on_top(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            late = [n for n in ast.walk(node) if isinstance(n, ast.ImportFrom)]
+            if any(n.level for n in late):
+                assert str(path.relative_to(ROOT)) in LATE, f"{path}:{late[0].lineno}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_primitive_is_asked_for_by_name(path):
+    """Outside the core, which reads pickles, and what looks at programs from outside."""
+    rooms = path.relative_to(ROOT).parts
+    if rooms[0] not in ("core", "tools") and "registry[" in path.read_text():
+        assert str(path.relative_to(ROOT)) in LOOKED_UP, path
+
+
+# Those whose room imports this one.
+LOOKED_UP = {"api/jet.py", "control/cond.py", "ops/convert.py"}
+
+
+def test_each_hook_is_filled_once():
+    """By the room that the package names, whatever was imported before."""
+    code = """
+import minijax
+from minijax.core import hooks
+assert {h.name for h in hooks.HOOKS} <= set(hooks.homes)
+for hook in hooks.HOOKS:
+    assert hook is getattr(hooks, hook.name)
+    hooks.load(hook.name)
+    assert hook.filled is hook.call, hook.name
+    assert hook.filled.__module__ in hooks.homes[hook.name], hook.name
+    try:
+        hook.fill(lambda: None)
+    except RuntimeError:
+        continue
+    raise AssertionError(hook.name)
+"""
+    run(code)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_room_writes_into_another(path):
+    """A module does not set names of a module that it imports; hooks are for that."""
+    tree = ast.parse(path.read_text())
+    imported = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            imported |= {a.asname or a.name for a in node.names}
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for target in targets:
+            if not isinstance(target, ast.Attribute | ast.Subscript):
+                continue
+            owner: ast.expr = target
+            while isinstance(owner, ast.Attribute | ast.Subscript):
+                owner = owner.value
+            known = isinstance(owner, ast.Name) and owner.id in imported
+            assert not known or ast.unparse(target).split(".")[0] in GIVEN, (
+                f"{path}:{node.lineno} sets {ast.unparse(target)}"
+            )
+
+
+# What takes its parts from above by design: the operations lent, options, rules.
+GIVEN = {"lib", "config"}

@@ -1,11 +1,12 @@
 """Ahead of time: `f.trace`, `f.lower`, `f.compile`, the stages of a jitted function.
 
-Loading this room gives them to what `jit` returns (control/jit.py, `methods`).
+What `jit` returns finds them here (control/jit.py, `METHODS`).
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from ..base import errors, tree
@@ -17,7 +18,7 @@ from ..control.common import tree_difference
 from ..control.discharge import by_value, is_lasting, values_of, write_back
 from ..control.jit import Call, Jitted, Traced
 from ..control.misses import differences
-from ..core import core
+from ..core import core, hooks
 from ..core.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
 from ..runtime import compile as compiler
@@ -407,7 +408,12 @@ def explain(jitted: Jitted, *args: Any, **kwargs: Any) -> str:
     return f"{jitted.name} would be traced again:\n  " + "\n  ".join(reasons)
 
 
-jitting.methods.update(
-    trace=trace, lower=lower_stage, eval_shape=eval_shape, signatures=signatures,
-    explain=explain,
-)  # fmt: skip
+@hooks.jit_methods.fill
+def _methods() -> dict[str, Callable[..., Any]]:
+    return _METHODS
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "clear_cache": jitting.clear_cache, "eval_shape": eval_shape, "explain": explain,
+    "lower": lower_stage, "signatures": signatures, "trace": trace,
+}  # fmt: skip

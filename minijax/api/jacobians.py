@@ -16,6 +16,8 @@ from ..base.source import wraps
 from ..control.arguments import check_callable
 from ..core import core
 from ..interpreters.algebra import lib
+from ..ops.cast import convert_element_type_p
+from ..ops.structural import split_p
 from ..types import dtypes
 from .autodiff import (
     about_derivative,
@@ -53,15 +55,16 @@ def weak_as(x: Any, aval: Any) -> Any:
     """`x`, weakly typed if `aval` is."""
     if not aval.weak_type or core.aval_of(x).weak_type:
         return x
-    convert = core.registry["convert_element_type"]
-    return convert.bind(x, new_dtype=aval.dtype, weak_type=True, sharding=None)
+    return convert_element_type_p.bind(
+        x, new_dtype=aval.dtype, weak_type=True, sharding=None
+    )
 
 
 def cut(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
     """`x` cut along an axis."""
     if len(sizes) == 1:
         return [x]
-    return list(core.registry["split"].bind(x, sizes=tuple(sizes), axis=axis))
+    return list(split_p.bind(x, sizes=tuple(sizes), axis=axis))
 
 
 def still(shape: tuple[int, ...], like: Any) -> Any:

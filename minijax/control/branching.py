@@ -16,6 +16,8 @@ from ..base.source import function_text
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..interpreters.stage import StageTrace, remembered
+from ..ops.cast import convert_element_type_p
+from ..ops.logic import clamp_p
 from ..runtime import array as arrays
 from ..types import dtypes
 from ..types.avals import same_type
@@ -242,12 +244,11 @@ def switch(
         return branches[0](*operands)
     if config.DISABLE_JIT.value and core.is_concrete(index):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    convert = core.registry["convert_element_type"]
     if aval.dtype != dtypes.int32 or aval.weak_type:
-        index = convert.bind(
+        index = convert_element_type_p.bind(
             index, new_dtype=dtypes.int32, weak_type=False, sharding=None
         )
-    index = core.registry["clamp"].bind(np.int32(0), index, np.int32(len(branches) - 1))
+    index = clamp_p.bind(np.int32(0), index, np.int32(len(branches) - 1))
     return _bind_branches("switch", index, branches, operands, _how(batched))
 
 

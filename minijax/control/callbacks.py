@@ -26,7 +26,7 @@ from ..interpreters.algebra import unmapped_aval
 from ..interpreters.stage import StageTrace
 from ..ops import structural
 from ..runtime import array as arrays
-from ..runtime import dispatch, lower
+from ..runtime import dispatch
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import Array
 from ..runtime.sharding import SingleDeviceSharding
@@ -256,7 +256,7 @@ def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
 # ----------------------------------------------------------------------- pure_callback
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True)
-lower.keys_aware.add(pure_callback_p)
+pure_callback_p.takes_keys = True
 pure_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 pure_callback_p.stage = stage_callback(pure_callback_p)
 pure_callback_p.impl = lambda *args, callback, result_avals, **params: _run_on_host(
@@ -405,7 +405,7 @@ def pure_callback(
 # ------------------------------------------------------------------------- io_callback
 
 io_callback_p = Primitive("io_callback", multiple_results=True)
-lower.keys_aware.add(io_callback_p)
+io_callback_p.takes_keys = True
 io_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 io_callback_p.effects = lambda params: effects.set_of(
     effects.ordered_io_effect if params["ordered"] else effects.io_effect

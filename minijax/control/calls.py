@@ -19,13 +19,13 @@ from ..core.jaxpr import ClosedJaxpr, Equation, close_consts
 from ..core.regions import Call
 from ..interpreters.regions import holds
 from ..interpreters.stage import StageTrace
-from ..runtime import dispatch, lower
+from ..runtime import dispatch
 from . import discharge
 from .discharge import FunctionPrimitive
 
 jit_p = FunctionPrimitive("jit")
 holds(jit_p, Call("jaxpr", reset={"donated_invars": False}))
-lower.keys_aware.add(jit_p)
+jit_p.takes_keys = True
 
 
 def jit_params(jaxpr: ClosedJaxpr, params: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def run_program(
 closed_call_p = FunctionPrimitive("closed_call")
 """The call of a program that is compiled with what is around it."""
 holds(closed_call_p, Call("call_jaxpr"))
-lower.keys_aware.add(closed_call_p)
+closed_call_p.takes_keys = True
 closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
 closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(
     call_jaxpr, "closed_call", args

@@ -22,7 +22,7 @@ import numpy as np
 from ..base import tree
 from ..base.source import function_text, wraps
 from ..base.util import split_list
-from ..core import core
+from ..core import core, hooks
 from ..core.core import STATE, Primitive
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, close_consts, eval_jaxpr
 from ..interpreters import batch as batching
@@ -30,6 +30,7 @@ from ..interpreters.algebra import Zero, instantiate, lib, with_zeros
 from ..interpreters.dce import depends_on
 from ..interpreters.stage import stage, stage_closed
 from ..ops import arithmetic, gather, logic, reductions, shapes, slicing, structural
+from ..ops.cast import convert_element_type_p
 from ..types import dtypes
 from . import (
     checks,
@@ -208,9 +209,7 @@ def _out_of_bounds(
     """Whether an index vector (last axis) lies below 0 or above `last`, and which first."""
     n = core.aval_of(index).size
     flat = shapes.reshape(index, (n,))
-    flat = core.registry["convert_element_type"].bind(
-        flat, new_dtype=dtypes.int32, weak_type=False, sharding=None
-    )
+    flat = _int32(flat)
     repeats = n // max(len(axes), 1)
     high = np.tile(np.asarray(last, np.int32), repeats)
     bad = logic.bitwise_or(logic.lt(flat, np.zeros(n, np.int32)), logic.gt(flat, high))
@@ -233,7 +232,7 @@ def _check_starts(
 
 
 def _int32(x: Any) -> Any:
-    return core.registry["convert_element_type"].bind(
+    return convert_element_type_p.bind(
         x, new_dtype=dtypes.int32, weak_type=False, sharding=None
     )
 
@@ -621,6 +620,7 @@ rules[pmap.xla_pmap_p] = pmap_rule
 # --------------------------------------------------------------------- lanes that differ
 
 
+@hooks.batch_checks.fill
 def batch_outside(
     prim: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Any,
     effects: frozenset[Any],
@@ -638,9 +638,6 @@ def batch_outside(
         return outs
 
     return batching.batch_flat(one, axis, args, dims)
-
-
-checks.outside.append(batch_outside)
 
 
 # ----------------------------------------------------------------------------- checkify

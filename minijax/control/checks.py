@@ -15,7 +15,7 @@ that type.  This room knows no other primitive.  Next: checkify.py.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..core.core import Primitive
 from ..interpreters import batch as batching
 from ..interpreters.algebra import lib
 from ..ops import logic, reductions, shapes, slicing
+from ..ops.cast import convert_element_type_p
 from ..types import dtypes
 from ..types.avals import shaped
 
@@ -277,8 +278,9 @@ def error_at(
 def _strong(x: Any, aval: Any) -> Any:
     if not aval.weak_type:
         return x
-    convert = core.registry["convert_element_type"]
-    return convert.bind(x, new_dtype=aval.dtype, weak_type=False, sharding=None)
+    return convert_element_type_p.bind(
+        x, new_dtype=aval.dtype, weak_type=False, sharding=None
+    )
 
 
 # ----------------------------------------------------------------------- the primitive
@@ -365,16 +367,6 @@ check_p.lower = check_lower
 def fails(effects: frozenset[Any]) -> bool:
     """Whether checks are among these effects."""
     return not effects.isdisjoint(EFFECTS)
-
-
-outside: list[Callable[..., Any]] = []  # how that is done: filled by checkify.py
-
-
-def batch_outside(*args: Any) -> Any:
-    """Batch an equation whose checks are not those of all lanes."""
-    if not outside:
-        core.load_primitives()
-    return outside[0](*args)
 
 
 # --------------------------------------------------------------------------- functions

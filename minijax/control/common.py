@@ -17,6 +17,7 @@ from ..base.source import function_text, own_name
 from ..core import core
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, close_consts, sub_jaxprs
 from ..interpreters.stage import stage
+from ..ops.cast import convert_element_type_p
 from ..runtime import dispatch
 from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
@@ -324,8 +325,9 @@ def with_dtype(x: Any, dtype: Any) -> Any:
     """The scalar or array `x`, strongly typed; a Python number without an equation."""
     if isinstance(x, (bool, int, float, complex, np.generic)):
         return np.asarray(x, dtype)[()]
-    convert = core.registry["convert_element_type"]
-    return convert.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+    return convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=False, sharding=None
+    )
 
 
 def _joins(a: Any, b: Any) -> bool:
@@ -336,9 +338,7 @@ def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> N
     """Evaluate in Python, step by step, what cannot be part of a compiled program."""
 
     def impl(*args: Any, **params: Any) -> Any:
-        if dispatch.host_driven and any(
-            map(dispatch.is_host_driven, sub_jaxprs(params))
-        ):
+        if any(map(dispatch.is_host_driven, sub_jaxprs(params))):
             return by_hand(*args, **params)
         return dispatch.run(prim, args, params)
 

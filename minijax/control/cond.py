@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..core import core, regions
+from ..core import core, hooks, regions
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib
@@ -22,8 +22,8 @@ from ..interpreters.dce import dce_jaxpr
 from ..interpreters.regions import holds, union
 from ..interpreters.stage import remembered, stage_closed
 from ..ops import logic, reductions
+from ..ops.cast import convert_element_type_p
 from ..runtime import array as arrays
-from ..runtime import lower
 from ..types import dtypes
 from . import checks, common, discharge
 from .custom_jvp import stop_gradient_p
@@ -32,7 +32,7 @@ from .discharge import FunctionPrimitive
 Branches = tuple[ClosedJaxpr, ...]
 
 cond_p = FunctionPrimitive("cond")
-lower.keys_aware.add(cond_p)
+cond_p.takes_keys = True
 holds(cond_p, regions.Branches("branches"))
 
 
@@ -54,7 +54,9 @@ def cond_batch(
     if checks.fails(effects):  # lanes that do not take a branch check nothing in it
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
-        return checks.batch_outside(cond_p, axis, [index, *ops], front, params, effects)
+        return hooks.batch_checks.call(
+            cond_p, axis, [index, *ops], front, params, effects
+        )
     common.refuse_lanes(
         effects,
         "{} effect not supported in vmap-of-cond with batched predicate",
@@ -270,5 +272,6 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
 def index_of(pred: Any) -> Any:
     if isinstance(pred, (bool, np.bool_)):
         return np.int32(pred)
-    convert = core.registry["convert_element_type"]
-    return convert.bind(pred, new_dtype=dtypes.int32, weak_type=False, sharding=None)
+    return convert_element_type_p.bind(
+        pred, new_dtype=dtypes.int32, weak_type=False, sharding=None
+    )

@@ -24,7 +24,6 @@ from ..interpreters.linearize import linearize_flat
 from ..interpreters.stage import StageTrace, hoist_tracers, stage
 from ..interpreters.transpose import backward_pass
 from ..ops.structural import copy_p
-from ..runtime import lower
 from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
 from .arguments import POSITIONAL, as_tuple, signature_of
@@ -80,7 +79,7 @@ def as_zero(tangent: Any, primal: Any) -> Any:
 # --------------------------------------------------------------------- the primitive
 
 custom_jvp_call_p = RulePrimitive("custom_jvp_call")
-lower.keys_aware.add(custom_jvp_call_p)
+custom_jvp_call_p.takes_keys = True
 custom_jvp_call_p.impl = lambda *args, call_jaxpr, **params: call_jaxpr(*args)
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals
 custom_jvp_call_p.effects = jaxprs_effects
@@ -649,7 +648,7 @@ def _run_jvp(
 
 
 stop_gradient_p = Primitive("stop_gradient")
-lower.keys_aware.add(stop_gradient_p)
+stop_gradient_p.takes_keys = True
 stop_gradient_p.abstract = lambda x: x
 stop_gradient_p.jvp = lambda primals, tangents: (
     stop_gradient_p.bind(*primals),

@@ -53,7 +53,7 @@ NUMBERS = (float, complex)
 # cts and flags follow the flat arguments and results, and cts may be `Zero`.
 
 custom_vjp_call_p = RulePrimitive("custom_vjp_call")
-lower.keys_aware.add(custom_vjp_call_p)
+custom_vjp_call_p.takes_keys = True
 custom_vjp_call_p.impl = lambda *args, call_jaxpr, **params: call_jaxpr(*args)
 custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals
 custom_vjp_call_p.effects = jaxprs_effects

@@ -14,7 +14,6 @@ from ..interpreters import batch as batching
 from ..interpreters.algebra import instantiate
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import StageTrace, stage
-from ..runtime import lower
 from .arguments import signature_of
 from .custom_jvp import (
     bind_arguments,
@@ -28,7 +27,7 @@ from .custom_jvp import (
 from .mapping import map as map_rows
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
-lower.keys_aware.add(custom_vmap_call_p)
+custom_vmap_call_p.takes_keys = True
 custom_vmap_call_p.impl = lambda *args, call, **params: call(*args)
 custom_vmap_call_p.abstract = lambda *avals, call, **params: call.out_avals
 custom_vmap_call_p.effects = jaxprs_effects

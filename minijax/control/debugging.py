@@ -26,7 +26,6 @@ from ..interpreters import batch as batching
 from ..interpreters.algebra import lib
 from ..ops import structural
 from ..runtime import array as arrays
-from ..runtime import lower
 from . import effects
 from .callbacks import FlatCallback, emit_callback, host_arguments, stage_callback
 
@@ -122,7 +121,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
     prim.transpose = lambda cts, *args, **params: [None] * len(args)
     prim.batch = batch
     prim.lower = emit
-    lower.keys_aware.add(prim)
+    prim.takes_keys = True
 
 
 def _effect(params: Any) -> effects.Effect:

@@ -18,12 +18,12 @@ from typing import Any
 
 from ..base import errors
 from ..base.source import function_text
-from ..core import core
+from ..core import core, hooks
 from ..core.core import EVAL, STATE, Primitive, Tracer
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
 from ..interpreters.batch import BatchTrace
 from ..interpreters.stage import stage
-from ..runtime import lower
+from ..ops.shapes import copy_p
 from . import refs
 from .refs import ByValue, MakingPrimitive, Ref, read_all, write_all
 
@@ -125,9 +125,8 @@ def last_values(ins: Sequence[Any], due: Flags) -> list[Any]:
 
 def owned_values(args: Sequence[Any], due: Flags, written: Flags) -> list[Any]:
     """The operands, with values for references; nobody else knows those of `written`."""
-    copy = core.registry["copy"]
     return [
-        (copy.bind(x._value) if x._shared else x._value) if w
+        (copy_p.bind(x._value) if x._shared else x._value) if w
         else read_all(x) if d
         else x
         for x, d, w in zip(args, due, written, strict=True)
@@ -265,6 +264,7 @@ def is_final() -> bool:
     return trace is EVAL
 
 
+@hooks.by_value.fill
 def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The jaxpr in which references made inside are values; itself, if there are none."""
     jaxpr = closed.jaxpr
@@ -285,9 +285,6 @@ def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
     if found is False:
         return closed
     return ClosedJaxpr(found[0], [*found[1], *closed.consts])
-
-
-lower.functional = without_own
 
 
 class RulePrimitive(FunctionPrimitive):

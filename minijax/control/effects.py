@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any
 
-from ..runtime import dispatch
+from ..core import hooks
 
 
 class Effect:
@@ -84,6 +84,7 @@ class Inside(threading.local):
 inside = Inside()
 
 
+@hooks.started.fill
 def note_effects(token: Any) -> None:
     """Remember a running program with effects; where there are many, wait for the oldest.
 
@@ -92,9 +93,6 @@ def note_effects(token: Any) -> None:
     _pending[token] = None
     if len(_pending) > _MOST_PENDING and not inside.depth:
         _failures.extend(_wait(list(_pending)[: _MOST_PENDING // 2]))
-
-
-dispatch.on_effects.append(note_effects)
 
 
 def _wait(tokens: list[Any]) -> list[Exception]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base import config, errors, tree, util
 from ..base.source import OwnMethod, function_text, name_of, wraps
-from ..core import core
+from ..core import core, hooks
 from ..core.core import EVAL, STATE, Reference, Tracer
 from ..core.jaxpr import ClosedJaxpr
 from ..interpreters.stage import hoist_tracers, stage
@@ -546,8 +546,8 @@ def jit(
 def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
     """The public function of a `Jitted`."""
     out = wraps(fun)(jitted.cpp)
-    for name, method in methods.items():
-        setattr(out, name, OwnMethod(method, jitted))
+    for name in METHODS:
+        setattr(out, name, OwnMethod(_method, name, jitted))
     _jitted.add(jitted)
     return out
 
@@ -558,8 +558,13 @@ def clear_cache(jitted: Jitted) -> None:
     jitted.cpp._clear_cache()
 
 
-# What a jitted function offers besides being called; the api floor adds to it.
-methods: dict[str, Callable[..., Any]] = {"clear_cache": clear_cache}
+# What a jitted function offers besides being called.
+METHODS = ("clear_cache", "eval_shape", "explain", "lower", "signatures", "trace")
+
+
+def _method(name: str, jitted: Jitted, /, *args: Any, **kwargs: Any) -> Any:
+    """A method of a jitted function, most of which are made on the api floor."""
+    return hooks.jit_methods.call()[name](jitted, *args, **kwargs)
 
 
 def clear_caches() -> None:
@@ -585,6 +590,4 @@ def composite(
         return lambda f: composite(f, static=static, accepts=accepts)
     statics = resolve_statics(fun, None, static, "static")
     jitted = Jitted(fun, statics, inline_traced=True, accepts=accepts)
-    out = wraps(fun)(jitted.cpp)
-    _jitted.add(jitted)
-    return out
+    return finish(jitted, fun)

@@ -22,7 +22,7 @@ import numpy as np
 from ..base import config, errors, tree
 from ..base.source import function_text
 from ..base.util import split_list
-from ..core import core
+from ..core import core, hooks
 from ..core.core import unsupported
 from ..core.jaxpr import (
     ClosedJaxpr,
@@ -41,7 +41,6 @@ from ..interpreters.dce import dce_jaxpr, results_depend
 from ..interpreters.jvp import jvp_jaxpr
 from ..interpreters.stage import remembered, stage_closed
 from ..ops import arithmetic, logic, reductions, shapes
-from ..runtime import lower
 from ..types import dtypes
 from . import checks, common, discharge
 from .arguments import as_value
@@ -52,7 +51,7 @@ from .scan import carry_fixpoint
 from .scanning import scan
 
 while_p = FunctionPrimitive("while")
-lower.keys_aware.add(while_p)
+while_p.takes_keys = True
 while_p.abstract = lambda *avals, body_jaxpr, **params: body_jaxpr.out_avals
 while_p.effects = jaxprs_effects
 while_p.named_axes = jaxprs_axes
@@ -157,7 +156,7 @@ def while_batch(
             "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
             "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
         }  # fmt: skip
-        return checks.batch_outside(while_p, axis, args, dims, params, effects)
+        return hooks.batch_checks.call(while_p, axis, args, dims, params, effects)
     sizes = [cond_nconsts, body_nconsts]
     b_cc, b_bc, b_init = split_list([d is not None for d in dims], sizes)
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..core import core
+from ..core import core, hooks
 from ..core.core import Primitive
 from ..core.jaxpr import (
     ClosedJaxpr,
@@ -47,7 +47,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 
 xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
-dispatch.host_driven.add(xla_pmap_p)
+xla_pmap_p.host_driven = True
 
 
 class AxisName:
@@ -229,7 +229,7 @@ def pmap_lower(
 # The last axis of a replica program: the replicas that are left for pmaps further inside.
 _REST = AxisName()
 xla_pmap_p.lower = pmap_lower
-lower.keys_aware.add(xla_pmap_p)
+xla_pmap_p.takes_keys = True
 
 
 # ------------------------------------------------------------------------- running it
@@ -341,8 +341,7 @@ class Replicas:
         out = results.consume_with_handlers(self.handlers)
         if self.acts:
             token = results.consume_token()
-            for hook in dispatch.on_effects:
-                hook(token)
+            hooks.started.call(token)
         for check in dispatch.checks:
             check("sharded computation", out)
         if self.collective and self.devices[0].platform == "cpu":

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..core import core
+from ..core import core, hooks
 from ..core.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
 from ..core.jaxpr import Equation
-from ..interpreters import stage
 from ..interpreters.algebra import Zero, lib
 from ..interpreters.batch import batch_flat
 from ..interpreters.stage import StageTrace
+from ..ops.cast import convert_element_type_p
 from ..runtime.array import ARRAYS, Array, default_placement, to_buffer
 from ..types import dtypes
 from ..types.avals import AbstractRef, shaped
@@ -115,12 +115,12 @@ class Ref(Reference):
 
 
 core.register_aval(Ref, lambda ref: ref.aval)
-stage.boxes[AbstractRef] = lambda tracer: _recorded(tracer._trace, tracer.aval)
 
 
-def _recorded(trace: Trace, aval: Any) -> Ref:
-    ref = Ref(None, aval)
-    ref._home = trace
+@hooks.reference.fill
+def _recorded(tracer: Any) -> Ref:
+    ref = Ref(None, tracer.aval)
+    ref._home = tracer._trace
     return ref
 
 
@@ -545,8 +545,9 @@ def _typed(ref: Ref, value: Any, recorded: bool, adds: bool = False) -> Any:
     weak = ref.aval.inner_aval.weak_type and not recorded
     if aval.dtype == dtype and aval.weak_type == weak and _is_array(value):
         return value
-    convert = core.registry["convert_element_type"]
-    return convert.bind(value, new_dtype=dtype, weak_type=weak, sharding=None)
+    return convert_element_type_p.bind(
+        value, new_dtype=dtype, weak_type=weak, sharding=None
+    )
 
 
 def _stored(

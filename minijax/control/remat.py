@@ -113,7 +113,7 @@ name_p.jvp = lambda primals, tangents, *, name: (
     name_p.bind(*primals, name=name),
     tangents[0],
 )
-lower.keys_aware.add(name_p)
+name_p.takes_keys = True
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -130,7 +130,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 # ---------------------------------------------------------------------- the primitive
 
 remat_p = FunctionPrimitive("remat2")
-lower.keys_aware.add(remat_p)
+remat_p.takes_keys = True
 holds(remat_p, OpenCall("jaxpr"))
 remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
 

@@ -20,14 +20,13 @@ from ..interpreters import batch as batching
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import hoist_tracers, stage
-from ..runtime import lower
 from .calls import jit_p
 
 # Operands are `num_consts` closed-over values and the arguments, of which `fwd_jaxpr` makes
 # `num_res` residuals and the results, and `fun_jaxpr` the results.
 
 remat_opt_p = Primitive("remat_opt", multiple_results=True)
-lower.keys_aware.add(remat_opt_p)
+remat_opt_p.takes_keys = True
 remat_opt_p.abstract = lambda *avals, fwd_jaxpr, **params: fwd_jaxpr.out_avals
 remat_opt_p.effects = lambda params: params["fwd_jaxpr"].effects
 remat_opt_p.named_axes = jaxprs_axes

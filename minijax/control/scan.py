@@ -50,7 +50,7 @@ from .discharge import FunctionPrimitive
 from .hoisting import hoist_invariants
 
 scan_p = FunctionPrimitive("scan")
-lower.keys_aware.add(scan_p)
+scan_p.takes_keys = True
 
 
 def scan_abstract(

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..base import tree
 from ..core.core import Primitive
-from ..runtime import lower
 from .custom_jvp import check_values
 from .effects import Effect
 
@@ -37,7 +36,7 @@ dce_sink_p.batch = lambda axis, args, dims, **params: (
     [],
 )
 dce_sink_p.lower = lambda ctx, x, **params: []
-lower.keys_aware.add(dce_sink_p)
+dce_sink_p.takes_keys = True
 
 
 def dce_sink(val: Any) -> None:

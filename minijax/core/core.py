@@ -23,6 +23,7 @@ from ..base import config, errors, source
 from ..base.source import Source
 from ..types import avals
 from ..types.avals import AbstractValue, ShapedArray
+from . import hooks
 
 Rule = Callable[..., Any]
 
@@ -73,6 +74,9 @@ class Primitive:
         without the rule all do as soon as one is flagged
     closes: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand has any
+    takes_keys: whether `lower` knows of keys, which others see as trailing axes
+    places: whether `abstract` says in which memory the results are
+    host_driven: whether it drives devices itself, and is no part of a compiled program
     regions: how it holds programs, see regions.py
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
         printer.py; text(eqn, printer) -> the whole equation as text, if in its own form
@@ -80,8 +84,9 @@ class Primitive:
 
     __slots__ = (
         "__weakref__", "abstract", "batch", "batch_named", "closes", "dce", "depends",
-        "effects", "impl", "jvp", "linearize", "lower", "lower_on", "multiple_results",
-        "name", "named_axes", "pretty", "regions", "stage", "text", "transpose",
+        "effects", "host_driven", "impl", "jvp", "linearize", "lower", "lower_on",
+        "multiple_results", "name", "named_axes", "places", "pretty", "regions", "stage",
+        "takes_keys", "text", "transpose",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -98,6 +103,9 @@ class Primitive:
         self.linearize: Rule | None = None
         self.batch_named: Rule | None = None
         self.closes = False
+        self.takes_keys = False
+        self.places = False
+        self.host_driven = False
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None
@@ -125,13 +133,11 @@ class Primitive:
 
 
 registry: dict[str, Primitive] = {}
-loaders: list[Callable[[], None]] = []  # import the rooms in which primitives are made
 
 
 def load_primitives() -> None:
     """Load whatever makes primitives."""
-    for load in loaders:
-        load()
+    hooks.load("primitives")
 
 
 def named(name: str) -> Primitive:
@@ -197,11 +203,10 @@ class NamedTrace(Trace):
 
 
 class EvalTrace(Trace):
-    """Evaluation: runs each primitive at once.  `run` is installed by the runtime."""
+    """Evaluation: the runtime runs each primitive at once."""
 
     __slots__ = ()
     transform = "eager"
-    run: Callable[[Primitive, tuple[Any, ...], Any], Any]
 
     def __init__(self) -> None:
         self.alive = True
@@ -210,7 +215,7 @@ class EvalTrace(Trace):
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         if prim.impl is not None:
             return prim.impl(*args, **params)
-        return EvalTrace.run(prim, args, params)
+        return hooks.evaluate.call(prim, args, params)
 
 
 EVAL = EvalTrace()

@@ -15,7 +15,7 @@ from typing import Any
 from ..base import errors
 from ..base.source import Source
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
-from . import core
+from . import core, hooks
 from .core import Primitive, stack_text
 
 no_effects: frozenset[Any] = frozenset()
@@ -102,9 +102,7 @@ class Equation:
         return Equation, (self.primitive, ins, outs, self.params, None, self.names)
 
     def __repr__(self) -> str:
-        from .printer import equation_text
-
-        return equation_text(self)
+        return str(hooks.equation_text.call(self))
 
 
 class Jaxpr:
@@ -167,9 +165,7 @@ class Jaxpr:
         return Jaxpr(*(changes.get(k, getattr(self, k)) for k in fields))
 
     def pretty_print(self, **settings: Any) -> str:
-        from .printer import jaxpr_text
-
-        return jaxpr_text(self, **settings)
+        return str(hooks.jaxpr_text.call(self, **settings))
 
     def __str__(self) -> str:
         return self.pretty_print()
@@ -232,9 +228,7 @@ class ClosedJaxpr:
         )
 
     def pretty_print(self, **settings: Any) -> str:
-        from .printer import jaxpr_text
-
-        return jaxpr_text(self.jaxpr, **settings)
+        return self.jaxpr.pretty_print(**settings)
 
     def __str__(self) -> str:
         return self.pretty_print()
@@ -353,8 +347,6 @@ def unweaken(aval: Any) -> Any:
 
 # ------------------------------------------------------------------------------ typing
 
-memory_aware: set[Primitive] = set()  # those whose rules say where their results are
-
 
 def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The type(s) of a primitive's result(s); they are kept where the operands are."""
@@ -369,7 +361,7 @@ def _kept_there(
     prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
 ) -> Any:
     """The types of results where the operands are; those must be in one memory."""
-    if prim in memory_aware or any(sub_jaxprs(params)):
+    if prim.places or any(sub_jaxprs(params)):
         return out
     spaces = {a.memory_space for a in avals if getattr(a, "shape", ())}
     if len(spaces) > 1:

@@ -25,6 +25,7 @@ from typing import Any
 
 from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
+from . import hooks
 from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, read_vars
 
 WIDTH = 80
@@ -38,6 +39,7 @@ MAYBE_COMMA_LINE = pp.concat([pp.text(","), MAYBE_LINE])
 NO_SPACE_LINE = pp.brk("")
 
 
+@hooks.jaxpr_text.fill
 def jaxpr_text(
     jaxpr: Jaxpr,
     *,
@@ -57,6 +59,7 @@ def jaxpr_text(
     return printer.text(printer.program(jaxpr), width)
 
 
+@hooks.equation_text.fill
 def equation_text(eqn: Equation) -> str:
     """The text of one equation, its variables named from `a`."""
     printer = Printer()

@@ -3,13 +3,14 @@
 `Array` and `Tracer` share one set of methods (`x + y`, `x.sum()`, `x.at`, `x[i]`).
 They are written on the surface (minijax/numpy), far above; here they are only named.
 Until the surface is loaded each name is a deferred method: the first use of any calls
-`loader`, which fills all of them in by `install`, and then runs the real one.
+`hooks.load`, which fills all of them in by `install`, and then runs the real one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
+
+from . import hooks
 
 _OPERATORS = (
     "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
@@ -28,18 +29,16 @@ PROPERTIES = ("T", "mT", "real", "imag", "at", "flat", "nbytes", "itemsize")
 IN_PLACE = ("__setitem__", "__delitem__")
 
 classes: list[type] = []
-loader: Callable[[], None] | None = None
 
 
-def _load() -> None:
-    if loader is None:
-        raise TypeError("minijax bug: no surface was registered")
-    loader()
+def load() -> None:
+    """Load the surface, which gives the methods."""
+    hooks.load("surface")
 
 
 def _method(name: str) -> Any:
     def deferred(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _load()
+        load()
         return getattr(type(self), name)(self, *args, **kwargs)
 
     deferred.__name__ = name
@@ -48,7 +47,7 @@ def _method(name: str) -> Any:
 
 def _property(name: str) -> Any:
     def deferred(self: Any) -> Any:
-        _load()
+        load()
         return getattr(self, name)
 
     return property(deferred)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, source
-from ..core import core
+from ..core import core, hooks
 from ..types import dtypes
 
 
@@ -35,15 +35,13 @@ class Algebra:
     strided: Callable[[Any, tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
     place: Callable[[Any, Any], Any]  # on a device, with a sharding, in a memory
-    loader: Callable[[], None] | None = None
 
     def __getattr__(self, name: str) -> Any:
         # The first use loads ops/, which fills the attributes in.  Threads that come
         # meanwhile wait there, and after an interrupt the next use loads again.
-        load = Algebra.loader
-        if name.startswith("_") or load is None:
+        if name.startswith("_"):
             raise AttributeError(name)
-        load()
+        hooks.load("operations")
         if name not in vars(self):
             raise AttributeError(name)
         return vars(self)[name]

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base import config, source, util
-from ..core import core
+from ..core import core, hooks
 from ..core.check import check_jaxpr
 from ..core.core import EVAL, STATE, Primitive, Reference, Trace, Tracer
 from ..core.jaxpr import (
@@ -114,10 +114,6 @@ def folding() -> Iterator[None]:
                 t.folds = folds
 
 
-# How a function sees a variable of another type than an array: type of aval -> maker.
-boxes: dict[type, Callable[[JitTracer], Any]] = {}
-
-
 class StageTrace(Trace):
     """Records what is applied to its tracers."""
 
@@ -149,10 +145,9 @@ class StageTrace(Trace):
 
     def boxed(self, tracer: JitTracer) -> Any:
         """What the function sees of a variable; found again by identity."""
-        box = boxes.get(type(tracer.aval))
-        if box is None:
+        if type(tracer.aval) is not AbstractRef:
             return tracer
-        x = box(tracer)
+        x = hooks.reference.call(tracer)
         self.stands[id(x)] = x, tracer.variable
         return x
 
@@ -197,7 +192,7 @@ class StageTrace(Trace):
                 avals.append(x.aval)
             else:
                 a = self.atom(x)
-                if type(a.aval) in boxes:
+                if type(a.aval) is AbstractRef:
                     prim.admit(a.aval)
                 atoms.append(a)
                 avals.append(a.aval)

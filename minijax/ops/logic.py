@@ -83,7 +83,7 @@ def key_comparison(name: str) -> Primitive:
         return ctx.fun(words, x, y, avals=avals)[0]
 
     prim.lower = rule
-    lower.keys_aware.add(prim)
+    prim.takes_keys = True
     return prim
 
 

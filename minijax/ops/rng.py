@@ -84,7 +84,7 @@ def lowering(
             key = (fun, impl, lead, avals, tuple(params.items()), config.trace_key())
             return ctx.call(_program(*key), prim.name, operands)[0]
 
-    lower.keys_aware.add(prim)
+    prim.takes_keys = True
     return rule
 
 
@@ -326,7 +326,7 @@ zero_jvp(random_wrap_p)
 no_transpose(random_wrap_p)
 random_wrap_p.batch = _wrap_batch
 random_wrap_p.lower = lambda ctx, words, *, impl: words
-lower.keys_aware.add(random_wrap_p)
+random_wrap_p.takes_keys = True
 
 
 def random_wrap(words: Any, impl: PRNGImpl) -> Any:
@@ -349,7 +349,7 @@ zero_jvp(random_unwrap_p)
 no_transpose(random_unwrap_p)
 random_unwrap_p.batch = _unwrap_batch
 random_unwrap_p.lower = lambda ctx, keys: keys
-lower.keys_aware.add(random_unwrap_p)
+random_unwrap_p.takes_keys = True
 
 
 def random_unwrap(keys: Any) -> Any:
@@ -372,7 +372,7 @@ zero_jvp(random_clone_p)
 no_transpose(random_clone_p)
 random_clone_p.batch = _clone_batch
 random_clone_p.lower = lambda ctx, keys: keys
-lower.keys_aware.add(random_clone_p)
+random_clone_p.takes_keys = True
 
 
 def random_clone(keys: Any) -> Any:

@@ -23,7 +23,6 @@ from ..core import core
 from ..core.core import Primitive
 from ..interpreters.algebra import lib
 from ..runtime.array import ARRAYS
-from ..runtime.lower import keys_aware
 from ..types import dtypes
 from ..types.avals import AbstractValue, shaped
 from .define import linear_in_first, zero_jvp
@@ -709,7 +708,7 @@ def _empty_lower(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) -> Any:
 
 empty_p = primitive("empty", type=_empty_type, batch=_no_operand, lower=_empty_lower)
 zero_jvp(empty_p)
-keys_aware.add(empty_p)
+empty_p.takes_keys = True
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:

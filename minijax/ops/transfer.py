@@ -11,10 +11,9 @@ from typing import Any
 
 from ..base import errors
 from ..core.core import Primitive
-from ..core.jaxpr import memory_aware
 from ..interpreters.algebra import Zero
 from ..runtime import jaxlib_compat as compat
-from ..runtime import lower, placing
+from ..runtime import placing
 from ..runtime import sharding as shardings
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
 from .structural import linear_many_jvp
@@ -49,8 +48,8 @@ def check_place(where: Any) -> None:
 
 
 device_put_p = Primitive("device_put", multiple_results=True)
-lower.keys_aware.add(device_put_p)
-memory_aware.add(device_put_p)
+device_put_p.takes_keys = True
+device_put_p.places = True
 
 
 def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import config
 from ..control.jit import composite
+from ..core import hooks
 from ..core.core import Tracer, aval_of
 from ..ops.convert import convert_element_type
 from ..ops.key_impls import PRNGImpl, find_impl, impls
@@ -224,7 +225,7 @@ def _rebuild(words: np.ndarray[Any, Any], impl: str) -> Any:
     return wrap_key_data(Array(arrays.put_numpy(words)), impl=impl)
 
 
-arrays._key_rebuilders.append(_rebuild)
+hooks.key_array.fill(_rebuild)
 
 
 # -------------------------------------------------------------------------- from keys

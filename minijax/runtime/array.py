@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
-from ..core import core, surface
+from ..core import core, hooks, surface
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
 from . import client
@@ -640,13 +640,8 @@ def _rebuild(value: np.ndarray[Any, Any], weak: bool) -> Array:
     return Array(put_numpy(value, shaped(aval.shape, aval.dtype, weak)))
 
 
-_key_rebuilders: list[Any] = []
-
-
 def _rebuild_key(data: np.ndarray[Any, Any], impl: str) -> Any:
-    if not _key_rebuilders:
-        surface._load()
-    return _key_rebuilders[0](data, impl)
+    return hooks.key_array.call(data, impl)
 
 
 def block_until_ready(trees: Any) -> Any:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..base import config, errors, source, util
-from ..core.core import STATE, EvalTrace, Primitive
+from ..core import hooks
+from ..core.core import STATE, Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.stage import abstract
@@ -79,16 +80,12 @@ class Program:
         out = results.consume_with_handlers(self.handlers)
         if self.ordered:
             token.block_until_ready()
-        for hook in on_effects:
-            hook(token)
+        hooks.started.call(token)
         return out  # type: ignore[no-any-return]
 
 
-on_effects: list[Callable[[Any], None]] = []  # told of each program with effects
 _programs: dict[Any, Program] = util.cache({})
 _MOST_PROGRAMS = 4096  # of primitives by params and types: each holds 100 kB of code
-# Primitives that drive devices themselves: programs with them are run one by one.
-host_driven: set[Primitive] = set()
 # Checks of results, from when they are first switched on.
 checks: list[Callable[..., None]] = []
 
@@ -151,7 +148,7 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     return program.wrap(out)[0] if program.has_keys else Array(out[0])
 
 
-EvalTrace.run = staticmethod(run)
+hooks.evaluate.fill(run)
 
 
 def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
@@ -289,12 +286,10 @@ def run_by_hand(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 
 def is_host_driven(jaxpr: Jaxpr) -> bool:
     """Whether a program holds a primitive that cannot be part of a compiled one."""
-    if not host_driven:
-        return False
     found = jaxpr.memo.get("host_driven")
     if found is None:
         found = jaxpr.memo["host_driven"] = any(
-            eqn.primitive in host_driven
+            eqn.primitive.host_driven
             or any(map(is_host_driven, sub_jaxprs(eqn.params)))
             for eqn in jaxpr.eqns
         )

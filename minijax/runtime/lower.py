@@ -7,8 +7,8 @@ Captured arrays become hidden arguments of `main`, passed on to the functions th
 them; regions of control flow see them directly.
 
 Elements of extended dtypes (random keys) are stored as trailing axes.  A primitive that
-knows nothing of them is lowered as its own batch over those axes (`keys_aware` names
-those that do know).
+knows nothing of them is lowered as its own batch over those axes (`takes_keys`
+says which do know).
 
 This room names no operation of the ops floor.  Next: compile.py.
 """
@@ -25,7 +25,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
 from ..base.source import Source
-from ..core import core
+from ..core import core, hooks
 from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
@@ -35,13 +35,7 @@ from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
 from .mlir_context import context
 
-keys_aware: set[Primitive] = set()
 create = ir.Operation.create
-
-
-def functional(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr without references, which the control floor turns into values."""
-    return closed
 
 
 def physical(aval: Any) -> Any:
@@ -296,7 +290,7 @@ class Lowering:
     def jaxpr(self, closed: ClosedJaxpr, *args: Any) -> list[Any]:
         """Emit a closed jaxpr in place."""
         with core.axis_env(self.axes):
-            closed = functional(closed)
+            closed = hooks.by_value.call(closed)
         consts = [self.const_value(c, v.aval) for c, v in zip(
             closed.consts, closed.jaxpr.constvars, strict=True)]  # fmt: skip
         saved = self.avals_in, self.avals_out, self.loc
@@ -487,7 +481,7 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
 def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     """`emit_equation` of a jaxpr in which there are keys."""
     prim = eqn.primitive
-    if prim not in keys_aware and any(
+    if not prim.takes_keys and any(
         dtypes.is_extended(getattr(a, "dtype", None))
         for a in (*ctx.avals_in, *ctx.avals_out)
     ):
