@@ -289,6 +289,7 @@ def distribution(
         name = fun.__name__
         names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
         defaults = dict(zip(names[::-1], fun.__defaults__[::-1], strict=False))
+        least, most = len(names) - len(defaults), len(names)
         places = "out_sharding" in (fun.__kwdefaults__ or ())
 
         @functools.wraps(fun)
@@ -297,21 +298,19 @@ def distribution(
 
         compiled = composite(sample, static=("shape", "dtype"))
 
-        def by_position(args: tuple[Any, ...], given: dict[str, Any]) -> Sequence[Any]:
-            left, out = {**defaults, **given}, list(args)
-            for n in names[len(args) :]:
-                if n not in left:
-                    fun(*args, **given)  # says what is missing
-                out.append(left[n])
-            if len(out) != len(names) or not given.keys() <= {*names[len(args) :]}:
-                fun(*args, **given)  # says what is too much
-            return out
+        def by_position(args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+            left, open_ = {**defaults, **given}, names[len(args) :]
+            if len(args) > most or not given.keys() <= {*open_} <= left.keys():
+                fun(*args, **given)  # says what is missing, or too much
+            return (*args, *map(left.__getitem__, open_))
 
         @functools.wraps(fun)
         def public(*args: Any, **given: Any) -> Any:
-            where = given.pop("out_sharding", None) if places else None
-            if given or len(args) != len(names):
-                args = by_position(args, given)  # type: ignore[assignment]
+            where = given.pop("out_sharding", None) if places and given else None
+            if given or not least <= len(args) <= most:
+                args = by_position(args, given)
+            elif len(args) < most:
+                args += fun.__defaults__[len(args) - most :]
             *rest, shape, dtype = args
             dtype = of(said or name, dtype)
             if shape is not None or defaults["shape"] is not None:
