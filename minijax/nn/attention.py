@@ -233,7 +233,7 @@ def _attention(
     key_lengths = lengths_of("key_value_seq_lengths", key_lengths, b)
     dtype = jnp.promote_types(query.dtype, dtypes.float32)
     scores = scores_of(query, key, dtype)
-    scores = scores * (1 / np.sqrt(h).item() if scale is None else scale)
+    scores = scores * (1 / max(h, 1) ** 0.5 if scale is None else scale)
     if bias is not None:
         scores = scores + with_four_axes(jnp.asarray(bias))
     seen = visible(mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths)

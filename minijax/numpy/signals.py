@@ -336,10 +336,10 @@ def unwrap(
     if dtypes.is_complex(p.dtype):
         raise ValueError("jnp.unwrap does not support complex inputs.")
     axis = canonical_axis(axis, p.ndim)
-    if p.shape[axis] == 0:
-        return convert(p, dtypes.to_inexact(p.dtype))
     joint = promote_dtypes(p, as_array(period))
     p, period = joint[0], joint[1]
+    if p.shape[axis] == 0:
+        return p
     jumps = diff(p, axis=axis)
     whole = dtypes.is_integer(p.dtype)
     half = period // 2 if whole else period / 2

@@ -18,7 +18,7 @@ import numpy as np
 from ..control.custom_jvp import stop_gradient
 from ..control.jit import composite
 from ..core.core import aval_of
-from ..numpy._common import promote_dtypes_inexact
+from ..numpy._common import convert, promote_dtypes_inexact
 from ..ops.arithmetic import abs as magnitude
 from ..ops.arithmetic import (
     add,
@@ -295,7 +295,8 @@ def pareto(
 
 def reciprocal(x: Any) -> Any:
     """1 / x in a float dtype."""
-    (x,) = promote_dtypes_inexact(x)
+    if not dtypes.is_inexact(aval_of(x).dtype):  # weak, so that it widens nothing
+        x = convert(x, dtypes.float_default(), True)
     return div(const(x, 1), x)
 
 

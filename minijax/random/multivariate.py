@@ -66,7 +66,8 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method: str):
             mean,
             why="shape leaves the axis of the vector out.",
         )
-    noise = normal_of(typed, (*shape, old[-1]), dtype)
+    kind = dtypes.real_of(aval_of(cov).dtype) if dtype is None else dtype
+    noise = normal_of(typed, (*shape, old[-1]), kind)
     out = einsum("...ij,...j->...i", _factor(cov, method), noise)
     return spread(mean, aval_of(out).shape) + out
 
@@ -84,7 +85,7 @@ def multivariate_normal(
         for 'cholesky'.
       shape: the result's shape without its last axis (default: what `mean` and `cov`
         broadcast to).
-      dtype: a float dtype (default: that of Python floats).
+      dtype: a float dtype (default: that of `mean` and `cov` together).
       method: how to factor `cov`: 'cholesky' (the fastest), 'svd' or 'eigh'.
       out_sharding: how the result lies on devices.
 
@@ -96,7 +97,8 @@ def multivariate_normal(
       >>> mj.random.multivariate_normal(mj.random.key(0), jnp.zeros(2), jnp.eye(2)).shape
       (2,)
     """
-    dtype = float_dtype("multivariate_normal", dtype)
+    if dtype is not None:
+        dtype = float_dtype("multivariate_normal", dtype)
     if method not in METHODS:
         raise ValueError(f"method must be one of {set(METHODS)}")
     shape = None if shape is None else static_shape(shape, "multivariate_normal")

@@ -191,6 +191,19 @@ def test_norms_of_integers_in_double_precision():
         exactly(jnp.linalg.vector_norm(np.array([True, False]), ord=1), np.float64(1))
 
 
+def test_parameters_decide_the_dtype_of_samples():
+    """Recorded from JAX 0.10.2."""
+    normal = lambda: mj.random.multivariate_normal(
+        KEYS[0], X[:2], np.eye(2, dtype="f4")
+    )
+    single = normal()
+    with mj.enable_x64(True):
+        exactly(normal(), single)
+    ints = np.array([3], "u1")
+    assert mj.random.weibull_min(KEYS[0], ints, ints, dtype="f2").dtype == "float16"
+    assert mj.random.generalized_normal(KEYS[0], ints, (1,), "f2").dtype == "float16"
+
+
 def test_filling_unsigned_64():
     with mj.enable_x64(True):
         for made in (
