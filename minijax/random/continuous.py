@@ -18,7 +18,7 @@ import numpy as np
 from ..control.custom_jvp import stop_gradient
 from ..control.jit import composite
 from ..core.core import aval_of
-from ..numpy._common import convert, promote_dtypes_inexact
+from ..numpy._common import promote_dtypes_inexact
 from ..ops.arithmetic import abs as magnitude
 from ..ops.arithmetic import (
     add,
@@ -295,8 +295,7 @@ def pareto(
 
 def reciprocal(x: Any) -> Any:
     """1 / x in a float dtype."""
-    if not dtypes.is_inexact(aval_of(x).dtype):  # weak, so that it widens nothing
-        x = convert(x, dtypes.float_default(), True)
+    (x,) = promote_dtypes_inexact(x)
     return div(const(x, 1), x)
 
 
@@ -328,7 +327,8 @@ def weibull_min(
       (2,)
     """
     x = exponential_of(key, shape, dtype)
-    x = pow(*_side_by_side(x, reciprocal(concentration)))
+    one, power = promote_dtypes_inexact(1.0, concentration)  # weak, of integers
+    x = pow(*_side_by_side(x, div(one, power)))
     return mul(*_side_by_side(x, scale))
 
 
