@@ -487,14 +487,15 @@ def qdwh(
         x = _leading_block(x, dynamic_shape)
     planned = _weights(eps)
     plan = (planned + [(3.0, 1.0, 3.0)] * limit)[:limit]
-    u, count, going = _scaled(x), np.int32(0), np.bool_(True)
+    whole = dtypes.int_default()
+    u, count, going = _scaled(x), whole.type(0), np.bool_(True)
     real = dtypes.real_of(core.aval_of(x).dtype)
     tolerance = scalar((4 * eps) ** (1 / 3), real)
     for i, weights in enumerate(plan):
         new = _halley(u, *weights)
         change = sqrt(reduce_sum(square(abs(sub(new, u))), (0, 1)))
         u = select(going, new, u) if i else new
-        count = add(count, cast(going, dtypes.int32))
+        count = add(count, cast(going, whole))
         far = gt(change, tolerance) if i + 1 >= len(planned) else np.bool_(True)
         going = bitwise_and(going, far)
     u = _final_step(u)

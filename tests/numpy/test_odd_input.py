@@ -189,6 +189,7 @@ def test_norms_of_integers_in_double_precision():
     with mj.enable_x64(True):
         exactly(jnp.linalg.vector_norm(np.array([3, 4], "i1")), np.float64(5))
         exactly(jnp.linalg.vector_norm(np.array([True, False]), ord=1), np.float64(1))
+        assert lax.linalg.qdwh(jnp.eye(2))[2].dtype == "int64"  # how often it iterated
 
 
 def test_parameters_decide_the_dtype_of_samples():
