@@ -67,10 +67,6 @@ def constant(x: float, dtype: Any) -> Any:
     return np.asarray(x, np.float64).astype(dtype)[()]
 
 
-def _or_none(shape: Any, name: str) -> Any:
-    return None if shape is None else static_shape(shape, name)
-
-
 # -------------------------------------------------------------------------- exponential
 
 

@@ -67,10 +67,6 @@ from .sampling import Shape, split_of, unit_of
 __all__ = ("rademacher", "geometric", "poisson", "binomial", "multinomial")
 
 
-def _or_none(shape: Any, name: str) -> Any:
-    return None if shape is None else static_shape(shape, name)
-
-
 def _any_dtype(name: str, dtype: Any) -> Any:
     return dtypes.int_default() if dtype is None else dtypes.asked(dtype, name)
 
@@ -483,4 +479,5 @@ def multinomial(
         dtype = dtypes.float_default()
     else:
         dtype = dtypes.asked(dtype, "multinomial")
-    return _multinomial(key, n, p, _or_none(shape, "multinomial"), dtype, unroll)
+    shape = None if shape is None else static_shape(shape, "multinomial")
+    return _multinomial(key, n, p, shape, dtype, unroll)
