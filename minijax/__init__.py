@@ -57,12 +57,10 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 _MODULES = frozenset((
-    "ad", "lax", "numpy", "memory", "random", "nn", "tree", "tree_util", "errors",
-    "dtypes", "core", "custom_derivatives", "custom_batching", "debug", "ops", "sharding",
-    "image", "experimental", "checkpoint_policies", "ad_checkpoint", "api_util",
-    "interpreters", "extend", "profiler", "stages", "typing", "util", "scipy", "ref",
-    "example_libraries", "export", "ffi", "flatten_util", "distributed", "dlpack",
-    "linear_util", "monitoring", "test_util", "tools", "version", "lib",
+    "ad", "ad_checkpoint", "checkpoint_policies", "core", "custom_batching",
+    "custom_derivatives", "debug", "dlpack", "dtypes", "errors", "experimental",
+    "flatten_util", "interpreters", "lax", "memory", "nn", "numpy", "ops", "random",
+    "ref", "stages", "test_util", "tools", "tree", "tree_util", "typing", "version",
 ))  # fmt: skip
 
 

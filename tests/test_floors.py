@@ -107,7 +107,7 @@ import warnings
 warnings.simplefilter('error')
 import minijax
 missing = []
-for name in minijax._HOME_OF:
+for name in dir(minijax):
     try:
         getattr(minijax, name)
     except Exception as e:

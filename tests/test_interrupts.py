@@ -8,6 +8,7 @@ import dis
 import functools
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -180,3 +181,29 @@ def test_signals_while_it_works():
     np.testing.assert_allclose(
         mj.jit(mj.vmap(mj.grad(jnp.sin)))(X), np.cos(X), rtol=1e-6
     )
+
+
+IMPORTS = """
+import sys, traceback
+by_cpp = []
+def watch(event, args):
+    if event == "import" and args[0].startswith("jaxlib.mlir.dialects."):
+        if "load_dialect" not in {f.name for f in traceback.extract_stack()}:
+            by_cpp.append(args[0])
+sys.addaudithook(watch)
+import minijax as mj, minijax.numpy as jnp
+mj.debug.print("{}", 1, ordered=True)
+mj.jit(lambda x: jnp.linalg.qr(jnp.sort(x)))(jnp.ones((2, 2)))
+mj.grad(lambda x: mj.lax.scan(lambda c, x: (c * x, c), 1., x)[0])(jnp.ones(3))
+mj.random.normal(mj.random.key(0))
+mj.effects_barrier()
+print(by_cpp, "jaxlib.mlir.dialects.stablehlo" in sys.modules)
+"""
+
+
+def test_nothing_is_imported_by_cpp():
+    """There an interrupt ends the process: exceptions do not pass through it."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[] True"

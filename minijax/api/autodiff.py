@@ -131,6 +131,10 @@ def pick_args(
                 where=function_text(fun),
             )
     nums = tuple(i % n for i in nums)
+    if len(set(nums)) < len(nums):
+        raise errors.value_error(
+            f"argnums={argnums} names an argument twice.", where=function_text(fun)
+        )
 
     def partial(*chosen: Any) -> Any:
         full = list(args)

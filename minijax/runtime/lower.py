@@ -33,7 +33,7 @@ from ..interpreters.dce import dce_jaxpr
 from ..interpreters.stage import stage
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
-from .mlir_context import context
+from .mlir_context import context, load_dialect
 
 create = ir.Operation.create
 
@@ -180,6 +180,8 @@ class Lowering:
         """Any attribute from its text, such as `#stablehlo<fft_type FFT>`."""
         found = context.attributes.get(text)
         if found is None:
+            if text.startswith("#"):
+                load_dialect(text[1:].partition("<")[0].partition(".")[0])
             found = context.attributes[text] = ir.Attribute.parse(text)
         return found
 
@@ -608,6 +610,7 @@ def _lower_jaxpr(
         with ir.InsertionPoint(block):
             args = list(block.arguments)
             if ordered:
+                load_dialect("stablehlo")  # where the class of a token's value may be
                 ctx.token = ctx.create(
                     "stablehlo.create_token", [hlo.TokenType.get()], []
                 ).result

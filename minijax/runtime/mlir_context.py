@@ -5,6 +5,7 @@ Next: lower.py, which builds modules in them.
 
 from __future__ import annotations
 
+import importlib
 import threading
 from typing import Any, ClassVar
 
@@ -17,10 +18,19 @@ from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 from ..types import dtypes
 
 
+def load_dialect(name: str) -> None:
+    """Import the Python side of a dialect, which C++ does when it first needs it.
+
+    An interrupt in an import that C++ began would end the process.
+    """
+    importlib.import_module(f"jaxlib.mlir.dialects.{name}")
+
+
 class Context:
     """An MLIR context with its caches of types and attributes."""
 
     def __init__(self) -> None:
+        load_dialect("builtin")
         registry = ir.DialectRegistry()
         _jax_mlir_ext.register_dialects(registry)
         self.ir = ctx = ir.Context()

@@ -5,7 +5,6 @@ from numpy import inf, nan
 jnp, lax, nn = jax.numpy, jax.lax, jax.nn
 
 
-
 def array(numbers, dtype, shape):
     with np.errstate(all="ignore"):
         numbers = np.array(numbers, jnp.dtype(dtype)).reshape(shape)
@@ -38,6 +37,7 @@ def pushed(f):
 
     return jvp_f
 
+
 def program(v1):
     v11 = jnp.pad(v1, 1)
     v12 = lax.digamma(v11)
@@ -49,7 +49,7 @@ def run():
     f = program
     f = pushed(f)
     return f(
-        array([], 'float32', (0,)),
+        array([], "float32", (0,)),
     )
 
 
@@ -63,6 +63,6 @@ if __name__ == "__main__":
 X64 = False
 SETTING = ""
 EXPECTED = [
-    ('float32', False, (), [nan]),
-    ('float32', False, (), [0.0]),
+    ("float32", False, (), [nan]),
+    ("float32", False, (), [0.0]),
 ]
