@@ -87,8 +87,7 @@ def __dir__() -> list[str]:
 _FILLED_BY = {
     "operations": ("ops.lend",),
     "surface": ("numpy", "numpy.methods"),
-    "primitives": ("lax", "random", "nn", "control.pmap", "control.debugging",
-                   "control.checkify"),
+    "primitives": ("lax", "random", "nn", "control.pmap", "control.debugging"),
     "evaluate": ("runtime.dispatch",),
     "jaxpr_text": ("core.printer",),
     "equation_text": ("core.printer",),
@@ -97,7 +96,6 @@ _FILLED_BY = {
     "started": ("control.effects",),
     "key_array": ("random.keys",),
     "jit_methods": ("api.aot",),
-    "batch_checks": ("control.checkify",),
 }  # fmt: skip
 
 

@@ -6,9 +6,11 @@ program, and checks, with nothing but evaluation as the reference:
 - dce: for every subset of results, what is left gives the same values, has the same
   effects as often, and asks for no operand twice;
 - depends: with one operand changed, what is said to depend on it is what changes;
-- references: the program on values is the program on references;
-- derivatives and lanes: see `laws.obeys`;
-- memos: what was derived once under other axes in scope is not found again.
+- derivatives and lanes: see `laws.obeys`.
+
+`discharges(fun, *args)` compares a function that makes a reference, and hands it to what
+holds programs, with the same run in Python; `every_lane(fun, *args)` compares lanes with a
+loop.
 
 Effects are seen by `note`: the values that it was given, in any order.  The files beside
 this one give it programs.  This knows no operation.
@@ -106,3 +108,33 @@ def moved(x):
     if x.dtype.kind in "iu":
         return (x + 1).astype(x.dtype)
     return (x + 0.3 + 0.1 * np.arange(x.size).reshape(x.shape)).astype(x.dtype)
+
+
+def discharges(fun, *args, reference):
+    """The program on values is the program on references, alone and transformed."""
+    near = {"rtol": 1e-5, "atol": 1e-6}
+    expected = laws.leaves(reference(*args))
+    laws.same(fun(*args), expected, **near)
+    laws.same(mj.jit(fun)(*args), expected, **near)
+    many = [laws.varied(x, 1) for x in args], [laws.varied(x, 2) for x in args]
+    each = [laws.leaves(reference(*xs)) for xs in many]
+    lanes = mj.jit(mj.vmap(fun))(*(np.stack(xs) for xs in zip(*many, strict=True)))
+    laws.same(lanes, [np.stack(xs) for xs in zip(*each, strict=True)], **near)
+    ts = [laws.like(x, 5) for x in args]
+    found, pushed = (mj.jvp(f, args, tuple(ts)) for f in (fun, reference))
+    laws.same(found, pushed, **near)
+
+
+def every_lane(fun, *args, size=2):
+    """Lanes agree with a loop, of each operand alone and of all together."""
+    n = len(args)
+    for chosen in [*np.eye(n, dtype=bool), np.ones(n, bool)]:
+        rows = [
+            [laws.varied(x, k) if c else x for k in range(size)]
+            for x, c in zip(args, chosen, strict=True)
+        ]
+        ins = [np.stack(r) if c else r[0] for r, c in zip(rows, chosen, strict=True)]
+        got = mj.vmap(fun, [0 if c else None for c in chosen])(*ins)
+        each = [laws.leaves(fun(*xs)) for xs in zip(*rows, strict=True)]
+        expected = [np.stack(xs) for xs in zip(*each, strict=True)]
+        laws.same(got, expected, rtol=1e-5, atol=1e-6)

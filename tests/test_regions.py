@@ -6,13 +6,16 @@ no result needs.
 """
 
 import laws
+import numpy as np
 import pytest
-from region_laws import obeys_regions
+from region_laws import discharges, every_lane, obeys_regions
 
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.control.calls import closed_call_p
+from minijax.control.calls import closed_call_p, jit_p
+from minijax.core.jaxpr import ClosedJaxpr
+from minijax.experimental import jet
 
 ARGS = 0.7, -0.4, 1.3
 
@@ -168,6 +171,12 @@ def test_nested_prunes_and_tells_dependence(outer, inner):
     )
 
 
+@pytest.mark.parametrize(("outer", "inner"), NESTED)
+def test_nested_lanes(outer, inner):
+    fun = HOLDERS[outer][0](HOLDERS[inner][0](body))(lambda x: None)
+    every_lane(fun, *map(np.float32, ARGS))
+
+
 def silent(prim):
     return HOLDERS[prim][0](body)(lambda x: None)
 
@@ -179,6 +188,24 @@ def test_derivatives_and_lanes(prim):
         laws.obeys(silent(prim), *ARGS, exact=False)
     else:
         laws.obeys(silent(prim), *ARGS, derivatives=False, exact=False)
+
+
+@pytest.mark.parametrize("prim", [p for p in HOLDERS if p != "custom_vjp_call"])
+def test_series(prim):
+    """What `jet` gives are the derivatives along a curve."""
+    with mj.enable_x64(True):
+        terms = [0.3, -0.2, 0.5], [1.1, 0.4, -0.3], [-0.6, 0.7, 0.2]
+        curve = lambda t: [
+            x + d[0] * t + d[1] * t**2 / 2 + d[2] * t**3 / 6
+            for x, d in zip(ARGS, terms, strict=True)
+        ]
+        path = lambda t: laws.total(jnp.stack(silent(prim)(*curve(t))).ravel())
+        fun = lambda *xs: laws.total(jnp.stack(silent(prim)(*xs)).ravel())
+        slopes = [path]
+        for _ in range(3):
+            slopes.append(lambda t, f=slopes[-1]: mj.jvp(f, (t,), (1.0,))[1])
+        value, found = jet.jet(fun, ARGS, terms)
+        laws.same([value, *found], [f(0.0) for f in slopes], rtol=1e-8)
 
 
 def test_what_ends_a_loop_moves_all_that_it_gives():
@@ -204,14 +231,205 @@ def test_branches_agree_on_what_moves():
             )
 
 
-def test_lanes_of_a_program_know_their_axis():
+# -------------------------------------------------------------------------- references
+
+once = lambda f: f
+
+
+def twice(f):
+    """What `scan` and `while_loop` above do, in Python."""
+    return lambda *xs: f(*f(*xs))
+
+
+# What a primitive does with the function that it holds.
+IN_PYTHON = {
+    "jit": once, "closed_call": once, "remat2": once, "cond": once, "while": twice,
+}  # fmt: skip
+
+
+def touching(hold):
+    """A function that makes a reference, and has what holds programs read and write it."""
+
+    def fun(a, b, c):
+        ref = mj.new_ref(b)
+
+        def f(a, b, c):
+            ref[...] = ref[...] * c + a
+            return jnp.sin(a), b + ref[...], c * c
+
+        return *hold(f)(a, b, c), ref[...]
+
+    return fun
+
+
+def holder(prim):
+    return lambda f: HOLDERS[prim][0](lambda note: f)(None)
+
+
+@pytest.mark.parametrize("prim", IN_PYTHON)
+def test_references_in_what_is_held(prim):
+    discharges(
+        touching(holder(prim)), *map(np.float32, ARGS),
+        reference=touching(IN_PYTHON[prim]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("outer", IN_PYTHON)
+@pytest.mark.parametrize("inner", IN_PYTHON)
+def test_references_in_what_is_held_twice(outer, inner):
+    discharges(
+        touching(lambda f: holder(outer)(holder(inner)(f))), *map(np.float32, ARGS),
+        reference=touching(lambda f: IN_PYTHON[outer](IN_PYTHON[inner](f))),
+    )  # fmt: skip
+
+
+def test_references_that_a_scan_touches_or_steps_along():
+    def fun(a, b, c, scan=lax.scan):
+        total, rows = mj.new_ref(a), mj.new_ref(jnp.stack([b, c]))
+
+        def step(x, row):
+            total[...] += x * row[...]
+            old = row[...]
+            row[...] = old * a
+            return x + old, total[...]
+
+        x, y = scan(step, b, rows)
+        return x, y, total[...], rows[...]
+
+    def in_python(step, x, rows):
+        ys = []
+        for i in range(2):
+            row = mj.new_ref(rows[i])
+            x, y = step(x, row)
+            rows[i] = row[...]
+            ys.append(y)
+        return x, jnp.stack(ys)
+
+    discharges(
+        fun, *map(np.float32, ARGS), reference=lambda *xs: fun(*xs, scan=in_python)
+    )
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_references_in_the_test_of_a_loop(writes):
+    def fun(a, b, c, loop=lax.while_loop):
+        ref = mj.new_ref(a)
+
+        def test(x):
+            if writes:
+                ref[...] = ref[...] + x * x
+            return ref[...] < 4.0
+
+        def step(x):
+            ref[...] = ref[...] + 1.0
+            return x + b
+
+        return loop(test, step, c), ref[...]
+
+    def in_python(test, step, x):
+        while bool(test(x)):
+            x = step(x)
+        return x
+
+    args = map(np.float32, ARGS)
+    discharges(fun, *args, reference=lambda *xs: fun(*xs, loop=in_python))
+
+
+# ------------------------------------------------------------------------------- memos
+
+JIT = {
+    "name": "f", "donated_invars": (False,), "keep_unused": False, "inline": False,
+    "device": None, "compiler_options_kvs": (),
+}  # fmt: skip
+SCAN = {
+    "num_consts": 0, "num_carry": 1, "length": 2, "reverse": False, "unroll": 1,
+    "_split_transpose": False,
+}  # fmt: skip
+
+
+# (program, x) -> what a primitive gives that holds the program, a closed jaxpr.
+BIND = {
+    "jit": lambda p, x: jit_p.bind(x, jaxpr=p, **JIT),
+    "closed_call": lambda p, x: closed_call_p.bind(x, call_jaxpr=p),
+    "cond": lambda p, x: lax.cond_p.bind(np.int32(0), x, branches=(p, p)),
+    "scan": lambda p, x: lax.scan_p.bind(x, jaxpr=p, **SCAN),
+}
+TWICE = ("scan",)
+TRANSFORMS = {
+    "jvp": lambda f: lambda x: mj.jvp(f, (x,), (jnp.ones_like(x),)),
+    "grad": lambda f: mj.grad(lambda x: f(x).sum()),
+    "vmap": mj.vmap,
+    "vmap of grad": lambda f: mj.vmap(mj.grad(lambda x: f(x).sum())),
+    "jet": lambda f: lambda x: jet.jet(f, (x,), ((jnp.ones(3), jnp.ones(3)),)),
+    "checkify": lambda f: (
+        lambda x: mj.experimental.checkify.checkify(
+            f, mj.experimental.checkify.nan_checks
+        )(x)[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("prim", BIND)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_what_is_derived_is_of_the_constants(prim, transform):
+    program = mj.make_jaxpr(lambda x: jnp.sin(x) * np.array([2.0, 3.0, 5.0]))(
+        jnp.ones(3)
+    )
+    n = 2 if prim in TWICE else 1
+    for k in (np.array([2.0, 3.0, 5.0]), np.array([-1.0, 0.5, 4.0])):
+        k = jnp.asarray(k)
+        held = ClosedJaxpr(program.jaxpr, [k])
+
+        def fun(x, held=held):
+            return BIND[prim](held, x)[0]
+
+        def plain(x, k=k):
+            for _ in range(n):
+                x = jnp.sin(x) * k
+            return x
+
+        over = TRANSFORMS[transform]
+        x = jnp.array([0.3, -0.7, 1.1])
+        x = jnp.stack([x, 2 * x]) if "vmap" in transform else x
+        laws.same(over(fun)(x), over(plain)(x), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("prim", BIND)
+def test_lanes_of_a_program_know_their_axis(prim):
     """One program, mapped over the axis that it names and over another of that size."""
-    named = mj.jit(lambda x: x - lax.psum(x, "i"))
-    program = mj.make_jaxpr(named, axis_env=[("i", 2)])(1.0)
-    run = lambda x: program(x)[0]
-    inner = mj.vmap(mj.vmap(run), axis_name="i")
-    assert inner(jnp.array([[1.0, 2.0], [3.0, 5.0]])).tolist() == [[-3, -5], [-1, -2]]
-    assert mj.vmap(run, axis_name="i")(jnp.array([1.0, 2.0])).tolist() == [-2.0, -1.0]
+    program = mj.make_jaxpr(lambda x: x - lax.psum(x, "i"), axis_env=[("i", 2)])(1.0)
+    run = lambda x: BIND[prim](program, x)[0]
+
+    def plain(x):
+        for _ in range(2 if prim in TWICE else 1):
+            x = x - lax.psum(x, "i")
+        return x
+
+    for f in (run, plain):
+        inner = mj.vmap(mj.vmap(f), axis_name="i")(jnp.array([[1.0, 2.0], [3.0, 5.0]]))
+        named = mj.vmap(f, axis_name="i")(jnp.array([1.0, 2.0]))
+        if f is run:
+            found = inner, named
+    laws.same(found, (inner, named))
+
+
+@pytest.mark.parametrize("prim", BIND)
+@pytest.mark.parametrize("transform", ["jvp", "grad"])
+def test_what_is_derived_is_of_the_axes_in_scope(prim, transform):
+    """A rule may ask how large an axis is: one program, over axes of two sizes."""
+
+    @mj.custom_jvp
+    def f(x):
+        return x
+
+    f.defjvp(lambda p, t: (f(*p), t[0] * lax.psum(1, "i")))
+    program = mj.make_jaxpr(f, axis_env=[("i", 2)])(1.0)
+    slope = TRANSFORMS[transform](lambda x: BIND[prim](program, x)[0])
+    for n in (2, 3):
+        out = mj.vmap(slope, axis_name="i")(jnp.ones(n))
+        out = out[1] if transform == "jvp" else out
+        expected = n * n if prim in TWICE else n
+        assert out.tolist() == [expected] * n
 
 
 def test_shares_the_cotangent_of_a_shared_result():

@@ -20,28 +20,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import tree
+from ..base.util import split_list
 from ..control.arguments import as_value
-from ..control.calls import jit_p
-from ..control.remat import remat_p
+from ..control.remat import name_p
 from ..core import core
 from ..core.core import STATE, Primitive, Trace, Tracer
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, rearranged
+from ..core.regions import Loop, Region
 from ..interpreters.algebra import instantiate, lib
 from ..interpreters.jvp import jvp_flat
-from ..interpreters.stage import abstract
-from ..ops import arithmetic as ops
-from ..ops import gamma, logic
+from ..interpreters.loops import settled
+from ..interpreters.regions import agreed
+from ..interpreters.stage import abstract, remembered, stage_closed
+from ..ops import lax as ops
+from ..ops.algebraic import add_any_p
 from ..ops.define import const
+from ..ops.fft import fft_p
+from ..ops.pooling import reduce_window_sum_p
 from ..types import dtypes
 from ..types.avals import shaped
 
-Series = list[
-    Any
-]  # the primal, then the coefficients; the primal alone if it is constant
+# The primal, then the coefficients; the primal alone if it is constant.
+Series = list[Any]
 Rule = Callable[..., Any]
-rules: dict[
-    str, Rule
-] = {}  # primitive's name -> rule(series of operands, order, params)
 
 
 # ------------------------------------------------------------------------------- trace
@@ -78,11 +79,6 @@ class JetTrace(Trace):
         self.order = order
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        if prim in _inlined:
-            closed = params["jaxpr"]
-            if isinstance(closed, ClosedJaxpr):
-                return eval_jaxpr(closed.jaxpr, closed.consts, *args)
-            return eval_jaxpr(closed, (), *args)
         many = [self.unwrap(x) for x in args]
         STATE.trace = self.parent
         try:
@@ -96,18 +92,22 @@ class JetTrace(Trace):
 
     def apply(self, prim: Primitive, many: list[Series], params: Any) -> list[Series]:
         """The series of the results."""
-        if prim.stage is not None:  # a call, whose own rule for derivatives counts
-            return by_jvp(prim, many, self.order, params)
+        held = prim.regions
+        if isinstance(held, Loop):
+            return by_loop(prim, held, many, self.order, params)
+        if held is not None:
+            if held.opaque:  # a call whose own rule for derivatives counts
+                return by_jvp(prim, many, self.order, params)
+            return by_call(prim, held, many, self.order, params)
         avals = abstract(prim, [core.aval_of(s[0]) for s in many], params)
         avals = avals if prim.multiple_results else [avals]
         moving = [dtypes.is_inexact(getattr(a, "dtype", dtypes.float0)) for a in avals]
         if not any(moving):
             out = prim.bind(*(s[0] for s in many), **params)
             return [[x] for x in (out if prim.multiple_results else [out])]
-        rule = rules.get(prim.name)
-        if rule is None:
+        if prim.taylor is None:
             return by_jvp(prim, many, self.order, params)
-        out = rule(many, self.order, params)
+        out = prim.taylor(many, self.order, params)
         return out if prim.multiple_results else [out]
 
     def wrap(self, series: Series) -> Any:
@@ -115,9 +115,6 @@ class JetTrace(Trace):
 
     def unwrap(self, x: Any) -> Series:
         return x.series if type(x) is JetTracer and x._trace is self else [x]
-
-
-_inlined = frozenset((jit_p, remat_p))
 
 
 def push(fun: Callable[..., Any], order: int, many: Sequence[Series]) -> list[Series]:
@@ -165,6 +162,98 @@ def by_jvp(prim: Primitive, many: Sequence[Series], order: int, params) -> list[
         else:
             out.append(terms[:1])
     return out
+
+
+# -------------------------------------------------------------- of what holds programs
+
+
+def full(s: Series, order: int, moves: bool) -> Series:
+    """The series with all of its terms, if it moves."""
+    zeros = [lib.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) if moves else []
+    return [*s, *zeros]
+
+
+def cut(terms: Sequence[Any], order: int, moving: Sequence[bool]) -> list[Series]:
+    """The series that stand one after the other."""
+    *many, _ = split_list(terms, [order + 1 if m else 1 for m in moving])
+    return many
+
+
+def jet_jaxpr(
+    closed: ClosedJaxpr, order: int, moving: Sequence[bool], force: Any
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """The jaxpr on series, all terms of each in a row; and which results move."""
+    inexact = [dtypes.is_inexact(a.dtype) for a in closed.out_avals]
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        flags: list[bool] = []
+
+        def fun(*terms: Any) -> list[Any]:
+            program = functools.partial(eval_jaxpr, closed.jaxpr, closed.consts)
+            outs = push(program, order, cut(terms, order, moving))
+            must = [force] * len(outs) if isinstance(force, bool) else force
+            flags[:] = [
+                (len(s) > 1 or f) and i
+                for s, f, i in zip(outs, must, inexact, strict=True)
+            ]
+            pairs = zip(outs, flags, strict=True)
+            return [x for s, m in pairs for x in (full(s, order, m) if m else s[:1])]
+
+        avals = [
+            a
+            for a, m in zip(closed.in_avals, moving, strict=True)
+            for a in [a] * (order + 1 if m else 1)
+        ]
+        return stage_closed(fun, avals, name=closed.jaxpr.name, text="jet"), flags
+
+    key = force if isinstance(force, bool) else tuple(force)
+    return remembered(closed, ("jet", order, tuple(moving), key), make)
+
+
+def by_call(
+    prim: Primitive, region: Region, many: list[Series], order: int, params: Any
+) -> list[Series]:
+    """The call of the program on series, or the choice between them."""
+    k = region.index
+    moving = [len(s) > 1 for s in many[k:]]
+    with region.scope(params):
+        bodies, flags = agreed(
+            region.bodies(params), lambda b, force: jet_jaxpr(b, order, moving, force)
+        )
+    ins = [i for i, s in enumerate(many[k:]) for _ in s]
+    outs = [i for i, m in enumerate(flags) for _ in range(order + 1 if m else 1)]
+    first, new = region.rebuild(params, bodies, ins, outs)
+    index = [s[0] for s in many[:k]]
+    out = prim.bind(*index, *first, *(x for s in many[k:] for x in s), **new)
+    return cut(out, order, flags)
+
+
+def by_loop(
+    prim: Primitive, loop: Loop, many: list[Series], order: int, params: Any
+) -> list[Series]:
+    """The loop that carries series."""
+    *test, body = loop.bodies(params)
+    asked, consts, first, rows = loop.groups(params, many)
+    flags = [[len(s) > 1 for s in group] for group in (consts, first, rows)]
+    pushed, moving, out_moving = settled(
+        body, flags, lambda b, ins, force: jet_jaxpr(b, order, ins, force)
+    )
+    first = [full(s, order, m) for s, m in zip(first, moving, strict=True)]
+    groups = [
+        [s[0] for s in asked],
+        *([x for s in group for x in s] for group in (consts, first, rows)),
+    ]
+    # The test asks for the primals alone.
+    places = range(len(asked), len(asked) + len(first))
+    terms = [
+        t
+        for at, m in zip(places, moving, strict=True)
+        for t in (at, *([core.aval_of(many[at][0])] * (order if m else 0)))
+    ]
+    test = [rearranged(t, [*range(len(asked)), *terms]) for t in test]
+    operands = [x for group in groups for x in group]
+    new = loop.rebuild(params, [*test, pushed], groups)
+    return cut(prim.bind(*operands, **new), order, out_moving)
 
 
 # --------------------------------------------------------------- arithmetic of series
@@ -230,35 +319,23 @@ def root(start: Any, x: Series, power: Any) -> Series:
 # ------------------------------------------------------------------------------- rules
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a rule for primitives of these names."""
+def rule(*prims: Primitive) -> Callable[[Rule], Rule]:
+    """Give primitives the rule that takes them first."""
 
     def register(fun: Rule) -> Rule:
-        for name in names:
-            rules[name] = functools.partial(fun, core.registry[name])
+        for prim in prims:
+            prim.taylor = functools.partial(fun, prim)
         return fun
 
     return register
 
 
-# Linear operations: the operands in which they are, all together (None: in all).
-_linear: dict[str, tuple[int, ...] | None] = {
-    **dict.fromkeys((
-        "add", "sub", "neg", "add_any", "real", "imag", "complex", "conj", "copy",
-        "convert_element_type", "broadcast_in_dim", "reshape", "transpose", "squeeze",
-        "rev", "slice", "concatenate", "split", "stack", "unstack", "tile", "pad",
-        "reduce_sum", "cumsum", "name", "reduce_window_sum", "fft",
-        "optimization_barrier", "reduce_precision",
-    )),
-    "dynamic_slice": (0,), "gather": (0,), "dynamic_update_slice": (0, 1),
-    "scatter-add": (0, 2), "scatter": (0, 2),
-}  # fmt: skip
-
-
 def linear_rule(
-    prim: Primitive, places: tuple[int, ...] | None, many: list[Series], order: int,
-    params: Any,
+    prim: Primitive, many: list[Series], order: int, params: Any,
+    places: tuple[int, ...] | None = None,
 ) -> Any:  # fmt: skip
+    """Linear in the operands at `places` (None: in all) together."""
+
     def term(k: int) -> Any:
         args = []
         for i, s in enumerate(many):
@@ -274,12 +351,20 @@ def linear_rule(
     )
 
 
-for _name, _places in _linear.items():
-    if _name in core.registry:
-        rules[_name] = functools.partial(linear_rule, core.registry[_name], _places)
+rule(
+    ops.add_p, ops.sub_p, ops.neg_p, add_any_p, ops.real_p, ops.imag_p, ops.complex_p,
+    ops.conj_p, ops.copy_p, ops.convert_element_type_p, ops.broadcast_in_dim_p,
+    ops.reshape_p, ops.transpose_p, ops.squeeze_p, ops.rev_p, ops.slice_p,
+    ops.concatenate_p, ops.split_p, ops.stack_p, ops.unstack_p, ops.tile_p, ops.pad_p,
+    ops.reduce_sum_p, ops.cumsum_p, name_p, reduce_window_sum_p, fft_p,
+    ops.optimization_barrier_p, ops.reduce_precision_p,
+)(linear_rule)  # fmt: skip
+rule(ops.dynamic_slice_p, ops.gather_p)(functools.partial(linear_rule, places=(0,)))
+rule(ops.dynamic_update_slice_p)(functools.partial(linear_rule, places=(0, 1)))
+rule(ops.scatter_add_p, ops.scatter_p)(functools.partial(linear_rule, places=(0, 2)))
 
 
-@rule("select_n")
+@rule(ops.select_n_p)
 def select_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     which, *cases = many
     shape = core.aval_of(cases[0][0])
@@ -289,26 +374,26 @@ def select_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
     ]
 
 
-@rule("mul", "dot_general", "conv_general_dilated")
+@rule(ops.mul_p, ops.dot_general_p, ops.conv_general_dilated_p)
 def bilinear_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
     a, b = many
     product = functools.partial(prim.bind, **params)
     return [cauchy(a, b, k, product) for k in range(order + 1)]
 
 
-@rule("div")
+@rule(ops.div_p)
 def div_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     a, b = many
     return quotient(a, b, order)
 
 
-@rule("square")
+@rule(ops.square_p)
 def square_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     (x,) = many
     return [cauchy(x, x, k) for k in range(order + 1)]
 
 
-@rule("integer_pow")
+@rule(ops.integer_pow_p)
 def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
     (x,), n = many, params["y"]
     out: Series | None = None
@@ -324,20 +409,20 @@ def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params) ->
     return out if n > 0 else quotient([const(out[0], 1)], out, order)
 
 
-@rule("sqrt", "rsqrt", "cbrt")
+@rule(ops.sqrt_p, ops.rsqrt_p, ops.cbrt_p)
 def root_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     (x,) = many
-    power = {"sqrt": 0.5, "rsqrt": -0.5, "cbrt": 1 / 3}[prim.name]
+    power = {ops.sqrt_p: 0.5, ops.rsqrt_p: -0.5, ops.cbrt_p: 1 / 3}[prim]
     return root(prim.bind(x[0], **params), x, const(x[0], power))
 
 
-@rule("pow")
+@rule(ops.pow_p)
 def pow_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     x, p = many
     start = prim.bind(x[0], p[0], **params)
     if len(p) == 1:
         dtype = core.aval_of(x[0]).dtype
-        convert = core.registry["convert_element_type"]
+        convert = ops.convert_element_type_p
         power = convert.bind(p[0], new_dtype=dtype, weak_type=False, sharding=None)
         return root(start, x, power)
 
@@ -347,10 +432,10 @@ def pow_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
     return integrate(start, push(exponent, order, [x, p])[0], lambda y, k: y[k])
 
 
-def of_itself(name: str, slope: Callable[[Series, int], Any]) -> None:
+def of_itself(prim: Primitive, slope: Callable[[Series, int], Any]) -> None:
     """y = f(x) with y' = g(y) x': `slope(y, k)` is the k-th term of g(y)."""
 
-    @rule(name)
+    @rule(prim)
     def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
         (x,) = many
         return integrate(prim.bind(x[0], **params), x, slope)
@@ -361,18 +446,18 @@ def _one_plus(y: Series, k: int, sign: int) -> Any:
     return square if k else ops.add(square, const(square, 1))
 
 
-of_itself("exp", lambda y, k: y[k])
-of_itself("exp2", lambda y, k: ops.mul(y[k], const(y[k], math.log(2))))
-of_itself("expm1", lambda y, k: y[k] if k else ops.add(y[0], const(y[0], 1)))
-of_itself("tan", lambda y, k: _one_plus(y, k, 1))
-of_itself("tanh", lambda y, k: _one_plus(y, k, -1))
-of_itself("logistic", lambda y, k: ops.sub(y[k], cauchy(y, y, k)))
+of_itself(ops.exp_p, lambda y, k: y[k])
+of_itself(ops.exp2_p, lambda y, k: ops.mul(y[k], const(y[k], math.log(2))))
+of_itself(ops.expm1_p, lambda y, k: y[k] if k else ops.add(y[0], const(y[0], 1)))
+of_itself(ops.tan_p, lambda y, k: _one_plus(y, k, 1))
+of_itself(ops.tanh_p, lambda y, k: _one_plus(y, k, -1))
+of_itself(ops.logistic_p, lambda y, k: ops.sub(y[k], cauchy(y, y, k)))
 
 
-def by_derivative(name: str, derivative: Callable[[Any], Any]) -> None:
+def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
     """y = f(x) with y' = g(x) x', where g is itself pushed one order less."""
 
-    @rule(name)
+    @rule(prim)
     def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
         (x,) = many
         (g,) = push(lambda v: [derivative(v)], order - 1, [x[:order]])
@@ -394,27 +479,27 @@ def _square_plus(x: Any, value: float) -> Any:
     return ops.add(ops.square(x), const(x, value))
 
 
-by_derivative("log", lambda x: ops.div(const(x, 1), x))
-by_derivative("log1p", lambda x: ops.div(const(x, 1), ops.add(x, const(x, 1))))
-by_derivative("asin", lambda x: ops.rsqrt(_one_minus_square(x)))
-by_derivative("acos", lambda x: ops.neg(ops.rsqrt(_one_minus_square(x))))
-by_derivative("atan", lambda x: ops.div(const(x, 1), _square_plus(x, 1)))
-by_derivative("asinh", lambda x: ops.rsqrt(_square_plus(x, 1)))
-by_derivative("acosh", lambda x: ops.rsqrt(_square_plus(x, -1)))
-by_derivative("atanh", lambda x: ops.div(const(x, 1), _one_minus_square(x)))
-by_derivative("erf", lambda x: _gauss(x, 2 / math.sqrt(math.pi)))
-by_derivative("erfc", lambda x: _gauss(x, -2 / math.sqrt(math.pi)))
-by_derivative("lgamma", gamma.digamma)
+by_derivative(ops.log_p, lambda x: ops.div(const(x, 1), x))
+by_derivative(ops.log1p_p, lambda x: ops.div(const(x, 1), ops.add(x, const(x, 1))))
+by_derivative(ops.asin_p, lambda x: ops.rsqrt(_one_minus_square(x)))
+by_derivative(ops.acos_p, lambda x: ops.neg(ops.rsqrt(_one_minus_square(x))))
+by_derivative(ops.atan_p, lambda x: ops.div(const(x, 1), _square_plus(x, 1)))
+by_derivative(ops.asinh_p, lambda x: ops.rsqrt(_square_plus(x, 1)))
+by_derivative(ops.acosh_p, lambda x: ops.rsqrt(_square_plus(x, -1)))
+by_derivative(ops.atanh_p, lambda x: ops.div(const(x, 1), _one_minus_square(x)))
+by_derivative(ops.erf_p, lambda x: _gauss(x, 2 / math.sqrt(math.pi)))
+by_derivative(ops.erfc_p, lambda x: _gauss(x, -2 / math.sqrt(math.pi)))
+by_derivative(ops.lgamma_p, ops.digamma)
 
 
-def pair(name: str, other: Primitive, sign: int) -> None:
+def pair(prim: Primitive, other: Primitive, sign: int) -> None:
     """y = f(x) and z = g(x) with y' = z x' and z' = sign y x' (or both turned around)."""
 
-    @rule(name)
+    @rule(prim)
     def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
         (x,) = many
         y, z = [prim.bind(x[0], **params)], [other.bind(x[0], **params)]
-        turn = (1, sign) if name in ("sin", "sinh") else (sign, 1)
+        turn = (1, sign) if prim in (ops.sin_p, ops.sinh_p) else (sign, 1)
         for k in range(1, order + 1):
             steps = [
                 over(
@@ -428,13 +513,13 @@ def pair(name: str, other: Primitive, sign: int) -> None:
         return y
 
 
-pair("sin", ops.cos_p, -1)
-pair("cos", ops.sin_p, -1)
-pair("sinh", ops.cosh_p, 1)
-pair("cosh", ops.sinh_p, 1)
+pair(ops.sin_p, ops.cos_p, -1)
+pair(ops.cos_p, ops.sin_p, -1)
+pair(ops.sinh_p, ops.cosh_p, 1)
+pair(ops.cosh_p, ops.sinh_p, 1)
 
 
-@rule("abs")
+@rule(ops.abs_p)
 def abs_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     (x,) = many
     if dtypes.is_complex(core.aval_of(x[0]).dtype):
@@ -443,11 +528,11 @@ def abs_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
     return [prim.bind(x[0]), *(ops.mul(sign, t) for t in x[1:])]
 
 
-@rule("max", "min")
+@rule(ops.max_p, ops.min_p)
 def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
     """The terms of the operand that is chosen; of both, halved, where they are equal."""
     a, b = many
-    compare = logic.gt if prim.name == "max" else logic.lt
+    compare = ops.gt if prim is ops.max_p else ops.lt
     out = [prim.bind(a[0], b[0])]
     aval = core.aval_of(out[0])
     full = [lib.broadcast_to(s[0], aval.shape) for s in (a, b)]
@@ -458,8 +543,8 @@ def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Se
             for s in (a, b)
         )
         tie = ops.mul(half, ops.add(x, y))
-        least = logic.select_n(logic.eq(*full), y, tie)
-        out.append(logic.select_n(compare(*full), least, x))
+        least = ops.select_n(ops.eq(*full), y, tie)
+        out.append(ops.select_n(compare(*full), least, x))
     return out
 
 
@@ -550,7 +635,7 @@ def _term(t: Any, i: int, aval: Any) -> Any:
             f"a term of the argument at position {i} has shape {have.shape}, the argument"
             f" has {aval.shape}."
         )
-    convert = core.registry["convert_element_type"]
+    convert = ops.convert_element_type_p
     if have.dtype != aval.dtype:
         t = convert.bind(t, new_dtype=aval.dtype, weak_type=False, sharding=None)
     return (

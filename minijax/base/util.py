@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -18,6 +19,17 @@ def split_list(items: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
         start += n
     out.append(list(items[start:]))
     return out
+
+
+def pick(items: Iterable[T], flags: Iterable[bool]) -> list[T]:
+    """The flagged items."""
+    return list(itertools.compress(items, flags))
+
+
+def merge(flags: Iterable[bool], flagged: Iterable[T], others: Iterable[T]) -> list[T]:
+    """One item for each flag: the next of the flagged ones, or of the others."""
+    yes, no = iter(flagged), iter(others)
+    return [next(yes) if f else next(no) for f in flags]
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..base import errors, tree, util
 from ..base.source import function_text
+from ..core import core
 from ..core.core import Tracer
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
@@ -226,3 +227,17 @@ def as_array(x: Any) -> Array:
         if type(x) in ARRAYS
         else Array(arrays.to_buffer(x, arrays.default_placement()))
     )
+
+
+def check_values(values: Sequence[Any], where: str) -> Sequence[Any]:
+    """The leaves themselves; TypeError unless all are arrays or numbers."""
+    for x in values:
+        if not core.is_value(x):
+            raise TypeError(
+                errors.message(
+                    f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
+                    where=where,
+                    tries=["nondiff_argnums, for an argument", "close over the value"],
+                )
+            )
+    return values

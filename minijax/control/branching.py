@@ -13,15 +13,16 @@ import numpy as np
 
 from ..base import config, errors, tree
 from ..base.source import function_text
+from ..base.util import merge
 from ..core import core
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var
-from ..interpreters.stage import StageTrace, remembered
+from ..core.jaxpr import ClosedJaxpr, Var, rearranged
+from ..interpreters.stage import StageTrace
 from ..ops.cast import convert_element_type_p
 from ..ops.logic import clamp_p
 from ..runtime import array as arrays
 from ..types import dtypes
 from ..types.avals import same_type
-from . import common
+from . import common, discharge
 from .arguments import as_value
 from .cond import BATCHED, choose_platform, cond_p, index_of
 
@@ -37,7 +38,7 @@ def _bind_branches(
     bodies = [common.stage_body(f, ops_tree, avals, name) for f in once.values()]
     _check_branches(name, list(once.values()), bodies)
     consts = _join_consts(bodies)
-    common.check_references(funs[0], name, operands, consts)
+    discharge.check_references(funs[0], name, operands, consts)
     closed = [_close(b, consts) for b in bodies]
     # What every branch hands on as it is, the cond need not hand on.
     given = [dict(zip(b.jaxpr.invars, range(len(b.jaxpr.invars)))) for b in closed]
@@ -51,13 +52,13 @@ def _bind_branches(
     handed_on = [len(at) == 1 and at != {None} for at in places]
     if any(handed_on):
         made = [i for i, h in enumerate(handed_on) if not h]
-        closed = [common.permute(b, range(len(b.in_avals)), made) for b in closed]
+        closed = [rearranged(b, range(len(b.in_avals)), made) for b in closed]
     of = dict(zip(once, closed, strict=True))
     branches = tuple(of[id(f)] for f in (reversed(funs) if name == "cond" else funs))
     out = cond_p.bind(index, *consts, *ops, branches=branches, **params)
     args = [*consts, *ops]
     direct = [as_value(args[at.pop()]) for at, h in zip(places, handed_on) if h]
-    return tree.unflatten(bodies[0].out_tree, common.interleave(handed_on, direct, out))
+    return tree.unflatten(bodies[0].out_tree, merge(handed_on, direct, out))
 
 
 def _join_consts(bodies: Sequence[common.Body]) -> list[Any]:
@@ -70,16 +71,10 @@ def _join_consts(bodies: Sequence[common.Body]) -> list[Any]:
 
 def _close(body: common.Body, consts: Sequence[Any]) -> ClosedJaxpr:
     """A branch that takes the constants of all branches first."""
-    j = body.jaxpr
-    own = {id(c): v for c, v in zip(body.consts, j.constvars, strict=True)}
-    ins = [own.get(id(c)) or core.aval_of(c) for c in consts]
-    return remembered(
-        ClosedJaxpr(j), ("closed", tuple(ins)),
-        lambda: ClosedJaxpr(
-            Jaxpr([], [*(v if type(v) is Var else Var(v) for v in ins), *j.invars],
-                  j.outvars, j.eqns, j.name)
-        ),
-    )  # fmt: skip
+    own = {id(c): i for i, c in enumerate(body.consts)}
+    first = [own.get(id(c), core.aval_of(c)) for c in consts]
+    lifted = body.closed()
+    return rearranged(lifted, [*first, *range(len(own), len(lifted.jaxpr.invars))])
 
 
 def _check_branches(name: str, funs: Any, bodies: Sequence[common.Body]) -> None:

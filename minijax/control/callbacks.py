@@ -256,6 +256,7 @@ def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
 # ----------------------------------------------------------------------- pure_callback
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True)
+pure_callback_p.makes_nans = False
 pure_callback_p.takes_keys = True
 pure_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 pure_callback_p.stage = stage_callback(pure_callback_p)
@@ -405,6 +406,7 @@ def pure_callback(
 # ------------------------------------------------------------------------- io_callback
 
 io_callback_p = Primitive("io_callback", multiple_results=True)
+io_callback_p.makes_nans = False
 io_callback_p.takes_keys = True
 io_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 io_callback_p.effects = lambda params: effects.set_of(

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..base import config, util
 from ..core.core import EVAL, STATE, current
-from ..core.jaxpr import ClosedJaxpr, Equation, close_consts
+from ..core.jaxpr import ClosedJaxpr, Equation, lift_consts
 from ..core.regions import Call
 from ..interpreters.regions import holds
 from ..interpreters.stage import StageTrace
@@ -45,9 +45,7 @@ def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) ->
     if consts := closed.consts:  # the program around it holds them, once for all calls
         donated = (*(False for _ in consts), *params["donated_invars"])
         args = (*consts, *args)
-        closed = closed.jaxpr.memo.setdefault(
-            "opened", ClosedJaxpr(close_consts(closed))
-        )
+        closed = lift_consts(closed.jaxpr)
         params = {**params, "jaxpr": closed, "donated_invars": donated}
     atoms = [trace.atom(x) for x in args]
     return trace.record(jit_p, atoms, params, closed.out_avals)
@@ -75,15 +73,6 @@ def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any
 
 
 jit_p.discharge = jit_discharge
-
-
-def jit_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
-    closed = discharge.open_jaxpr(params["jaxpr"], captured)
-    donated = (*(False for _ in captured), *params["donated_invars"])
-    return (*captured, *args), {**params, "jaxpr": closed, "donated_invars": donated}
-
-
-jit_p.opened = jit_opened
 
 
 def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:

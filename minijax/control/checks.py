@@ -1,7 +1,7 @@
 """Checks on values: the `check` primitive, and the `Error` that one may become.
 
 A check that fails while it is evaluated raises at once.  Inside a compiled program it
-cannot: `checkify` (checkify.py) turns checks into an `Error` among the results, which
+cannot: `checkify` turns checks into an `Error` among the results, which
 is plain arrays: whether something failed, the number of the place that failed, and the
 values for its message.
 
@@ -9,7 +9,7 @@ values for its message.
 
 A *site* is a place in a program that may fail; its number is its position in a table.
 Payloads of many sites share slots: the k-th value of a type lies in the k-th slot of
-that type.  This room knows no other primitive.  Next: checkify.py.
+that type.  This room knows no other primitive.  Next: checking.py.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ..ops import logic, reductions, shapes, slicing
 from ..ops.cast import convert_element_type_p
 from ..types import dtypes
 from ..types.avals import shaped
+from .stop_gradient import stop_gradient_p
 
 # -------------------------------------------------------------------------- exceptions
 
@@ -362,6 +363,21 @@ def check_lower(ctx: Any, *args: Any, debug: bool) -> list[Any]:
 
 
 check_p.lower = check_lower
+
+
+def _checked_check(enabled: frozenset[Any], args: Any, params: Any) -> Any:
+    if FailedCheckError not in enabled:
+        return None, []
+    failed, code, *slots = args
+    still = [
+        stop_gradient_p.bind(x)
+        if dtypes.is_differentiable(core.aval_of(x).dtype) else x
+        for x in slots
+    ]  # fmt: skip
+    return Error(failed, code, still), []
+
+
+check_p.checked = _checked_check
 
 
 def fails(effects: frozenset[Any]) -> bool:

@@ -1,7 +1,7 @@
-"""What the higher-order primitives share: staging of bodies, carries, permutations.
+"""What the higher-order primitives share: staging of bodies, types of carries and results.
 
 Bodies of control flow are closed jaxprs without constants: what they capture becomes
-leading operands.  Next: cond.py.
+leading operands.  Next: discharge.py.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ import numpy as np
 
 from ..base import config, errors, tree, util
 from ..base.source import function_text, own_name
+from ..base.util import pick
 from ..core import core
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, close_consts, sub_jaxprs
-from ..interpreters.stage import stage
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ..interpreters.stage import remembered, stage, stage_closed
 from ..ops.cast import convert_element_type_p
-from ..runtime import dispatch
 from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
 from .arguments import ArgNames, signature_of
-from .discharge import FunctionPrimitive, check_closed_over, check_passed_once
 
 
 class Body:
@@ -37,11 +36,7 @@ class Body:
 
     def closed(self) -> ClosedJaxpr:
         """The jaxpr with its captured values as leading inputs."""
-        found = self.jaxpr.memo.get("closed")
-        if found is None:
-            opened = close_consts(ClosedJaxpr(self.jaxpr, self.consts))
-            found = self.jaxpr.memo["closed"] = ClosedJaxpr(opened)
-        return found
+        return lift_consts(self.jaxpr)
 
     @property
     def out_avals(self) -> list[Any]:
@@ -125,26 +120,13 @@ def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> Close
     fixed: which components of the carry stay as they are; they are no longer results.
     keep: which of the results after the carry are still wanted.
     """
-    j = body.jaxpr
-    key = ("lifted", *fixed, *keep)
-    found = j.memo.get(key)
-    if found is None:
-        n = len(fixed)
-        stay = [v for v, f in zip(j.invars[:n], fixed, strict=True) if f]
-        move = [v for v, f in zip(j.invars[:n], fixed, strict=True) if not f]
-        outs = [v for v, f in zip(j.outvars[:n], fixed, strict=True) if not f]
-        outs += [v for v, k in zip(j.outvars[n:], keep, strict=True) if k]
-        ins = [*stay, *j.constvars, *move, *j.invars[n:]]
-        found = j.memo[key] = ClosedJaxpr(Jaxpr([], ins, outs, j.eqns, j.name))
-    return found
-
-
-def interleave(
-    fixed: Sequence[bool], stay: Sequence[Any], moved: Sequence[Any]
-) -> list[Any]:
-    """The whole carry, of its fixed components and the others."""
-    held, new = iter(stay), iter(moved)
-    return [next(held) if f else next(new) for f in fixed]
+    n, k = len(fixed), len(body.consts)
+    carry = range(k, k + n)
+    moves = [not f for f in fixed]
+    rest = range(k + n, k + len(body.jaxpr.invars))
+    ins = [*pick(carry, fixed), *range(k), *pick(carry, moves), *rest]
+    outs = pick(range(n + len(keep)), [*moves, *keep])
+    return rearranged(body.closed(), ins, outs)
 
 
 class Loop(NamedTuple):
@@ -292,17 +274,6 @@ def check_outputs(text: str, transform: str, out: Any, leaves: Sequence[Any]) ->
             )
 
 
-def check_references(
-    fun: Any, transform: str, args: tuple[Any, ...], consts: Sequence[Any]
-) -> None:
-    """ValueError if a body would know one reference by two names."""
-    leaves, in_tree = tree.flatten((args, {}))
-    if any(isinstance(x, core.Reference) for x in leaves):
-        names = ArgNames(fun, in_tree, range(len(args)))
-        check_passed_once(leaves, fun, transform, names)
-        check_closed_over(consts, leaves, fun, transform, names)
-
-
 def promote_weak(
     values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> list[Any] | None:
@@ -334,31 +305,32 @@ def _joins(a: Any, b: Any) -> bool:
     return bool(dtypes.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
 
 
-def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> None:
-    """Evaluate in Python, step by step, what cannot be part of a compiled program."""
-
-    def impl(*args: Any, **params: Any) -> Any:
-        if any(map(dispatch.is_host_driven, sub_jaxprs(params))):
-            return by_hand(*args, **params)
-        return dispatch.run(prim, args, params)
-
-    prim.impl = prim.evaluated(impl)
+def settle_weak(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]:
+    """Make results strongly typed where any branch's is."""
+    columns = zip(*(b.out_avals for b in branches), strict=True)
+    strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
+    return tuple(_strengthened(b, strong) for b in branches)
 
 
-def permute(
-    closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int] | None = None
-) -> ClosedJaxpr:
-    """The same jaxpr with inputs (and outputs) in another order."""
-    j = closed.jaxpr
-    if len(set(ins)) != len(j.invars):
-        raise TypeError("minijax bug: a permutation drops inputs")
-    key = ("permute", tuple(ins), None if outs is None else tuple(outs))
-    found = j.memo.get(key)
-    if found is None:
-        outvars = j.outvars if outs is None else [j.outvars[i] for i in outs]
-        found = Jaxpr(j.constvars, [j.invars[i] for i in ins], outvars, j.eqns, j.name)
-        j.memo[key] = found
-    return ClosedJaxpr(found, closed.consts)
+def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
+    todo = [
+        s and getattr(a, "weak_type", False)
+        for s, a in zip(strong, closed.out_avals, strict=True)
+    ]
+    if not any(todo):
+        return closed
+
+    def fun(*args: Any) -> list[Any]:
+        out = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        return [
+            with_dtype(x, a.dtype) if t else x
+            for x, t, a in zip(out, todo, closed.out_avals, strict=True)
+        ]
+
+    return remembered(
+        closed, ("strong", *todo),
+        lambda: stage_closed(fun, closed.in_avals, name=closed.jaxpr.name),
+    )  # fmt: skip
 
 
 def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:

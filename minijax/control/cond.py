@@ -8,26 +8,27 @@ caller may choose otherwise with `batched=`.  Next: branching.py.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
 
 from ..base import errors
-from ..core import core, hooks, regions
+from ..core import core, regions
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.regions import holds, union
-from ..interpreters.stage import remembered, stage_closed
+from ..interpreters.stage import stage_closed
 from ..ops import logic, reductions
 from ..ops.cast import convert_element_type_p
 from ..runtime import array as arrays
 from ..types import dtypes
-from . import checks, common, discharge
-from .custom_jvp import stop_gradient_p
+from . import checking, checks, common, discharge
 from .discharge import FunctionPrimitive
+from .scan import scan_p
+from .stop_gradient import stop_gradient_p
 
 Branches = tuple[ClosedJaxpr, ...]
 
@@ -54,9 +55,7 @@ def cond_batch(
     if checks.fails(effects):  # lanes that do not take a branch check nothing in it
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
-        return hooks.batch_checks.call(
-            cond_p, axis, [index, *ops], front, params, effects
-        )
+        return checking.batch_outside(cond_p, axis, [index, *ops], front, params)
     common.refuse_lanes(
         effects,
         "{} effect not supported in vmap-of-cond with batched predicate",
@@ -141,7 +140,7 @@ def _batch_loop(
     avals += [common.row(core.aval_of(x)) for x in (index, *moving)]
     with core.axis_env(inner_axes):
         body = stage_closed(one, avals, text="cond lane")
-    out = core.registry["scan"].bind(
+    out = scan_p.bind(
         *shared, index, *moving, jaxpr=body, length=axis.size, num_carry=0,
         num_consts=len(shared), reverse=False, unroll=1, _split_transpose=False,
     )  # fmt: skip
@@ -160,7 +159,7 @@ def _batch_group(
             lanes.in_avals, text="cond skipped",
         )  # fmt: skip
         taken = reductions.reduce_or(logic.eq(index, np.int32(i)), (0,))
-        run = tuple(settle_weak([skip, lanes]))
+        run = tuple(common.settle_weak([skip, lanes]))
         results.append(cond_p.bind(index_of(taken), *ops, branches=run, **params))
     select = _Select(index)
     outs = [select(*column) for column in zip(*results, strict=True)]
@@ -210,63 +209,10 @@ def cond_by_hand(
     return branches[int(index)](*ops)
 
 
-common.run_by_hand(cond_p, cond_by_hand)
-
-
-def cond_discharge(
-    due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    """Every branch returns what any branch writes to."""
-    branches, mine = params["branches"], due[1:]
-    written = union([discharge.by_value(b, mine)[1] for b in branches])
-    flat = settle_weak([discharge.by_value(b, mine, written)[0] for b in branches])
-    index, *ops = discharge.values_of(args, due)
-    out = cond_p.bind(index, *ops, **{**params, "branches": flat})
-    n = len(branches[0].out_avals)
-    discharge.write_back(args[1:], written, out[n:])
-    return out[:n]
-
-
-cond_p.discharge = cond_discharge
-
-
-def cond_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
-    branches = tuple(discharge.open_jaxpr(b, captured) for b in params["branches"])
-    return (args[0], *captured, *args[1:]), {**params, "branches": branches}
-
-
-cond_p.opened = cond_opened
+discharge.run_by_hand(cond_p, cond_by_hand)
 
 
 # ---------------------------------------------------------------------------- helpers
-
-
-def settle_weak(branches: Sequence[ClosedJaxpr]) -> Branches:
-    """Make results strongly typed where any branch's is."""
-    columns = zip(*(b.out_avals for b in branches), strict=True)
-    strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
-    return tuple(_strengthened(b, strong) for b in branches)
-
-
-def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
-    todo = [
-        s and getattr(a, "weak_type", False)
-        for s, a in zip(strong, closed.out_avals, strict=True)
-    ]
-    if not any(todo):
-        return closed
-
-    def fun(*args: Any) -> list[Any]:
-        out = eval_jaxpr(closed.jaxpr, closed.consts, *args)
-        return [
-            common.with_dtype(x, a.dtype) if t else x
-            for x, t, a in zip(out, todo, closed.out_avals, strict=True)
-        ]
-
-    return remembered(
-        closed, ("strong", *todo),
-        lambda: stage_closed(fun, closed.in_avals, name=closed.jaxpr.name),
-    )  # fmt: skip
 
 
 def index_of(pred: Any) -> Any:

@@ -13,14 +13,17 @@ from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..core import core
 from ..core.core import Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ..core.regions import Call
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Linear, Zero, instantiate
 from ..interpreters.stage import stage
 from ..types import dtypes
 from ..types.avals import same_type
 from . import common
-from .custom_jvp import check_values, types_text
+from .arguments import check_values
+from .custom_calls import calls_with_rule
+from .custom_jvp import types_text
 from .custom_vjp import custom_vjp
 
 
@@ -154,8 +157,7 @@ def _pair(fun: Any, args: Any) -> tuple[Any, Any]:
 # ------------------------------------------------------------------------- linear_call
 
 linear_call_p = Primitive("linear_call", multiple_results=True)
-linear_call_p.abstract = lambda *avals, callee, **params: callee.out_avals
-linear_call_p.impl = lambda *args, callee, **params: callee(*args)
+calls_with_rule(linear_call_p, Call("callee", opaque=True))
 
 
 def linear_call_jvp(
@@ -217,7 +219,6 @@ def linear_call_batch(
 
 
 linear_call_p.batch = linear_call_batch
-linear_call_p.lower = lambda ctx, *args, callee, **params: ctx.jaxpr(callee, *args)
 
 
 def linear_call(
@@ -282,8 +283,9 @@ def linear_call(
 
 def _take(jaxpr: Jaxpr, start: int, stop: int, captured: Sequence[Any]) -> ClosedJaxpr:
     """The jaxpr with all of `captured` as leading inputs, of which it reads some."""
-    own = dict(zip(range(start, stop), jaxpr.constvars, strict=True))
-    ins = [own.get(i) or Var(core.aval_of(c)) for i, c in enumerate(captured)]
-    return ClosedJaxpr(
-        Jaxpr([], [*ins, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns, jaxpr.name)
-    )
+    lifted = lift_consts(jaxpr)
+    before, after = captured[:start], captured[stop:]
+    n = stop - start
+    own, rest = range(n), range(n, len(lifted.in_avals))
+    ins = [*map(core.aval_of, before), *own, *map(core.aval_of, after), *rest]
+    return rearranged(lifted, ins)

@@ -1,4 +1,4 @@
-"""`custom_jvp`: a function with its own forward-mode rule; `stop_gradient`.
+"""`custom_jvp`: a function with its own forward-mode rule.
 
 `custom_jvp_call` carries the function and the rule as callables on flat values.  Under
 evaluation the function just runs; staged, it becomes a jaxpr; differentiated, the rule
@@ -15,19 +15,28 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text, own_name, wraps
 from ..core import core
-from ..core.core import Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects
+from ..core.core import Tracer
+from ..core.jaxpr import (
+    DropVar,
+    Jaxpr,
+    Literal,
+    eval_jaxpr,
+)
+from ..core.regions import Call
 from ..interpreters import algebra
 from ..interpreters import batch as batching
-from ..interpreters.algebra import Zero, instantiate
+from ..interpreters.algebra import Zero, instantiate, lib, with_zeros
+from ..interpreters.dce import depends_on
 from ..interpreters.linearize import linearize_flat
-from ..interpreters.stage import StageTrace, hoist_tracers, stage
-from ..interpreters.transpose import backward_pass
+from ..interpreters.stage import StageTrace, stage
 from ..ops.structural import copy_p
 from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
-from .arguments import POSITIONAL, as_tuple, signature_of
+from . import checking, checks
+from .arguments import POSITIONAL, as_tuple, check_values, signature_of
+from .custom_calls import LaneAxes, call_pretty, calls_with_rule, stage_call
 from .discharge import RulePrimitive
+from .stop_gradient import stop_gradient
 
 
 class SymbolicZero:
@@ -79,34 +88,8 @@ def as_zero(tangent: Any, primal: Any) -> Any:
 # --------------------------------------------------------------------- the primitive
 
 custom_jvp_call_p = RulePrimitive("custom_jvp_call")
-custom_jvp_call_p.takes_keys = True
-custom_jvp_call_p.impl = lambda *args, call_jaxpr, **params: call_jaxpr(*args)
-custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals
-custom_jvp_call_p.effects = jaxprs_effects
-custom_jvp_call_p.named_axes = jaxprs_axes
-
-
-def call_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
-    """The call's name first; its rules by their names."""
-    rules = {k: v.__name__ for k, v in eqn.params.items() if k in ("jvp", "fwd", "bwd")}
-    return [(k, rules.get(k, v)) for k, v in printer.shown(eqn, {}, first="name")]
-
-
+calls_with_rule(custom_jvp_call_p, Call("call_jaxpr", opaque=True))
 custom_jvp_call_p.pretty = call_pretty
-
-
-def stage_call(
-    trace: StageTrace, call: Any, args: Sequence[Any], name: str
-) -> tuple[ClosedJaxpr, list[Any]]:
-    """A callable as a closed jaxpr, and the outer tracers it needs passed first."""
-    if isinstance(call, ClosedJaxpr):
-        return call, []
-    avals = [core.aval_of(x) for x in args]
-    before = core.enter(trace)
-    try:
-        return hoist_tracers(*stage(call, avals, name=name, text=name, transform=name))
-    finally:
-        core.leave(before)
 
 
 def custom_jvp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
@@ -183,87 +166,6 @@ def custom_jvp_linearize(
 custom_jvp_call_p.linearize = custom_jvp_linearize
 
 
-def call_transpose(cts: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:
-    """The function itself is linear: its rule has no part in its transpose."""
-    return backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, args, cts)
-
-
-custom_jvp_call_p.transpose = call_transpose
-
-
-class LaneAxes:
-    """Which results of a function over lanes have a lane axis (then the first).
-
-    Where an operand has one, all have: the rule may vary more than the function does.
-    Else only closures can bring one in: what the first run finds, later ones keep to.
-    """
-
-    __slots__ = ("axis", "dims", "known")
-
-    def __init__(self, axis: Any, dims: Sequence[Any]) -> None:
-        self.axis = axis
-        self.dims = [None if d is None else 0 for d in dims]
-        self.known: list[bool] | None = None
-
-    def fronted(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
-        """The operands, lane axes first."""
-        return [
-            x if d is None else batching.bring_front(x, self.axis.size, d)
-            for x, d in zip(args, dims, strict=True)
-        ]
-
-    def flags(self, dims: Sequence[Any]) -> list[bool]:
-        """Which results have a lane axis; `dims` tells where this run has put them."""
-        if any(d is not None for d in self.dims):
-            return [True] * len(dims)
-        found = [d is not None for d in dims]
-        if self.known is None:
-            self.known = found
-        if any(f and not k for f, k in zip(found, self.known, strict=True)):
-            raise lane_closure_error()
-        return self.known
-
-    def settle(
-        self, outs: Sequence[Any], dims: Sequence[Any], flags: Sequence[bool]
-    ) -> list[Any]:
-        """The results, lane axes first where flagged."""
-        return [
-            batching.bring_front(x, self.axis.size, d)
-            if f and (d is not None or core.aval_of(x).dtype != dtypes.float0)
-            else x
-            for x, d, f in zip(outs, dims, flags, strict=True)
-        ]
-
-    def lift(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """The flat function over all lanes."""
-        if isinstance(fun, ClosedJaxpr) and all(d is None for d in self.dims):
-            self.known = [False] * len(fun.out_avals)
-            return fun
-
-        def call(*xs: Any) -> list[Any]:
-            outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
-            return self.settle(outs, dims, self.flags(dims))
-
-        return call
-
-    def out_dims(self, outs: Sequence[Any]) -> list[Any]:
-        """Where the results' lane axes are, once the function or its rule has run."""
-        flags = self.known or [True] * len(outs)
-        return [0 if f else None for f in flags]
-
-
-def lane_closure_error() -> errors.UnexpectedTracerError:
-    """The error for a rule that differs from lane to lane where its function does not."""
-    return errors.UnexpectedTracerError(
-        errors.message(
-            "A custom rule closes over a mapped value on which its function does not"
-            " depend.",
-            why="the rule is then another one in each lane.",
-            tries=["pass the value as an argument"],
-        )
-    )
-
-
 def custom_jvp_batch(
     axis: Any, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, **params: Any
 ) -> Any:
@@ -305,20 +207,74 @@ custom_jvp_call_p.batch = custom_jvp_call_p.batched(custom_jvp_batch)
 custom_jvp_call_p.closes = True
 
 
-def call_lower(ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return ctx.jaxpr(call_jaxpr, *args)
+# --------------------------------------------------------------------------- checkify
 
 
-custom_jvp_call_p.lower = call_lower
+def custom_jvp_checked(
+    enabled: checking.Enabled, args: Any, params: Any
+) -> checking.Outcome:
+    """The function is checked, and so is what its rule does with primals.
+
+    What it does with tangents is not: they may have no value yet, as under `grad`.
+    """
+    call, jvp = params["call_jaxpr"], params["jvp"]
+    inner = checking.checked(enabled, call)
+
+    def run(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return _run_checked(enabled, jvp, primals, tangents)
+
+    def probe(*primals: Any) -> checks.Error | None:
+        tangents = [lib.zeros(a.to_tangent()) for a in call.in_avals]
+        return run(primals, tangents)[0]
+
+    layout = checking.rule_layout(inner, probe, call.in_avals)
+    if layout is None:
+        return None, custom_jvp_call_p.bind(*args, **params)
+    whole = checking.with_layout(call, inner, layout)
+
+    @functools.wraps(jvp)
+    def with_error(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        error, outs, out_ts = run(primals, tangents)
+        head = checking.fitted(error, layout, params["name"]).leaves()
+        none = [Zero(core.aval_of(x).to_tangent()) for x in head]
+        return [*head, *outs], [*none, *out_ts]
+
+    new = {"call_jaxpr": whole.jaxpr, "jvp": with_error}
+    return whole.split(custom_jvp_call_p.bind(*args, **{**params, **new}))
 
 
-def call_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    """A custom rule speaks for all results together: keep all or none."""
-    return eqn if any(used) or eqn.effects else None
+def _run_checked(
+    enabled: checking.Enabled, jvp: Any, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[checks.Error | None, list[Any], list[Any]]:
+    """A rule's results, and the first error in what does not depend on tangents."""
+    given = [type(t) is not Zero for t in tangents]
+    n, n_out = len(primals), 0
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal n_out
+        ts = with_zeros(xs[n:], given, [core.aval_of(x) for x in primals])
+        outs, out_ts = jvp(xs[:n], ts)
+        n_out = len(outs)
+        return [*outs, *map(instantiate, out_ts)]
+
+    ins = [*primals, *(t for t, g in zip(tangents, given, strict=True) if g)]
+    jaxpr, consts = stage(flat, [core.aval_of(x) for x in ins], text="checkify")
+    moving = depends_on(jaxpr, [i >= n for i in range(len(ins))])
+    still, rest = [], []
+    for eqn in jaxpr.eqns:
+        if not any(type(a) is not Literal and a in moving for a in eqn.invars):
+            still.append(eqn)
+        elif eqn.primitive is not checks.check_p:
+            rest.append(eqn)
+    made = [v for e in still for v in e.outvars if type(v) is not DropVar]
+    first = Jaxpr(jaxpr.constvars, jaxpr.invars[:n], made, still)
+    error, values = checking.run_checked(enabled, first, consts, primals)
+    second = Jaxpr([*jaxpr.constvars, *made], jaxpr.invars, jaxpr.outvars, rest)
+    found = eval_jaxpr(second, [*consts, *values], *ins)
+    return error, found[:n_out], found[n_out:]
 
 
-custom_jvp_call_p.dce = call_dce
-
+custom_jvp_call_p.checked = custom_jvp_checked
 
 # --------------------------------------------------------------------------- functions
 
@@ -396,20 +352,6 @@ def split_arguments(
     places = {i % n for i in nums}
     rest = tuple(i for i in range(n) if i not in places)
     return [args[i] for i in sorted(places)], [args[i] for i in rest], rest
-
-
-def check_values(values: Sequence[Any], where: str) -> Sequence[Any]:
-    """The leaves themselves; TypeError unless all are arrays or numbers."""
-    for x in values:
-        if not core.is_value(x):
-            raise TypeError(
-                errors.message(
-                    f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
-                    where=where,
-                    tries=["nondiff_argnums, for an argument", "close over the value"],
-                )
-            )
-    return values
 
 
 class _Bare(str):
@@ -645,32 +587,3 @@ def _run_jvp(
             )
         found.append(as_zero(t, x))
     return outs, found
-
-
-stop_gradient_p = Primitive("stop_gradient")
-stop_gradient_p.takes_keys = True
-stop_gradient_p.abstract = lambda x: x
-stop_gradient_p.jvp = lambda primals, tangents: (
-    stop_gradient_p.bind(*primals),
-    Zero(core.aval_of(primals[0]).to_tangent()),
-)
-stop_gradient_p.batch = lambda axis, args, dims: (stop_gradient_p.bind(*args), dims[0])
-stop_gradient_p.lower = lambda ctx, x: x
-stop_gradient_p.impl = lambda x: x
-
-
-def stop_gradient(x: Any) -> Any:
-    r"""The identity, whose derivative is zero.
-
-    >>> import minijax as mj
-    >>> mj.grad(lambda x: x * mj.lax.stop_gradient(x))(3.)
-    Array(3., dtype=float32, weak_type=True)
-    """
-
-    def stop(v: Any) -> Any:
-        if isinstance(v, Tracer):
-            return v if dtypes.is_extended(v.dtype) else stop_gradient_p.bind(v)
-        check_values([v], "stop_gradient")
-        return v
-
-    return tree.map(stop, x)

@@ -16,7 +16,8 @@ from ..base import errors, tree
 from ..base.source import function_text, own_name, wraps
 from ..core import core
 from ..core.core import Tracer
-from ..core.jaxpr import ClosedJaxpr, jaxprs_axes, jaxprs_effects
+from ..core.jaxpr import ClosedJaxpr
+from ..core.regions import Call
 from ..interpreters import batch as batching
 from ..interpreters.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
 from ..interpreters.stage import StageTrace, stage
@@ -24,25 +25,24 @@ from ..ops.cast import convert_element_type
 from ..runtime import lower
 from ..runtime.array import Array, default_placement, put_scalar
 from ..types import dtypes
-from . import rule_refs
-from .arguments import signature_of
+from . import checking, rule_refs
+from .arguments import check_values, signature_of
 from .common import type_difference
+from .custom_calls import (
+    LaneAxes,
+    call_pretty,
+    calls_with_rule,
+    lane_closure_error,
+    stage_call,
+)
 from .custom_jvp import (
     RESIDUALS,
-    LaneAxes,
     Result,
     SymbolicZero,
     bind_arguments,
-    call_dce,
-    call_lower,
-    call_pretty,
-    call_transpose,
-    check_values,
-    lane_closure_error,
     name_of,
     nondiff_positions,
     split_arguments,
-    stage_call,
 )
 from .discharge import RulePrimitive
 from .remat_opt import run_forward, taking_more
@@ -53,14 +53,7 @@ NUMBERS = (float, complex)
 # cts and flags follow the flat arguments and results, and cts may be `Zero`.
 
 custom_vjp_call_p = RulePrimitive("custom_vjp_call")
-custom_vjp_call_p.takes_keys = True
-custom_vjp_call_p.impl = lambda *args, call_jaxpr, **params: call_jaxpr(*args)
-custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals
-custom_vjp_call_p.effects = jaxprs_effects
-custom_vjp_call_p.named_axes = jaxprs_axes
-custom_vjp_call_p.lower = call_lower
-custom_vjp_call_p.transpose = call_transpose
-custom_vjp_call_p.dce = call_dce
+calls_with_rule(custom_vjp_call_p, Call("call_jaxpr", opaque=True))
 custom_vjp_call_p.pretty = call_pretty
 
 
@@ -316,6 +309,53 @@ def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
 
 custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
 custom_vjp_call_p.closes = True
+
+
+def custom_vjp_checked(
+    enabled: checking.Enabled, args: Any, params: Any
+) -> checking.Outcome:
+    """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
+    call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["bwd"]
+    inner = checking.checked(enabled, call)
+
+    def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
+        n_res = 0
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal n_res
+            residuals, outs = fwd(flags, *xs)
+            n_res = len(residuals)
+            return [*residuals, *outs]
+
+        jaxpr, consts = stage(flat, [core.aval_of(x) for x in xs], text="checkify")
+        error, found = checking.run_checked(enabled, jaxpr, consts, xs)
+        return error, found[:n_res], found[n_res:]
+
+    def probe(*xs: Any) -> checking.Error | None:
+        return run([True] * len(xs), xs)[0]
+
+    layout = checking.rule_layout(inner, probe, call.in_avals)
+    if layout is None:
+        return None, custom_vjp_call_p.bind(*args, **params)
+    whole = checking.with_layout(call, inner, layout)
+
+    @functools.wraps(fwd)
+    def with_error(flags: Sequence[bool], *xs: Any) -> Any:
+        error, residuals, outs = run(flags, xs)
+        return residuals, [
+            *checking.fitted(error, layout, params["name"]).leaves(),
+            *outs,
+        ]
+
+    @functools.wraps(bwd)
+    def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
+        return bwd(residuals, cts[whole.width :])
+
+    new = {"call_jaxpr": whole.jaxpr, "fwd": with_error, "bwd": without_error}
+    return whole.split(custom_vjp_call_p.bind(*args, **{**params, **new}))
+
+
+custom_vjp_call_p.checked = custom_vjp_checked
 
 # ------------------------------------------------------------- the linear part of a call
 

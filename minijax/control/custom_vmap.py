@@ -9,33 +9,22 @@ from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..core import core
 from ..core.core import Primitive
-from ..core.jaxpr import jaxprs_axes, jaxprs_effects
+from ..core.regions import Call
 from ..interpreters import batch as batching
 from ..interpreters.algebra import instantiate
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import StageTrace, stage
-from .arguments import signature_of
+from . import checking
+from .arguments import check_values, signature_of
+from .custom_calls import calls_with_rule, stage_call
 from .custom_jvp import (
     bind_arguments,
-    call_dce,
-    call_lower,
-    call_transpose,
-    check_values,
     name_of,
-    stage_call,
 )
 from .mapping import map as map_rows
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
-custom_vmap_call_p.takes_keys = True
-custom_vmap_call_p.impl = lambda *args, call, **params: call(*args)
-custom_vmap_call_p.abstract = lambda *avals, call, **params: call.out_avals
-custom_vmap_call_p.effects = jaxprs_effects
-custom_vmap_call_p.named_axes = jaxprs_axes
-custom_vmap_call_p.lower = lambda ctx, *args, call, **params: call_lower(
-    ctx, *args, call_jaxpr=call
-)
-custom_vmap_call_p.dce = call_dce
+calls_with_rule(custom_vmap_call_p, Call("call", opaque=True))
 
 
 def custom_vmap_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
@@ -114,9 +103,6 @@ def custom_vmap_linearize(
 
 
 custom_vmap_call_p.linearize = custom_vmap_linearize
-custom_vmap_call_p.transpose = lambda cts, *args, call, **params: call_transpose(
-    cts, *args, call_jaxpr=call
-)
 
 
 def custom_vmap_batch(
@@ -131,6 +117,18 @@ def custom_vmap_batch(
 
 
 custom_vmap_call_p.batch = custom_vmap_batch
+
+
+def custom_vmap_checked(
+    enabled: checking.Enabled, args: Any, params: Any
+) -> checking.Outcome:
+    inner = checking.checked(enabled, params["call"])
+    if inner is None:
+        return None, custom_vmap_call_p.bind(*args, **params)
+    return inner(*args)
+
+
+custom_vmap_call_p.checked = custom_vmap_checked
 
 
 class custom_vmap:

@@ -13,18 +13,32 @@ Next: calls.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..base import errors
+from ..base import errors, tree
 from ..base.source import function_text
+from ..base.util import flags_of, pick, split_list
 from ..core import core, hooks
 from ..core.core import EVAL, STATE, Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    eval_jaxpr,
+    lift_consts,
+    rearranged,
+    sub_jaxprs,
+)
+from ..core.regions import Loop, Region
 from ..interpreters.batch import BatchTrace
-from ..interpreters.stage import stage
+from ..interpreters.regions import agreed
+from ..interpreters.stage import remembered, stage_closed
 from ..ops.shapes import copy_p
+from ..runtime import dispatch
 from . import refs
+from .arguments import ArgNames
+from .common import settle_weak
 from .refs import ByValue, MakingPrimitive, Ref, read_all, write_all
 
 Flags = Sequence[bool]
@@ -34,25 +48,24 @@ class FunctionPrimitive(Primitive):
     """A primitive that holds functions, and takes references as operands.
 
     discharge(due, args, params) -> results: apply it with values for the references
-        among `args` that are flagged `due`, and write their new values back
-    opened(refs, args, params) -> (args, params): take references that are constants of
-        its jaxprs as operands
+        among `args` that are flagged `due`, and write their new values back.  It follows
+        from the regions, as does which references among constants become operands.
     """
 
-    __slots__ = ("discharge", "opened")
+    __slots__ = ("discharge",)
 
     def __init__(self, name: str) -> None:
         super().__init__(name, multiple_results=True)
-        missing = core.unsupported(f"references cannot be passed to {name}")
-        self.discharge: Callable[..., Any] = missing
-        self.opened: Callable[..., Any] = missing
+        self.discharge: Callable[..., Any] = functools.partial(_discharge, self)
 
     def admit(self, aval: Any) -> None:
         pass
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        if captured := _captured(params):
-            args, params = self.opened(captured, args, params)
+        for body in self.regions.bodies(params):
+            if body.consts and any(isinstance(c, Ref) for c in body.consts):
+                args, params = self._lifted(args, params)
+                break
         for x in args:
             if isinstance(x, Ref):
                 due = [isinstance(x, Ref) and _is_due(x) for x in args]
@@ -60,6 +73,17 @@ class FunctionPrimitive(Primitive):
                     return self.discharge(due, args, params)
                 break
         return STATE.trace.process(self, args, params)
+
+    def _lifted(
+        self, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """References among constants become operands: custom derivative rules use them."""
+        bodies = self.regions.bodies(params)
+        consts = [c for b in bodies for c in b.consts if isinstance(c, Ref)]
+        captured = list({id(c): c for c in consts}.values())
+        opened = [open_jaxpr(b, captured) for b in bodies]
+        args, params = self.regions.lifted(params, opened, captured, args)
+        return tuple(args), params
 
     def evaluated(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """The `impl` rule that knows references: all of them are due."""
@@ -73,36 +97,20 @@ class FunctionPrimitive(Primitive):
         return run
 
 
-def _captured(params: dict[str, Any]) -> list[Ref]:
-    """The references among the constants of jaxprs: custom derivative rules use them."""
-    found: dict[int, Ref] = {}
-    for value in params.values():
-        for item in value if type(value) is tuple else (value,):
-            if type(item) is ClosedJaxpr and item.consts:
-                found.update((id(c), c) for c in item.consts if isinstance(c, Ref))
-    return list(found.values())
-
-
 def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Ref]) -> ClosedJaxpr:
     """The jaxpr with these references as leading inputs."""
-    j = closed.jaxpr
-    of = {id(c): v for v, c in zip(j.constvars, closed.consts, strict=True)}
-    at = [id(r) for r in captured]
-    first = [of.get(i) or Var(r.aval) for i, r in zip(at, captured, strict=True)]
-    rest = [
-        (v, c)
-        for v, c in zip(j.constvars, closed.consts, strict=True)
-        if id(c) not in at
-    ]
-    key = (
-        "opened",
-        tuple(i for i, c in enumerate(closed.consts) if id(c) in at),
-        len(at),
-    )
-    if key not in j.memo:
-        ins = [*first, *j.invars]
-        j.memo[key] = Jaxpr([v for v, _ in rest], ins, j.outvars, j.eqns, j.name)
-    return ClosedJaxpr(j.memo[key], [c for _, c in rest])
+    j, k = closed.jaxpr, len(closed.consts)
+    of = {id(c): i for i, c in enumerate(closed.consts)}
+    first = [of.get(id(r), r.aval) for r in captured]
+    stay = [i for i in range(k) if i not in first]
+    lifted = rearranged(lift_consts(j), [*stay, *first, *range(k, k + len(j.invars))])
+    key = ("opened", len(stay))
+    if key not in lifted.jaxpr.memo:
+        ins = lifted.jaxpr.invars
+        lifted.jaxpr.memo[key] = lifted.jaxpr.replace(
+            constvars=ins[: len(stay)], invars=ins[len(stay) :]
+        )
+    return ClosedJaxpr(lifted.jaxpr.memo[key], [closed.consts[i] for i in stay])
 
 
 def _is_due(ref: Ref) -> bool:
@@ -144,39 +152,136 @@ def write_back(
 
 
 def by_value(
-    closed: ClosedJaxpr, due: Flags, force: Flags | None = None
+    closed: ClosedJaxpr, due: Flags, force: Flags | bool = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """inputs -> results ++ new values of the references that are due and written to.
 
     Also tells which these are; those flagged `force` are among them in any case.
     """
-    memo = closed.jaxpr.memo
-    final = is_final()
-    key = ("by_value", tuple(due), None if force is None else tuple(force), final)
-    if not closed.consts and key in memo:
-        return memo[key]
-    flags: list[bool] = []
+    must = flags_of(force, len(due))
 
-    def fun(*args: Any) -> list[Any]:
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        flags: list[bool] = []
+        avals = [
+            a.inner_aval if d else a for a, d in zip(closed.in_avals, due, strict=True)
+        ]
+        flat = stage_closed(
+            functools.partial(fun, flags), avals, name=closed.jaxpr.name,
+            text="discharge", kind=ByValue,
+        )  # fmt: skip
+        return flat, flags
+
+    def fun(flags: list[bool], *args: Any) -> list[Any]:
         ins = [Ref(x) if d else x for x, d in zip(args, due, strict=True)]
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
         last = last_values(ins, due)
         flags[:] = [
-            d and (new is not x or bool(force and force[i]))
-            for i, (new, x, d) in enumerate(zip(last, args, due, strict=True))
+            d and (new is not x or m)
+            for new, x, d, m in zip(last, args, due, must, strict=True)
         ]
         return [*outs, *(new for new, f in zip(last, flags, strict=True) if f)]
 
-    avals = [
-        a.inner_aval if d else a for a, d in zip(closed.in_avals, due, strict=True)
-    ]
-    jaxpr, consts = stage(
-        fun, avals, name=closed.jaxpr.name, text="discharge", kind=ByValue
-    )
-    result = ClosedJaxpr(jaxpr, consts), list(flags)
-    if not closed.consts:
-        memo[key] = result
-    return result
+    return remembered(closed, ("by_value", tuple(due), must, is_final()), make)
+
+
+# -------------------------------------------------------------- of what holds programs
+
+
+def _discharge(
+    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """Apply a primitive with values for references, and write their new values back."""
+    rule = _discharge_loop if isinstance(prim.regions, Loop) else _discharge_call
+    return rule(prim, due, args, params)
+
+
+def _discharge_call(
+    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """Each program gives what any of them writes to."""
+    region: Region = prim.regions
+    k, bodies = region.index, region.bodies(params)
+    flat, written = agreed(bodies, lambda b, force: by_value(b, due[k:], force))
+    n = len(bodies[0].out_avals)
+    first, new = region.rebuild(
+        params, settle_weak(flat), range(len(args) - k),
+        [*range(n), *[None] * sum(written)],
+    )  # fmt: skip
+    values = values_of(args, due)
+    out = prim.bind(*values[:k], *first, *values[k:], **new)
+    write_back(args[k:], written, out[n:])
+    return out[:n]
+
+
+def _discharge_loop(
+    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """References among the consts are carried, if written to; of others go rows by."""
+    loop: Loop = prim.regions
+    *test, body = loop.bodies(params)
+    asked, consts, first, _ = loop.groups(params, args)
+    k, n, n_consts, n_out = len(asked), len(first), len(consts), len(body.out_avals)
+    asks = [by_value(t, [*due[:k], *[False] * n]) for t in test]
+    if any(any(writes) for _, writes in asks):
+        return _ask_ahead(prim, args, params)
+    flat, written = by_value(body, due[k:])
+    moves = written[:n_consts]  # into the carry
+    stays = [not m for m in moves]
+    carried, m = pick(consts, moves), sum(moves)
+    order, new = range(len(written)), range(n_out, n_out + sum(written))
+    flat = rearranged(
+        flat, [*pick(order, stays), *pick(order, moves), *order[n_consts:]],
+        [*new[:m], *range(n_out), *new[m:]],
+    )  # fmt: skip
+    # The test finds what is carried there, not among its consts.
+    place = {id(x): i for i, x in enumerate(asked)}
+    more = [place.get(id(x), x.aval.inner_aval) for x in carried]
+    rest = [i for i in range(k) if i not in more]
+    flat_test = [rearranged(t, [*rest, *more, *range(k, k + n)]) for t, _ in asks]
+    values = loop.groups(params, values_of(args, due))
+    groups = [
+        [values[0][i] for i in rest], pick(values[1], stays),
+        [*pick(values[1], moves), *values[2]], values[3],
+    ]  # fmt: skip
+    operands = [x for group in groups for x in group]
+    out = prim.bind(*operands, **loop.rebuild(params, [*flat_test, flat], groups))
+    last, results, rows = split_list(out, [m, n_out])
+    write_back(args[k:], written, [*last, *rows])
+    return results
+
+
+def _ask_ahead(
+    prim: FunctionPrimitive, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """A loop whose test writes: each step ends with asking whether there is another.
+
+    The answer is carried; test and body are one program, to which a reference is one.
+    """
+    loop: Loop = prim.regions
+    test, body = loop.bodies(params)
+    asked, consts, first, _ = loop.groups(params, args)
+    distinct = {id(x): x for x in (*asked, *consts)}
+    order = {key: i for i, key in enumerate(distinct)}
+    at = [order[id(x)] for x in (*asked, *consts)]
+    n, k = len(distinct), len(asked)
+
+    def step(*xs: Any) -> list[Any]:
+        own = [xs[i] for i in at]
+        carry = body(*own[k:], *xs[n + 1 :])
+        return [*test(*own[:k], *carry), *carry]
+
+    types = dict(zip(at, [*test.in_avals[:k], *body.in_avals], strict=False))
+    avals = [*test.out_avals, *body.out_avals]
+    key = ("ask ahead", body, *at)
+    bodies = [
+        remembered(test, ("answer", *avals),
+                   lambda: stage_closed(lambda more, *_: [more], avals)),
+        remembered(test, key,
+                   lambda: stage_closed(step, [*(types[i] for i in range(n)), *avals])),
+    ]  # fmt: skip
+    groups = [[], list(distinct.values()), [*test(*asked, *first), *first], []]
+    operands = [x for group in groups for x in group]
+    return prim.bind(*operands, **loop.rebuild(params, bodies, groups))[1:]
 
 
 class Inside:
@@ -256,6 +361,17 @@ def check_closed_over(
             )
 
 
+def check_references(
+    fun: Any, transform: str, args: tuple[Any, ...], consts: Sequence[Any]
+) -> None:
+    """ValueError if a body would know one reference by two names."""
+    leaves, in_tree = tree.flatten((args, {}))
+    if any(isinstance(x, Ref) for x in leaves):
+        names = ArgNames(fun, in_tree, range(len(args)))
+        check_passed_once(leaves, fun, transform, names)
+        check_closed_over(consts, leaves, fun, transform, names)
+
+
 def is_final() -> bool:
     """Whether the program made by value is about to run, and not to be transformed."""
     trace = STATE.trace
@@ -330,3 +446,14 @@ class RulePrimitive(FunctionPrimitive):
             return rule(axis, args, dims, **params)
 
         return batch
+
+
+def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> None:
+    """Evaluate in Python, step by step, what cannot be part of a compiled program."""
+
+    def impl(*args: Any, **params: Any) -> Any:
+        if any(map(dispatch.is_host_driven, sub_jaxprs(params))):
+            return by_hand(*args, **params)
+        return dispatch.run(prim, args, params)
+
+    prim.impl = prim.evaluated(impl)

@@ -31,7 +31,8 @@ class Hoisted(NamedTuple):
 def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hoisted:
     """Take residuals that depend on consts alone out of the loop."""
     jaxpr = primal.jaxpr
-    known = jaxpr.memo.get("hoist")
+    key = ("hoist", num_consts, num_new)
+    known = jaxpr.memo.get(key)
     if known is not None:
         return known
     consts, rest = jaxpr.invars[:num_consts], jaxpr.invars[num_consts:]
@@ -56,7 +57,7 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
     keep = [*[True] * num_consts, *[False] * len(made), *[True] * len(rest)]
     body, used = dce_jaxpr(body, [True] * len(body.outvars), keep_in=keep)
     read = [v for v, u in zip(made, used[num_consts:], strict=False) if u]
-    found = jaxpr.memo["hoist"] = Hoisted(
+    found = jaxpr.memo[key] = Hoisted(
         ClosedJaxpr(once, primal.consts),
         ClosedJaxpr(body, primal.consts),
         [values.index(v) for v in read],

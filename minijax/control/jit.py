@@ -296,8 +296,6 @@ class Jitted:
     def _miss(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any, bool]:
-        # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
-        asked_by_trace = config.TRACING.value
         call = self.split(args, kwargs)
         # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
         asked_by_trace = config.TRACING.value

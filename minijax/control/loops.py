@@ -14,123 +14,54 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base import config, errors, tree
 from ..base.source import function_text
-from ..base.util import split_list
-from ..core import core, hooks
+from ..base.util import merge, pick, split_list
+from ..core import core
 from ..core.core import unsupported
 from ..core.jaxpr import (
     ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Var,
     eval_jaxpr,
-    jaxprs_axes,
     jaxprs_effects,
     read_vars,
+    rearranged,
     unweaken,
 )
-from ..interpreters import batch as batching
-from ..interpreters.algebra import lib, nonzero_flags, pick_nonzero, with_zeros
-from ..interpreters.dce import dce_jaxpr, results_depend
-from ..interpreters.jvp import jvp_jaxpr
-from ..interpreters.stage import remembered, stage_closed
+from ..core.regions import Loop
+from ..interpreters.algebra import lib
+from ..interpreters.loops import repeats
+from ..interpreters.stage import stage_closed
 from ..ops import arithmetic, logic, reductions, shapes
 from ..types import dtypes
-from . import checks, common, discharge
+from . import checking, checks, common, discharge
 from .arguments import as_value
 from .branching import cond
 from .discharge import FunctionPrimitive
 from .remat import checkpoint
-from .scan import carry_fixpoint
 from .scanning import scan
 
 while_p = FunctionPrimitive("while")
 while_p.takes_keys = True
-while_p.abstract = lambda *avals, body_jaxpr, **params: body_jaxpr.out_avals
-while_p.effects = jaxprs_effects
-while_p.named_axes = jaxprs_axes
 
 
-def while_jvp(
-    primals: Any, tangents: Any, *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
-    body_jaxpr: ClosedJaxpr, body_nconsts: int,
-) -> Any:  # fmt: skip
-    sizes = [cond_nconsts, body_nconsts]
-    _, nz_consts, nz_init = split_list(nonzero_flags(tangents), sizes)
-
-    def push(nz: list[bool]) -> Any:
-        return jvp_jaxpr(body_jaxpr, [*nz_consts, *nz], nz)
-
-    nz_carry = carry_fixpoint(nz_init, lambda nz: push(nz)[1])
-    pushed, _ = push(nz_carry)
-    n, nt, nct = len(nz_init), sum(nz_carry), sum(nz_consts)
-    # (consts, carry, consts', carry') -> (consts, consts', carry, carry')
-    at = body_nconsts + n
-    order = [
-        *range(body_nconsts), *range(at, at + nct),
-        *range(body_nconsts, at), *range(at + nct, at + nct + nt),
-    ]  # fmt: skip
-    body = common.permute(pushed, order)
-    extra = [
-        a.to_tangent()
-        for a, nz in zip(body_jaxpr.out_avals, nz_carry, strict=True)
-        if nz
-    ]
-    cond_consts, body_consts, init = split_list(primals, sizes)
-    _, t_consts, t_init = split_list(tangents, sizes)
-    out = while_p.bind(
-        *cond_consts, *body_consts, *pick_nonzero(t_consts, nz_consts),
-        *init, *pick_nonzero(t_init, nz_carry),
-        cond_jaxpr=_with_extra_carry(cond_jaxpr, extra), cond_nconsts=cond_nconsts,
-        body_jaxpr=body, body_nconsts=body_nconsts + nct,
-    )  # fmt: skip
-    carry, t_carry = split_list(out, [n])
-    return carry, with_zeros(t_carry, nz_carry, [core.aval_of(x) for x in carry])
-
-
-def _with_extra_carry(closed: ClosedJaxpr, avals: Sequence[Any]) -> ClosedJaxpr:
-    """A condition that ignores further carry components."""
-    j = closed.jaxpr
-    return ClosedJaxpr(
-        Jaxpr(j.constvars, [*j.invars, *map(Var, avals)], j.outvars, j.eqns, j.name),
-        closed.consts,
+def _refuse_lanes(params: dict[str, Any]) -> None:
+    common.refuse_lanes(
+        jaxprs_effects(params),
+        "Unordered {} effects not supported in while_loop with batched predicate",
+        "lanes that are done would go on acting.",
     )
 
 
-while_p.jvp = while_jvp
-
-
-def while_linearize(
-    trace: Any, primals: Any, tangents: Any, *, cond_jaxpr: ClosedJaxpr,
-    cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int,
-) -> Any:  # fmt: skip
-    """Run the loop now; the tangent loop, if any, steps through the primals again."""
-    params: dict[str, Any] = {
-        "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
-        "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
-    }  # fmt: skip
-    out = while_p.bind(*primals, **params)
-    avals = [core.aval_of(x) for x in out]
-    sizes = [cond_nconsts, body_nconsts]
-    _, nz_consts, nz_init = split_list(nonzero_flags(tangents), sizes)
-    nz_carry = carry_fixpoint(
-        nz_init,
-        lambda nz: jvp_jaxpr(body_jaxpr, [*nz_consts, *nz], nz)[1],
-    )
-    if not any(nz_carry):
-        return out, with_zeros([], nz_carry, avals)
-    with core.current(trace):
-        _, out_t = while_jvp(primals, tangents, **params)
-    return out, out_t
-
-
-while_p.linearize = while_linearize
+repeats(
+    while_p,
+    Loop("body_jaxpr", consts="body_nconsts", test=("cond_jaxpr", "cond_nconsts"),
+         differ=_refuse_lanes),
+)  # fmt: skip
 while_p.transpose = unsupported(
     errors.message(
         "Reverse-mode differentiation does not work for lax.while_loop or"
@@ -146,50 +77,16 @@ while_p.transpose = unsupported(
 )
 
 
-def while_batch(
-    axis: Any, args: Any, dims: Any, *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
-    body_jaxpr: ClosedJaxpr, body_nconsts: int,
-) -> Any:  # fmt: skip
-    effects = cond_jaxpr.effects | body_jaxpr.effects
-    if checks.fails(effects):  # lanes that are done check nothing
-        params = {
-            "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
-            "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
-        }  # fmt: skip
-        return hooks.batch_checks.call(while_p, axis, args, dims, params, effects)
-    sizes = [cond_nconsts, body_nconsts]
-    b_cc, b_bc, b_init = split_list([d is not None for d in dims], sizes)
+derived_batch = while_p.batch
 
-    def step(b: list[bool]) -> Sequence[bool]:
-        return batching.batch_jaxpr(body_jaxpr, axis, [*b_bc, *b], b)[1]
 
-    b_carry = carry_fixpoint(b_init, step)
-    cond, (pred_batched,) = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry])
-    if pred_batched or cond_jaxpr.out_avals[0].shape:
-        # One condition a lane: lanes that are done keep what they have (`_masked`).
-        common.refuse_lanes(
-            cond_jaxpr.effects | body_jaxpr.effects,
-            "Unordered {} effects not supported in while_loop with batched predicate",
-            "lanes that are done would go on acting.",
-        )
-        b_carry = [True] * len(b_carry)
-        cond, _ = batching.batch_jaxpr(cond_jaxpr, axis, [*b_cc, *b_carry], True)
-    body, _ = batching.batch_jaxpr(body_jaxpr, axis, [*b_bc, *b_carry], b_carry)
-    vals = [
-        x if d is None else batching.bring_front(x, axis.size, d)
-        for x, d in zip(args, dims, strict=True)
-    ]
-    cond_consts, body_consts, init = split_list(vals, sizes)
-    _, _, d_init = split_list(dims, sizes)
-    init = [
-        batching.bring_front(x, axis.size, None) if b and d is None else x
-        for x, b, d in zip(init, b_carry, d_init, strict=True)
-    ]
-    out = while_p.bind(
-        *cond_consts, *body_consts, *init, cond_jaxpr=cond, cond_nconsts=len(cond_consts),
-        body_jaxpr=body, body_nconsts=len(body_consts),
-    )  # fmt: skip
-    return out, [0 if b else None for b in b_carry]
+def while_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    if checks.fails(jaxprs_effects(params)):  # lanes that are done check nothing
+        return checking.batch_outside(while_p, axis, args, dims, params)
+    return derived_batch(axis, args, dims, **params)
+
+
+while_p.batch = while_batch
 
 
 def _masked(
@@ -219,59 +116,12 @@ def _masked(
     )
 
 
-while_p.batch = while_batch
-
-
 def select_lanes(which: Any, new: Any, old: Any) -> Any:
     """`new` in the lanes where `which` holds, `old` elsewhere."""
     shape, lanes = core.aval_of(new).shape, core.aval_of(which).ndim
     if len(shape) > lanes:
         which = lib.broadcast_in_dim(which, shape, tuple(range(lanes)))
     return logic.select_n(which, old, new)
-
-
-def while_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    """Drop carry components that neither results nor condition nor body need."""
-    p = eqn.params
-    cond, body = p["cond_jaxpr"], p["body_jaxpr"]
-    n_c, n_b = p["cond_nconsts"], p["body_nconsts"]
-    if not any(used) and not (cond.effects or body.effects):
-        return None
-    _, cond_used = dce_jaxpr(
-        cond.jaxpr, [True], keep_in=[True] * n_c + [False] * len(used)
-    )
-    start = [a or b for a, b in zip(used, cond_used[n_c:], strict=True)]
-    keep = carry_fixpoint(start, lambda flags: dce_jaxpr(body.jaxpr, flags)[1][n_b:])
-    if all(keep):
-        return eqn
-    new_cond, _ = dce_jaxpr(cond.jaxpr, [True], keep_in=[*[True] * n_c, *keep])
-    new_body, used_in = dce_jaxpr(body.jaxpr, keep, keep_in=[*[False] * n_b, *keep])
-    flags = [*[True] * n_c, *used_in]
-    return eqn.replace(
-        invars=[v for v, u in zip(eqn.invars, flags, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, keep, strict=True) if u],
-        params={
-            **p,
-            "cond_jaxpr": ClosedJaxpr(new_cond, cond.consts),
-            "body_jaxpr": ClosedJaxpr(new_body, body.consts),
-            "body_nconsts": sum(used_in[:n_b]),
-        },
-    )
-
-
-while_p.dce = while_dce
-
-
-def while_depends(moving: Sequence[bool], params: dict[str, Any]) -> list[bool]:
-    cond, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
-    sizes = [params["cond_nconsts"], params["body_nconsts"]]
-    in_cond, in_body, init = split_list(moving, sizes)
-    carry = carry_fixpoint(init, lambda flags: results_depend(body, [*in_body, *flags]))
-    (steps,) = results_depend(cond, [*in_cond, *carry])
-    return [c or steps for c in carry]
-
-
-while_p.depends = while_depends
 
 
 def while_lower(
@@ -323,140 +173,7 @@ def while_by_hand(
     return carry
 
 
-common.run_by_hand(while_p, while_by_hand)
-
-
-def while_discharge(
-    due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    """References that the loop writes to are carried."""
-    n_c, n_b = params["cond_nconsts"], params["body_nconsts"]
-    n = len(args) - n_c - n_b
-    cond, in_cond = discharge.by_value(params["cond_jaxpr"], [*due[:n_c], *[False] * n])
-    body, in_body = discharge.by_value(
-        params["body_jaxpr"], [*due[n_c : n_c + n_b], *[False] * n]
-    )
-    if any(in_cond):
-        return _asking_ahead(
-            cond, body, n_c, n_b, due, [*in_cond[:n_c], *in_body[:n_b]], args
-        )
-    body_args = args[n_c : n_c + n_b]
-    carried = [i for i, w in enumerate(in_body[:n_b]) if w]
-    where = {id(body_args[i]): k for k, i in enumerate(carried)}
-    # The condition finds what is carried there, not among its constants.
-    stay_c = [i for i in range(n_c) if not due[i] or id(args[i]) not in where]
-    stay_b = [i for i in range(n_b) if not in_body[i]]
-    body = common.permute(
-        body, [*stay_b, *carried, *range(n_b, n_b + n)],
-        [*range(n, n + len(carried)), *range(n)],
-    )  # fmt: skip
-    carry_avals = [body_args[i].aval.inner_aval for i in carried]
-    read = [
-        where.get(id(x)) if d else None for x, d in zip(args[:n_c], due, strict=False)
-    ]
-    values = discharge.values_of(args, due)
-    out = while_p.bind(
-        *(values[i] for i in stay_c), *(values[n_c + i] for i in stay_b),
-        *(values[n_c + i] for i in carried), *values[n_c + n_b :],
-        cond_jaxpr=_reading_carry(cond, n_c, read, carry_avals),
-        cond_nconsts=len(stay_c), body_jaxpr=body, body_nconsts=len(stay_b),
-    )  # fmt: skip
-    discharge.write_back(body_args, in_body[:n_b], out[: len(carried)])
-    return out[len(carried) :]
-
-
-def _asking_ahead(
-    cond: ClosedJaxpr, body: ClosedJaxpr, n_c: int, n_b: int, due: Sequence[bool],
-    written: Sequence[bool], args: Sequence[Any],
-) -> list[Any]:  # fmt: skip
-    """A loop whose condition writes: each step ends with asking whether there is another.
-
-    The carry is the answer, the written references' values, and the loop's own carry.
-    """
-    consts = args[: n_c + n_b]
-    marked = zip(consts, written, strict=True)
-    places = {id(x): x for x, w in marked if w}  # a reference may be there twice
-    held = {key: k for k, key in enumerate(places)}
-    at = [held.get(id(x)) if d else None for x, d in zip(consts, due, strict=False)]
-    stay = [i for i, k in enumerate(at) if k is None]
-
-    def call(closed: ClosedJaxpr, span: range, state: list[Any], ins: Any) -> list[Any]:
-        """Results of a part of the loop, which brings `state` up to date."""
-        out = closed(*ins)
-        new: list[Any] = [at[i] for i in span if written[i]]
-        for k, x in zip(new, out[len(out) - len(new) :], strict=True):
-            state[k] = x
-        return out[: len(out) - len(new)]
-
-    def step(xs: Sequence[Any], again: bool) -> list[Any]:
-        fixed, state, carry = split_list(xs, [len(stay), len(held)])
-        it = iter(fixed)
-        ins = [next(it) if k is None else None for k in at]
-        filled = lambda span: [
-            ins[i] if (k := at[i]) is None else state[k] for i in span
-        ]
-        first, second = range(n_c), range(n_c, n_c + n_b)
-        if again:
-            carry = call(body, second, state, [*filled(second), *carry])
-        (more,) = call(cond, first, state, [*filled(first), *carry])
-        return [more, *state, *carry]
-
-    values = discharge.values_of(args, due)
-    fixed, n = [values[i] for i in stay], len(stay)
-    state = map(discharge.read_all, places.values())
-    carry = step([*fixed, *state, *values[n_c + n_b :]], False)
-    avals = [core.aval_of(x) for x in carry]
-    key = (body.jaxpr, tuple(at), *avals)
-    out = while_p.bind(
-        *fixed, *carry,
-        cond_jaxpr=remembered(
-            cond, ("answer", *key), lambda: stage_closed(lambda more, *_: [more], avals)
-        ),
-        cond_nconsts=0,
-        body_jaxpr=remembered(
-            cond, ("asking ahead", *key),
-            lambda: stage_closed(
-                lambda *xs: step([*xs[:n], *xs[n + 1 :]], True),
-                [*map(core.aval_of, fixed), *avals],
-            ),
-        ),
-        body_nconsts=n,
-    )  # fmt: skip
-    for ref, x in zip(places.values(), out[1:], strict=False):
-        discharge.write_all(ref, x)
-    return out[1 + len(places) :]
-
-
-def _reading_carry(
-    cond: ClosedJaxpr, n_consts: int, read: Sequence[int | None], avals: Sequence[Any]
-) -> ClosedJaxpr:
-    """A condition with more carry components first, of which it reads some as constants."""
-    j = cond.jaxpr
-    consts, carry = j.invars[:n_consts], j.invars[n_consts:]
-    of = {at: v for v, at in zip(consts, read, strict=True) if at is not None}
-    stay = [v for v, at in zip(consts, read, strict=True) if at is None]
-    more = [of.get(k) or Var(a) for k, a in enumerate(avals)]
-    ins = [*stay, *more, *carry]
-    return remembered(
-        cond, ("reading", *read, *avals),
-        lambda: ClosedJaxpr(Jaxpr(j.constvars, ins, j.outvars, j.eqns, j.name)),
-    )  # fmt: skip
-
-
-while_p.discharge = while_discharge
-
-
-def while_opened(captured: Any, args: Any, params: dict[str, Any]) -> Any:
-    n, k = params["cond_nconsts"], len(captured)
-    return (*captured, *args[:n], *captured, *args[n:]), {
-        "cond_jaxpr": discharge.open_jaxpr(params["cond_jaxpr"], captured),
-        "cond_nconsts": n + k,
-        "body_jaxpr": discharge.open_jaxpr(params["body_jaxpr"], captured),
-        "body_nconsts": params["body_nconsts"] + k,
-    }  # fmt: skip
-
-
-while_p.opened = while_opened
+discharge.run_by_hand(while_p, while_by_hand)
 
 
 def while_loop(
@@ -534,25 +251,15 @@ def while_loop(
     stay = [as_value(x) for x, f in zip(init, fixed, strict=True) if f]
     move = [x for x, f in zip(init, fixed, strict=True) if not f]
     consts = [*stay, *body.consts]
+    k = len(cond.consts)
+    moving = pick(range(k, k + len(fixed)), [not f for f in fixed])
     out = while_p.bind(
         *cond.consts, *consts, *move,
-        cond_jaxpr=_without_carry(cond, fixed), cond_nconsts=len(cond.consts),
+        cond_jaxpr=rearranged(cond.closed(), [*range(k), *moving]),
+        cond_nconsts=k,
         body_jaxpr=common.lift_fixed(body, fixed, ()), body_nconsts=len(consts),
     )  # fmt: skip
-    return tree.unflatten(init_tree, common.interleave(fixed, stay, out))
-
-
-def _without_carry(cond: common.Body, fixed: Sequence[bool]) -> ClosedJaxpr:
-    """The condition, which does not take the fixed components of the carry."""
-    j = cond.jaxpr
-    key = ("without", *fixed)
-    found = j.memo.get(key)
-    if found is None:
-        ins = [v for v, f in zip(j.invars, fixed, strict=True) if not f]
-        found = j.memo[key] = ClosedJaxpr(
-            Jaxpr([], [*j.constvars, *ins], j.outvars, j.eqns, j.name)
-        )
-    return found
+    return tree.unflatten(init_tree, merge(fixed, stay, out))
 
 
 def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.util import pick
 from ..core import core, hooks
 from ..core.core import Primitive
 from ..core.jaxpr import (
@@ -30,9 +31,8 @@ from ..core.jaxpr import (
     sub_jaxprs,
 )
 from ..core.regions import Call
-from ..interpreters import batch as batching
-from ..interpreters.algebra import Linear, Zero, lib, unmapped_aval
-from ..interpreters.regions import holds
+from ..interpreters.algebra import Linear, nonzero_flags, unmapped_aval
+from ..interpreters.regions import flagged, holds
 from ..interpreters.stage import stage_closed
 from ..interpreters.transpose import transpose_jaxpr
 from ..ops import arithmetic, collectives
@@ -75,8 +75,8 @@ def _inside(params: dict[str, Any]) -> Any:
 
 holds(
     xla_pmap_p,
-    Call("call_jaxpr", scope=_inside, per_in={"in_axes": 0}, per_out={"out_axes": 0},
-         reset={"donated_invars": False}),
+    Call("call_jaxpr", scope=_inside, per_in="in_axes", per_out="out_axes", residual=0,
+         shift=lambda d: d if d is None else d + 1, reset={"donated_invars": False}),
 )  # fmt: skip
 derived_dce: Any = xla_pmap_p.dce
 xla_pmap_p.abstract = pmap_abstract
@@ -85,44 +85,27 @@ xla_pmap_p.named_axes = lambda params: (
 )
 
 
-def _renew(
-    params: dict[str, Any],
-    jaxpr: ClosedJaxpr,
-    in_axes: Sequence[Any],
-    out_axes: Sequence[Any],
-) -> dict[str, Any]:
-    return {
-        **params,
-        "call_jaxpr": jaxpr,
-        "in_axes": tuple(in_axes),
-        "out_axes": tuple(out_axes),
-        "donated_invars": (False,) * len(in_axes),
-    }
-
-
 def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
     linear = [type(x) is Linear for x in args]
-    given = [type(ct) is not Zero for ct in cts]
-    in_axes, out_axes = params["in_axes"], params["out_axes"]
+    given = nonzero_flags(cts)
     with _inside(params):
         turned, present = transpose_jaxpr(
             params["call_jaxpr"], linear, given, instantiate_out=False
         )
-    ins = [x for x in args if type(x) is not Linear]
-    ins_axes = [d for d, lin in zip(in_axes, linear, strict=True) if not lin]
-    n = params["axis_size"]
-    for ct, d, g in zip(cts, out_axes, given, strict=True):
-        if g:
-            # A result that all devices share took its cotangent n times: share it out.
-            ins.append(ct if d is not None else arithmetic.mul(ct, 1.0 / n))
-            ins_axes.append(d)
-    lin_axes = [d for d, lin in zip(in_axes, linear, strict=True) if lin]
-    out_d = [d for d, p in zip(lin_axes, present, strict=True) if p]
-    if None in out_d:
-        turned = _summed(turned, [d is None for d in out_d], params)
-    found = iter(xla_pmap_p.bind(*ins, **_renew(params, turned, ins_axes, out_d)))
-    there = iter(present)
-    return [(next(found) if next(there) else None) if lin else None for lin in linear]
+    still = [i for i, lin in enumerate(linear) if not lin]
+    outs = pick(flagged(linear), present)
+    shared = [params["in_axes"][i] is None for i in outs]
+    if any(shared):
+        turned = _summed(turned, shared, params)
+    ins = [args[i] for i in still]
+    for i in flagged(given):
+        # A result that all devices share took its cotangent n times: share it out.
+        one = params["out_axes"][i] is None
+        ins.append(arithmetic.mul(cts[i], 1.0 / params["axis_size"]) if one else cts[i])
+    origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
+    _, new = xla_pmap_p.regions.rebuild(params, [turned], *origins)
+    found = dict(zip(outs, xla_pmap_p.bind(*ins, **new), strict=True))
+    return [found.get(i) for i in range(len(args))]
 
 
 def _summed(
@@ -139,50 +122,6 @@ def _summed(
 
 
 xla_pmap_p.transpose = pmap_transpose
-
-
-def pmap_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-    in_axes = params["in_axes"]
-    ins, lane_axes, batched = [], [], []
-    for x, dim, mapped in zip(args, dims, in_axes, strict=True):
-        batched.append(dim is not None)
-        if dim is None:
-            ins.append(x)
-            lane_axes.append(mapped)
-        else:
-            # Lanes go last but inside each slice they come first: put them after the
-            # mapped axis by moving the mapped axis to the front.
-            x = batching.bring_front(x, axis.size, dim)
-            if mapped is None:
-                ins.append(x)
-                lane_axes.append(None)
-            else:
-                ins.append(lib.move_axis(x, mapped + 1, 0))
-                lane_axes.append(0)
-    with _inside(params):
-        lanes, out_b = batching.batch_jaxpr(params["call_jaxpr"], axis, batched)
-    out_axes = [
-        d if not b or d is None else 0
-        for d, b in zip(params["out_axes"], out_b, strict=True)
-    ]
-    outs = xla_pmap_p.bind(*ins, **_renew(params, lanes, lane_axes, out_axes))
-    out_dims: list[Any] = []
-    placed = []
-    for x, b, d in zip(outs, out_b, params["out_axes"], strict=True):
-        if not b:
-            placed.append(x)
-            out_dims.append(None)
-        elif d is None:
-            placed.append(x)
-            out_dims.append(0)
-        else:  # (n, lanes, ...) -> lanes first, the mapped axis at d + 1
-            x = lib.move_axis(x, 1, 0)
-            placed.append(lib.move_axis(x, 1, d + 1))
-            out_dims.append(0)
-    return placed, out_dims
-
-
-xla_pmap_p.batch = pmap_batch
 
 
 def pmap_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:

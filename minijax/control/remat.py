@@ -26,8 +26,8 @@ from ..core.jaxpr import (
     Equation,
     Jaxpr,
     Var,
-    close_consts,
     eval_jaxpr,
+    lift_consts,
 )
 from ..core.regions import OpenCall
 from ..interpreters.algebra import nonzero_flags, pick_nonzero, with_zeros
@@ -45,11 +45,11 @@ from .arguments import (
     ArgNames,
     Statics,
     check_callable,
+    check_values,
     resolve_statics,
     signature_of,
 )
 from .calls import jit_p
-from .custom_jvp import check_values
 from .discharge import FunctionPrimitive
 from .jit import Jitted
 from .remat_inside import cut_equations, inline_calls, seen
@@ -108,6 +108,7 @@ linear_in_first(name_p, lambda ct, x, *, name: [ct])
 batch_elementwise(name_p)
 name_p.lower = lambda ctx, x, *, name: x
 name_p.impl = lambda x, *, name: x
+name_p.makes_nans = False
 # The value has the name, not its tangent.
 name_p.jvp = lambda primals, tangents, *, name: (
     name_p.bind(*primals, name=name),
@@ -249,20 +250,6 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
 remat_p.linearize = remat_linearize
 
 
-def remat_discharge(
-    due: Sequence[bool], args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    n = len(params["jaxpr"].outvars)
-    flat, written = discharge.by_value(ClosedJaxpr(params["jaxpr"]), due)
-    ins = discharge.values_of(args, due)
-    out = remat_p.bind(*flat.consts, *ins, **{**params, "jaxpr": close_consts(flat)})
-    discharge.write_back(args, written, out[n:])
-    return out[:n]
-
-
-remat_p.discharge = remat_discharge
-
-
 def remat_lower(
     ctx: Any, *args: Any, jaxpr: Jaxpr, differentiated: bool, prevent_cse: bool, **_: Any
 ) -> Any:  # fmt: skip
@@ -380,7 +367,7 @@ def checkpoint(
         traced = jitted.trace_avals(call, avals)
         consts = [*traced.hoisted, *traced.jaxpr.consts]
         out = remat_p.bind(
-            *consts, *call.leaves, jaxpr=close_consts(traced.jaxpr),
+            *consts, *call.leaves, jaxpr=lift_consts(traced.jaxpr.jaxpr).jaxpr,
             prevent_cse=prevent_cse, differentiated=False, policy=policy,
         )  # fmt: skip
         return tree.unflatten(traced.out_tree, out)

@@ -10,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.core import Primitive
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    eval_jaxpr,
+    rearranged,
+)
+from ..core.regions import Branches, Call, Loop
 from ..interpreters.algebra import lib
 from ..interpreters.stage import stage_closed
 from .calls import jit_p
 from .common import stacked
-from .cond import cond_p
-from .scan import scan_p
 
 Answer = Callable[[Equation], Any]
 
@@ -80,8 +86,7 @@ def cut_equations(
     forward, again, stored = [], [], {}
     for eqn in jaxpr.eqns:
         found = answer(eqn)
-        rule = None if found else _rules.get(eqn.primitive)
-        cut = None if rule is None else rule(eqn, answer)
+        cut = None if found else _cut_held(eqn, answer)
         if cut is not None:
             forward.append(cut.forward)
             again.append(cut.again)
@@ -109,70 +114,50 @@ def _cut_body(closed: ClosedJaxpr, answer: Answer) -> tuple[Jaxpr, Jaxpr, list[A
     return first, second, list(stored.values())
 
 
-def cut_scan(eqn: Equation, answer: Answer) -> Cut | None:
-    params = eqn.params
-    if params["jaxpr"].consts:
+def _cut_held(eqn: Equation, answer: Answer) -> Cut | None:
+    """A loop, call or choice between branches in two; None if nothing is stored inside."""
+    held, params = eqn.primitive.regions, eqn.params
+    loop = isinstance(held, Loop)
+    if held is None or (held.test if loop else type(held) not in (Call, Branches)):
         return None
-    first, second, answers = _cut_body(params["jaxpr"], answer)
-    if not answers:
+    bodies = held.bodies(params)
+    if any(b.consts for b in bodies) or (not loop and (held.opaque or held.per_out)):
         return None
-    inside = first.outvars[len(first.outvars) - len(answers) :]
-    rows = [Var(stacked(v.aval, params["length"])) for v in inside]
-    forward = eqn.replace(
-        outvars=[*eqn.outvars, *rows], params={**params, "jaxpr": ClosedJaxpr(first)}
-    )
-    again = eqn.replace(
-        invars=[*eqn.invars, *rows], params={**params, "jaxpr": ClosedJaxpr(second)}
-    )
-    return Cut(forward, again, dict(zip(rows, answers, strict=True)))
-
-
-def cut_cond(eqn: Equation, answer: Answer) -> Cut | None:
-    branches = eqn.params["branches"]
-    if any(b.consts for b in branches):
-        return None
-    parts = [_cut_body(b, answer) for b in branches]
-    n = len(branches[0].out_avals)
-    kinds = [[v.aval for v in first.outvars[n:]] for first, _, _ in parts]
-    values = [Var(a) for avals in kinds for a in avals]
-    if not values:
+    cuts = [_cut_body(b, answer) for b in bodies]
+    n_in, n_out = len(bodies[0].in_avals), len(bodies[0].out_avals)
+    avals = [a for first, _, _ in cuts for a in first.out_avals[n_out:]]
+    if not avals:
         return None
     firsts, seconds, start = [], [], 0
-    for (first, second, _), avals in zip(parts, kinds, strict=True):
-        end = start + len(avals)
-        firsts.append(_with_zeros(first, values[:start], values[end:], n))
-        ins, own = (
-            second.invars[: len(first.invars)],
-            second.invars[len(first.invars) :],
-        )
-        before = [Var(v.aval) for v in values[:start]]
-        after = [Var(v.aval) for v in values[end:]]
-        opened = [*ins, *before, *own, *after]
-        seconds.append(ClosedJaxpr(Jaxpr([], opened, second.outvars, second.eqns)))
+    for first, second, found in cuts:
+        end = start + len(found)
+        firsts.append(_with_zeros(first, avals[:start], avals[end:], n_out))
+        own = range(n_in, n_in + len(found))
+        ins = [*range(n_in), *avals[:start], *own, *avals[end:]]
+        seconds.append(rearranged(ClosedJaxpr(second), ins))
         start = end
-    answers = [found for _, _, each in parts for found in each]
-    forward = eqn.replace(
-        outvars=[*eqn.outvars, *values],
-        params={**eqn.params, "branches": tuple(firsts)},
+    values = [Var(stacked(a, params[held.length]) if loop else a) for a in avals]
+    if loop:
+        groups = held.groups(params, eqn.invars)
+        forward, again = (held.rebuild(params, b, groups) for b in (firsts, seconds))
+    else:
+        old, new = range(n_in), [None] * len(values)
+        _, forward = held.rebuild(params, firsts, old, [*range(n_out), *new], keep=True)
+        _, again = held.rebuild(params, seconds, [*old, *new], range(n_out), keep=True)
+    return Cut(
+        eqn.replace(outvars=[*eqn.outvars, *values], params=forward),
+        eqn.replace(invars=[*eqn.invars, *values], params=again),
+        dict(zip(values, (x for _, _, found in cuts for x in found), strict=True)),
     )
-    again = eqn.replace(
-        invars=[*eqn.invars, *values], params={**eqn.params, "branches": tuple(seconds)}
-    )
-    return Cut(forward, again, dict(zip(values, answers, strict=True)))
 
 
 def _with_zeros(jaxpr: Jaxpr, before: Any, after: Any, n: int) -> ClosedJaxpr:
-    """The branch with zeros around what it stores, for what others do."""
+    """The program with zeros around what it stores, for what other branches do."""
+    if not before and not after:
+        return ClosedJaxpr(jaxpr)
 
     def fun(*args: Any) -> list[Any]:
         outs = eval_jaxpr(jaxpr, (), *args)
-        front, back = ([lib.zeros(v.aval) for v in vs] for vs in (before, after))
-        return [*outs[:n], *front, *outs[n:], *back]
+        return [*outs[:n], *map(lib.zeros, before), *outs[n:], *map(lib.zeros, after)]
 
     return stage_closed(fun, jaxpr.in_avals, name=jaxpr.name, text="checkpoint")
-
-
-_rules: dict[Primitive, Callable[[Equation, Answer], Cut | None]] = {
-    scan_p: cut_scan,
-    cond_p: cut_cond,
-}

@@ -15,22 +15,20 @@ from typing import Any
 
 from ..core import core
 from ..core.core import Primitive, unsupported
-from ..core.jaxpr import ClosedJaxpr, Equation, Literal, Var, jaxprs_axes
+from ..core.jaxpr import ClosedJaxpr, Equation, Literal, rearranged
+from ..core.regions import Call
 from ..interpreters import batch as batching
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.stage import hoist_tracers, stage
 from .calls import jit_p
+from .custom_calls import calls_with_rule
 
 # Operands are `num_consts` closed-over values and the arguments, of which `fwd_jaxpr` makes
 # `num_res` residuals and the results, and `fun_jaxpr` the results.
 
 remat_opt_p = Primitive("remat_opt", multiple_results=True)
-remat_opt_p.takes_keys = True
-remat_opt_p.abstract = lambda *avals, fwd_jaxpr, **params: fwd_jaxpr.out_avals
-remat_opt_p.effects = lambda params: params["fwd_jaxpr"].effects
-remat_opt_p.named_axes = jaxprs_axes
-remat_opt_p.impl = lambda *args, fwd_jaxpr, **params: fwd_jaxpr(*args)
+calls_with_rule(remat_opt_p, Call("fwd_jaxpr", opaque=True))
 remat_opt_p.pretty = lambda eqn, printer: sorted(
     printer.shown(eqn, {}), key=lambda pair: pair[0] == "fun_jaxpr"
 )
@@ -62,7 +60,6 @@ def remat_opt_batch(
 
 
 remat_opt_p.batch = remat_opt_batch
-remat_opt_p.lower = lambda ctx, *args, fwd_jaxpr, **_: ctx.jaxpr(fwd_jaxpr, *args)
 
 
 def remat_opt_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
@@ -132,7 +129,5 @@ def run_forward(
 
 def taking_more(closed: ClosedJaxpr, at: int, extra: Sequence[Any]) -> ClosedJaxpr:
     """The jaxpr with inputs for some more values at a position, which it ignores."""
-    j = closed.jaxpr
-    unused = [Var(core.aval_of(x)) for x in extra]
-    invars = [*j.invars[:at], *unused, *j.invars[at:]]
-    return ClosedJaxpr(j.replace(invars=invars, arg_names=()), closed.consts)
+    unread = map(core.aval_of, extra)
+    return rearranged(closed, [*range(at), *unread, *range(at, len(closed.in_avals))])

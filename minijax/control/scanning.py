@@ -13,10 +13,10 @@ import numpy as np
 
 from ..base import config, errors, tree
 from ..base.source import function_text
-from ..base.util import split_list
+from ..base.util import merge, split_list
 from ..core import core
 from ..ops import structural
-from . import common
+from . import common, discharge
 from .arguments import as_value
 from .refs import Ref
 from .scan import scan_p
@@ -78,7 +78,7 @@ def scan(
     x_avals = [common.row(core.aval_of(x)) for x in xs_leaves]
     in_tree = tree.structure((init, xs))
     body, init_leaves = stage_carry(f, loop, in_tree, init_tree, init_leaves, x_avals)
-    common.check_references(loop.fun, "scan", (init, xs), body.consts)
+    discharge.check_references(loop.fun, "scan", (init, xs), body.consts)
     # What no step changes is no carry, and rows handed on are xs again.
     j, n_carry = body.jaxpr, len(init_leaves)
     fixed = [
@@ -97,8 +97,8 @@ def scan(
     )  # fmt: skip
     moved, made = split_list(out, [len(move)])
     direct = [as_value(rows[a]) for a in j.outvars[n_carry:] if a in rows]
-    carry = common.interleave(fixed, stay, moved)
-    ys = common.interleave(handed_on, direct, made)
+    carry = merge(fixed, stay, moved)
+    ys = merge(handed_on, direct, made)
     return tree.unflatten(body.out_tree, [*carry, *ys])
 
 

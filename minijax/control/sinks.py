@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base import tree
 from ..core.core import Primitive
-from .custom_jvp import check_values
+from .arguments import check_values
 from .effects import Effect
 
 

@@ -78,15 +78,22 @@ class Primitive:
     places: whether `abstract` says in which memory the results are
     host_driven: whether it drives devices itself, and is no part of a compiled program
     regions: how it holds programs, see regions.py
+    checked(enabled, args, params) -> (error | None, results), as `checkify` runs it, if it
+        is not by running its programs so; of what holds none `checkify` asks for
+        divisor: the operand that may not be 0;
+        bounds(*args, **params) -> (shape, index, axes, last): the indices at which it reads
+        or writes an array of that shape, of which axes, and the last one of each;
+        makes_nans: whether results may hold a NaN where no operand does
+    taylor(series of operands, order, params) -> series of the result(s), for `jet`
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
         printer.py; text(eqn, printer) -> the whole equation as text, if in its own form
     """
 
     __slots__ = (
-        "__weakref__", "abstract", "batch", "batch_named", "closes", "dce", "depends",
-        "effects", "host_driven", "impl", "jvp", "linearize", "lower", "lower_on",
-        "multiple_results", "name", "named_axes", "places", "pretty", "regions", "stage",
-        "takes_keys", "text", "transpose",
+        "__weakref__", "abstract", "batch", "batch_named", "bounds", "checked", "closes",
+        "dce", "depends", "divisor", "effects", "host_driven", "impl", "jvp", "linearize",
+        "lower", "lower_on", "makes_nans", "multiple_results", "name", "named_axes",
+        "places", "pretty", "regions", "stage", "takes_keys", "taylor", "text", "transpose",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -115,6 +122,11 @@ class Primitive:
         self.dce: Rule | None = None
         self.depends: Rule | None = None
         self.regions: Any = None
+        self.checked: Rule | None = None
+        self.divisor: int | None = None
+        self.bounds: Rule | None = None
+        self.makes_nans = True
+        self.taylor: Rule | None = None
         registry[name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:

@@ -63,10 +63,8 @@ started = Hook("started")
 key_array = Hook("key_array")
 # () -> name: what a jitted function offers besides being called
 jit_methods = Hook("jit_methods")
-# (primitive, axis, args, dims, params, effects): batch what holds checks, lane by lane
-batch_checks = Hook("batch_checks")
 
 HOOKS = (
     evaluate, jaxpr_text, equation_text, reference, by_value, started, key_array,
-    jit_methods, batch_checks,
+    jit_methods,
 )  # fmt: skip

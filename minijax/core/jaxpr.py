@@ -9,7 +9,7 @@ made in printer.py, checks in check.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..base import errors
@@ -292,19 +292,26 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     return known
 
 
-def sub_jaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
-    """The jaxprs among an equation's params."""
+def programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
+    """The programs among an equation's params, also those in tuples."""
+    found = []
     for value in params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(item, ClosedJaxpr):
-                yield item.jaxpr
+                found.append(item)
             elif isinstance(item, Jaxpr):
-                yield item
+                found.append(ClosedJaxpr(item))
+    return found
+
+
+def sub_jaxprs(params: dict[str, Any]) -> list[Jaxpr]:
+    """The jaxprs among an equation's params."""
+    return [p.jaxpr for p in programs(params)]
 
 
 def jaxprs_effects(params: dict[str, Any]) -> frozenset[Any]:
     """The `effects` rule of a primitive whose effects are those of its jaxprs."""
-    return no_effects.union(*(j.effects for j in sub_jaxprs(params)))
+    return no_effects.union(*[p.jaxpr.effects for p in programs(params)])
 
 
 def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
@@ -321,21 +328,34 @@ def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
 
 def jaxprs_axes(params: dict[str, Any]) -> frozenset[Any]:
     """The names of the mapped axes that the jaxprs among `params` use."""
-    return frozenset().union(*(axes_of(j) for j in sub_jaxprs(params)))
+    return frozenset().union(*[axes_of(p.jaxpr) for p in programs(params)])
 
 
-def close_consts(closed: ClosedJaxpr) -> Jaxpr:
-    """The open jaxpr whose first invars are the closed jaxpr's constvars."""
-    jaxpr = closed.jaxpr
-    found = jaxpr.memo.get("close_consts")
+def lift_consts(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """The program that takes the jaxpr's constants as its first inputs."""
+    found: ClosedJaxpr | None = jaxpr.memo.get("lifted")
     if found is None:
-        found = jaxpr.replace(
-            constvars=[],
-            invars=[*jaxpr.constvars, *jaxpr.invars],
-            arg_names=(),
-        )
-        jaxpr.memo["close_consts"] = found
+        ins = [*jaxpr.constvars, *jaxpr.invars]
+        lifted = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, jaxpr.name)
+        found = jaxpr.memo["lifted"] = ClosedJaxpr(lifted)
     return found
+
+
+def rearranged(
+    closed: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[int] | None = None
+) -> ClosedJaxpr:
+    """The same program with other inputs, and some of its outputs, in another order.
+
+    ins: for each input the index of an old one, or the type of one that is not read.
+    """
+    j = closed.jaxpr
+    key = ("rearranged", tuple(ins), None if outs is None else tuple(outs))
+    found = j.memo.get(key)
+    if found is None:
+        invars = [j.invars[i] if type(i) is int else Var(i) for i in ins]
+        outvars = j.outvars if outs is None else [j.outvars[i] for i in outs]
+        found = j.memo[key] = Jaxpr(j.constvars, invars, outvars, j.eqns, j.name)
+    return ClosedJaxpr(found, closed.consts)
 
 
 def unweaken(aval: Any) -> Any:

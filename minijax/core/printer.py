@@ -26,7 +26,7 @@ from typing import Any
 from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
 from . import hooks
-from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, read_vars
+from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, programs, read_vars
 
 WIDTH = 80
 LONG = 10  # equations; a longer jaxpr is printed in front
@@ -160,13 +160,15 @@ class Printer:
         queue = deque([top])
         while queue:
             for eqn in queue.popleft().eqns:
-                for param, inner in inner_jaxprs(eqn.params):
+                called = eqn.params.get("jaxpr")
+                for held in programs(eqn.params):
+                    inner = held.jaxpr
                     count = occurrences[inner] = occurrences.get(inner, 0) + 1
                     if count <= 2:
                         queue.append(inner)
                     if inner not in labels:
-                        called = eqn.params.get("name") if param == "jaxpr" else None
-                        labels[inner] = label(called)
+                        own = called is held or called is inner
+                        labels[inner] = label(eqn.params.get("name") if own else None)
         front = [j for j, n in occurrences.items() if n > 1 or len(j.eqns) > LONG]
         for jaxpr in front:
             self.shared[id(jaxpr)] = unused(labels[jaxpr], self.reserved)
@@ -317,16 +319,6 @@ def bracketed(left: str, docs: Sequence[pp.Doc], right: str) -> pp.Doc:
 
 def is_jaxpr(value: Any) -> bool:
     return isinstance(value, (Jaxpr, ClosedJaxpr))
-
-
-def inner_jaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Jaxpr]]:
-    """The jaxprs among params, also those in tuples, and the names of the params."""
-    for name, value in params.items():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(item, ClosedJaxpr):
-                yield name, item.jaxpr
-            elif isinstance(item, Jaxpr):
-                yield name, item
 
 
 def unread(jaxpr: Jaxpr) -> Iterator[Var]:

@@ -181,7 +181,7 @@ def batch_jaxpr(
     `force_out` (a bool, or one an output) asks for a lane axis in any case.
     """
     force = flags_of(force_out, len(closed.out_avals))
-    key = ("batch", axis.key(), tuple(in_batched), force, STATE.axes)
+    key = ("batch", axis.key(), tuple(in_batched), force)
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         flags: list[bool] = []

@@ -118,7 +118,7 @@ def jvp_jaxpr(
     `instantiate_out` (a bool, or one an output) forces tangent outputs to be there.
     """
     force = flags_of(instantiate_out, len(closed.out_avals))
-    key = ("jvp", tuple(nonzero), force, STATE.axes)
+    key = ("jvp", tuple(nonzero), force)
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         flags: list[bool] = []

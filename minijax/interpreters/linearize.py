@@ -208,7 +208,7 @@ def linearize_jaxpr(
     force = flags_of(instantiate_out, n_out)
     may_in = flags_of(forward_in, len(closed.in_avals))
     may_out = flags_of(forward_out, n_out)
-    key = ("linearize", tuple(nonzero), force, may_in, may_out, STATE.axes)
+    key = ("linearize", tuple(nonzero), force, may_in, may_out)
     return remembered(
         closed, key, lambda: _linearize_jaxpr(closed, nonzero, force, may_in, may_out)
     )

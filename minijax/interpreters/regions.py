@@ -38,14 +38,19 @@ from .transpose import transpose_jaxpr
 Source = tuple[str, int]  # what a residual is: see `LinearizedJaxpr`
 
 
-def holds(prim: Primitive, region: Region) -> None:
-    """Give a primitive the rules that follow from the programs that it holds."""
+def describe(prim: Primitive, region: Region) -> None:
+    """Say how a primitive holds programs: its results are theirs, as are its effects."""
     prim.regions = region
     prim.abstract = lambda *avals, **params: region.bodies(params)[0].out_avals
     prim.effects = lambda params: no_effects.union(
-        *(b.effects for b in region.bodies(params))
+        *[b.jaxpr.effects for b in region.bodies(params)]
     )
     prim.named_axes = jaxprs_axes
+
+
+def holds(prim: Primitive, region: Region) -> None:
+    """Give a primitive the rules that follow from the programs that it holds."""
+    describe(prim, region)
     prim.jvp = functools.partial(_jvp, prim, region)
     prim.linearize = functools.partial(_linearize, prim, region)
     prim.transpose = functools.partial(_transpose, prim, region)
@@ -78,10 +83,10 @@ def agreed(
 def bind(
     prim: Primitive, region: Region, params: Params, bodies: Bodies,
     index: Sequence[Any], args: Sequence[Any], ins: Origins, outs: Origins,
-    lanes: bool = False,
+    keep: bool = False,
 ) -> Any:  # fmt: skip
     """Apply the primitive with other programs: see `Region.rebuild`."""
-    first, new = region.rebuild(params, bodies, ins, outs, lanes)
+    first, new = region.rebuild(params, bodies, ins, outs, keep)
     return prim.bind(*index, *first, *args, **new)
 
 
@@ -256,7 +261,7 @@ def _transpose(
     outs = [i for i, p in zip(flagged(linear), present, strict=True) if p]
     found = bind(
         prim, region, params, turned, index, ins,
-        [*still, *[None] * sum(given)], [None] * len(outs),
+        [*still, *[~i for i in flagged(given)]], [~i for i in outs],
     )  # fmt: skip
     cts_in: list[Any] = [None] * len(args)
     for i, ct in zip(outs, found, strict=True):
@@ -277,8 +282,10 @@ def _batch(
         lanes, out_batched = agreed(
             region.bodies(params), lambda b, force: batch_jaxpr(b, axis, batched, force)
         )
+    if region.per_in:
+        params = region.shifted(params, batched, out_batched)
     same = range(len(ins)), range(len(out_batched))
-    out = bind(prim, region, params, lanes, args[:k], ins, *same, lanes=True)
+    out = bind(prim, region, params, lanes, args[:k], ins, *same, keep=True)
     return out, [0 if b else None for b in out_batched]
 
 

@@ -26,7 +26,7 @@ from ..core.jaxpr import (
     Jaxpr,
     Literal,
     Var,
-    close_consts,
+    lift_consts,
     result_type,
     sub_jaxprs,
 )
@@ -315,14 +315,15 @@ def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[An
     """
     if not any(isinstance(c, (Tracer, Reference)) for c in consts):
         return ClosedJaxpr(jaxpr, consts), []
-    return ClosedJaxpr(close_consts(ClosedJaxpr(jaxpr, consts))), consts
+    return lift_consts(jaxpr), consts
 
 
 def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-    """What `make` derives from a closed jaxpr, made once for the constants that it has."""
+    """What `make` derives from a closed jaxpr: once for its constants and axes in scope."""
     if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
         return make()  # what is made must not outlive them
     memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
+    key = (*key, STATE.axes)
     known = memo.get(key)
     if known is None or known[0] != ids:
         known = memo[key] = ids, make(), closed.consts  # which live: ids stay theirs

@@ -140,7 +140,7 @@ def transpose_jaxpr(
     """
     given = tuple(nonzero_ct or (True,) * len(closed.out_avals))
     force = flags_of(instantiate_out, sum(linear))
-    key = ("transpose", tuple(linear), given, force, STATE.axes)
+    key = ("transpose", tuple(linear), given, force)
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         in_avals, out_avals = closed.in_avals, closed.out_avals

@@ -8,8 +8,6 @@ from ..control.branching import cond as cond
 from ..control.branching import platform_dependent as platform_dependent
 from ..control.branching import switch as switch
 from ..control.cond import cond_p as cond_p
-from ..control.custom_jvp import stop_gradient as stop_gradient
-from ..control.custom_jvp import stop_gradient_p as stop_gradient_p
 from ..control.custom_solve import custom_linear_solve as custom_linear_solve
 from ..control.custom_solve import custom_root as custom_root
 from ..control.custom_solve import linear_solve_p as linear_solve_p
@@ -25,6 +23,8 @@ from ..control.progress import scan as scan
 from ..control.scan import scan_p as scan_p
 from ..control.sinks import dce_sink as dce_sink
 from ..control.sinks import dce_sink_p as dce_sink_p
+from ..control.stop_gradient import stop_gradient as stop_gradient
+from ..control.stop_gradient import stop_gradient_p as stop_gradient_p
 from ..ops.fft import *
 from ..ops.generators import *
 from ..ops.lax import *

@@ -18,8 +18,8 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..base import errors
-from ..control.custom_jvp import stop_gradient
 from ..control.jit import composite
+from ..control.stop_gradient import stop_gradient
 from ..ops.shapes import broadcasted_iota
 from ..types import dtypes
 from .normalization import logsumexp, softmax

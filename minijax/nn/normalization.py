@@ -15,8 +15,9 @@ from typing import Any
 
 from .. import numpy as jnp
 from ..base import config, errors
-from ..control.custom_jvp import custom_jvp, stop_gradient
+from ..control.custom_jvp import custom_jvp
 from ..control.jit import composite
+from ..control.stop_gradient import stop_gradient
 from ..core import core
 from ..core.core import aval_of
 from ..numpy._common import (

@@ -19,9 +19,10 @@ import numpy as np
 
 from ..base import errors
 from ..control.branching import cond as lax_cond
-from ..control.custom_jvp import custom_jvp, stop_gradient
+from ..control.custom_jvp import custom_jvp
 from ..control.custom_solve import custom_linear_solve
 from ..control.jit import composite
+from ..control.stop_gradient import stop_gradient
 from ..ops import lax
 from ..ops import linalg as lax_linalg
 from ..types import dtypes

@@ -236,6 +236,7 @@ div_p = nary(
     ],
     transpose=_div_transpose,
 )  # fmt: skip
+div_p.divisor = 1
 
 
 def div(x: Any, y: Any) -> Any:
@@ -724,3 +725,20 @@ def conj(x: Any) -> Any:
     Array(1.-2.j, dtype=complex64, weak_type=True)
     """
     return conj_p.bind(x, input_dtype=core.aval_of(x).dtype)
+
+
+hands_on_nans(
+    neg_p,
+    sign_p,
+    abs_p,
+    max_p,
+    min_p,
+    conj_p,
+    real_p,
+    imag_p,
+    complex_p,
+    nextafter_p,
+    round_p,
+    floor_p,
+    ceil_p,
+)

@@ -319,3 +319,6 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     return reduce_precision_p.bind(
         operand, exponent_bits=exponent, mantissa_bits=mantissa
     )
+
+
+hands_on_nans(convert_element_type_p, bitcast_convert_type_p, reduce_precision_p)

@@ -30,7 +30,7 @@ from .arithmetic import (
     mul_p,
     sub,
 )
-from .define import INEXACT, NUMBER, check_kind, filled, linear_in_first
+from .define import INEXACT, NUMBER, check_kind, filled, hands_on_nans, linear_in_first
 from .fold import prefix_scan
 from .logic import bitwise_and, eq, ne, select
 from .reductions import emit_monoid, highest, lowest
@@ -293,3 +293,6 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     Array([0.       , 0.6931472], dtype=float32)
     """
     return cumlogsumexp_p.bind(operand, axis=int(axis), reverse=bool(reverse))
+
+
+hands_on_nans(cummax_p, cummin_p)

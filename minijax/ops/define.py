@@ -30,7 +30,7 @@ __all__ = (
     "BITS", "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp",
     "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
     "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
-    "const", "factor", "filled", "repeat_like", "unbroadcast",
+    "const", "factor", "filled", "hands_on_nans", "repeat_like", "unbroadcast",
 )  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -145,6 +145,12 @@ def weak_if_operands(rule: Rule) -> Rule:
         return out.update(weak_type=weak)
 
     return abstract
+
+
+def hands_on_nans(*prims: Primitive) -> None:
+    """Declare that results have no NaN but those of the operands: for `checkify`."""
+    for prim in prims:
+        prim.makes_nans = False
 
 
 # ------------------------------------------------------------------------------- jvp

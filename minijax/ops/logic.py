@@ -514,3 +514,6 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     Array(5, dtype=int32, weak_type=True)
     """
     return clamp_p.bind(min, x, max)
+
+
+hands_on_nans(clamp_p, select_n_p)

@@ -423,3 +423,6 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """
     dtype = user_dtype(index_dtype, "argmin")
     return argmin_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
+
+
+hands_on_nans(reduce_max_p, reduce_min_p)

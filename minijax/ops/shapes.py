@@ -25,7 +25,7 @@ from ..interpreters.algebra import lib
 from ..runtime.array import ARRAYS
 from ..types import dtypes
 from ..types.avals import AbstractValue, shaped
-from .define import linear_in_first, zero_jvp
+from .define import hands_on_nans, linear_in_first, zero_jvp
 
 __all__ = (
     "broadcast_in_dim_p", "broadcast_in_dim", "broadcast", "broadcast_to_rank",
@@ -734,3 +734,8 @@ def zero_array(aval: Any) -> Any:
     if aval.weak_type and aval.dtype == dtypes.scalar_dtype(type(zero.item())):
         zero = zero.item()
     return broadcast(zero, aval.shape) if aval.shape else zero
+
+
+hands_on_nans(
+    broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p, empty_p
+)

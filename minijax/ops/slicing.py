@@ -25,7 +25,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import add
 from .convert import convert_element_type
-from .define import same_dtype
+from .define import hands_on_nans, same_dtype
 from .gather import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -587,3 +587,16 @@ def dynamic_update_index_in_dim(
     return dynamic_update_slice_in_dim(
         operand, update, index, axis, allow_negative_indices=allow_negative_indices
     )
+
+
+def _slice_bounds(x, *starts, slice_sizes, **_):
+    shape = core.aval_of(x).shape
+    last = [n - m for n, m in zip(shape, slice_sizes, strict=True)]
+    return shape, list(starts), range(len(shape)), last
+
+
+dynamic_slice_p.bounds = _slice_bounds
+dynamic_update_slice_p.bounds = lambda x, update, *starts, **_: _slice_bounds(
+    x, *starts, slice_sizes=core.aval_of(update).shape
+)
+hands_on_nans(slice_p, dynamic_slice_p, dynamic_update_slice_p)

@@ -224,6 +224,7 @@ sort_p = primitive(
     many=True,
 )  # fmt: skip
 sort_p.lower_on["cpu"] = _sort_lower_cpu
+sort_p.makes_nans = False
 
 
 def sort(
@@ -363,6 +364,7 @@ top_k_p = primitive(
     "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower,
     many=True,
 )  # fmt: skip
+top_k_p.makes_nans = False
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:

@@ -25,7 +25,7 @@ from ..interpreters.batch import bring_front
 from ..types import dtypes
 from ..types.avals import shaped
 from .arithmetic import sub
-from .define import linear_jvp, same_dtype
+from .define import hands_on_nans, linear_jvp, same_dtype
 from .shapes import broadcast as broadcast
 from .shapes import broadcast_in_dim as broadcast_in_dim
 from .shapes import broadcast_in_dim_p as broadcast_in_dim_p
@@ -562,3 +562,8 @@ def optimization_barrier(operand: Any, /) -> Any:
     """
     leaves, treedef = tree.flatten(operand)
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
+
+
+hands_on_nans(
+    concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p
+)

@@ -50,6 +50,7 @@ def check_place(where: Any) -> None:
 device_put_p = Primitive("device_put", multiple_results=True)
 device_put_p.takes_keys = True
 device_put_p.places = True
+device_put_p.makes_nans = False
 
 
 def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:

@@ -188,6 +188,15 @@ gather_p = primitive(
 )  # fmt: skip
 
 
+def _gather_bounds(x, indices, *, dimension_numbers, slice_sizes, **_):
+    shape, axes = core.aval_of(x).shape, dimension_numbers.start_index_map
+    return shape, indices, axes, [shape[a] - slice_sizes[a] for a in axes]
+
+
+gather_p.bounds = _gather_bounds
+gather_p.makes_nans = False
+
+
 def gather(
     operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Any, *, unique_indices: bool = False, indices_are_sorted: bool = False,
@@ -392,7 +401,16 @@ def scatter_primitive(name: str) -> Primitive:
     prim.abstract = _scatter_type
     prim.batch = _scatter_batch(prim)
     prim.lower = _scatter_lower
+    prim.bounds = _scatter_bounds
+    prim.makes_nans = False
     return prim
+
+
+def _scatter_bounds(x, indices, updates, *, dimension_numbers, **_):
+    aval = core.aval_of(x)
+    sizes = window_sizes(aval, core.aval_of(updates), dimension_numbers)
+    axes = dimension_numbers.scatter_dims_to_operand_dims
+    return aval.shape, indices, axes, [aval.shape[a] - sizes[a] for a in axes]
 
 
 def read_back(x, indices, updates, dims, mode, fill=0):

@@ -15,8 +15,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..control.custom_jvp import stop_gradient
 from ..control.jit import composite
+from ..control.stop_gradient import stop_gradient
 from ..core.core import aval_of
 from ..numpy._common import promote_dtypes_inexact
 from ..ops.arithmetic import abs as magnitude

@@ -189,7 +189,7 @@ def _find_program(
 ) -> Program:  # fmt: skip
     """The program of a primitive; one that holds jaxprs is forgotten with them."""
     known: dict[Any, Program] = _programs
-    if key is not None and (inner := next(sub_jaxprs(params), None)) is not None:
+    if key is not None and (inner := next(iter(sub_jaxprs(params)), None)) is not None:
         known = programs_of(inner)
     program = known.get(key)
     if program is None:

@@ -27,7 +27,7 @@ from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 from ..base.source import Source
 from ..core import core, hooks
 from ..core.core import Primitive
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
 from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.stage import stage
@@ -406,12 +406,8 @@ def _captured_below(jaxpr: Jaxpr, found: dict[int, Any]) -> None:
     if below is None:
         below = {}
         for eqn in jaxpr.eqns:
-            for value in eqn.params.values():
-                for item in value if isinstance(value, (tuple, list)) else (value,):
-                    if isinstance(item, ClosedJaxpr):
-                        below.update((id(c), c) for c in captured(item))
-                    elif isinstance(item, Jaxpr):
-                        _captured_below(item, below)
+            for inner in programs(eqn.params):
+                below.update((id(c), c) for c in captured(inner))
         jaxpr.memo["captured"] = below
     found.update(below)
 
