@@ -208,6 +208,40 @@ def test_series(prim):
         laws.same([value, *found], [f(0.0) for f in slopes], rtol=1e-8)
 
 
+def test_a_carry_that_moves_ends_a_loop():
+    """The test reads it as it is: no coefficient of it, one answer for each lane."""
+
+    def fun(a, b):
+        step = lambda s: (s[0] + 1.5, jnp.sin(s[1]) * s[0])
+        return lax.while_loop(lambda s: s[0] < 4.0, step, (a, b))[1]
+
+    with mj.enable_x64(True):
+        laws.lanes_agree(fun, [0.7, 0.5])
+        slope = lambda a, b: fun(a, b)
+        for _ in range(3):
+            slope = lambda a, b, f=slope: mj.jvp(f, (a, b), (1.0, 1.0))[1]
+        terms = [1.0, 0.0, 0.0]
+        found = jet.jet(fun, (0.7, 0.5), (terms, terms))[1]
+        np.testing.assert_allclose(found[2], slope(0.7, 0.5), rtol=1e-8)
+
+
+@pytest.mark.parametrize("loop", ["scan", "while"])
+def test_a_carry_that_is_set_anew(loop):
+    """It moves, or has lanes, before the first step alone."""
+
+    def fun(a, b):
+        step = lambda c: (jnp.float64(0.5), c[0] * c[1])
+        if loop == "scan":
+            return lax.scan(lambda c, _: (step(c), c[0]), (a, b), None, length=3)[0]
+        turn = lambda s: (s[0] + 1, *step(s[1:]))
+        return lax.while_loop(lambda s: s[0] < 3, turn, (0, a, b))[1:]
+
+    laws.obeys(fun, 0.7, -0.4, derivatives=loop == "scan", exact=False)
+    with mj.enable_x64(True):
+        moved = mj.jvp(fun, (0.7, -0.4), (1.0, 0.0))[1][1]
+        np.testing.assert_allclose(moved, -0.4 * 0.25, rtol=1e-8)
+
+
 def test_what_ends_a_loop_moves_all_that_it_gives():
     def make(note):
         f = body(note)
