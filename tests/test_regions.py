@@ -466,6 +466,21 @@ def test_what_is_derived_is_of_the_axes_in_scope(prim, transform):
         assert out.tolist() == [expected] * n
 
 
+def test_lanes_keep_donation_and_derivatives_forget_it():
+    """Residuals may be operands: these must not be taken."""
+    f = mj.jit(lambda x: x * x, donate_argnums=0)
+    donated = lambda fun, *xs: [
+        e.params["donated_invars"]
+        for e in mj.make_jaxpr(fun)(*xs).eqns
+        if e.primitive is jit_p
+    ]
+    x = jnp.ones(3)
+    assert donated(mj.vmap(f), x) == [(True,)]
+    assert donated(lambda x: mj.jvp(f, (x,), (x,)), x) == [(False, False)]
+    for found in donated(mj.grad(lambda x: f(x).sum()), x):
+        assert not any(found)
+
+
 def test_shares_the_cotangent_of_a_shared_result():
     f = mj.pmap(lambda x, w: lax.psum(x * w, "i"), axis_name="i",
                 in_axes=(0, None), out_axes=None)  # fmt: skip
