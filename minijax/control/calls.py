@@ -28,15 +28,6 @@ holds(jit_p, Call("jaxpr", reset={"donated_invars": False}))
 jit_p.takes_keys = True
 
 
-def jit_params(jaxpr: ClosedJaxpr, params: dict[str, Any]) -> dict[str, Any]:
-    """The params of a jit of a transformed jaxpr: names stay, donation does not."""
-    return {
-        **params,
-        "jaxpr": jaxpr,
-        "donated_invars": (False,) * len(jaxpr.in_avals),
-    }
-
-
 def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
     closed = params["jaxpr"]
     if params["inline"]:
@@ -57,18 +48,19 @@ jit_p.stage = jit_stage
 jit_p.lower = lambda ctx, *args, jaxpr, name, **params: ctx.call(jaxpr, name, args)
 
 
+derived_discharge = jit_p.discharge
+
+
 def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
-    n = len(params["jaxpr"].out_avals)
+    if STATE.trace is not EVAL:
+        return derived_discharge(due, args, params)
+    # The program updates in place what it writes to.
     flat, written = discharge.by_value(params["jaxpr"], due)
-    new = jit_params(flat, params)
-    if STATE.trace is EVAL:  # the program updates in place what it writes to
-        pairs = zip(params["donated_invars"], written, strict=True)
-        new["donated_invars"] = tuple(d or w for d, w in pairs)
-        ins = discharge.owned_values(args, due, written)
-        out = jit_p.bind(*ins, **new)
-    else:
-        out = jit_p.bind(*discharge.values_of(args, due), **new)
-    discharge.write_back(args, written, out[n:], STATE.trace is EVAL)
+    pairs = zip(params["donated_invars"], written, strict=True)
+    new = {**params, "jaxpr": flat, "donated_invars": tuple(d or w for d, w in pairs)}
+    out = jit_p.bind(*discharge.owned_values(args, due, written), **new)
+    n = len(params["jaxpr"].out_avals)
+    discharge.write_back(args, written, out[n:], owned=True)
     return out[:n]
 
 
