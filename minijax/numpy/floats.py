@@ -420,8 +420,10 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     (x,) = promote_dtypes_inexact(x1)
     x = convert(x, _dtype(x))
     shape = joint_shape("add", shape_of(x), shape_of(x2))
-    k = x2 if dtypes.is_signed(_dtype(x2)) else convert(x2, dtypes.int32)
-    if _dtype(k).itemsize < 4:
+    k = x2
+    if dtypes.kind(_dtype(k)) == "uint" and _dtype(k).itemsize >= 4:
+        k = lax.min(k, const(k, 1 << 30))  # signed ones hold it
+    if not dtypes.is_signed(_dtype(k)) or _dtype(k).itemsize < 4:
         k = convert(k, dtypes.int32)
     return _ldexp(broadcast_to(x, shape), broadcast_to(k, shape))
 
