@@ -184,6 +184,8 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 def _extremum_tangent(t: Any, ans: Any, x: Any, *, axes: Any, **_: Any) -> Any:
     """The mean of the tangents of those elements that equal the answer."""
     shape = core.aval_of(x).shape
+    if any(shape[i] == 0 for i in axes):
+        return reduce_sum(t, axes)  # of nothing the extremum is a constant
     kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
     where = cast(eq(x, reshape(ans, kept)), core.aval_of(t).dtype)
     count = reduce_sum(where, axes)

@@ -506,3 +506,14 @@ def test_what_reduce_cannot_do():
         mj.jvp(lambda v: lax.reduce(x, v, general, (0,)), (1.0,), (1.0,))
     with pytest.raises(NotImplementedError, match="out_sharding for sums alone"):
         lax.reduce(x, 0.0, general, (0,), out_sharding=object())
+
+
+@pytest.mark.parametrize("reduce", [lax.reduce_max, lax.reduce_min])
+def test_the_extremum_of_nothing_is_a_constant(reduce):
+    x = np.zeros((0, 2), np.float32)
+    out, tangent = mj.jvp(lambda x: reduce(x, (0,)), (x,), (x,))
+    np.testing.assert_array_equal(tangent, [0, 0])
+    assert np.isinf(out).all()
+    grad = mj.grad(lambda x: mj.numpy.max(x, initial=-2.0))(x)
+    assert grad.shape == (0, 2)
+    assert mj.jvp(lambda x: mj.numpy.max(x, initial=-2.0), (x,), (x,))[1] == 0
