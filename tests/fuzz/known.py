@@ -55,6 +55,28 @@ KNOWN = [
         r"[\[ -]\d{13,}[,\]]",
     ),
     Known(
+        "JAX fills the places of no elements with 0, whatever fill_value is",
+        "value",
+        r"(nonzero|argwhere|where)\(.*size=",
+        r"!= [\[ ]*0",
+    ),
+    Known(
+        "JAX takes infinity from infinity",
+        "value",
+        r"trapezoid\(",
+        r"inf.* != .*nan",
+    ),
+    Known(
+        "the logarithm of a sum with infinity depends on nothing else",
+        "value",
+        r"(?s)logaddexp2?\(.*inf",
+    ),
+    Known(
+        "JAX takes subnormal numbers for 0",
+        "value",
+        r"(?s)frexp\(.*e-(3[89]|4\d|308|31\d|32\d)",
+    ),
+    Known(
         "what depends on nothing has derivative 0; in JAX 0 times nan or infinity",
         "value",
         rf"(?s)({NAN_RULES}).*jax\.(grad|jvp|vjp|linearize|jac|hessian|value_and_grad)",
