@@ -162,11 +162,13 @@ def test_signals_while_it_works():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         thread.start()
-        while time.monotonic() < end:
+        while not done:
             try:
-                f = lambda x, n=runs: jnp.sin(x) * n
-                mj.make_jaxpr(mj.vmap(mj.grad(f)))(X)
-                runs += 1
+                while time.monotonic() < end:
+                    f = lambda x, n=runs: jnp.sin(x) * n
+                    mj.make_jaxpr(mj.vmap(mj.grad(f)))(X)
+                    runs += 1
+                done = True
             except KeyboardInterrupt:
                 hits += 1
     finally:
