@@ -188,14 +188,14 @@ def logsumexp(
 
 @composite(static=("axis", "keepdims", "return_sign"))
 def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
+    check_mask("logsumexp", where)
+    if where is not None:
+        a = jnp.where(where, a, -jnp.inf)
     if b is None:
         (a,) = promote_args_inexact("logsumexp", a)
     else:
         a, b = promote_args_inexact("logsumexp", a, b)
         a = jnp.where(b != 0, a, -jnp.inf)
-    check_mask("logsumexp", where)
-    if where is not None:
-        a = jnp.where(where, a, -jnp.inf)
     real = jnp.real(a) if dtypes.is_complex(aval_of(a).dtype) else a
     top = highest(real, axis, keepdims=False)
     top = jnp.where(jnp.isfinite(top), top, aval_of(top).dtype.type(0))

@@ -222,7 +222,7 @@ def _read_by_gather(
     if len(x.shape) != len(plan.operand):
         x = lax.reshape(x, plan.operand)
     if 0 in at.shape:
-        x = lax.full(at.shape, 0, x.dtype)
+        x = lax.full_like(x, 0, shape=at.shape)
     else:
         numbers = lax.GatherDimensionNumbers(
             offset_dims=at.windows,
@@ -428,7 +428,7 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
     axis = canonical_axis(axis, x.ndim)
     lanes, windows, out_shape = _lanes_along(x.shape, i.shape, axis)
     if 0 in out_shape or not x.shape[axis]:
-        return lax.full(out_shape, 0, x.dtype)
+        return lax.full_like(x, 0, shape=out_shape)
     if mode is lax.GatherScatterMode.ONE_HOT:
         return _pick(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
     # Axes that only one side has: the array's are windows, the indices' are plain.

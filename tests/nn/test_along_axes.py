@@ -123,3 +123,10 @@ def test_scaled_matmul():
         scaled_matmul(a[0], a, s, s)
     with pytest.raises(ValueError, match="matching batch"):
         scaled_matmul(a, a[:1], s, s)
+
+
+def test_masks_go_before_promotion():
+    with mj.enable_x64(True):
+        on = jnp.array([True])
+        assert mj.nn.logsumexp(on, where=on).dtype == "float64"  # as JAX 0.10.2
+        assert mj.nn.logsumexp(on).dtype == "float32"

@@ -484,3 +484,19 @@ def test_static_positions_are_checked_on_request():
     finally:
         mj.config.update("jax_check_static_indices", False)
     assert x[5] == 2.0
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x[jnp.zeros(0, int)],
+        lambda x: x[jnp.zeros(2, int), None],
+        lambda x: jnp.take_along_axis(x, jnp.zeros(0, int), 0),
+        lambda x: x.at[jnp.array([1])].divide(jnp.float32(2)),
+        lambda x: x.at[0].power(2),
+    ],
+)
+def test_what_is_read_and_written_stays_weak(read):
+    weak = jnp.broadcast_to(1.0, (3,))
+    assert read(weak).weak_type
+    assert not read(weak.astype("float32")).weak_type
