@@ -452,7 +452,7 @@ def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> N
     """Evaluate in Python, step by step, what cannot be part of a compiled program."""
 
     def impl(*args: Any, **params: Any) -> Any:
-        if any(map(dispatch.is_host_driven, sub_jaxprs(params))):
+        if core.host_driven and any(map(dispatch.is_host_driven, sub_jaxprs(params))):
             return by_hand(*args, **params)
         return dispatch.run(prim, args, params)
 

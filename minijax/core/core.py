@@ -76,7 +76,6 @@ class Primitive:
         called even if no operand has any
     takes_keys: whether `lower` knows of keys, which others see as trailing axes
     places: whether `abstract` says in which memory the results are
-    host_driven: whether it drives devices itself, and is no part of a compiled program
     regions: how it holds programs, see regions.py
     checked(enabled, args, params) -> (error | None, results), as `checkify` runs it, if it
         is not by running its programs so; of what holds none `checkify` asks for
@@ -91,7 +90,7 @@ class Primitive:
 
     __slots__ = (
         "__weakref__", "abstract", "batch", "batch_named", "bounds", "checked", "closes",
-        "dce", "depends", "divisor", "effects", "host_driven", "impl", "jvp", "linearize",
+        "dce", "depends", "divisor", "effects", "impl", "jvp", "linearize",
         "lower", "lower_on", "makes_nans", "multiple_results", "name", "named_axes",
         "places", "pretty", "regions", "stage", "takes_keys", "taylor", "text", "transpose",
     )  # fmt: skip
@@ -112,7 +111,6 @@ class Primitive:
         self.closes = False
         self.takes_keys = False
         self.places = False
-        self.host_driven = False
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None
@@ -145,6 +143,9 @@ class Primitive:
 
 
 registry: dict[str, Primitive] = {}
+# Those that drive devices themselves, and are no part of a compiled program: a set, for
+# where there are none, as mostly, no program need be looked through.
+host_driven: set[Primitive] = set()
 
 
 def load_primitives() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import config, errors, source, util
 from ..core import hooks
-from ..core.core import STATE, Primitive
+from ..core.core import STATE, Primitive, host_driven
 from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
 from ..interpreters.dce import dce_jaxpr
 from ..interpreters.stage import abstract
@@ -286,10 +286,12 @@ def run_by_hand(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 
 def is_host_driven(jaxpr: Jaxpr) -> bool:
     """Whether a program holds a primitive that cannot be part of a compiled one."""
+    if not host_driven:
+        return False
     found = jaxpr.memo.get("host_driven")
     if found is None:
         found = jaxpr.memo["host_driven"] = any(
-            eqn.primitive.host_driven
+            eqn.primitive in host_driven
             or any(map(is_host_driven, sub_jaxprs(eqn.params)))
             for eqn in jaxpr.eqns
         )

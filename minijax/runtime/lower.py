@@ -406,7 +406,7 @@ def _captured_below(jaxpr: Jaxpr, found: dict[int, Any]) -> None:
     if below is None:
         below = {}
         for eqn in jaxpr.eqns:
-            for inner in programs(eqn.params):
+            for inner in programs(eqn.params) if eqn.params else ():
                 below.update((id(c), c) for c in captured(inner))
         jaxpr.memo["captured"] = below
     found.update(below)
