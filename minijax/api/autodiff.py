@@ -244,6 +244,7 @@ def value_and_grad(
 
     Raises:
       TypeError: the result is no real scalar, or an input has no gradient.
+      ValueError: `argnums` names an argument twice, or one before the first.
 
     Example:
       >>> import minijax as mj

@@ -4,10 +4,14 @@ A row is short and shows one thing: a tie, a nan, an infinity beside its like or
 opposite, zeros of both signs, sums and products that overflow.  See `edge_values.py`.
 """
 
+import functools
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+from edge_values import weights
+
+import minijax as jax
 
 nan, inf = np.nan, np.inf
 
@@ -150,3 +154,14 @@ def vectors(dtype: str) -> dict[str, list[np.ndarray]]:
     x = [[1, 2, 3], [0, -0.0, 1], [nan, 0, 1], [inf, 0, 1], [inf, 1, -inf], [top, 1, 0]]
     y = [[2, -1, 1], [-0.0, 0, 0], [0, 1, 2], [0, 1, 2], [1, inf, 1], [top, top, 1]]
     return {"": [np.array(x, dtype), np.array(y, dtype)]}
+
+
+def rows_of(programs, names="", *, subnormals=False, dtypes="float32", **options):
+    """Add functions with the axis as a keyword, by name, and others that are complete."""
+    functions = {}
+    for name in names.split():
+        f = functools.reduce(getattr, name.split("."), jax)
+        functions[name] = functools.partial(f, axis=-1)
+    args = with_subnormals if subnormals else stacks
+    options = {"args": args, "seed": weights, "subnormals": subnormals, **options}
+    programs.table(dtypes=dtypes, **{**functions, **options})

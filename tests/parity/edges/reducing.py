@@ -2,25 +2,15 @@
 
 import functools
 
-from edge_rows import stacks, with_subnormals
-from edge_values import Edges, weights
+from edge_rows import rows_of
+from edge_values import Edges
 
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax, nn
 
 programs = Edges()
-
-
-def rows(names="", *, subnormals=False, dtypes="float32", **options):
-    """Add functions with the axis as a keyword, by name, and others that are complete."""
-    functions = {}
-    for name in names.split():
-        f = functools.reduce(getattr, name.split("."), jax)
-        functions[name] = functools.partial(f, axis=-1)
-    args = with_subnormals if subnormals else stacks
-    options = {"args": args, "seed": weights, "subnormals": subnormals, **options}
-    programs.table(dtypes=dtypes, **{**functions, **options})
+rows = functools.partial(rows_of, programs)
 
 
 def last(f, **options):
