@@ -26,7 +26,7 @@ from ..core.regions import Bodies, Loop, Params, Region
 from ..interpreters.batch import batch_flat
 from ..interpreters.stage import remembered, stage, stage_closed
 from ..ops import logic, reductions, shapes, slicing, structural
-from ..ops.cast import convert_element_type_p
+from ..ops.cast import cast
 from ..types import dtypes
 from . import checks
 from .checks import (
@@ -329,11 +329,15 @@ def _check_bounds(
     a `dynamic_slice` are clipped, too.
     """
     if isinstance(index, list):
-        index = structural.stack(list(map(_int32, index))) if index else np.zeros(0)
+        index = (
+            structural.stack([cast(i, dtypes.int32) for i in index])
+            if index
+            else np.zeros(0)
+        )
     n = core.aval_of(index).size
     if not n:
         return None
-    flat = _int32(shapes.reshape(index, (n,)))
+    flat = cast(shapes.reshape(index, (n,)), dtypes.int32)
     repeats = n // max(len(axes), 1)
     high = np.tile(np.asarray(last, np.int32), repeats)
     bad = logic.bitwise_or(logic.lt(flat, np.zeros(n, np.int32)), logic.gt(flat, high))
@@ -343,9 +347,3 @@ def _check_bounds(
         np.tile(np.asarray(axes, np.int32), repeats), at, 0, keepdims=False
     )
     return _failure(OOBError, shape, _any(bad), which, axis)
-
-
-def _int32(x: Any) -> Any:
-    return convert_element_type_p.bind(
-        x, new_dtype=dtypes.int32, weak_type=False, sharding=None
-    )
