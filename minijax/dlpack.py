@@ -1,23 +1,5 @@
 """The face `minijax.dlpack`."""
 
-from typing import Any
-
-from .numpy import from_dlpack as from_dlpack
-from .types import dtypes
-
-
-def to_dlpack(x: Any, stream: Any = None, **options: Any) -> Any:
-    """A dlpack capsule of an array; `x.__dlpack__()` is the usual way."""
-    return x.__dlpack__(stream=stream, **options)
-
-
-def is_supported_dtype(dtype: Any) -> bool:
-    """Whether dlpack can carry a dtype.
-
-    >>> is_supported_dtype('float32')
-    True
-    """
-    kind = dtypes.as_dtype(dtype)
-    return kind not in dtypes.SMALL_FLOATS and kind.itemsize * 8 >= 8 and kind not in (
-        dtypes.int2, dtypes.uint2, dtypes.int4, dtypes.uint4,
-    )  # fmt: skip
+from .surface.dlpack import is_supported_dtype as is_supported_dtype
+from .surface.dlpack import to_dlpack as to_dlpack
+from .surface.numpy.io import from_dlpack as from_dlpack

@@ -9,7 +9,7 @@ from .base.errors import TracerArrayConversionError as TracerArrayConversionErro
 from .base.errors import TracerBoolConversionError as TracerBoolConversionError
 from .base.errors import TracerIntegerConversionError as TracerIntegerConversionError
 from .base.errors import UnexpectedTracerError as UnexpectedTracerError
-from .core.check import JaxprTypeError as JaxprTypeError
+from .ir.check import JaxprTypeError as JaxprTypeError
 from .runtime.jaxlib_compat import RuntimeFailure as JaxRuntimeError
 
 __all__ = [

@@ -4,6 +4,6 @@ from .api.aot import ArgInfo as ArgInfo
 from .api.aot import Compiled as Compiled
 from .api.aot import Lowered as Lowered
 from .api.aot import TracedStage as Traced
-from .control.jit import Jitted as Wrapped
+from .control.calls.jit import Jitted as Wrapped
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]

@@ -4,7 +4,7 @@ A face over minijax/base/tree.py, which does the work; `minijax.tree_util` has t
 functions under long names, and the registration of classes.
 """
 
-from minijax.base.tree import (
+from .base.tree import (
     all,
     broadcast,
     flatten,

@@ -4,8 +4,8 @@ A face over minijax/base/tree.py, which does the work; `minijax.tree` has the sa
 functions under short names.
 """
 
-from minijax.base.tree import USER as default_registry
-from minijax.base.tree import (
+from .base.tree import USER as default_registry
+from .base.tree import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -29,19 +29,19 @@ from minijax.base.tree import (
     treedef_is_leaf,
     treedef_tuple,
 )
-from minijax.base.tree import all as tree_all
-from minijax.base.tree import broadcast as tree_broadcast
-from minijax.base.tree import flatten as tree_flatten
-from minijax.base.tree import flatten_with_path as tree_flatten_with_path
-from minijax.base.tree import leaves as tree_leaves
-from minijax.base.tree import leaves_with_path as tree_leaves_with_path
-from minijax.base.tree import map as tree_map
-from minijax.base.tree import map_with_path as tree_map_with_path
-from minijax.base.tree import reduce as tree_reduce
-from minijax.base.tree import reduce_associative as tree_reduce_associative
-from minijax.base.tree import structure as tree_structure
-from minijax.base.tree import transpose as tree_transpose
-from minijax.base.tree import unflatten as tree_unflatten
+from .base.tree import all as tree_all
+from .base.tree import broadcast as tree_broadcast
+from .base.tree import flatten as tree_flatten
+from .base.tree import flatten_with_path as tree_flatten_with_path
+from .base.tree import leaves as tree_leaves
+from .base.tree import leaves_with_path as tree_leaves_with_path
+from .base.tree import map as tree_map
+from .base.tree import map_with_path as tree_map_with_path
+from .base.tree import reduce as tree_reduce
+from .base.tree import reduce_associative as tree_reduce_associative
+from .base.tree import structure as tree_structure
+from .base.tree import transpose as tree_transpose
+from .base.tree import unflatten as tree_unflatten
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial",

@@ -9,7 +9,7 @@ import time
 from random import Random
 
 from minijax.base import config
-from minijax.core.core import EVAL, STATE
+from minijax.ir.core import EVAL, STATE
 
 from .kinds import KINDS
 from .report import Budget, Report

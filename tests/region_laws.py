@@ -22,8 +22,8 @@ import laws
 import numpy as np
 
 import minijax as mj
-from minijax.core.jaxpr import DropVar, Jaxpr, Literal, eval_jaxpr
-from minijax.interpreters.dce import dce_jaxpr, depends_on
+from minijax.ir.jaxpr import DropVar, Jaxpr, Literal, eval_jaxpr
+from minijax.passes.dce import dce_jaxpr, depends_on
 
 NOTED: list[float] = []
 

@@ -10,7 +10,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.core.jaxpr import sub_jaxprs
+from minijax.ir.jaxpr import sub_jaxprs
 
 W = np.full((8, 8), 0.1, np.float32)
 X = np.ones((4, 8), np.float32)

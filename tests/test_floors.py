@@ -10,15 +10,15 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent / "minijax"
 FLOORS = {
-    "base": 0, "types": 1, "core": 2, "interpreters": 4, "runtime": 5, "ops": 6,
-    "control": 7, "api": 8, "tools": 10,
+    "base": 0, "types": 1, "ir": 2, "passes": 4, "runtime": 5, "prims": 6,
+    "control": 7, "api": 8, "surface": 9, "tools": 10,
 }  # fmt: skip
-SURFACE = 9
+FACE = 11
 
 
 def floor_of(module: str) -> int:
     """The floor of a dotted module below minijax."""
-    return FLOORS.get(module.split(".")[0], SURFACE)
+    return FLOORS.get(module.split(".")[0], FACE)
 
 
 def imports(path: pathlib.Path) -> list[tuple[str, int]]:
@@ -74,8 +74,8 @@ def test_jax_is_never_imported(path):
 
 
 def test_machinery_names_no_operation():
-    """Interpreters never look a primitive up, nor import ops."""
-    for path in (ROOT / "interpreters").glob("*.py"):
+    """Interpreters never look a primitive up, nor import prims."""
+    for path in (ROOT / "passes").glob("*.py"):
         text = path.read_text()
         assert "registry[" not in text, path
         for node in ast.walk(ast.parse(text)):
@@ -97,7 +97,7 @@ def test_import_is_light():
     loaded = run("import sys, minijax; print(' '.join(sys.modules))").split()
     mine = [m for m in loaded if m.startswith("minijax")]
     assert len(mine) <= 40, mine
-    for heavy in ("minijax.numpy", "minijax.ops", "jaxlib.mlir", "scipy", "jax"):
+    for heavy in ("minijax.surface", "minijax.prims", "jaxlib.mlir", "scipy", "jax"):
         assert not [m for m in loaded if m == heavy or m.startswith(heavy + ".")], heavy
 
 
@@ -155,7 +155,11 @@ def test_imports_form_no_circle():
 
 
 # Modules that are loaded when a function is called, since few need them or they weigh.
-LATE = {"numpy/conversion.py", "numpy/methods.py", "numpy/polynomial.py"}
+LATE = {
+    "surface/numpy/conversion.py",
+    "surface/numpy/methods.py",
+    "surface/numpy/polynomial.py",
+}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -171,19 +175,19 @@ def test_imports_stand_on_top(path):
 def test_no_primitive_is_asked_for_by_name(path):
     """Outside the core, which reads pickles, and what looks at programs from outside."""
     rooms = path.relative_to(ROOT).parts
-    if rooms[0] not in ("core", "tools") and "registry[" in path.read_text():
+    if rooms[0] not in ("ir", "tools") and "registry[" in path.read_text():
         assert str(path.relative_to(ROOT)) in LOOKED_UP, path
 
 
 # Those whose room imports this one.
-LOOKED_UP = {"ops/convert.py"}
+LOOKED_UP = {"prims/shape/filled.py"}
 
 
 def test_each_hook_is_filled_once():
     """By the room that the package names, whatever was imported before."""
     code = """
 import minijax
-from minijax.core import hooks
+from minijax.ir import hooks
 assert {h.name for h in hooks.HOOKS} <= set(hooks.homes)
 for hook in hooks.HOOKS:
     assert hook is getattr(hooks, hook.name)

@@ -20,13 +20,14 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import config
-from minijax.core.core import EVAL, STATE
 from minijax.experimental.jet import jet
+from minijax.ir.core import EVAL, STATE
 
 X = np.array([0.5, 0.25], np.float32)
 FILES = (
-    "core/core.py", "interpreters/", "control/custom", "control/jit.py", "control/calls.py",
-    "api/reverse.py", "api/autodiff.py", "api/mapping.py", "api/jet.py", "contextlib.py",
+    "ir/core.py", "passes/", "control/rules/custom", "control/calls/jit.py",
+    "control/calls/programs.py", "api/reverse.py", "api/autodiff.py", "api/vmap.py",
+    "api/jet.py", "contextlib.py",
 )  # fmt: skip
 
 

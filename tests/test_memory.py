@@ -13,9 +13,9 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.core.jaxpr import Jaxpr
 from minijax.experimental import checkify
 from minijax.experimental.jet import jet
+from minijax.ir.jaxpr import Jaxpr
 from minijax.runtime import compile as compiler
 from minijax.runtime import dispatch
 

@@ -13,9 +13,9 @@ from region_laws import discharges, every_lane, obeys_regions
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.control.calls import closed_call_p, jit_p
-from minijax.core.jaxpr import ClosedJaxpr
+from minijax.control.calls.programs import closed_call_p, jit_p
 from minijax.experimental import jet
+from minijax.ir.jaxpr import ClosedJaxpr
 
 ARGS = 0.7, -0.4, 1.3
 

@@ -12,9 +12,10 @@ import pytest
 
 import minijax as mj
 from minijax.base import util
-from minijax.control import checks, effects, jit, misses
-from minijax.core import hooks
-from minijax.interpreters import algebra
+from minijax.control.calls import jit, misses
+from minijax.control.effects import checks, effects
+from minijax.ir import hooks
+from minijax.passes import algebra
 from minijax.runtime import compile as compiler
 from minijax.runtime import dispatch, sharding
 

@@ -1,6 +1,6 @@
 """Ahead of time: `f.trace`, `f.lower`, `f.compile`, the stages of a jitted function.
 
-What `jit` returns finds them here (control/jit.py, `METHODS`).
+What `jit` returns finds them here (control/calls/jit.py, `METHODS`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
-from ..control import jit as jitting
 from ..control.arguments import ArgNames
-from ..control.calls import run_program
-from ..control.common import tree_difference
-from ..control.discharge import by_value, is_lasting, values_of, write_back
-from ..control.jit import Call, Jitted, Traced
-from ..control.misses import differences
-from ..core import core, hooks
-from ..core.jaxpr import ClosedJaxpr
+from ..control.bodies import tree_difference
+from ..control.calls import jit as jitting
+from ..control.calls.jit import Call, Jitted, Traced
+from ..control.calls.misses import differences
+from ..control.calls.programs import run_program
+from ..control.refs.discharge import by_value, is_lasting, values_of, write_back
+from ..ir import core, hooks
+from ..ir.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
 from ..runtime import compile as compiler
 from ..runtime import dispatch, lower

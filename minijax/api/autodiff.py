@@ -1,7 +1,7 @@
 """Differentiation for users: grad, jvp, linearize.
 
-`grad` runs the function once, keeping its linear part (interpreters/linearize.py), and
-turns that part around (interpreters/transpose.py).  Everything here is bookkeeping:
+`grad` runs the function once, keeping its linear part (passes/linearize.py), and
+turns that part around (passes/transpose.py).  Everything here is bookkeeping:
 pytrees, argnums, checks and their messages.  Next: reverse.py, jacobians.py.
 """
 
@@ -16,13 +16,13 @@ import numpy as np
 from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
 from ..control.arguments import check_callable
-from ..control.discharge import Inside, values_of, write_back
-from ..core import core
-from ..core.core import EVAL, STATE
-from ..interpreters.algebra import Linear, Zero, instantiate
-from ..interpreters.jvp import jvp_flat
-from ..interpreters.linearize import LinearPart, linearize_flat
-from ..interpreters.transpose import Sinks, backward_pass
+from ..control.refs.discharge import Inside, values_of, write_back
+from ..ir import core
+from ..ir.core import EVAL, STATE
+from ..passes.algebra import Linear, Zero, instantiate
+from ..passes.jvp import jvp_flat
+from ..passes.linearize import LinearPart, linearize_flat
+from ..passes.transpose import Sinks, backward_pass
 from ..runtime.array import ARRAYS, Array, default_placement, put_numpy
 from ..types import dtypes
 

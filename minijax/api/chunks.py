@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors
-from ..control import scanning as loops
-from ..core import core
-from ..interpreters.algebra import lib
-from ..interpreters.batch import Axis, batch_flat, bring_front, no_name
-from ..ops import structural
+from ..control.loops import scanning as loops
+from ..ir import core
+from ..passes.algebra import lib
+from ..passes.batch import Axis, batch_flat, bring_front, no_name
+from ..prims.shape import concatenation
 
 
 def chunk_size(chunk: Any) -> int:
@@ -71,7 +71,7 @@ def batch_in_chunks(
         tail = [lib.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]
         last = run(rest, tail)
         outs = [
-            structural.concatenate([y, z], 0) if s else z
+            concatenation.concatenate([y, z], 0) if s else z
             for y, z, s in zip(outs, last, stacked, strict=True)
         ]
     else:  # what all lanes share is the same in every chunk

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..base import tree
-from ..core import core
-from ..core.core import EVAL, STATE, Tracer
-from ..ops import transfer
-from ..ops.transfer import Copy
+from ..ir import core
+from ..ir.core import EVAL, STATE, Tracer
+from ..prims import transfer
+from ..prims.transfer import Copy
 from ..runtime import array as arrays
 from ..runtime import client, placing
 from ..runtime import jaxlib_compat as compat

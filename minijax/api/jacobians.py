@@ -14,10 +14,10 @@ import numpy as np
 from ..base import tree
 from ..base.source import wraps
 from ..control.arguments import check_callable
-from ..core import core
-from ..interpreters.algebra import lib
-from ..ops.cast import convert_element_type_p
-from ..ops.structural import split_p
+from ..ir import core
+from ..passes.algebra import lib
+from ..prims.math.cast import convert_element_type_p
+from ..prims.shape.concatenation import split_p
 from ..types import dtypes
 from .autodiff import (
     about_derivative,
@@ -27,8 +27,8 @@ from .autodiff import (
     jvp,
     pick_args,
 )
-from .mapping import vmap
 from .reverse import vjp
+from .vmap import vmap
 
 
 def standard_basis(leaves: Sequence[Any]) -> list[Any]:

@@ -22,21 +22,21 @@ from typing import Any
 from ..base import tree
 from ..base.util import split_list
 from ..control.arguments import as_value
-from ..control.remat import name_p
-from ..core import core
-from ..core.core import STATE, Primitive, Trace, Tracer
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, rearranged
-from ..core.regions import Loop, Region
-from ..interpreters.algebra import instantiate, lib
-from ..interpreters.jvp import jvp_flat
-from ..interpreters.loops import settled
-from ..interpreters.regions import agreed
-from ..interpreters.stage import abstract, remembered, stage_closed
-from ..ops import lax as ops
-from ..ops.algebraic import add_any_p
-from ..ops.define import const
-from ..ops.fft import fft_p
-from ..ops.pooling import reduce_window_sum_p
+from ..control.calls.remat import name_p
+from ..ir import core
+from ..ir.core import STATE, Primitive, Trace, Tracer
+from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr, rearranged
+from ..ir.regions import Loop, Region
+from ..passes.algebra import instantiate, lib
+from ..passes.jvp import jvp_flat
+from ..passes.loop_rules import settled
+from ..passes.region_rules import agreed
+from ..passes.stage import abstract, remembered, stage_closed
+from ..prims import lax as ops
+from ..prims.define import const
+from ..prims.fft import fft_p
+from ..prims.math.algebraic import add_any_p
+from ..prims.reduce.pooling import reduce_window_sum_p
 from ..types import dtypes
 from ..types.avals import shaped
 

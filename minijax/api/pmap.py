@@ -1,6 +1,6 @@
 """`pmap`: a function of one slice, run on several devices at once; and its stages.
 
-The work is ../control/pmap.py; here arguments are taken apart and axes read.
+The work is control/calls/pmap.py; here arguments are taken apart and axes read.
 Next: devices.py.
 """
 
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from ..base import errors, tree
 from ..base.source import function_text, wraps
-from ..control import pmap as replicas
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
-from ..control.jit import Call, Jitted, Traced
-from ..control.pmap import AxisName, xla_pmap_p
-from ..core import core
-from ..core.core import EVAL, STATE, Tracer
-from ..interpreters.algebra import mapped_aval, unmapped_aval
+from ..control.calls import pmap as replicas
+from ..control.calls.jit import Call, Jitted, Traced
+from ..control.calls.pmap import AxisName, xla_pmap_p
+from ..ir import core
+from ..ir.core import EVAL, STATE, Tracer
+from ..passes.algebra import mapped_aval, unmapped_aval
 from ..runtime import sharding as shardings
 from .aot import Compiled, Lowered, TracedStage
 from .devices import Device

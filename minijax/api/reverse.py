@@ -12,14 +12,14 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text
 from ..control.arguments import check_callable
-from ..control.common import tree_difference
-from ..control.jit import jit
-from ..control.refs import Ref, addupdate
-from ..core import core
-from ..interpreters.algebra import Linear, Zero, instantiate
-from ..interpreters.linearize import linearize_flat
-from ..interpreters.stage import stage
-from ..interpreters.transpose import backward_pass
+from ..control.bodies import tree_difference
+from ..control.calls.jit import jit
+from ..control.refs.refs import Ref, addupdate
+from ..ir import core
+from ..passes.algebra import Linear, Zero, instantiate
+from ..passes.linearize import linearize_flat
+from ..passes.stage import stage
+from ..passes.transpose import backward_pass
 from ..types import dtypes
 from .autodiff import (
     Flat,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..base.source import name_of, wraps
-from ..core import core
-from ..interpreters.stage import folding
+from ..ir import core
+from ..passes.stage import folding
 
 
 class named_scope:

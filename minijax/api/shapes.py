@@ -8,12 +8,12 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
-from ..control.common import check_outputs
-from ..control.discharge import check_closed_over, check_passed_once
-from ..control.jit import Jitted, no_argument
-from ..core import core
-from ..core.jaxpr import ClosedJaxpr
-from ..interpreters.stage import stage
+from ..control.bodies import check_outputs
+from ..control.calls.jit import Jitted, no_argument
+from ..control.refs.discharge import check_closed_over, check_passed_once
+from ..ir import core
+from ..ir.jaxpr import ClosedJaxpr
+from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray, shaped
 

@@ -291,3 +291,14 @@ enable_custom_prng = CUSTOM_PRNG
 default_device = DEFAULT_DEVICE
 softmax_custom_jvp = SOFTMAX_CUSTOM_JVP
 disable_jit = DISABLE_JIT
+
+
+def disable_x64() -> Any:
+    """A context in which 64-bit types narrow to 32 bits.
+
+    >>> import minijax as mj
+    >>> with disable_x64():
+    ...     str(mj.numpy.arange(2).dtype)
+    'int32'
+    """
+    return enable_x64(False)

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 from jaxlib._jax import pytree
 
-from minijax.base.errors import message
-from minijax.base.tree_diff import (
+from .errors import message
+from .tree_diff import (
     Difference,
     IsLeaf,
     equality_errors,
@@ -32,7 +32,7 @@ from minijax.base.tree_diff import (
     structure_errors,
     unsortable_error,
 )
-from minijax.base.tree_nodes import (
+from .tree_nodes import (
     DISPATCH,
     USER,
     DictKey,

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import source
-from minijax.base.errors import message, type_text
-from minijax.base.tree_nodes import (
+from . import source
+from .errors import message, type_text
+from .tree_nodes import (
     USER,
     FlattenedIndexKey,
     Path,

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from jaxlib._jax import pytree
 
-from minijax.base.errors import message
+from .errors import message
 
 __all__ = [
     "USER", "DISPATCH", "PyTreeDef", "DictKey", "SequenceKey", "GetAttrKey",

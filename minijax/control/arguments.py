@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ..base import errors, tree, util
 from ..base.source import function_text
-from ..core import core
-from ..core.core import Tracer
+from ..ir import core
+from ..ir.core import Tracer
 from ..runtime import array as arrays
 from ..runtime.array import ARRAYS, Array
 

@@ -2,7 +2,7 @@
 
 `in_axes` and `out_axes` are pytree prefixes; here they become one axis (or None) a leaf,
 never negative, and all mapped arguments are found to agree on a size, or an error says
-which do not.  Next: pmap.py, ../api/mapping.py.
+which do not.  Next: pmap.py, api/vmap.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
-from ..core import core
+from ..ir import core
 from .arguments import ArgNames
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
-from ..core import core, hooks, surface
+from ..ir import core, deferred, hooks
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
 from . import client
@@ -463,8 +463,8 @@ def deleted_message(aval: Any) -> str:
     )
 
 
-surface.register(Array)  # deferred operators and methods
-surface.register(core.Tracer)
+deferred.register(Array)  # deferred operators and methods
+deferred.register(core.Tracer)
 tree.DISPATCH.register_dataclass_node(Array, ["_b"], [])
 tree.DISPATCH.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
 

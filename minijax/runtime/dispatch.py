@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..base import config, errors, source, util
-from ..core import hooks
-from ..core.core import STATE, Primitive, host_driven
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
-from ..interpreters.dce import dce_jaxpr
-from ..interpreters.stage import abstract
+from ..ir import hooks
+from ..ir.core import STATE, Primitive, host_driven
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
+from ..passes.dce import dce_jaxpr
+from ..passes.stage import abstract
 from ..types import dtypes
 from . import array as arrays
 from . import compile as compiler

@@ -25,12 +25,12 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
 from ..base.source import Source
-from ..core import core, hooks
-from ..core.core import Primitive
-from ..core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
-from ..interpreters.batch import Axis, batch_flat, move_lane, no_name
-from ..interpreters.dce import dce_jaxpr
-from ..interpreters.stage import stage
+from ..ir import core, hooks
+from ..ir.core import Primitive
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
+from ..passes.batch import Axis, batch_flat, move_lane, no_name
+from ..passes.dce import dce_jaxpr
+from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
 from .mlir_context import context, load_dialect

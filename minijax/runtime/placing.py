@@ -1,6 +1,6 @@
 """Putting values where they are wanted: a device, a memory, slices on several devices.
 
-Eager only; inside programs a transfer is an operation (ops/transfer.py).
+Eager only; inside programs a transfer is an operation (prims/transfer.py).
 Next: dispatch.py.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import core
+from ..ir import core
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace, shaped
 from . import array as arrays
 from . import dispatch

@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from ..core.core import Missing, Primitive, Unsupported, registry
+from ..ir.core import Missing, Primitive, Unsupported, registry
 
-_ROOMS = ("ops", "control", "random", "nn", "api")
+_ROOMS = ("prims", "control", "api", "surface")
 _COLUMNS = ("jvp", "transpose", "batch", "lower")
 
 
@@ -19,8 +19,8 @@ def load_all() -> None:
     """Import every room that declares primitives."""
     for room in _ROOMS:
         package = importlib.import_module(f"minijax.{room}")
-        for found in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"minijax.{room}.{found.name}")
+        for found in pkgutil.walk_packages(package.__path__, f"minijax.{room}."):
+            importlib.import_module(found.name)
 
 
 def mark(prim: Primitive, column: str) -> str:

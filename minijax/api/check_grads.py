@@ -1,0 +1,242 @@
+"""Derivatives held against finite differences: `check_grads`, `check_jvp`, `check_vjp`.
+
+Directions are random, but the same in every run.  Arguments and results that have no
+derivative (integers, Booleans, keys) are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, tree
+from ..base.source import function_text
+from ..ir import core
+from ..types import dtypes
+from .autodiff import jvp
+from .reverse import vjp
+
+# Relative and absolute error that is still taken for rounding: JAX's, by dtype.
+TOLERANCE = {
+    dtypes.bfloat16: 1e-1, dtypes.float16: 1e-2, dtypes.float32: 2e-3,
+    dtypes.complex64: 1e-3, dtypes.float64: 1e-5, dtypes.complex128: 1e-5,
+}  # fmt: skip
+COARSE = 1e-1  # of floats of 8 bits
+
+# One for all, or one for each dtype (those left out have the default).
+Tolerance = float | Mapping[Any, float] | None
+
+
+def check_grads(
+    f: Callable[..., Any], args: Any, order: int,
+    modes: str | Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
+    rtol: Tolerance = None, eps: float | None = None,
+) -> None:  # fmt: skip
+    """Check the derivatives of `f` of orders 1 to `order` at `args`.
+
+    Args:
+      f: a function of pytrees to a pytree.
+      args: the tuple of its arguments.
+      order: up to which derivative; higher ones are those of lower ones.
+      modes: "fwd" (jvp), "rev" (vjp), or both, in every combination.
+      atol, rtol: how far results may be off, absolutely and relatively; by default what
+        rounding does at the results' dtypes.  A number, or one for each dtype: a dict.
+      eps: the step of the differences; by default the cube root of the dtype's epsilon.
+
+    Raises:
+      AssertionError: a derivative is wrong.  ValueError: no such mode, or order.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> check_grads(jnp.sin, (1.0,), order=2)
+    """
+    chosen = [modes] if isinstance(modes, str) else list(modes)
+    for mode in chosen:
+        if mode not in ("fwd", "rev"):
+            raise errors.value_error(
+                f"check_grads: there is no mode {mode!r}.",
+                tries=["modes=('fwd', 'rev')", "modes='fwd'"],
+            )
+    if order < 1:
+        raise ValueError(f"check_grads: the order must be at least 1, got {order}.")
+    _check(f, tuple(args), order, chosen, (atol, rtol, eps), function_text(f))
+
+
+def _check(
+    f: Callable[..., Any], args: tuple[Any, ...], order: int, modes: list[str],
+    limits: tuple[Tolerance, Tolerance, float | None], what: str,
+) -> None:  # fmt: skip
+    flat, xs = _smooth_part(f, args)
+    if "fwd" in modes:
+        check_jvp(flat, lambda x, t: jvp(flat, x, t), xs, *limits, f"jvp of {what}")
+        if order > 1:
+            directions = _directions(xs, seed=order)
+
+            def push(*ys: Any) -> Any:
+                return jvp(flat, ys, directions)[1]
+
+            _check(push, xs, order - 1, modes, limits, f"the jvp of {what}")
+    if "rev" in modes:
+        check_vjp(flat, lambda *x: vjp(flat, *x), xs, *limits, f"vjp of {what}")
+        if order > 1:
+
+            def pull(*ys: Any) -> Any:
+                out, pulled = vjp(flat, *ys)
+                return pulled(_directions(out, seed=order))
+
+            _check(pull, xs, order - 1, modes, limits, f"the vjp of {what}")
+
+
+def check_jvp(
+    f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
+    err_msg: str = "",
+) -> None:  # fmt: skip
+    """Check `f_jvp(args, tangents) -> (out, out_tangents)` against differences of `f`.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> check_jvp(jnp.sin, lambda x, t: mj.jvp(jnp.sin, x, t), (1.0,))
+    """
+    args = tuple(args)
+    tangents = _directions(args, seed=0)
+    out, pushed = f_jvp(args, tangents)
+    _agree(out, f(*args), atol, rtol, f"{err_msg}: its primal result", exact=True)
+    _agree(pushed, _difference(f, args, tangents, eps), atol, rtol, err_msg)
+
+
+def check_vjp(
+    f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
+    err_msg: str = "",
+) -> None:  # fmt: skip
+    """Check `f_vjp(*args) -> (out, pull)` against differences of `f`.
+
+    For a cotangent u and a tangent t, the real parts of <pull(u), t> and of <u, J t> are
+    equal; J t is found by differences.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> check_vjp(jnp.sin, lambda *x: mj.vjp(jnp.sin, *x), (1.0,))
+    """
+    args = tuple(args)
+    tangents = _directions(args, seed=0)
+    out, pull = f_vjp(*args)
+    _agree(out, f(*args), atol, rtol, f"{err_msg}: its primal result", exact=True)
+    cotangents = _directions(out, seed=1)
+    pulled = pull(cotangents)
+    moved = _difference(f, args, tangents, eps)
+    leaves = tree.leaves
+    found = _inner(leaves(pulled), leaves(tangents))
+    expected = _inner(leaves(cotangents), leaves(moved))
+    # What each product may be off adds up; their sum may be much smaller than they are.
+    sizes = [np.abs(_wide(u) * _wide(t)).sum() for u, t in
+             zip(leaves(cotangents), leaves(moved), strict=True)]  # fmt: skip
+    values = (*leaves(args), *leaves(out))
+    absolute, relative = (
+        max([_limit(x, given) for x in values], default=0.0) for given in (atol, rtol)
+    )
+    allowed = absolute + relative * sum(sizes)
+    if not abs(found - expected) <= allowed:
+        raise AssertionError(
+            f"{err_msg}: <vjp(u), t> is {found}, <u, J t> by differences {expected}; they"
+            f" differ by {abs(found - expected):.3g}, more than {allowed:.3g}."
+        )
+
+
+# ------------------------------------------------------------------------------ inside
+
+
+def _is_smooth(x: Any) -> bool:
+    return bool(dtypes.is_inexact(core.aval_of(x).dtype))
+
+
+def _smooth_part(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The function of the leaves that have derivatives, to such leaves; those leaves."""
+    leaves, in_tree = tree.flatten(args)
+    moving = [i for i, x in enumerate(leaves) if _is_smooth(x)]
+
+    def flat(*xs: Any) -> list[Any]:
+        full = list(leaves)
+        for i, x in zip(moving, xs, strict=True):
+            full[i] = x
+        return [
+            y for y in tree.leaves(f(*tree.unflatten(in_tree, full))) if _is_smooth(y)
+        ]
+
+    return flat, tuple(leaves[i] for i in moving)
+
+
+def _directions(values: Any, seed: int) -> Any:
+    """Normal random values of the types of a pytree's leaves."""
+    draw = np.random.default_rng(seed)
+
+    def one(x: Any) -> Any:
+        aval = core.aval_of(x)
+        made = draw.normal(size=aval.shape)
+        if dtypes.is_complex(aval.dtype):
+            made = made + 1j * draw.normal(size=aval.shape)
+        return np.asarray(made).astype(aval.dtype)
+
+    return tree.map(one, values)
+
+
+def _wide(x: Any) -> Any:
+    """A value in double precision."""
+    x = np.asarray(x)
+    return x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64)
+
+
+def _real_size(x: Any) -> int:
+    """The bytes of one real number of a value."""
+    dtype = core.aval_of(x).dtype
+    return int(dtype.itemsize // (2 if dtypes.is_complex(dtype) else 1))
+
+
+def _limit(x: Any, given: Tolerance, scale: float = 1.0) -> float:
+    """What a result may be off, of what was given for it or for all."""
+    if isinstance(given, Mapping):
+        dtype = core.aval_of(x).dtype
+        known = {dtypes.as_dtype(kind): limit for kind, limit in given.items()}
+        # Inner products of complex values are taken of their parts.
+        given = known.get(dtype, known.get(dtypes.real_of(dtype)))
+    if given is None:
+        return scale * TOLERANCE.get(core.aval_of(x).dtype, COARSE)
+    return given
+
+
+def _difference(f: Any, args: tuple[Any, ...], tangents: Any, eps: float | None) -> Any:
+    """The derivative along `tangents`, by central differences, in double precision."""
+    if eps is None:
+        size = min([_real_size(x) for x in tree.leaves(args)], default=8)
+        eps = {1: 0.25, 2: 0.1, 4: 5e-3, 8: 6e-6}[size]
+
+    def moved(step: float) -> Any:
+        def one(x: Any, t: Any) -> Any:
+            return (_wide(x) + step * _wide(t)).astype(core.aval_of(x).dtype)
+
+        return tree.map(_wide, f(*tree.map(one, args, tangents)))
+
+    return tree.map(lambda up, down: (up - down) / (2 * eps), moved(eps), moved(-eps))
+
+
+def _inner(a: list[Any], b: list[Any]) -> float:
+    pairs = zip(a, b, strict=True)
+    return float(sum((_wide(x) * _wide(y)).sum() for x, y in pairs).real) if a else 0.0
+
+
+def _agree(
+    found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str,
+    exact: bool = False,
+) -> None:  # fmt: skip
+    paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(found)]
+    pairs = zip(paths, tree.leaves(found), tree.leaves(expected), strict=True)
+    for path, x, y in pairs:
+        scale = 1e-2 if exact and _real_size(x) > 2 else 1.0
+        np.testing.assert_allclose(
+            _wide(x), _wide(y), atol=_limit(x, atol, scale),
+            rtol=_limit(x, rtol, scale), err_msg=f"{what}, result{path}",
+        )  # fmt: skip
+
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]

@@ -1,0 +1,164 @@
+"""`vmap`: lift a function of one lane to all lanes.
+
+The work is passes/batch.py; control/axes.py reads the axis specifications.
+Next: autodiff.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from ..base import errors, tree
+from ..base.source import function_text, wraps
+from ..control.arguments import ArgNames, check_callable
+from ..control.axes import Mapped, result_axis
+from ..control.refs.discharge import Inside, check_passed_once
+from ..ir import core
+from ..ir.core import Reference
+from ..passes.batch import Axis, batch_flat, move_lane, no_name
+from .chunks import batch_in_chunks, chunk_size
+
+
+def vmap(
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0,
+    axis_name: Hashable | None = None, axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None, sum_match: bool = False, *,
+    chunk: int | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """Map a function over axes of its arguments, all lanes at once.
+
+    Args:
+      fun: a function of one lane.
+      in_axes: for each positional argument the axis to map, or None to share it; a
+        pytree prefix of the arguments.  Keyword arguments are mapped over axis 0.
+      out_axes: where the lane axis goes in the results; a pytree prefix of them.
+      axis_name: a name for the lane axis, for collectives such as `lax.psum`.
+      axis_size: the number of lanes, where no argument tells it.
+      spmd_axis_name: mesh axes over which the lane axis is laid out.
+      sum_match: whether results that all lanes share may be asked for as sums; without
+        effect, since out_axes are ints and None.
+      chunk: run this many lanes at a time, one chunk after the other, in one compiled
+        loop; for work that does not fit in memory at once.
+
+    Raises:
+      ValueError: sizes or trees do not match; TypeError: a specification is no int.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(jnp.dot)(jnp.ones((2, 3)), jnp.ones((2, 3)))
+      Array([3., 3.], dtype=float32)
+
+    Differs from JAX: `chunk`.
+    """
+    check_callable(fun)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (
+        in_axes is None
+        or type(in_axes) is tuple
+        or (hasattr(in_axes, "__index__") and not getattr(in_axes, "ndim", 0))
+    ):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to"
+            f" the positional arguments passed to the function, but got {in_axes}."
+        )
+    mapped = Mapped("vmap", fun, "lanes")
+    mapped.check_spec("in_axes", in_axes)
+    mapped.check_spec("out_axes", out_axes)
+    name = no_name if axis_name is None else axis_name
+    at_once = None if chunk is None else chunk_size(chunk)
+
+    @wraps(fun, about="Vectorized version of {fun}: of all lanes at once.")
+    def vmapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise mapped.error(
+                "in_axes must be an int, None, or a tuple of entries corresponding to"
+                " the positional arguments passed to the function, but got"
+                f" len(in_axes)={len(in_axes)}, len(args)={len(args)}."
+            )
+        leaves, in_tree = tree.flatten((args, kwargs))
+        names = ArgNames(fun, in_tree, range(len(args)))
+        dims = mapped.spread(in_axes, in_tree)
+        avals = mapped.avals(leaves, dims, names)
+        dims = mapped.normalise(avals, dims, names)
+        size = mapped.size(avals, dims, names, axis_size)
+        if size is None:
+            raise mapped.error(
+                "must have at least one non-None value in in_axes or axis_size must be"
+                " specified."
+                if leaves
+                else "wrapped function must be passed at least one argument containing"
+                " an array or axis_size must be specified, got empty"
+                f" *args={args} and **kwargs={kwargs}."
+            )
+        trees: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            a, k = tree.unflatten(in_tree, xs)
+            outs, out_tree = tree.flatten(fun(*a, **k))
+            for y in outs:
+                if isinstance(y, Reference):
+                    raise ValueError(core.returned_message(function_text(fun), y.aval))
+                if not core.is_value(y):
+                    raise mapped.error(
+                        f"cannot stack a result: Output from batched function {y!r}"
+                        f" with type {type(y)} is not a valid JAX type.",
+                        TypeError,
+                    )
+            trees.append(out_tree)
+            return outs
+
+        axis = Axis(name, size, spmd_axis_name)
+        run: Any = flat
+        moving = [
+            isinstance(x, Reference) and d is not None
+            for x, d in zip(leaves, dims, strict=True)
+        ]
+        if any(moving):
+            check_passed_once(leaves, fun, "vmap", names)
+            run = Inside(flat, leaves, moving)
+            leaves = run.start
+        if at_once is not None and at_once < size:
+            outs, out_dims = batch_in_chunks(run, axis, leaves, dims, at_once)
+        else:
+            outs, out_dims = batch_flat(run, axis, leaves, dims)
+        if any(moving):
+            n = len(outs) - sum(moving)
+            places = [d for d, m in zip(dims, moving, strict=True) if m]
+            run.write_back(
+                move_lane(x, size, d, to)
+                for x, d, to in zip(outs[n:], out_dims[n:], places, strict=True)
+            )
+            outs, out_dims = outs[:n], out_dims[:n]
+        wanted = tree.flatten_axes("vmap out_axes", trees[0], out_axes)
+        for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
+            if w is None and d is not None:
+                results = tree.leaves_with_path(tree.unflatten(trees[0], outs))
+                raise _shared_result(tree.keystr(results[i][0]), outs[i], d)
+        placed = [
+            _place(x, size, d, w)
+            for x, d, w in zip(outs, out_dims, wanted, strict=True)
+        ]
+        return tree.unflatten(trees[0], placed)
+
+    return vmapped
+
+
+def _shared_result(path: str, x: Any, dim: int) -> ValueError:
+    return errors.value_error(
+        f"at vmap out_axes{path}, got axis spec None but output was batched on axis"
+        f" {dim}.",
+        which=core.aval_of(x).str_short(),
+        why="vmap has mapped output but out_axes is None: the result differs from"
+        " lane to lane.",
+        tries=["an int in out_axes for this output"],
+    )
+
+
+def _place(x: Any, size: int, dim: int | None, want: int | None) -> Any:
+    """An output with its lane axis where it is wanted."""
+    if want is None:
+        return x
+    rank = core.aval_of(x).ndim + (dim is None)
+    return move_lane(x, size, dim, result_axis(want, rank))

@@ -1,0 +1,76 @@
+"""Faces: public modules that only hand names on, each when it is first asked for.
+
+A face is a table: where a name lives, by room.  Nothing is imported before it is used, so
+that a module of four hundred names costs what a program uses of it.  A stub beside each
+face (`python -m minijax.tools.stubs`) tells editors and type checkers the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Face = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
+
+
+def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Public name -> (room, name there), of a table of rooms.
+
+    >>> homes({"surface.numpy.ufuncs": "add abs=absolute"})["abs"]
+    ('surface.numpy.ufuncs', 'absolute')
+    """
+    found = {}
+    for room, names in table.items():
+        for entry in names.split():
+            public, _, inner = entry.partition("=")
+            found[public] = (room, inner or public)
+    return found
+
+
+def face(
+    name: str, table: Mapping[str, str], modules: str = "",
+    dropped: Mapping[str, str] | None = None,
+) -> Face:  # fmt: skip
+    """`__getattr__`, `__dir__` and `__all__` of a module that hands names on.
+
+    Args:
+      name: the module's own `__name__`.
+      table: room (dotted, within the package) -> its names here, separated by blanks;
+        `public=inner` where a name differs from the room's.
+      modules: submodules, which load when they are first used.
+      dropped: names of older interfaces -> what does the same today; each warns.
+    """
+    package = name.partition(".")[0]
+    namespace = sys.modules[name].__dict__
+    home_of = homes(table)
+    submodules = frozenset(modules.split())
+    old = dropped or {}
+
+    def get(attribute: str) -> Any:
+        home = home_of.get(attribute)
+        if home is not None:
+            room, inner = home
+            value = getattr(importlib.import_module(f"{package}.{room}"), inner)
+            namespace[attribute] = value
+            return value
+        if attribute in submodules:
+            return importlib.import_module(f"{name}.{attribute}")
+        if attribute in old:
+            short = name.rpartition(".")[2]
+            short = "jnp" if short == "numpy" else short
+            warnings.warn(
+                f"{short}.{attribute} is deprecated; use {short}.{old[attribute]}.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return getattr(sys.modules[name], old[attribute])
+        raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+
+    def names() -> list[str]:
+        mine = (n for n in namespace if n not in ("annotations", "face"))
+        return sorted({*mine, *home_of, *submodules})
+
+    return get, names, sorted({*home_of, *submodules})

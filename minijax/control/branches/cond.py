@@ -1,0 +1,226 @@
+"""`cond` and `switch`: run one of several branches.
+
+Operands are (index, *ops); all branches take all operands, constants they capture
+included.  Batched over the index, all branches run and their results are selected; the
+caller may choose otherwise with `batched=`.  Next: switch.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Container
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...ir import core, regions
+from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
+from ...passes import batch as batching
+from ...passes.algebra import Zero, instantiate, lib
+from ...passes.dce import dce_jaxpr
+from ...passes.region_rules import holds, union
+from ...passes.stage import stage_closed
+from ...prims.math import logic
+from ...prims.math.cast import convert_element_type_p
+from ...prims.reduce import over_axes
+from ...runtime import array as arrays
+from ...types import dtypes
+from .. import bodies
+from ..effects import checking, checks
+from ..loops.scan import scan_p
+from ..refs import discharge
+from ..refs.discharge import FunctionPrimitive
+from ..rules.stop_gradient import stop_gradient_p
+
+Branches = tuple[ClosedJaxpr, ...]
+
+cond_p = FunctionPrimitive("cond")
+cond_p.takes_keys = True
+holds(cond_p, regions.Branches("branches"))
+
+
+def cond_batch(
+    axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any
+) -> Any:
+    if dims[0] is None:
+        return derived_batch(axis, args, dims, branches=branches, **params)
+    batched = [d is not None for d in dims[1:]]
+    ops = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args[1:], dims[1:], strict=True)
+    ]
+    index = batching.bring_front(args[0], axis.size, dims[0])
+    how = params.get("batched", "select")
+    if how != "select":
+        return BATCHED[how](axis, index, ops, batched, branches, params)
+    effects = jaxprs_effects({"branches": branches})
+    if checks.fails(effects):  # lanes that do not take a branch check nothing in it
+        front = [0, *(0 if b else None for b in batched)]
+        params = {"branches": branches, **params}
+        return checking.batch_outside(cond_p, axis, [index, *ops], front, params)
+    bodies.refuse_lanes(
+        effects,
+        "{} effect not supported in vmap-of-cond with batched predicate",
+        "every lane runs all branches, and untaken ones would act.",
+    )
+    n = len(branches[0].out_avals)
+    used = [dce_jaxpr(branch.jaxpr, [True] * n)[1] for branch in branches]
+    mask = [u and _may_vary(x) for x, u in zip(ops, union(used), strict=True)]
+    ops = [
+        batching.bring_front(x, axis.size, None) if m and not b else x
+        for x, m, b in zip(ops, mask, batched, strict=True)
+    ]
+    flags = [b or m for b, m in zip(batched, mask, strict=True)]
+    select = _Select(index)
+    results = []
+    for i, branch in enumerate(branches):
+        cut = [m and u for m, u in zip(mask, used[i], strict=True)]
+        if any(cut):
+            # Cut the gradient of lanes that do not take the branch: it may be NaN.
+            taken = _Select(logic.eq(index, np.int32(i)))
+            ins = [
+                taken(stop_gradient_p.bind(x), x) if c else x
+                for x, c in zip(ops, cut, strict=True)
+            ]
+        else:
+            ins = ops
+        run, _ = batching.batch_jaxpr(branch, axis, flags, True)
+        results.append(eval_jaxpr(run.jaxpr, run.consts, *ins))
+    outs = [select(*column) for column in zip(*results, strict=True)]
+    return outs, [0] * n
+
+
+def _may_vary(x: Any) -> bool:
+    return isinstance(x, core.Tracer) and dtypes.is_differentiable(x.dtype)
+
+
+class _Select:
+    """`cases[index]` lane by lane; the index is spread once for each shape."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, index: Any) -> None:
+        self.known = {core.aval_of(index).shape: index}
+
+    def __call__(self, *cases: Any) -> Any:
+        shape = core.aval_of(cases[0]).shape
+        index = self.known.get(shape)
+        if index is None:
+            index = lib.broadcast_in_dim(self.known[shape[:1]], shape, (0,))
+            self.known[shape] = index
+        return logic.select_n(index, *cases)
+
+
+def _batch_error(*_: Any) -> Any:
+    raise ValueError(
+        errors.message(
+            "cond(batched='error'): the predicate differs from lane to lane.",
+            why="the caller asked to be told rather than run all branches.",
+            tries=[
+                "batched='select', 'loop' or 'group'",
+                "a predicate that lanes share",
+            ],
+        )
+    )
+
+
+def _batch_loop(
+    axis: Any, index: Any, ops: Any, batched: Any, branches: Branches, params: Any
+) -> Any:
+    """Lane after lane, each takes its own branch alone."""
+    moving = [x for x, b in zip(ops, batched, strict=True) if b]
+    shared = [x for x, b in zip(ops, batched, strict=True) if not b]
+    inner_axes = core.STATE.axes
+
+    def one(*args: Any) -> list[Any]:
+        fixed, (i, *rows) = args[: len(shared)], args[len(shared) :]
+        f, r = iter(fixed), iter(rows)
+        full = [next(r) if b else next(f) for b in batched]
+        return cond_p.bind(i, *full, branches=branches, **params)
+
+    avals = [core.aval_of(x) for x in shared]
+    avals += [bodies.row(core.aval_of(x)) for x in (index, *moving)]
+    with core.axis_env(inner_axes):
+        body = stage_closed(one, avals, text="cond lane")
+    out = scan_p.bind(
+        *shared, index, *moving, jaxpr=body, length=axis.size, num_carry=0,
+        num_consts=len(shared), reverse=False, unroll=1, _split_transpose=False,
+    )  # fmt: skip
+    return out, [0] * len(out)
+
+
+def _batch_group(
+    axis: Any, index: Any, ops: Any, batched: Any, branches: Branches, params: Any
+) -> Any:
+    """Each branch runs once, on all lanes, if any lane takes it."""
+    results = []
+    for i, b in enumerate(branches):
+        lanes, _ = batching.batch_jaxpr(b, axis, batched, True)
+        skip = stage_closed(
+            lambda *_, avals=lanes.out_avals: [instantiate(Zero(a)) for a in avals],
+            lanes.in_avals, text="cond skipped",
+        )  # fmt: skip
+        taken = over_axes.reduce_or(logic.eq(index, np.int32(i)), (0,))
+        run = tuple(bodies.settle_weak([skip, lanes]))
+        results.append(cond_p.bind(index_of(taken), *ops, branches=run, **params))
+    select = _Select(index)
+    outs = [select(*column) for column in zip(*results, strict=True)]
+    return outs, [0] * len(outs)
+
+
+# Other ways to batch over the index: name -> rule.
+BATCHED: dict[str, Callable[..., Any]] = {
+    "loop": _batch_loop, "group": _batch_group, "error": _batch_error,
+}  # fmt: skip
+
+derived_batch = cond_p.batch
+cond_p.batch = cond_batch
+
+
+def cond_lower(
+    ctx: Any, index: Any, *ops: Any, branches: Branches,
+    platforms: tuple[str | None, ...] = (), **_: Any,
+) -> list[Any]:  # fmt: skip
+    if platforms:  # chosen here, not when the program runs
+        chosen = branches[platforms.index(choose_platform(ctx.platform, platforms))]
+        return ctx.jaxpr(chosen, *ops)
+    run = [functools.partial(ctx.jaxpr, b, *ops) for b in branches]
+    return ctx.case(index, run, [ctx.type(a) for a in ctx.avals_out])
+
+
+cond_p.lower = cond_lower
+
+
+def choose_platform(platform: str, known: Container[str | None]) -> str | None:
+    """The platform whose function runs on `platform`; None for the default."""
+    which = platform if platform in known else None
+    if which not in known:
+        raise NotImplementedError(
+            f"platform_dependent: no function for platform {platform}, and no default."
+        )
+    return which
+
+
+def cond_by_hand(
+    index: Any, *ops: Any, branches: Branches, platforms: tuple[str | None, ...] = (),
+    **_: Any,
+) -> list[Any]:  # fmt: skip
+    if platforms:
+        here = arrays.default_placement().platform
+        return branches[platforms.index(choose_platform(here, platforms))](*ops)
+    return branches[int(index)](*ops)
+
+
+discharge.run_by_hand(cond_p, cond_by_hand)
+
+
+# ---------------------------------------------------------------------------- helpers
+
+
+def index_of(pred: Any) -> Any:
+    if isinstance(pred, (bool, np.bool_)):
+        return np.int32(pred)
+    return convert_element_type_p.bind(
+        pred, new_dtype=dtypes.int32, weak_type=False, sharding=None
+    )

@@ -1,0 +1,592 @@
+"""`jit`: trace once for each signature, compile, and dispatch in C++.
+
+A jitted function is jaxlib's C++ `PjitFunction`.  It knows the signatures it has seen
+and runs their programs itself; for a new one, and for anything that is not concrete
+evaluation, it calls `Jitted.miss` here: trace (remembered by function and signature),
+then either compile and run, or bind `jit_p` under the current trace.
+
+`composite` is the same for our own NumPy functions: one compiled call when evaluated,
+inlined when traced.  Next: cond.py, where control flow begins.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base import config, errors, tree, util
+from ...base.source import OwnMethod, function_text, name_of, wraps
+from ...ir import core, hooks
+from ...ir.core import EVAL, STATE, Reference, Tracer
+from ...ir.jaxpr import ClosedJaxpr
+from ...passes.stage import hoist_tracers, stage
+from ...runtime import array as arrays
+from ...runtime import client, dispatch, lower
+from ...runtime import jaxlib_compat as compat
+from ...runtime.array import ARRAYS, Array
+from ...types.avals import DEVICE, AbstractRef
+from ..arguments import (
+    NO_STATICS,
+    ArgNames,
+    Statics,
+    as_array,
+    check_apart,
+    check_callable,
+    resolve_statics,
+)
+from ..refs import discharge
+from . import misses
+from .programs import jit_p, program_of, run_program
+
+
+class Traced(NamedTuple):
+    """What tracing a call gave."""
+
+    jaxpr: ClosedJaxpr
+    out_tree: Any
+    hoisted: list[Any]  # outer tracers the function closes over
+
+
+class _Fast(NamedTuple):
+    """What C++ needs to run a signature by itself (the names are its own)."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Any
+    out_shardings: Any
+    out_avals: Any
+    out_committed: Any
+    kept_var_bitvec: Any
+    in_device_local_layouts: Any
+    const_args: Any
+
+
+_traces = util.cache(util.Memos())
+_cpp_cache = compat.PjitFunctionCache(8192)
+_jitted: util.Living[Any] = util.Living()
+_MOST_TRACES = 4096  # of a function: static arguments may take any number of values
+
+
+class Call(NamedTuple):
+    """One call of a jitted function, taken apart."""
+
+    leaves: list[Any]
+    in_tree: Any
+    static: tuple[Any, ...]
+    positions: tuple[int, ...]  # of the dynamic positional arguments
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class _Itself:
+    """Stands in C++ for a function that it could not compare or refer to weakly."""
+
+    __slots__ = ("__weakref__", "fun")
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.fun)
+
+
+def _for_cpp(fun: Callable[..., Any]) -> Callable[..., Any]:
+    kind = type(fun)
+    plain = kind.__eq__ is object.__eq__ or kind is MethodType  # nobody's code is run
+    return fun if plain and kind.__weakrefoffset__ else _Itself(fun)
+
+
+class Jitted:
+    """A function and how it is to be jitted."""
+
+    __slots__ = (
+        "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
+        "inline_traced", "keep_unused", "max_traces", "name", "options", "statics",
+        "traces", "transform",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        statics: Statics,
+        donate: Statics = NO_STATICS,
+        *,
+        keep_unused: bool = False,
+        device: Any = None,
+        inline: bool = False,
+        options: tuple[Any, ...] = (),
+        inline_traced: bool = False,
+        max_traces: int | None = None,
+        accepts: Callable[..., bool] | None = None,
+        transform: str = "jit",
+    ) -> None:
+        self.fun = fun
+        self.accepts = accepts
+        self.statics = statics
+        self.donate = donate
+        self.keep_unused = keep_unused
+        self.device = device
+        self.inline = inline
+        self.options = options
+        self.inline_traced = inline_traced
+        self.max_traces = max_traces
+        self.transform = transform
+        self.name = name_of(fun)
+        self.traces = _traces.of(fun)
+        # C++ takes equal functions for one, and crashes where they cannot be compared.
+        same = (id(fun), statics, donate, keep_unused, device, inline, options)
+        self.cpp = compat.pjit(
+            self.name,
+            _for_cpp(fun),
+            self.miss,
+            list(statics.nums),
+            list(statics.names),
+            (*same, inline_traced),
+            tree.DISPATCH,
+            _fallback,
+            _cpp_cache,
+        )
+
+    # ---- taking a call apart
+    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Static and dynamic arguments; the latter flat."""
+        nums, names = self.statics
+        if not nums and not names:
+            leaves, in_tree = tree.flatten((args, kwargs))
+            return Call(leaves, in_tree, (), tuple(range(len(args))), args, kwargs)
+        n = len(args)
+        fixed = {i if i >= 0 else i + n for i in nums}
+        positions = tuple(i for i in range(n) if i not in fixed)
+        static: list[Any] = [(i, args[i]) for i in sorted(fixed) if 0 <= i < n]
+        static += [(k, kwargs[k]) for k in sorted(kwargs) if k in names]
+        for where, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                raise ValueError(
+                    errors.message(
+                        "Non-hashable static arguments are not supported, as this can lead"
+                        " to unexpected cache-misses. Static argument"
+                        f" ({'name' if isinstance(where, str) else 'index'} {where}) of"
+                        f" type {type(value)} for function {self.name} is non-hashable.",
+                        which=f"static argument {where!r} of type {type(value)}:"
+                        f" {value!r}"[:200],
+                        where=f"{self.transform} of {function_text(self.fun)}",
+                        why="compiled programs are found again by their static values.",
+                        tries=["a tuple instead of a list", "drop it from static_arg*"],
+                    )
+                ) from None
+        dynamic = tuple(args[i] for i in positions)
+        kw = {k: v for k, v in kwargs.items() if k not in names}
+        leaves, in_tree = tree.flatten((dynamic, kw))
+        return Call(leaves, in_tree, tuple(static), positions, args, kwargs)
+
+    def rebuild(self, call: Call, leaves: Sequence[Any]) -> Any:
+        """Arguments of `fun` with the dynamic leaves replaced."""
+        dynamic, kw = tree.unflatten(call.in_tree, leaves)
+        if not call.static:
+            return dynamic, kw
+        args = list(call.args)
+        for i, x in zip(call.positions, dynamic, strict=True):
+            args[i] = x
+        fixed = {k: v for k, v in call.static if isinstance(k, str)}
+        return args, {**kw, **fixed}
+
+    # ---- tracing
+    def trace(self, call: Call) -> Traced:
+        """The jaxpr of a call."""
+        avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
+        if any(type(a) is AbstractRef for a in avals):
+            names = ArgNames(self.fun, call.in_tree, call.positions)
+            discharge.check_passed_once(call.leaves, self.fun, "jit", names)
+        return self.trace_avals(call, avals)
+
+    def aval_of(self, x: Any, i: int, call: Call) -> Any:
+        try:
+            return x._b.aval if type(x) is Array else core.aval_of(x)
+        except OverflowError as e:
+            which = ArgNames(self.fun, call.in_tree, call.positions)[i]
+            raise OverflowError(
+                errors.message(
+                    "An overflow was encountered while parsing an argument to a jitted"
+                    f" computation, whose argument path is {which}. Got {type(x)} with"
+                    f" value {x}",
+                    why=str(e).splitlines()[0],
+                    tries=["a float", "a NumPy scalar of an unsigned dtype"],
+                )
+            ) from None
+        except TypeError as e:
+            foreign = isinstance(e, errors.UnexpectedTracerError)
+            if foreign or isinstance(x, (bool, int, float, complex)):
+                raise
+            which = ArgNames(self.fun, call.in_tree, call.positions)[i]
+            raise TypeError(no_argument(self.fun, x, which)) from e
+
+    def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> Traced:
+        key = (
+            call.in_tree, avals, call.static, tuple(map(_type_of_static, call.static)),
+            config.trace_key(), STATE.axes,
+        )  # fmt: skip
+        known = self.traces.get(key)
+        if known is not None:
+            return known
+        if self.max_traces is not None and len(self.traces) >= self.max_traces:
+            raise RuntimeError(self.too_many_traces(avals))
+        if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:
+            misses.note_tracing(self, call, avals)
+        trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            args, kwargs = self.rebuild(call, leaves)
+            out = self.fun(*args, **kwargs)
+            outs, out_tree = tree.flatten(out)
+            for i, x in enumerate(outs):
+                if not core.is_value(x):
+                    raise TypeError(_output_message(self, out, i, x))
+            trees.append(out_tree)
+            return outs
+
+        text = function_text(self.fun)
+        names = ArgNames(self.fun, call.in_tree, call.positions)
+        jaxpr, consts = stage(
+            flat,
+            avals,
+            name=self.name,
+            text=text,
+            transform=self.transform,
+            arg_names=names,
+        )
+        closed, hoisted = hoist_tracers(jaxpr, consts)
+        traced = Traced(closed, trees[0], hoisted)
+        discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
+        if all(map(discharge.is_lasting, hoisted)):
+            return util.remember(self.traces, key, traced, _MOST_TRACES)
+        return traced
+
+    def too_many_traces(self, avals: Any) -> str:
+        seen = [", ".join(a.str_short() for a in k[1]) for k in list(self.traces)]
+        return errors.message(
+            f"{self.name} was traced more than max_traces={self.max_traces} times.",
+            which=f"new signature ({', '.join(a.str_short() for a in avals)})",
+            where=f"jit of {function_text(self.fun)}",
+            why=f"seen before: {'; '.join(seen[:5])}",
+            tries=["pad to few shapes", "raise max_traces"],
+        )
+
+    # ---- calling
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls for a signature it cannot run by itself."""
+        if self.accepts is not None and not self.accepts(*args):
+            return NotImplemented, None, False
+        if config.DISABLE_JIT.value or (self.inline_traced and STATE.trace is not EVAL):
+            return self.fun(*args, **kwargs), None, False
+        try:
+            return self._miss(args, kwargs)
+        except SystemError as e:  # C++ does not pass on that Python ran out of stack
+            if not isinstance(e.__cause__, RecursionError):
+                raise
+            raise e.__cause__ from None
+
+    def _miss(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any, bool]:
+        call = self.split(args, kwargs)
+        # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
+        asked_by_trace = config.TRACING.value
+        if STATE.trace is EVAL:
+            for x in call.leaves:
+                if isinstance(x, Tracer):
+                    raise core.leak_error(x)
+        traced = self.trace(call)
+        if STATE.trace is EVAL and not _touches_references(traced, call):
+            out = self.evaluate(call, traced)
+            return (out[0], None, False) if asked_by_trace else out
+        n = len(traced.hoisted)
+        donated = (False,) * n + self.donated(call)
+        out = jit_p.bind(
+            *traced.hoisted,
+            *call.leaves,
+            jaxpr=traced.jaxpr,
+            name=self.name,
+            donated_invars=donated,
+            keep_unused=self.keep_unused,
+            inline=self.inline,
+            device=self.device,
+            compiler_options_kvs=self.options,
+        )
+        return tree.unflatten(traced.out_tree, out), None, False
+
+    def donated(self, call: Call) -> tuple[bool, ...]:
+        """Which dynamic leaves are donated."""
+        nums, names = self.donate
+        if not nums and not names:
+            return (False,) * len(call.leaves)
+        n = len(call.args)
+        chosen = {i if i >= 0 else i + n for i in nums}
+        dynamic, kw = tree.unflatten(call.in_tree, call.leaves)
+        marks = (
+            tuple(
+                tree.map(lambda _, d=i in chosen: d, x)
+                for i, x in zip(call.positions, dynamic, strict=True)
+            ),
+            {k: tree.map(lambda _, d=k in names: d, v) for k, v in kw.items()},
+        )
+        return tuple(tree.leaves(marks))
+
+    def evaluate(self, call: Call, traced: Traced) -> tuple[Any, Any, bool]:
+        """Run on concrete values; tell C++ how to do so next time."""
+        if dispatch.is_host_driven(traced.jaxpr.jaxpr):
+            out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
+            return tree.unflatten(traced.out_tree, out), None, False
+        device = self.device() if callable(self.device) else self.device
+        buffers, where, committed = dispatch.place_values(
+            call.leaves, self.name, device
+        )
+        donated = self.donated(call)
+        program = program_of(
+            traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
+            self.options,
+        )  # fmt: skip
+        again = functools.partial(traced.jaxpr, *call.leaves)
+        if self.inline_traced:  # our own function: errors speak of the caller's line
+            again = functools.partial(self.fun, *call.args, **call.kwargs)
+        out = run_program(program, buffers, self.name, again)
+        result = tree.unflatten(traced.out_tree, program.wrap(out))
+        return result, self.fast(program, call, result), False
+
+    def fast(self, program: dispatch.Program, call: Call, result: Any) -> Any:
+        """The C++ fast path of a signature, where it may have one."""
+        watched = dispatch.checks and dispatch.watched()
+        if not program.stable or watched or not _native(call.leaves, program):
+            return None
+        n = len(call.leaves)
+        kept = range(n) if program.kept is None else program.kept
+        bits = [False] * n
+        for i in kept:
+            bits[i] = True
+        m = len(program.consts)
+        sharding = program.in_sharding
+        return _Fast(
+            program.executable,
+            tree.DISPATCH.flatten(result)[1],
+            [sharding] * m + [_sharding_of(call.leaves[i], sharding) for i in kept],
+            [
+                program.place.sharding_of(a, program.committed)
+                for a in program.out_avals
+            ],
+            list(map(lower.physical, program.out_avals)),
+            [program.committed] * len(program.out_avals),
+            [True] * m + bits,
+            [None] * (m + len(kept)),
+            program.consts,
+        )
+
+
+def _sharding_of(x: Any, sharding: Any) -> Any:
+    """The C++ sharding of an argument: the program's, but for what the host keeps."""
+    kept = type(x) in ARRAYS and x.aval.memory_space is not DEVICE
+    return x._b._sharding if kept else sharding
+
+
+def _touches_references(traced: Traced, call: Call) -> bool:
+    return any(
+        isinstance(x, Reference) for xs in (traced.hoisted, call.leaves) for x in xs
+    )
+
+
+def _type_of_static(item: tuple[Any, Any]) -> type:
+    return type(item[1])
+
+
+def _output_message(jitted: Jitted, out: Any, i: int, x: Any) -> str:
+    path = tree.keystr(tree.leaves_with_path(out)[i][0])
+    at = f" at output component {path}" if path else ""
+    return errors.message(
+        f"function {function_text(jitted.fun)} traced for {jitted.transform} returned"
+        f" a value of type {type(x)}{at}, which is not a valid JAX type",
+        which=f"output component {'result' + path}: {x!r}"[:200],
+        why="compiled functions return arrays, numbers or pytrees of them.",
+        tries=["return numbers or arrays", "return strings and objects outside of it"],
+    )
+
+
+def no_argument(fun: Any, x: Any, which: str) -> str:
+    """What is said of an argument of a traced function that is no value."""
+    return errors.message(
+        f"Error interpreting argument to {fun} as an abstract array. The problematic"
+        f" value is of type {type(x)} and was passed to the function at path {which}.",
+        which=f"argument {which} of {name_of(fun)}: {x!r}"[:200],
+        why=f"Cannot interpret value of type {type(x)} as an abstract array; it does not"
+        " have a dtype attribute.",
+        tries=[f"static_argnames={which.split('[')[0]!r}", "close over it"],
+    )
+
+
+_C_TYPES = (Array, np.ndarray, bool, int, float, complex)
+
+
+def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
+    """Whether C++ can take these leaves by itself."""
+    numbers = False
+    for x in leaves:
+        kind = type(x)
+        if kind in ARRAYS:
+            where = arrays.placement_of(x._b)
+            if where is None or where[0] is not program.place:
+                return False
+        elif kind in _C_TYPES or isinstance(x, np.generic):
+            numbers = True
+            if isinstance(x, (np.ndarray, np.generic)) and (
+                not x.dtype.isnative or not x.dtype.isbuiltin
+            ):
+                return False
+        else:
+            return False
+    if not numbers:
+        return True
+    if not program.committed and config.DEFAULT_DEVICE.value is not None:
+        return False
+    # The x64 switch that C++ sees is jax's once jax is loaded.
+    jax = compat.real_jax()
+    return jax is None or bool(jax.config.jax_enable_x64) == bool(config.X64.value)
+
+
+def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
+    return arrays.put_numpy(np.asarray(x))
+
+
+def _device_of(device: Any, backend: Any) -> Any:
+    if device is not None and backend is not None:
+        raise ValueError("can't specify both a device and a backend for jit.")
+    if backend is not None:
+        import warnings
+
+        warnings.warn(
+            "the backend argument of jit is deprecated; use device_put or"
+            " jax.default_device",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return client.local_devices(backend=backend)[0]
+    if device is not None and hasattr(device, "device_set"):
+        return next(iter(device.device_set))
+    return device
+
+
+_LATER: Any = object()  # stands for a function that is given in a second call
+
+
+def jit(
+    fun: Callable[..., Any] = _LATER,
+    /,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+    max_traces: int | None = None,
+) -> Any:
+    """Compile a function with XLA: traced once for each signature, then run in one go.
+
+    Args:
+      fun: a pure function of arrays, numbers and pytrees of them.
+      static_argnums, static_argnames: arguments that are compile-time constants
+        (hashable; a new value compiles anew).
+      donate_argnums, donate_argnames: arguments whose memory the program may reuse;
+        they must not be used afterwards.
+      keep_unused: pass arguments on to the program even if it does not read them.
+      device: where to run; backend: the platform's name (deprecated).
+      inline: leave no call behind in an enclosing jaxpr.
+      compiler_options: XLA flags for this program.
+      max_traces: raise RuntimeError when more signatures than this are traced.
+
+    Returns:
+      A function with the same signature, and `lower`, `trace`, `eval_shape`,
+      `clear_cache`.
+
+    Raises:
+      ValueError: a static argument is not hashable, or argnums do not fit `fun`.
+      TypeError: an argument or result is no array.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.jit(lambda x: x * 2)(3.)
+      Array(6., dtype=float32, weak_type=True)
+
+    Differs from JAX: `max_traces`.
+    """
+    if fun is _LATER:
+        options = {k: v for k, v in locals().items() if k != "fun"}
+        return lambda f: jit(f, **options)
+    check_callable(fun)
+    where = _device_of(device, backend)
+    statics = resolve_statics(fun, static_argnums, static_argnames, "static")
+    donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
+    check_apart(statics, donate)
+    jitted = Jitted(
+        fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
+        options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,
+    )  # fmt: skip
+    return finish(jitted, fun)
+
+
+def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
+    """The public function of a `Jitted`."""
+    out = wraps(fun)(jitted.cpp)
+    for name in METHODS:
+        setattr(out, name, OwnMethod(_method, name, jitted))
+    _jitted.add(jitted)
+    return out
+
+
+def clear_cache(jitted: Jitted) -> None:
+    """Forget the traces and programs of one jitted function."""
+    jitted.traces.clear()
+    jitted.cpp._clear_cache()
+
+
+# What a jitted function offers besides being called.
+METHODS = ("clear_cache", "eval_shape", "explain", "lower", "signatures", "trace")
+
+
+def _method(name: str, jitted: Jitted, /, *args: Any, **kwargs: Any) -> Any:
+    """A method of a jitted function, most of which are made on the api floor."""
+    return hooks.jit_methods.call()[name](jitted, *args, **kwargs)
+
+
+def clear_caches() -> None:
+    """Forget every trace and compiled program of this process."""
+    for jitted in _jitted:
+        clear_cache(jitted)
+    util.clear_caches()
+    compat.PjitFunctionCache.clear_all()
+
+
+def composite(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static: str | Sequence[str] = (),
+    accepts: Callable[..., bool] | None = None,
+) -> Any:
+    """One of our own functions as one compiled call; inlined when traced.
+
+    `static` names the arguments that are not arrays.  Where `accepts(*args)` is false
+    the result is NotImplemented, as Python wants it of operators.
+    """
+    if fun is None:
+        return lambda f: composite(f, static=static, accepts=accepts)
+    statics = resolve_statics(fun, None, static, "static")
+    jitted = Jitted(fun, statics, inline_traced=True, accepts=accepts)
+    return finish(jitted, fun)

@@ -1,0 +1,382 @@
+"""`pmap`: one program on many devices at once, on XLA's replicas.
+
+Each device runs the whole program on its slice, with its own control flow; collectives
+over the axis name are the only meeting points.  An operand mapped along an axis is cut
+there, one slice a device; results are put together along their out axis.  A nested
+pmap takes its devices out of the outer one's: replicas are counted row by row over the
+axes, outermost first.
+
+Next: ../api/pmap.py, the function.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...base.util import pick
+from ...ir import core, hooks
+from ...ir.core import Primitive
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, axes_of, sub_jaxprs
+from ...ir.regions import Call
+from ...passes.algebra import Linear, nonzero_flags, unmapped_aval
+from ...passes.region_rules import flagged, holds
+from ...passes.stage import stage_closed
+from ...passes.transpose import transpose_jaxpr
+from ...prims import lax
+from ...prims.shape.slicing import dynamic_index_in_dim
+from ...runtime import array as arrays
+from ...runtime import client, dispatch, lower
+from ...runtime import compile as compiler
+from ...runtime import jaxlib_compat as compat
+from ...runtime.array import Array
+from ...runtime.sharding import PmapSharding
+from ...types import dtypes
+from ...types.avals import shaped
+
+xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
+core.host_driven.add(xla_pmap_p)
+
+
+class AxisName:
+    """The name of a mapped axis that was given none."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<axis {id(self):#x}>"
+
+
+def pmap_abstract(
+    *avals: Any, call_jaxpr: ClosedJaxpr, axis_size: int, out_axes: Any, **_: Any
+) -> list[Any]:
+    return [
+        unmapped_aval(axis_size, d, a)
+        for d, a in zip(out_axes, call_jaxpr.out_avals, strict=True)
+    ]
+
+
+def _inside(params: dict[str, Any]) -> Any:
+    """The scope in which a pmap's jaxpr is traced."""
+    return core.mapped_axis(params["axis_name"], params["axis_size"])
+
+
+holds(
+    xla_pmap_p,
+    Call("call_jaxpr", scope=_inside, per_in="in_axes", per_out="out_axes", residual=0,
+         shift=lambda d: d if d is None else d + 1, reset={"donated_invars": False}),
+)  # fmt: skip
+derived_dce: Any = xla_pmap_p.dce
+xla_pmap_p.abstract = pmap_abstract
+xla_pmap_p.named_axes = lambda params: (
+    axes_of(params["call_jaxpr"].jaxpr) - {params["axis_name"]}
+)
+
+
+def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
+    linear = [type(x) is Linear for x in args]
+    given = nonzero_flags(cts)
+    with _inside(params):
+        turned, present = transpose_jaxpr(
+            params["call_jaxpr"], linear, given, instantiate_out=False
+        )
+    still = [i for i, lin in enumerate(linear) if not lin]
+    outs = pick(flagged(linear), present)
+    shared = [params["in_axes"][i] is None for i in outs]
+    if any(shared):
+        turned = _summed(turned, shared, params)
+    ins = [args[i] for i in still]
+    for i in flagged(given):
+        # A result that all devices share took its cotangent n times: share it out.
+        one = params["out_axes"][i] is None
+        ins.append(lax.mul(cts[i], 1.0 / params["axis_size"]) if one else cts[i])
+    origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
+    _, new = xla_pmap_p.regions.rebuild(params, [turned], *origins)
+    found = dict(zip(outs, xla_pmap_p.bind(*ins, **new), strict=True))
+    return [found.get(i) for i in range(len(args))]
+
+
+def _summed(
+    closed: ClosedJaxpr, shared: Sequence[bool], params: dict[str, Any]
+) -> ClosedJaxpr:
+    """A jaxpr with the sum over all devices of those outputs that go to a shared value."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = zip(closed(*args), shared, strict=True)
+        return [lax.psum(x, params["axis_name"]) if s else x for x, s in outs]
+
+    with _inside(params):
+        return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name)
+
+
+xla_pmap_p.transpose = pmap_transpose
+
+
+def pmap_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    pruned = derived_dce(used, eqn)
+    # One mapped operand must be left.
+    if pruned is None or not eqn.invars or set(pruned.params["in_axes"]) - {None}:
+        return pruned
+    return eqn
+
+
+xla_pmap_p.dce = pmap_dce
+
+
+def pmap_lower(
+    ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, axis_name: Any, axis_size: int,
+    in_axes: Any, out_axes: Any, **_: Any,
+) -> Any:  # fmt: skip
+    """Inside another pmap: each replica takes its slice, and results are gathered."""
+    if not ctx.axes:
+        raise NotImplementedError("minijax bug: a pmap reached a single-device program")
+    avals = list(ctx.avals_in)
+    saved = ctx.axes
+    *outer, (_, rest) = saved
+    ctx.axes = (*outer, (axis_name, axis_size), (_REST, rest // axis_size))
+    try:
+
+        def run(*xs: Any) -> list[Any]:
+            i = lax.axis_index(axis_name)
+            slices = [
+                x if d is None else dynamic_index_in_dim(x, i, d, keepdims=False)
+                for x, d in zip(xs, in_axes, strict=True)
+            ]
+            outs = call_jaxpr(*slices)
+            return [
+                x if d is None else lax.all_gather(x, axis_name, axis=d)
+                for x, d in zip(outs, out_axes, strict=True)
+            ]
+
+        return ctx.fun(run, *args, avals=avals)
+    finally:
+        ctx.axes = saved
+
+
+# The last axis of a replica program: the replicas that are left for pmaps further inside.
+_REST = AxisName()
+xla_pmap_p.lower = pmap_lower
+xla_pmap_p.takes_keys = True
+
+
+# ------------------------------------------------------------------------- running it
+
+
+def inner_replicas(jaxpr: Jaxpr) -> int:
+    """How many replicas the pmaps nested in a jaxpr need: each takes an equal part."""
+    need = 1
+    for eqn in jaxpr.eqns:
+        for sub in sub_jaxprs(eqn.params):
+            below = inner_replicas(sub)
+            if eqn.primitive is xla_pmap_p:
+                below *= eqn.params["axis_size"]
+            need = math.lcm(need, below)
+    return need
+
+
+class Replicas:
+    """A replica program, lowered: where it runs and how its operands are laid out."""
+
+    __slots__ = (
+        "acts", "collective", "consts", "devices", "executable", "handlers",
+        "lowered", "originals", "out_avals", "out_axes", "per_slice", "size",
+    )  # fmt: skip
+
+    def __init__(
+        self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,
+        size: int, out_axes: Sequence[Any], donated: Sequence[bool],
+    ) -> None:  # fmt: skip
+        self.originals = closed.consts  # alive, as long as programs are found by them
+        self.out_avals = closed.out_avals
+        self.per_slice = inner_replicas(closed.jaxpr)
+        total = size * self.per_slice
+        self.devices = tuple(devices[:total])
+        self.size = size
+        self.out_axes = tuple(out_axes)
+        self.collective = bool(axes_of(closed.jaxpr)) or self.per_slice > 1
+        self.acts = any(getattr(e, "runs", True) for e in closed.effects)
+        self.lowered = lower.lower_jaxpr(
+            closed, name, client.platform_of(self.devices[0].client), replicas=total,
+            donated=donated if any(donated) else (),
+            axes=((axis_name, size), (_REST, self.per_slice)),
+            ordered=any(getattr(e, "ordered", False) for e in closed.effects),
+        )  # fmt: skip
+        self.handlers = [
+            compat.result_handler(
+                whole, self.layout(0).internal(len(whole.shape)), True
+            )
+            for whole in (
+                unmapped_aval(total, 0, lower.physical(a)) for a in closed.out_avals
+            )
+        ]
+
+    def compile(self, overrides: dict[str, Any] | None = None) -> Replicas:
+        """Make it ready to run."""
+        self.executable = compiler.compile_module(
+            self.lowered.module, self.devices, replicas=len(self.devices),
+            callbacks=self.lowered.callbacks, overrides=overrides,
+        )  # fmt: skip
+        self.consts = [self.place(c, None) for c in self.lowered.consts]
+        return self
+
+    def layout(self, axis: int) -> PmapSharding:
+        return PmapSharding(self.devices, axis)
+
+    def place(self, x: Any, axis: int | None) -> Any:
+        """A value cut along `axis` (or repeated), one piece on each device."""
+        if type(x) in arrays.ARRAYS:
+            if x._b.is_deleted():
+                raise RuntimeError(arrays.deleted_message(x.aval))
+            if axis is not None and self.per_slice == 1:
+                where = arrays.placement_of(x._b)
+                if where is None and x.sharding == self.layout(axis):
+                    return x._b
+            x = _numbers(x)
+        aval = core.aval_of(x)
+        value = dtypes.stored(x, aval.dtype)
+        if axis is None:
+            parts = [value] * len(self.devices)
+            whole = shaped((len(parts), *value.shape), value.dtype)
+        else:
+            rows = np.moveaxis(value, axis, 0)
+            parts = [
+                np.asarray(rows[i // self.per_slice], order="C")
+                for i in range(len(self.devices))
+            ]
+            whole = shaped((len(parts), *rows.shape[1:]), value.dtype)
+        layout = self.layout(0).internal(len(whole.shape))
+        part = shaped(whole.shape[1:], value.dtype)
+        return compat.put_shards(whole, part, layout, parts, self.devices)
+
+    def __call__(
+        self, args: Sequence[Any], in_axes: Sequence[Any], donated: Sequence[bool]
+    ) -> list[Any]:
+        """Run on whole operands; of donated ones those go that lay in place already."""
+        buffers = [self.place(x, d) for x, d in zip(args, in_axes, strict=True)]
+        out = self.run(buffers)
+        return [
+            self.result(b, d, a)
+            for b, d, a in zip(out, self.out_axes, self.out_avals, strict=True)
+        ]
+
+    def run(self, buffers: Sequence[Any]) -> list[Any]:
+        if self.collective and self.devices[0].platform == "cpu":
+            in_flight.make_room()
+        results = self.executable.execute_sharded(
+            [*self.consts, *buffers], with_tokens=self.acts
+        )
+        out = results.consume_with_handlers(self.handlers)
+        if self.acts:
+            token = results.consume_token()
+            hooks.started.call(token)
+        for check in dispatch.checks:
+            check("sharded computation", out)
+        if self.collective and self.devices[0].platform == "cpu":
+            in_flight.add(out)
+        return out
+
+    def result(self, buffer: Any, axis: int | None, aval: Any) -> Any:
+        """A result of type `aval`, assembled along `axis`; None: what all share."""
+        if axis is not None and self.per_slice == 1:
+            whole = unmapped_aval(self.size, axis, aval)
+            stored = lower.physical(whole)
+            sharding = self.layout(axis).internal(len(stored.shape))
+            return arrays.wrap(compat.with_aval(buffer, stored, sharding), whole)
+        shards = buffer._arrays
+        if axis is None:
+            first = shards[0]
+            where = arrays.placement(self.devices[0])
+            stored = lower.physical(aval)
+            return arrays.wrap(compat.with_aval(first, stored, where.committed), aval)
+        devices = self.devices[:: self.per_slice]
+        whole = unmapped_aval(self.size, axis, aval)
+        stored = lower.physical(whole)
+        sharding = PmapSharding(devices, axis).internal(len(stored.shape))
+        parts = shards[:: self.per_slice]
+        return arrays.wrap(compat.assemble(stored, sharding, parts), whole)
+
+
+def _numbers(x: Array) -> Any:
+    """The value of an array on the host; keys as the numbers under them."""
+    if dtypes.is_extended(x.dtype):
+        return arrays.host_value(arrays.base_array(x)._b)
+    return arrays.host_value(x._b)
+
+
+class InFlight:
+    """Results of collective programs on CPU that may not have been computed yet.
+
+    XLA's CPU thread pool can deadlock when many such programs wait for one another.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.queue: collections.deque[Any] = collections.deque()
+        self.limit = limit
+        self.lock = threading.Lock()
+
+    def make_room(self) -> None:
+        while True:
+            with self.lock:
+                if len(self.queue) < self.limit:
+                    return
+                waiting = self.queue.popleft()
+            live = [b for b in waiting if not b.is_deleted()]
+            if live:
+                compat.block_all(live)
+
+    def add(self, buffers: Sequence[Any]) -> None:
+        with self.lock:
+            self.queue.append(list(buffers))
+
+
+in_flight = InFlight(2)
+
+
+def pmap_impl(*args: Any, **params: Any) -> list[Any]:
+    """Run a pmap on concrete values."""
+    closed: ClosedJaxpr = params["call_jaxpr"]
+    devices = choose_devices(params["devices"], params["backend"])
+    known = dispatch.programs_of(closed.jaxpr)
+    key = (closed, tuple(devices), params["out_axes"], params["donated_invars"])
+    program = known.get(key)
+    if program is None:
+        program = known[key] = lower_pmap(devices, params).compile()
+    return program(args, params["in_axes"], params["donated_invars"])
+
+
+xla_pmap_p.impl = pmap_impl
+
+
+def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
+    """The replica program of a pmap; ValueError if there are too few devices."""
+    closed, name, size = (params[k] for k in ("call_jaxpr", "name", "axis_size"))
+    need = size * inner_replicas(closed.jaxpr)
+    if need > len(devices):
+        raise ValueError(
+            errors.message(
+                f"compiling computation that requires {need} logical devices, but only"
+                f" {len(devices)} XLA devices are available.",
+                which=f"pmap of {name}",
+                tries=[
+                    "a smaller mapped axis",
+                    "minijax.config.update('jax_num_cpu_devices', 8) before first use",
+                ],
+            )
+        )
+    return Replicas(
+        closed, name, devices, params["axis_name"], size, params["out_axes"],
+        params["donated_invars"],
+    )  # fmt: skip
+
+
+def choose_devices(devices: Any, backend: Any) -> list[Any]:
+    """The devices that a pmap may use, in order."""
+    if devices is not None:
+        return list(devices)
+    return list(client.local_devices(backend=backend))

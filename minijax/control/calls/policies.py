@@ -1,0 +1,177 @@
+"""Checkpoint policies: which results may be stored for the backward pass.
+
+A policy is `policy(prim, *avals, **params)`; it answers with a bool, or `Saveable`,
+`Recompute` or `Offloadable(src, dst)`.  The makers below return one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...base import errors
+from ...ir.core import Primitive
+from ...types.avals import HOST_KINDS
+from .remat import Answer, Offloadable, Policy, Recompute, Saveable, name_p, stored
+
+
+def everything_saveable(*_: Any, **__: Any) -> bool:
+    """Store every result, as without `checkpoint`."""
+    return True
+
+
+def nothing_saveable(*_: Any, **__: Any) -> bool:
+    """Store no result: recompute everything from the inputs."""
+    return False
+
+
+@dataclass(frozen=True)
+class DotsSaveable:
+    """Store the results of matrix products, with their batch dimensions or only without;
+    of convolutions, too, with them."""
+
+    only_if_no_batch_dims: bool
+
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+        if not self.only_if_no_batch_dims:
+            return prim.name in (
+                "dot_general",
+                "conv_general_dilated",
+                "ragged_dot_general",
+            )
+        if prim.name != "dot_general":
+            return False
+        _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
+        return not lhs_batch and not rhs_batch
+
+
+dots_saveable = checkpoint_dots = DotsSaveable(False)
+dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = DotsSaveable(
+    True
+)
+
+
+@dataclass(frozen=True)
+class SaveAnyNamesButThese:
+    """Store named values, but for these."""
+
+    names: frozenset[str]
+
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] not in self.names
+
+
+@dataclass(frozen=True)
+class SaveOnlyTheseNames:
+    """Store these named values only."""
+
+    saveable_names: frozenset[str]
+
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] in self.saveable_names
+
+
+def save_any_names_but_these(*names: str) -> Policy:
+    """Store named values, but for these."""
+    return SaveAnyNamesButThese(frozenset(names))
+
+
+def save_only_these_names(*names: str) -> Policy:
+    """Store these named values only."""
+    return SaveOnlyTheseNames(frozenset(names))
+
+
+def save_anything_except_these_names(*names: str) -> Policy:
+    """Store every result, but for values with these names."""
+    excluded = frozenset(names)
+
+    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
+        return not (prim is name_p and params["name"] in excluded)
+
+    return policy
+
+
+def save_from_both_policies(first: Policy, second: Policy) -> Policy:
+    """Store what either policy stores; the first one's answer goes first."""
+
+    def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offloadable:
+        found = stored(first(prim, *avals, **params))
+        return found or stored(second(prim, *avals, **params))
+
+    return policy
+
+
+# ---------------------------------------------------------------- in the host's memory
+
+
+def _offload(src: str, dst: str) -> Offloadable:
+    for kind in (src, dst):
+        if kind not in ("device", *HOST_KINDS):
+            raise ValueError(
+                errors.message(
+                    f"checkpoint policy: there is no memory kind {kind!r}.",
+                    which=f"offload from {src!r} to {dst!r}",
+                    tries=["'device', 'pinned_host' or 'unpinned_host'"],
+                )
+            )
+    return Offloadable(src, dst)
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """Store products with weights in another memory.
+
+    Args:
+      offload_src: the memory kind where they are made, 'device'.
+      offload_dst: the one where they are kept, 'pinned_host' for instance.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> policy = offload_dot_with_no_batch_dims('device', 'pinned_host')
+    >>> f = mj.checkpoint(lambda w: jnp.sin(w @ w).sum(), policy=policy)
+    >>> mj.grad(f)(jnp.eye(2)).shape
+    (2, 2)
+    """
+    move = _offload(offload_src, offload_dst)
+
+    def policy(prim: Primitive, *avals: Any, **params: Any) -> Answer | Offloadable:
+        found = dots_with_no_batch_dims_saveable(prim, *avals, **params)
+        return move if found else Recompute
+
+    return policy
+
+
+def save_and_offload_only_these_names(
+    *, names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str], offload_src: str, offload_dst: str,
+) -> Policy:  # fmt: skip
+    """Store some named values where they are, and others in another memory.
+
+    Args:
+      names_which_can_be_saved: names (see `checkpoint_name`) that stay on the device.
+      names_which_can_be_offloaded: names that are kept in `offload_dst`.
+      offload_src, offload_dst: memory kinds, such as 'device' and 'pinned_host'.
+
+    Raises:
+      ValueError: a name is in both, or there is no such kind of memory.
+    """
+    saved, moved = map(
+        frozenset, (names_which_can_be_saved, names_which_can_be_offloaded)
+    )
+    if saved & moved:
+        raise ValueError(
+            errors.message(
+                "The names should be exclusive and should not intersect in"
+                " `names_which_can_be_saved` and `names_which_can_be_offloaded`.",
+                which=f"in both: {', '.join(sorted(saved & moved))}",
+            )
+        )
+    move = _offload(offload_src, offload_dst)
+
+    def policy(prim: Primitive, *_: Any, **params: Any) -> Answer | Offloadable:
+        if prim is not name_p:
+            return Recompute
+        if params["name"] in moved:
+            return move
+        return Saveable if params["name"] in saved else Recompute
+
+    return policy

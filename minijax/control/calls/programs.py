@@ -1,0 +1,177 @@
+"""`jit_p`: the call of a compiled function; `closed_call_p`: that of a program.
+
+Evaluated, its jaxpr is compiled once a device and run; staged, it is an equation; each
+transformation of it is the call of the transformed jaxpr.
+
+Next: jit.py, the function that users wrap theirs with.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import config, util
+from ...ir.core import EVAL, STATE, current
+from ...ir.jaxpr import ClosedJaxpr, Equation, lift_consts
+from ...ir.regions import Call
+from ...passes.region_rules import holds
+from ...passes.stage import StageTrace
+from ...runtime import dispatch
+from ..refs import discharge
+from ..refs.discharge import FunctionPrimitive
+
+jit_p = FunctionPrimitive("jit")
+holds(jit_p, Call("jaxpr", reset={"donated_invars": False}))
+jit_p.takes_keys = True
+
+
+def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    closed = params["jaxpr"]
+    if params["inline"]:
+        with current(trace):  # a rule that hands on to it runs at its parent
+            return closed(*args)
+    if consts := closed.consts:  # the program around it holds them, once for all calls
+        donated = (*(False for _ in consts), *params["donated_invars"])
+        args = (*consts, *args)
+        closed = lift_consts(closed.jaxpr)
+        params = {**params, "jaxpr": closed, "donated_invars": donated}
+    atoms = [trace.atom(x) for x in args]
+    return trace.record(jit_p, atoms, params, closed.out_avals)
+
+
+jit_p.stage = jit_stage
+
+
+jit_p.lower = lambda ctx, *args, jaxpr, name, **params: ctx.call(jaxpr, name, args)
+
+
+derived_discharge = jit_p.discharge
+
+
+def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
+    if STATE.trace is not EVAL:
+        return derived_discharge(due, args, params)
+    # The program updates in place what it writes to.
+    flat, written = discharge.by_value(params["jaxpr"], due)
+    pairs = zip(params["donated_invars"], written, strict=True)
+    new = {**params, "jaxpr": flat, "donated_invars": tuple(d or w for d, w in pairs)}
+    out = jit_p.bind(*discharge.owned_values(args, due, written), **new)
+    n = len(params["jaxpr"].out_avals)
+    discharge.write_back(args, written, out[n:], owned=True)
+    return out[:n]
+
+
+jit_p.discharge = jit_discharge
+
+
+def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
+    """What is unlike the default; the inner variables bear the outer ones' names."""
+    printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
+    plain = {
+        "compiler_options_kvs": (), "device": None, "inline": False,
+        "keep_unused": False, "donated_invars": (False,) * len(eqn.invars),
+    }  # fmt: skip
+    return printer.shown(eqn, plain, first="name")
+
+
+jit_p.pretty = jit_pretty
+
+_runs: Any = util.cache(weakref.WeakKeyDictionary())
+
+
+def jit_impl(
+    *args: Any,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: Sequence[bool] = (),
+    keep_unused: bool = False,
+    device: Any = None,
+    compiler_options_kvs: tuple[Any, ...] = (),
+    **_: Any,
+) -> list[Any]:
+    """Run a jaxpr as one program."""
+    if dispatch.is_host_driven(jaxpr.jaxpr):
+        return dispatch.run_by_hand(jaxpr, args)
+    buffers, where, committed = dispatch.place_values(args, name, device)
+    program = program_of(
+        jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
+    )
+    again = None if any(donated_invars) else functools.partial(jaxpr, *args)
+    return program.wrap(run_program(program, buffers, name, again))
+
+
+jit_p.impl = jit_p.evaluated(jit_impl)
+
+
+def program_of(
+    jaxpr: ClosedJaxpr,
+    name: str,
+    where: Any,
+    committed: bool,
+    donated: Sequence[bool],
+    keep_unused: bool,
+    options: tuple[Any, ...],
+) -> dispatch.Program:
+    """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
+    if dispatch.checks and dispatch.watched():
+        donated = ()  # a failed check computes again from the operands
+    known = _runs.setdefault(jaxpr, {})
+    key = (
+        where, committed, tuple(donated), keep_unused, options,
+        config.DISABLE_MOST_OPTIMIZATIONS.value,
+    )  # fmt: skip
+    program = known.get(key)
+    if program is None:
+        if config.LOG_COMPILES.value:
+            _log_compile(name, jaxpr)
+        program = known[key] = dispatch.compile_jaxpr(
+            jaxpr,
+            name,
+            where,
+            committed,
+            donated=donated if any(donated) else (),
+            keep_unused=keep_unused,
+            overrides=dict(options) or None,
+        )
+    return program
+
+
+def _log_compile(name: str, jaxpr: ClosedJaxpr) -> None:
+    import logging
+
+    logging.getLogger("minijax").warning(
+        "Compiling %s with global shapes and types %s.", name, jaxpr.in_avals
+    )
+
+
+def run_program(
+    program: dispatch.Program, buffers: Sequence[Any], name: str,
+    again: Callable[[], Any] | None,
+) -> Any:  # fmt: skip
+    """Run a program on ArrayImpls, with the checks that are switched on.
+
+    `again`, where it can be had, evaluates it operation by operation: to find the one
+    that fails a check.
+    """
+    try:
+        out = program(buffers)
+    except (RuntimeError, ValueError) as e:
+        raise dispatch.execution_error(e, buffers) from None
+    for check in dispatch.checks:
+        check(f"jit({name})", out, again)
+    return out
+
+
+# ------------------------------------------------------------------------- closed calls
+
+closed_call_p = FunctionPrimitive("closed_call")
+"""The call of a program that is compiled with what is around it."""
+holds(closed_call_p, Call("call_jaxpr"))
+closed_call_p.takes_keys = True
+closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
+closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(
+    call_jaxpr, "closed_call", args
+)

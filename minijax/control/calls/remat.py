@@ -1,0 +1,468 @@
+"""`checkpoint` (`remat`): recompute in the backward pass instead of storing.
+
+Differentiated, the primal part runs and keeps only what the policy saves; the linear
+part becomes one `remat2` equation that takes the inputs and the saved values, computes
+the residuals again and applies the linear map.  Its transpose is again such an
+equation.  A policy is asked once for each equation of the primal part: may its results
+be saved?  A barrier, on CPUs a branch, keeps XLA from merging the recomputation with
+the forward pass.
+
+Source of the idea: Griewank & Walther, Evaluating Derivatives, ch. 12.
+Next: pmap.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...base import errors, tree
+from ...base.source import function_text, wraps
+from ...ir import core
+from ...ir.core import STATE, Primitive
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, lift_consts
+from ...ir.regions import OpenCall
+from ...passes.algebra import nonzero_flags, pick_nonzero, with_zeros
+from ...passes.dce import dce_jaxpr
+from ...passes.linearize import linearize_flat, linearize_jaxpr
+from ...passes.region_rules import holds
+from ...passes.stage import JitTracer, StageTrace, stage
+from ...prims import transfer
+from ...prims.define import batch_elementwise, linear_in_first
+from ...runtime import lower
+from ...types import dtypes
+from ...types.avals import MemorySpace, shaped
+from ..arguments import (
+    ArgNames,
+    Statics,
+    check_callable,
+    check_values,
+    resolve_statics,
+    signature_of,
+)
+from ..refs import discharge
+from ..refs.discharge import FunctionPrimitive
+from .jit import Jitted
+from .policies_inside import cut_equations, inline_calls, seen
+from .programs import jit_p
+
+
+class Offloadable(NamedTuple):
+    """A policy's answer: store the results in another memory, such as the host's."""
+
+    src: str
+    dst: str
+
+
+class Answer:
+    """A policy's answer that is no bool: `Saveable` for True, `Recompute` for False."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Saveable = Answer("Saveable")
+Recompute = Answer("Recompute")
+
+Policy = Callable[..., bool | Answer | Offloadable]
+
+
+def stored(answer: Any) -> bool | Offloadable:
+    """What a policy answered: whether the results are stored, and where if not here.
+
+    Raises:
+      TypeError: it is no answer.
+    """
+    if isinstance(answer, (bool, Offloadable)):
+        return answer
+    if answer is Saveable or answer is Recompute:
+        return answer is Saveable
+    raise TypeError(
+        errors.message(
+            "Value returned by a remat policy should be a bool or"
+            " `ad_checkpoint.Recompute`, `ad_checkpoint.Saveable` or"
+            f" `ad_checkpoint.Offloadable(...)`. Got {answer} of type {type(answer)}.",
+            tries=["return bool(...)"],
+        )
+    )
+
+
+# ------------------------------------------------------------------ naming of values
+
+name_p = Primitive("name")
+name_p.abstract = lambda x, *, name: x
+linear_in_first(name_p, lambda ct, x, *, name: [ct])
+batch_elementwise(name_p)
+name_p.lower = lambda ctx, x, *, name: x
+name_p.impl = lambda x, *, name: x
+name_p.makes_nans = False
+# The value has the name, not its tangent.
+name_p.jvp = lambda primals, tangents, *, name: (
+    name_p.bind(*primals, name=name),
+    tangents[0],
+)
+name_p.takes_keys = True
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Name a value (a pytree of them) for checkpoint policies.
+
+    >>> import minijax as mj
+    >>> checkpoint_name(mj.numpy.ones(2), 'hidden')
+    Array([1., 1.], dtype=float32)
+    """
+    check_values(tree.leaves(x), "checkpoint_name")
+    return tree.map(lambda v: name_p.bind(v, name=name), x)
+
+
+# ---------------------------------------------------------------------- the primitive
+
+remat_p = FunctionPrimitive("remat2")
+remat_p.takes_keys = True
+holds(remat_p, OpenCall("jaxpr"))
+remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
+
+
+def remat_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jaxpr: Jaxpr, policy: Policy | None,
+    **params: Any,
+) -> Any:  # fmt: skip
+    nonzero = nonzero_flags(tangents)
+    parts, forward, backward, used = _split(jaxpr, tuple(nonzero), policy)
+    n = len(jaxpr.outvars)
+    consts = parts.primal.consts
+    out = eval_jaxpr(forward, (), *consts, *primals)
+    outs, saved = out[:n], out[n:]
+    if not any(parts.nonzero_out):
+        return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
+    args = [*consts, *primals, *saved, *pick_nonzero(tangents, nonzero)]
+    args = [x for x, u in zip(args, used, strict=True) if u]
+    found = trace.process(
+        remat_p, tuple(args),
+        {"jaxpr": backward, "policy": policy, **params, "differentiated": True},
+    )  # fmt: skip
+    return outs, with_zeros(found, parts.nonzero_out, jaxpr.out_avals)
+
+
+def _split(
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy | None
+) -> tuple[Any, Jaxpr, Jaxpr, list[bool]]:
+    """The parts of a linearized jaxpr, its forward and backward jaxprs, and which inputs
+    the latter reads; remembered, so that equal layers are cut and lowered once."""
+    key = ("remat", nonzero, policy, STATE.axes)
+    known = jaxpr.memo.get(key)
+    if known is None:
+        closed = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
+        parts = linearize_jaxpr(closed, nonzero, forward_out=False)
+        forward, recompute, _ = split_by_policy(
+            parts.primal.jaxpr, len(jaxpr.outvars), policy
+        )
+        body = _backward_body(parts, recompute)
+        backward, used = dce_jaxpr(body, [True] * len(body.outvars))
+        known = jaxpr.memo[key] = parts, forward, backward, used
+    return known
+
+
+def split_by_policy(
+    primal: Jaxpr, n_out: int, policy: Policy | None
+) -> tuple[Jaxpr, Jaxpr, int]:
+    """(inputs -> outs ++ saved) and (inputs ++ saved -> residuals), by a policy."""
+    inputs = [*primal.constvars, *primal.invars]
+
+    def answer(eqn: Equation) -> bool | Offloadable:
+        once = any(
+            getattr(e, "once", False) or getattr(e, "kept", False) for e in eqn.effects
+        )
+        if once or policy is None:
+            return once
+        avals = [a.aval for a in eqn.invars]
+        return stored(policy(eqn.primitive, *avals, **eqn.params))
+
+    first, rest, may = cut_equations(primal, answer)
+    candidates = list(may)
+    wanted = primal.outvars[n_out:]
+    whole = Jaxpr([], [*inputs, *candidates], wanted, rest, primal.name)
+    keep = [*[True] * len(inputs), *[False] * len(candidates)]
+    recompute, used = dce_jaxpr(whole, [True] * len(wanted), keep_in=keep)
+    saved = [v for v, u in zip(candidates, used[len(inputs) :], strict=True) if u]
+    # What is offloaded leaves as soon as it is made, and comes back in the other half.
+    away: dict[Any, Var] = {}
+    for v in saved:
+        answer = may[v]
+        if isinstance(answer, Offloadable):
+            space = MemorySpace.of_kind(answer.dst)
+            away[v] = Var(v.aval.update(memory_space=space))
+    there = [away.get(v, v) for v in saved]
+    eqns = []
+    for e in first:
+        eqns += [e, *(_move(v, away[v]) for v in e.outvars if v in away)]
+    if away:
+        invars = [*recompute.invars[: len(inputs)], *there]
+        back = [_move(u, v) for v, u in away.items()]
+        recompute = recompute.replace(invars=invars, eqns=[*back, *recompute.eqns])
+    outs = [*primal.outvars[:n_out], *there]
+    forward = Jaxpr([], inputs, outs, eqns, primal.name)
+    forward, _ = dce_jaxpr(forward, [True] * len(forward.outvars), keep_in=True)
+    return forward, recompute, len(saved)
+
+
+def _move(a: Var, b: Var) -> Equation:
+    """The equation that puts the value of `a` in the memory of `b`."""
+    params = {
+        "devices": (b.aval.memory_space,), "srcs": (None,),
+        "copy_semantics": (transfer.Copy.ALWAYS_COPY,),
+    }  # fmt: skip
+    return Equation(transfer.device_put_p, [a], [b], params)
+
+
+def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
+    """inputs ++ saved ++ tangents -> tangents out: recompute, then the linear part."""
+    linear = parts.linear.jaxpr
+    n_res = len(parts.residuals)
+    n_const = len(parts.primal.consts)
+    env: dict[Any, Any] = {}
+    for v, (where, i) in zip(linear.invars[:n_res], parts.residuals, strict=True):
+        env[v] = (
+            recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
+        )
+    eqns = list(recompute.eqns)
+    for e in linear.eqns:
+        eqns.append(e.replace(invars=[seen(env, a) for a in e.invars]))
+    outs = [seen(env, a) for a in linear.outvars]
+    return Jaxpr(
+        [], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, recompute.name
+    )
+
+
+remat_p.linearize = remat_linearize
+
+
+def remat_lower(
+    ctx: Any, *args: Any, jaxpr: Jaxpr, differentiated: bool, prevent_cse: bool, **_: Any
+) -> Any:  # fmt: skip
+    if differentiated and prevent_cse and args:
+        barrier = ctx.create(
+            "stablehlo.optimization_barrier", [x.type for x in args], list(args)
+        )
+        args = tuple(barrier.results)
+    return ctx.call(ClosedJaxpr(jaxpr), "checkpoint", args)
+
+
+remat_p.lower = remat_lower
+
+
+def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
+    # XLA drops barriers on CPUs, and with them the whole saving of memory.  It does not
+    # merge with what is in a branch, nor run it before all operands are there.
+    index = None
+    if params["differentiated"] and params["prevent_cse"]:
+        index = _unknown_zero(ctx, args)
+    if index is None:
+        return remat_lower(ctx, *args, **params)
+    outs = ctx.avals_out
+    branches = [
+        lambda: remat_lower(ctx, *args, **params),
+        lambda: [ctx.constant(0, a) for a in outs],
+    ]
+    return ctx.case(index, branches, [ctx.type(a) for a in outs])
+
+
+remat_p.lower_on["cpu"] = remat_lower_cpu
+
+
+def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:
+    """A zero of which the compiler does not know: (x | 1) == 0, x the bits of a value."""
+    i32, boolean = shaped((), dtypes.int32), shaped((), dtypes.bool_)
+    for x, aval in zip(args, map(lower.physical, ctx.avals_in), strict=True):
+        if aval.size and aval.dtype in _NUMBERS:
+            bits = shaped((), _NUMBERS[aval.dtype])
+            ones = (1,) * aval.ndim
+            first = ctx.op(
+                "slice", shaped(ones, aval.dtype), x,
+                start_indices=ctx.i64s([0] * aval.ndim), limit_indices=ctx.i64s(ones),
+                strides=ctx.i64s(ones),
+            )  # fmt: skip
+            first = ctx.op("reshape", shaped((), aval.dtype), first)
+            word = ctx.op("bitcast_convert", bits, first)
+            word = ctx.op("or", bits, word, ctx.constant(1, bits))
+            same = ctx.op(
+                "compare", boolean, word, ctx.constant(0, bits),
+                comparison_direction=ctx.parse("#stablehlo<comparison_direction EQ>"),
+                compare_type=ctx.parse("#stablehlo<comparison_type UNSIGNED>"),
+            )  # fmt: skip
+            return ctx.op("convert", i32, same)
+    return None
+
+
+_NUMBERS = {
+    dtypes.bfloat16: dtypes.uint16,
+    dtypes.float16: dtypes.uint16,
+    dtypes.float32: dtypes.uint32,
+    dtypes.float64: dtypes.uint64,
+    dtypes.int32: dtypes.uint32,
+    dtypes.uint32: dtypes.uint32,
+    dtypes.int64: dtypes.uint64,
+}
+
+
+# ------------------------------------------------------------------------ the function
+
+
+def checkpoint(
+    fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (), concrete: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """Make a function whose residuals are recomputed in the backward pass.
+
+    Args:
+      fun: the function; its inputs are stored instead of its intermediate values.
+      prevent_cse: keep XLA from merging the recomputation with the forward pass; False
+        is right inside `scan`, whose loop does so already.
+      policy: `policy(prim, *avals, **params) -> bool`, asked for each operation whether
+        its results may be stored (or stored on the host); see `checkpoint_policies`.
+        None: nothing is.
+      static_argnums: arguments that are passed as they are, hashable or not.
+      concrete: must be False (JAX has dropped the option too).
+
+    Raises:
+      ValueError: there is no such argument as `static_argnums` says.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.grad(mj.checkpoint(lambda x: mj.numpy.sin(mj.numpy.sin(x))))(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    if concrete:
+        raise NotImplementedError(
+            "The `concrete` option to `jax.checkpoint` was deprecated, and is gone.\n"
+            "Try: static_argnums for values that steer Python control flow."
+        )
+    check_callable(fun)
+    statics = _statics_of(fun, static_argnums)
+    jitted = Jitted(fun, statics, inline_traced=True, transform="checkpoint / remat")
+
+    @wraps(fun)
+    def rematted(*args: Any, **kwargs: Any) -> Any:
+        closed = [n for n in statics.nums if n < len(args) and not _hashable(args[n])]
+        if closed:
+            again = functools.partial(
+                checkpoint, prevent_cse=prevent_cse, policy=policy
+            )
+            return _closing(fun, args, closed, statics.nums, again)(**kwargs)
+        call = jitted.split(args, kwargs)
+        avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
+        traced = jitted.trace_avals(call, avals)
+        consts = [*traced.hoisted, *traced.jaxpr.consts]
+        out = remat_p.bind(
+            *consts, *call.leaves, jaxpr=lift_consts(traced.jaxpr.jaxpr).jaxpr,
+            prevent_cse=prevent_cse, differentiated=False, policy=policy,
+        )  # fmt: skip
+        return tree.unflatten(traced.out_tree, out)
+
+    return rematted
+
+
+remat = checkpoint
+
+
+def _statics_of(fun: Any, nums: Any) -> Statics:
+    try:
+        return Statics(resolve_statics(fun, nums, None, "static").nums, ())
+    except ValueError as e:
+        raise ValueError(
+            errors.message(
+                "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only"
+                " take integer values greater than or equal to `-len(args)` and less than"
+                f" `len(args)`, but got {nums}.",
+                where=function_text(fun),
+            )
+        ) from e
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _closing(
+    fun: Callable[..., Any], args: tuple[Any, ...], closed: Sequence[int],
+    static: Sequence[int], again: Callable[..., Any],
+) -> Callable[..., Any]:  # fmt: skip
+    """The rematerialised call, for which nothing can be remembered: a closure."""
+    given = [i for i in range(len(args)) if i not in closed]
+
+    @wraps(fun)
+    def rest(*xs: Any, **kwargs: Any) -> Any:
+        full = list(args)
+        for i, x in zip(given, xs, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    sig = signature_of(fun)
+    if sig is not None:
+        left = [p for i, p in enumerate(sig.parameters.values()) if i not in closed]
+        rest.__signature__ = sig.replace(parameters=left)  # type: ignore[attr-defined]
+    nums = [given.index(n) for n in static if n in given]
+    return functools.partial(
+        again(rest, static_argnums=nums), *(args[i] for i in given)
+    )
+
+
+# ---------------------------------------------------------------------- what is saved
+
+
+def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
+    """What a reverse pass through `fun` stores: (type, where it comes from) pairs."""
+    leaves, in_tree = tree.flatten((args, kwargs))
+    names = ArgNames(fun, in_tree, range(len(args)))
+    found: list[tuple[int, Any, str]] = []
+
+    def run(*xs: Any) -> list[Any]:
+        def flat(*vals: Any) -> list[Any]:
+            a, k = tree.unflatten(in_tree, vals)
+            return tree.leaves(fun(*a, **k))
+
+        outs, part = linearize_flat(flat, xs)
+        trace = STATE.trace
+        assert isinstance(trace, StageTrace)
+        place = {v: i for i, v in enumerate(trace.invars)}
+        made = {v: i for i, e in enumerate(trace.eqns) for v in e.outvars}
+        for c in part.consts:
+            aval = core.aval_of(c)
+            var = c.variable if isinstance(c, JitTracer) else None
+            if var in place:
+                i = place[var]
+                found.append((i, aval, f"from the argument {names[i]}"))
+            elif var in made:
+                i = made[var]
+                found.append((len(place) + i, aval, _origin(trace.eqns[i])))
+            else:
+                found.append((-1, aval, "from a constant"))
+        return outs
+
+    stage(run, [core.aval_of(x) for x in leaves], text=function_text(fun))
+    found.sort(key=lambda item: item[0])  # in the order in which they come to be
+    return [(aval, where) for _, aval, where in found]
+
+
+def _origin(eqn: Equation) -> str:
+    if eqn.primitive is name_p:
+        return f"named '{eqn.params['name']}' from {eqn.source}"
+    if eqn.primitive is jit_p:
+        return f"output of jitted function '{eqn.params['name']}' from {eqn.source}"
+    return f"output of {eqn.primitive} from {eqn.source}"
+
+
+def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what a reverse pass through `fun` stores, one value a line."""
+    for aval, where in saved_residuals(fun, *args, **kwargs):
+        print(f"{aval.str_short()} {where}")

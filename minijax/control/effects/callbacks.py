@@ -1,0 +1,465 @@
+"""Calls from compiled programs back into Python: pure, and with effects.
+
+A callback is a custom call that carries an index into the executable's list of Python
+functions.  C++ copies whatever bytes the function returns, so every callback is wrapped:
+results are checked for shape and dtype first.  Random keys are handed over as the
+numbers under them.  An exception in a callback reaches the user as `JaxRuntimeError`,
+whose text ends in the callback's own traceback, evaluated as compiled.
+
+Next: debugging.py.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors, tree
+from ...base.source import function_text
+from ...ir import core
+from ...ir.core import Primitive, unsupported
+from ...passes import batch as batching
+from ...passes.algebra import unmapped_aval
+from ...passes.stage import StageTrace
+from ...prims.shape import shapes
+from ...runtime import array as arrays
+from ...runtime import dispatch
+from ...runtime import jaxlib_compat as compat
+from ...runtime.array import Array
+from ...runtime.sharding import SingleDeviceSharding
+from ...types import dtypes
+from ...types.avals import shaped
+from ..loops.map import map as map_rows
+from ..loops.scanning import scan
+from . import effects
+
+# -------------------------------------------------------------------------- emission
+
+
+def _host_argument(x: Any) -> Any:
+    """A callback's argument: an `Array` over the memory that the runtime lent."""
+    return Array(arrays.put_numpy(x))
+
+
+def _checked(
+    name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any], x64: bool
+) -> Any:
+    """Results as arrays of exactly the promised types; without x64, 64 bits count as 32."""
+    if len(out) != len(avals):
+        raise RuntimeError(
+            errors.message(
+                f"Mismatched number of outputs from callback. Expected: {len(avals)},"
+                f" Actual: {len(out)}",
+                where=f"{name} of {function_text(fun)}",
+                why="the promised types say how many arrays the callback returns.",
+            )
+        )
+    found = []
+    for i, (x, aval) in enumerate(zip(out, avals, strict=True)):
+        value = np.asarray(x)
+        if not dtypes.is_valid(value.dtype):
+            raise TypeError(
+                f"Dtype {value.dtype} is not a valid JAX array type. Only arrays of numeric"
+                f" types are supported by JAX.\nWhere: {name} of {function_text(fun)},"
+                f" return value #{i}"
+            )
+        got = value.dtype if x64 else dtypes.narrow(value.dtype)
+        for what, want, have in (
+            ("shape", aval.shape, value.shape), ("dtype", aval.dtype, got)
+        ):  # fmt: skip
+            if want != have:
+                raise RuntimeError(
+                    errors.message(
+                        f"Incorrect output {what} for return value #{i}: Expected: {want},"
+                        f" Actual: {have}",
+                        where=f"{name} of {function_text(fun)}",
+                        tries=[
+                            f"np.asarray(result, {aval.dtype.name!r}) in the callback"
+                        ]
+                        if what == "dtype"
+                        else ["promise that shape"],
+                    )
+                )
+        found.append(np.asarray(value, aval.dtype, order="C"))
+    return tuple(found)
+
+
+def emit_callback(
+    ctx: Any, name: str, callback: Callable[..., Any], args: Sequence[Any], *,
+    ordered: bool, effect: bool,
+) -> list[Any]:  # fmt: skip
+    """Emit the custom call of a Python function on flat values."""
+    avals_out = list(ctx.avals_out)
+    token = ctx.token if ordered else None
+    after = token is not None  # the token itself would keep the whole module alive
+    fun, x64 = getattr(callback, "fun", callback), bool(config.X64.value)
+
+    def run(*values: Any) -> Any:
+        if after:
+            values = values[1:]
+        effects.inside.depth += 1
+        try:
+            with config.X64(x64):  # a thread of the runtime has no setting of its own
+                out = callback(*map(_host_argument, values))
+        finally:
+            effects.inside.depth -= 1
+        found = _checked(name, fun, out, avals_out, x64)
+        return (None, *found) if after else found
+
+    module = ctx.module
+    target = {
+        "cpu": "xla_ffi_python_cpu_callback",
+        "cuda": "xla_ffi_python_gpu_callback",
+    }
+    if module.platform not in target:
+        raise NotImplementedError(
+            f"{name}: Python callbacks are not supported on platform {module.platform}."
+        )
+    index = len(module.callbacks)
+    module.callbacks.append(run)
+    tokens = [token] if token is not None else []
+    types = [*(t.type for t in tokens), *(ctx.type(a) for a in avals_out)]
+    op = ctx.create(
+        "stablehlo.custom_call", types, [*tokens, *args],
+        call_target_name=ctx.string(target[module.platform]), api_version=ctx.i32(4),
+        has_side_effect=ctx.bool(effect),
+        backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
+    )  # fmt: skip
+    results = list(op.results)
+    if tokens:
+        ctx.token = results.pop(0)
+    return results
+
+
+def stage_callback(prim: Primitive) -> Callable[..., Any]:
+    """The `stage` rule of a primitive whose params hold a user's function.
+
+    The memory of types would keep the function, and what it holds, alive for ever.
+    """
+
+    def stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
+        avals = params.get("result_avals", ())
+        return trace.record(prim, [trace.atom(x) for x in args], params, avals)
+
+    return stage
+
+
+class FlatCallback:
+    """A user's function on the leaves of its arguments."""
+
+    __slots__ = ("fun", "in_tree")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: Any) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = tree.unflatten(self.in_tree, leaves)
+        return tree.leaves(self.fun(*args, **kwargs))
+
+    def __repr__(self) -> str:
+        return f"_FlatCallback(callback_func={self.fun}, in_tree={self.in_tree})"
+
+    def __hash__(self) -> int:
+        return hash((id(self.fun), self.in_tree))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FlatCallback) and (
+            self.fun is other.fun and self.in_tree == other.in_tree
+        )
+
+
+def result_avals(shapes: Any) -> tuple[tuple[Any, ...], Any]:
+    """Types and tree of `result_shape_dtypes`."""
+    leaves, out_tree = tree.flatten(shapes)
+    out = []
+    for s in leaves:
+        given = s.dtype
+        if dtypes.is_extended(given):
+            raise TypeError(
+                errors.message(
+                    f"Cannot interpret {str(given)!r} as a data type.",
+                    which="result_shape_dtypes",
+                    why="a callback returns NumPy arrays, which hold no random keys.",
+                    tries=["the key's data (uint32), and jax.random.wrap_key_data"],
+                )
+            )
+        dtype = dtypes.canonical(given)
+        if not dtypes.is_valid(dtype):
+            raise TypeError(
+                f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric"
+                " types are supported by JAX.\nWhich: result_shape_dtypes"
+            )
+        if dtype != given:
+            raise ValueError(
+                "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is"
+                f" disabled: {given}."
+            )
+        out.append(shaped(tuple(s.shape), dtype))
+    return tuple(out), out_tree
+
+
+def flat_call(
+    name: str, callback: Callable[..., Any], shapes: Any, args: Any, kwargs: Any
+) -> tuple[list[Any], FlatCallback, tuple[Any, ...], Any]:
+    """A call taken apart: operands, flat callback, types and tree of the results."""
+    leaves, in_tree = tree.flatten((args, kwargs))
+    for i, x in enumerate(leaves):
+        if not core.is_value(x):
+            path = tree.keystr(tree.leaves_with_path((args, kwargs))[i][0][1:])
+            raise TypeError(
+                errors.message(
+                    f"Error interpreting argument to {name} as a JAX value. The"
+                    f" problematic value is of type {type(x)} and was passed to {name} at"
+                    f" position {i}.",
+                    which=f"argument {path} of {function_text(callback)}",
+                    tries=["functools.partial of the callback for what is no array"],
+                )
+            )
+    avals, out_tree = result_avals(shapes)
+    return leaves, FlatCallback(callback, in_tree), avals, out_tree
+
+
+def _run_on_host(
+    name: str, callback: Any, args: Sequence[Any], avals: Any
+) -> list[Any]:
+    """A callback in evaluation: no program needed.  Results lie where the operands do."""
+    where, committed = dispatch.common_place(args, name)
+    fun = getattr(callback, "fun", callback)
+    try:
+        out = callback(*host_arguments(args, where))
+        found = _checked(name, fun, out, avals, bool(config.X64.value))
+    except Exception as e:
+        raise compat.RuntimeFailure(
+            f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
+        ) from e
+    buffers = [
+        arrays.put_numpy(v, a, where, committed)
+        for v, a in zip(found, avals, strict=True)
+    ]
+    for check in dispatch.checks:
+        check(name, buffers)
+    return list(map(Array, buffers))
+
+
+def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
+    """The operands of a callback in evaluation, all as arrays."""
+    return [
+        x if type(x) in arrays.ARRAYS else Array(arrays.to_buffer(x, where))
+        for x in args
+    ]
+
+
+# ----------------------------------------------------------------------- pure_callback
+
+pure_callback_p = Primitive("pure_callback", multiple_results=True)
+pure_callback_p.makes_nans = False
+pure_callback_p.takes_keys = True
+pure_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
+pure_callback_p.stage = stage_callback(pure_callback_p)
+pure_callback_p.impl = lambda *args, callback, result_avals, **params: _run_on_host(
+    "pure_callback", callback, args, result_avals
+)
+pure_callback_p.jvp = unsupported(
+    "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while"
+    " taking gradients.",
+    ValueError,
+)
+pure_callback_p.transpose = pure_callback_p.jvp
+
+
+def pure_callback_batch(
+    axis: Any, args: Any, dims: Any, *, callback: Any, result_avals: Any, vmap_method: Any,
+    sharding: Any,
+) -> Any:  # fmt: skip
+    n = axis.size
+    lanes = tuple(unmapped_aval(n, 0, a) for a in result_avals)
+    params = {"callback": callback, "vmap_method": vmap_method, "sharding": sharding}
+    if vmap_method in ("broadcast_all", "expand_dims", "legacy_vectorized"):
+        ins = []
+        for x, d in zip(args, dims, strict=True):
+            if d is not None:
+                ins.append(batching.bring_front(x, n, d))
+            elif vmap_method == "broadcast_all":
+                ins.append(batching.bring_front(x, n, None))
+            elif vmap_method == "expand_dims":
+                ins.append(shapes.expand_dims(x, (0,)))
+            else:
+                ins.append(x)
+        out = pure_callback_p.bind(*ins, result_avals=lanes, **params)
+        return out, [0] * len(out)
+    if vmap_method in ("sequential", "sequential_unrolled"):
+
+        def one(*xs: Any) -> Any:
+            return pure_callback_p.bind(*xs, result_avals=result_avals, **params)
+
+        return over_lanes(
+            one, axis, args, dims, unrolled=vmap_method.endswith("unrolled")
+        )
+    raise NotImplementedError(
+        errors.message(
+            "vmap is only supported for the pure_callback primitive when vmap_method is one"
+            f" of {', '.join(map(repr, _VMAP_METHODS[:-1]))}, or {_VMAP_METHODS[-1]!r}. Got"
+            " vmap_method=None.",
+            where=function_text(callback.fun),
+            tries=[
+                "vmap_method='sequential'",
+                "'broadcast_all' if it takes many at once",
+            ],
+        )
+    )
+
+
+_VMAP_METHODS = (
+    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+    "legacy_vectorized",
+)  # fmt: skip
+
+
+def over_lanes(
+    fun: Callable[..., Any], axis: Any, args: Sequence[Any], dims: Sequence[Any], *,
+    unrolled: bool,
+) -> Any:  # fmt: skip
+    """Apply a flat function lane after lane, in a loop or unrolled."""
+    moving = [
+        batching.bring_front(x, axis.size, d)
+        for x, d in zip(args, dims, strict=True) if d is not None
+    ]  # fmt: skip
+
+    def call(rows: Sequence[Any]) -> Any:
+        it = iter(rows)
+        return fun(
+            *(x if d is None else next(it) for x, d in zip(args, dims, strict=True))
+        )
+
+    if unrolled:
+        out = scan(
+            lambda _, rows: ((), call(rows)), (), moving, axis.size, unroll=True
+        )[1]
+    else:
+        out = map_rows(call, moving)
+    return out, [0] * len(out)
+
+
+pure_callback_p.batch = pure_callback_batch
+pure_callback_p.lower = lambda ctx, *args, callback, **params: emit_callback(
+    ctx, "pure_callback", callback, args, ordered=False, effect=False
+)
+
+
+def _check_callback(callback: Any, sharding: Any) -> None:
+    if not callable(callback):
+        raise TypeError(f"Expected a callable value, got {callback!r}.")
+    if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+        raise NotImplementedError(
+            errors.message(
+                f"callback: sharding={sharding!r} is not supported.",
+                why="a program runs on one device here, and calls back from there.",
+                tries=["sharding=None", "pmap, whose replicas each call back"],
+            )
+        )
+
+
+def pure_callback(
+    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+    sharding: Any = None, vmap_method: str | None = None, **kwargs: Any,
+) -> Any:  # fmt: skip
+    """Call a pure Python function from compiled code.
+
+    Args:
+      callback: takes arrays, returns NumPy arrays of the promised types.  It may be
+        called any number of times, or not at all.
+      result_shape_dtypes: a pytree of values with `shape` and `dtype`.
+      vmap_method: how `vmap` calls it: 'sequential', 'sequential_unrolled',
+        'expand_dims', 'broadcast_all', 'legacy_vectorized'; None refuses.
+      sharding: None, or the one device on which the program runs anyhow.
+
+    Raises:
+      JaxRuntimeError: the callback raised, or a result has another shape or dtype than
+      promised; its text has the traceback.  ValueError: no such `vmap_method`, or a
+      64-bit result without x64.  TypeError: an argument is no array.
+
+    Example:
+      >>> import minijax as mj, numpy as np
+      >>> mj.pure_callback(np.sin, mj.ShapeDtypeStruct((), 'float32'), np.float32(0.))
+      Array(0., dtype=float32)
+    """
+    _check_callback(callback, sharding)
+    if vmap_method is not None and vmap_method not in _VMAP_METHODS:
+        raise ValueError(
+            "vmap_method must be on of the allowed methods"
+            f" {[*_VMAP_METHODS, None]}, but got: {vmap_method}"
+        )
+    leaves, flat, avals, out_tree = flat_call(
+        "pure_callback", callback, result_shape_dtypes, args, kwargs
+    )
+    out = pure_callback_p.bind(
+        *leaves, callback=flat, result_avals=avals, sharding=sharding,
+        vmap_method=vmap_method,
+    )  # fmt: skip
+    return tree.unflatten(out_tree, out)
+
+
+# ------------------------------------------------------------------------- io_callback
+
+io_callback_p = Primitive("io_callback", multiple_results=True)
+io_callback_p.makes_nans = False
+io_callback_p.takes_keys = True
+io_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
+io_callback_p.effects = lambda params: effects.set_of(
+    effects.ordered_io_effect if params["ordered"] else effects.io_effect
+)
+io_callback_p.stage = stage_callback(io_callback_p)
+io_callback_p.impl = lambda *args, callback, result_avals, **params: _run_on_host(
+    "io_callback", callback, args, result_avals
+)
+io_callback_p.jvp = unsupported(
+    "IO callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while"
+    " taking gradients.",
+    ValueError,
+)
+io_callback_p.transpose = io_callback_p.jvp
+
+
+def io_callback_batch(
+    axis: Any, args: Any, dims: Any, *, ordered: bool, **params: Any
+) -> Any:
+    if ordered:
+        raise ValueError("Cannot `vmap` ordered IO callback.")
+    return over_lanes(
+        lambda *xs: io_callback_p.bind(*xs, ordered=False, **params), axis, args, dims,
+        unrolled=False,
+    )  # fmt: skip
+
+
+io_callback_p.batch = io_callback_batch
+io_callback_p.lower = lambda ctx, *args, callback, ordered, **params: emit_callback(
+    ctx, "io_callback", callback, args, ordered=ordered, effect=True
+)
+
+
+def io_callback(
+    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+    sharding: Any = None, ordered: bool = False, **kwargs: Any,
+) -> Any:  # fmt: skip
+    """Call a Python function with side effects from compiled code: once a run.
+
+    Args and errors are those of `pure_callback`; with `ordered` the calls happen in the
+    program's order (on each replica).
+
+    Example:
+      >>> import minijax as mj, numpy as np
+      >>> io_callback(lambda: np.int32(7), mj.ShapeDtypeStruct((), 'int32'))
+      Array(7, dtype=int32)
+    """
+    _check_callback(callback, sharding)
+    leaves, flat, avals, out_tree = flat_call(
+        "io_callback", callback, result_shape_dtypes, args, kwargs
+    )
+    out = io_callback_p.bind(
+        *leaves, callback=flat, result_avals=avals, sharding=sharding, ordered=ordered
+    )
+    return tree.unflatten(out_tree, out)

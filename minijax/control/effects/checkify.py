@@ -1,0 +1,90 @@
+"""`checkify`: checks become an `Error` among a function's results.
+
+The function is staged, and its jaxpr run by checking.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base import tree
+from ...base.source import function_text, wraps
+from ...ir import core
+from ...passes.stage import stage
+from ..arguments import as_value
+from . import checks
+from .checking import Enabled, run_checked
+from .checks import (
+    DivisionByZeroError,
+    Error,
+    FailedCheckError,
+    JaxException,
+    NaNError,
+    OOBError,
+)
+
+ErrorCategory = type[JaxException]
+
+user_checks: Enabled = frozenset((FailedCheckError,))
+nan_checks: Enabled = frozenset((NaNError,))
+index_checks: Enabled = frozenset((OOBError,))
+div_checks: Enabled = frozenset((DivisionByZeroError,))
+float_checks: Enabled = nan_checks | div_checks
+automatic_checks: Enabled = float_checks | index_checks
+all_checks: Enabled = automatic_checks | user_checks
+
+
+def checkify(
+    f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_checks
+) -> Callable[..., tuple[Error, Any]]:
+    """Make a function that returns an `Error` beside its result, for use under `jit`.
+
+    Args:
+      f: a function, in which `check` may be called.
+      errors: what to check: `user_checks` (default), `nan_checks`, `div_checks`,
+        `index_checks`, their unions `float_checks`, `automatic_checks`, `all_checks`.
+
+    Returns:
+      A function from `f`'s arguments to (error, result).  `error.get()` is the message
+      of the first failure or None, `error.throw()` raises it.  After a failure the
+      result means nothing.
+
+    Raises:
+      TypeError: a result of `f` is no array.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax.experimental import checkify as ck
+      >>> def f(x):
+      ...     ck.check(x > 0, "{x} is not positive", x=x)
+      ...     return jnp.log(x)
+      >>> error, _ = mj.jit(ck.checkify(f))(-1.)
+      >>> error.get()
+      '-1.0 is not positive (`check` failed)'
+    """
+    if not callable(f):
+        raise TypeError(f"Expected a callable value, got {f!r}.")
+    enabled = frozenset(errors)
+
+    @wraps(f)
+    def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        trees: list[Any] = []
+
+        def flat() -> list[Any]:
+            outs, out_tree = tree.flatten(f(*args, **kwargs))
+            for x in outs:
+                if not core.is_value(x):
+                    raise TypeError(
+                        f"checkify: {function_text(f)} returned {x!r} of type {type(x)},"
+                        " which is not a valid JAX type."
+                    )
+            trees.append(out_tree)
+            return outs
+
+        jaxpr, consts = stage(flat, [], text=function_text(f), transform="checkify")
+        error, outs = run_checked(enabled, jaxpr, consts, ())
+        error = error or checks.init_error
+        return tree.map(as_value, error), tree.unflatten(trees[0], outs)
+
+    return checked_fun

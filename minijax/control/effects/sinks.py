@@ -1,0 +1,55 @@
+"""`dce_sink`: what keeps a value in a program although nobody reads it.
+
+Next: debugging.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base import tree
+from ...ir.core import Primitive
+from ..arguments import check_values
+from .effects import Effect
+
+
+class _Kept(Effect):
+    """Keeps an equation; nothing is left of it in a compiled program."""
+
+    __slots__ = ()
+    runs = False
+
+
+_KEPT = frozenset((_Kept("NoDCE", ordered=False, once=False),))
+
+dce_sink_p = Primitive("dce_sink", multiple_results=True)
+dce_sink_p.abstract = lambda x, **params: []
+dce_sink_p.effects = lambda params: _KEPT
+dce_sink_p.impl = lambda x, **params: []
+dce_sink_p.jvp = lambda primals, tangents, **params: (
+    dce_sink_p.bind(*primals, **params),
+    [],
+)
+dce_sink_p.transpose = lambda cts, x, **params: [None]
+dce_sink_p.batch = lambda axis, args, dims, **params: (
+    dce_sink_p.bind(*args, **params),
+    [],
+)
+dce_sink_p.lower = lambda ctx, x, **params: []
+dce_sink_p.takes_keys = True
+
+
+def dce_sink(val: Any) -> None:
+    """Keep a value, a pytree of arrays, in jaxprs: dead code elimination spares it.
+
+    The compiler still drops what a program does not need.
+
+    >>> import minijax as mj
+    >>> f = lambda x: (mj.lax.dce_sink(mj.lax.sin(x)), x)[1]
+    >>> [str(eqn.primitive) for eqn in mj.make_jaxpr(f)(1.).eqns]
+    ['sin', 'dce_sink']
+    """
+    leaves = tree.leaves(val)
+    check_values(leaves, "dce_sink")
+    for x in leaves:
+        dce_sink_p.bind(x, prevent_mlir_dce=False)

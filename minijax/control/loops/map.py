@@ -1,0 +1,82 @@
+"""`map`: a function over rows, one after the other; built on scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base import tree
+from ...ir import core
+from ...passes import batch as batching
+from ...passes.algebra import lib
+from ...prims.shape import concatenation
+from ..bodies import Loop, same_for
+from .scanning import scan, scan_length
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply a function to each row of `xs`, one after the other, in one compiled loop.
+
+    Args:
+      f: a function of one row.
+      xs: a pytree of arrays with equal leading sizes.
+      batch_size: how many rows to take at a time, by `vmap`; None or 0: one.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.lax.map(lambda x: x * x, jnp.arange(4))
+      Array([0, 1, 4, 9], dtype=int32)
+    """
+    if not callable(f):
+        raise TypeError(f"lax.map: f argument should be a callable, got {f!r}.")
+    loop = Loop("map", f, "carry")
+    if not batch_size:
+        return scan(same_for(f, _one_row), (), xs, loop=loop)[1]
+    leaves, xs_tree = tree.flatten(xs)
+    n = scan_length(f, leaves, xs_tree, None)
+    full, rest = divmod(n, batch_size)
+    parts = []
+    if full:
+        head = [
+            lib.reshape(
+                lib.slice_axis(x, 0, 0, full * batch_size) if rest else x,
+                (full, batch_size, *core.aval_of(x).shape[1:]),
+            )
+            for x in leaves
+        ]
+        step = same_for(f, _some_rows, batch_size)
+        many = scan(step, (), tree.unflatten(xs_tree, head), loop=loop)[1]
+        parts.append(
+            tree.map(lambda y: lib.reshape(y, (full * batch_size, *y.shape[2:])), many)
+        )
+    if rest or not full:
+        done = full * batch_size
+        tail = [lib.slice_axis(x, 0, done, n) if done else x for x in leaves]
+        parts.append(_lanes(f, rest, tree.unflatten(xs_tree, tail)))
+    if len(parts) == 1:
+        return parts[0]
+    return tree.map(lambda *pair: concatenation.concatenate(pair, 0), *parts)
+
+
+def _one_row(f: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda _, x: ((), f(x))
+
+
+def _some_rows(f: Callable[[Any], Any], size: int) -> Callable[..., Any]:
+    return lambda _, xs: ((), _lanes(f, size, xs))
+
+
+def _lanes(f: Callable[[Any], Any], size: int, xs: Any) -> Any:
+    """`f` on `size` rows at once."""
+    leaves, xs_tree = tree.flatten(xs)
+    trees: list[Any] = []
+
+    def flat(*row: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(f(tree.unflatten(xs_tree, row)))
+        trees.append(out_tree)
+        return outs
+
+    axis = batching.Axis(batching.no_name, size)
+    outs, dims = batching.batch_flat(flat, axis, leaves, [0] * len(leaves))
+    rows = [batching.bring_front(x, size, d) for x, d in zip(outs, dims, strict=True)]
+    return tree.unflatten(trees[0], rows)

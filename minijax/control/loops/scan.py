@@ -1,0 +1,429 @@
+"""`scan`: a loop with a carry over the leading axis of its inputs.
+
+    (c, [x_0 .. x_n]) -> (c', [y_0 .. y_n])      c, y_i = f(c, x_i)
+
+All of scan's rules are here.  Operands are (consts, carry, xs), results (carry, ys).
+Linearized, the forward loop stacks the residuals as extra ys; those that do not change
+from step to step are computed once, outside.  The transposed loop runs backwards, with
+cotangents of consts added up in its carry.
+
+Next: hoisting.py, and scanning.py (the function).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.util import merge, pick, split_list
+from ...ir import core
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ...ir.regions import Loop
+from ...passes.algebra import (
+    Linear,
+    Zero,
+    add,
+    instantiate,
+    lib,
+    nonzero_flags,
+    with_zeros,
+)
+from ...passes.dce import dce_jaxpr, depends_on, results_depend
+from ...passes.linearize import linearize_jaxpr
+from ...passes.loop_rules import repeats, settled
+from ...passes.stage import remembered, stage_closed
+from ...passes.transpose import backward_pass
+from ...prims.shape import concatenation, shapes
+from ...runtime import lower
+from ...types import dtypes
+from ...types.avals import shaped
+from .. import bodies
+from ..refs import discharge
+from ..refs.discharge import FunctionPrimitive
+from .hoisting import hoist_invariants
+
+scan_p = FunctionPrimitive("scan")
+scan_p.takes_keys = True
+
+
+repeats(scan_p, Loop("jaxpr", consts="num_consts", carry="num_carry", length="length"))
+scan_p.pretty = {"_split_transpose": False}
+
+
+# -------------------------------------------------------------------------- linearize
+
+
+def scan_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, num_consts: int,
+    num_carry: int, **params: Any,
+) -> Any:  # fmt: skip
+    sizes = [num_consts, num_carry]
+    n_ys = len(jaxpr.out_avals) - num_carry
+    nz_consts, nz_init, nz_xs = split_list(nonzero_flags(tangents), sizes)
+    may_in = [*[True] * num_consts, *[False] * num_carry, *[True] * len(nz_xs)]
+    may_out = [*[False] * num_carry, *[True] * n_ys]
+
+    def cut(body: ClosedJaxpr, nonzero: list[bool], force: list[bool]) -> Any:
+        parts = linearize_jaxpr(body, nonzero, force, may_in, may_out)
+        return parts, parts.nonzero_out
+
+    parts, nz_carry, _ = settled(jaxpr, [nz_consts, nz_init, nz_xs], cut)
+    consts, init, xs = split_list(primals, sizes)
+    hoisted = hoist_invariants(parts.primal, num_consts, parts.num_new)
+    once = eval_jaxpr(hoisted.once.jaxpr, hoisted.once.consts, *consts)
+    inside = [once[i] for i in hoisted.inside]
+    out = scan_p.bind(
+        *consts, *inside, *init, *xs, jaxpr=hoisted.body,
+        num_consts=num_consts + len(inside), num_carry=num_carry, **params,
+    )  # fmt: skip
+    carry, ys, new = split_list(out, [num_carry, n_ys])
+    outs = [*carry, *ys]
+    if not any(parts.nonzero_out):
+        return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
+    # Residuals are consts of the linear loop, or stacked and read step by step.
+    moving = iter(new)
+    made = [
+        once[hoisted.fixed[i]] if i in hoisted.fixed else next(moving)
+        for i in range(parts.num_new)
+    ]
+    values = parts.residual_values(primals, outs, made)
+    shared = [
+        i < num_consts if where == "in" else where == "new" and i in hoisted.fixed
+        for where, i in parts.residuals
+    ]
+    stacked = [not s for s in shared]
+    flags = (nz_consts, nz_carry, nz_xs)
+    ts = [
+        [trace.instantiate(t) for t in pick(group, moves)]
+        for group, moves in zip(split_list(tangents, sizes), flags, strict=True)
+    ]
+    counts = [len(values), len(ts[0]), len(ts[1])]
+    order, *places = split_list(range(len(parts.linear.in_avals)), counts)
+    linear = rearranged(
+        parts.linear,
+        [
+            *pick(order, shared),
+            *places[0],
+            *places[1],
+            *pick(order, stacked),
+            *places[2],
+        ],
+    )
+    args = (*pick(values, shared), *ts[0], *ts[1], *pick(values, stacked), *ts[2])
+    found = trace.process(
+        scan_p, args,
+        {"jaxpr": linear, "num_consts": sum(shared) + len(ts[0]),
+         "num_carry": len(ts[1]), **params},
+    )  # fmt: skip
+    return outs, with_zeros(found, parts.nonzero_out, map(core.aval_of, outs))
+
+
+scan_p.linearize = scan_linearize
+
+
+# -------------------------------------------------------------------------- transpose
+
+
+def scan_transpose(
+    cts: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+    **params: Any,
+) -> list[Any]:  # fmt: skip
+    sizes = [num_consts, num_carry]
+    lin_c, lin_i, lin_x = split_list([type(x) is Linear for x in args], sizes)
+    _, lin_carry, _ = settled(
+        jaxpr, [lin_c, lin_i, lin_x],
+        lambda body, lin, _: (None, results_depend(body.jaxpr, lin)),
+    )  # fmt: skip
+    ct_carry, ct_ys = split_list(cts, [num_carry])
+    if not all(lin_carry):
+        jaxpr, moved = _run_nonlinear_carry(jaxpr, args, lin_carry, num_consts, params)
+        n = sum(lin_carry)
+        found = scan_transpose(
+            [*pick(ct_carry, lin_carry), *ct_ys], *moved, jaxpr=jaxpr,
+            num_consts=num_consts, num_carry=n, **params,
+        )  # fmt: skip
+        ct_c, ct_i, ct_x = split_list(found, [num_consts, n])
+        nothing = [None] * num_carry
+        return [*ct_c, *merge(lin_carry, ct_i, nothing), *ct_x[: len(lin_x)]]
+    consts, _, xs = split_list(args, sizes)
+    res_c, res_x = (
+        [x for x in group if type(x) is not Linear] for group in (consts, xs)
+    )
+    nz_ys = nonzero_flags(ct_ys)
+    const_avals, carry_avals, x_avals = split_list(jaxpr.in_avals, sizes)
+    sum_avals = pick(const_avals, lin_c)
+    y_avals = jaxpr.out_avals[num_carry:]
+    groups = [len(res_c), len(sum_avals), num_carry, sum(nz_ys)]
+
+    def body(*vals: Any) -> list[Any]:
+        rc, sums, carry, cys, rx = split_list(vals, groups)
+        ins = [
+            *merge(lin_c, map(Linear, sum_avals), rc),
+            *map(Linear, carry_avals),
+            *merge(lin_x, map(Linear, pick(x_avals, lin_x)), rx),
+        ]
+        zeros = [Zero(a) for a, nz in zip(y_avals, nz_ys, strict=True) if not nz]
+        cts = [*carry, *merge(nz_ys, cys, zeros)]
+        found = backward_pass(jaxpr.jaxpr, jaxpr.consts, ins, cts)
+        f_c, f_i, f_x = split_list(found, sizes)
+        total = [add(s, ct) for s, ct in zip(sums, pick(f_c, lin_c), strict=True)]
+        return [*total, *map(instantiate, f_i), *map(instantiate, pick(f_x, lin_x))]
+
+    rows = [bodies.row(core.aval_of(x)) for x in res_x]
+    avals = [
+        *map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows,
+    ]  # fmt: skip
+    closed = remembered(
+        jaxpr, ("transpose", *sizes, *lin_c, *lin_x, *nz_ys, *avals),
+        lambda: stage_closed(body, avals, text="transpose"),
+    )  # fmt: skip
+    captured = closed.consts
+    run = _run_split if params["_split_transpose"] else scan_p.bind
+    out = run(
+        *captured, *res_c, *(instantiate(Zero(a)) for a in sum_avals),
+        *map(instantiate, ct_carry), *pick(ct_ys, nz_ys), *res_x,
+        jaxpr=lift_consts(closed.jaxpr),
+        num_consts=len(captured) + len(res_c), num_carry=len(sum_avals) + num_carry,
+        **{**params, "reverse": not params["reverse"]},
+    )  # fmt: skip
+    sums, ct_init, ct_xs = split_list(out, [len(sum_avals), num_carry])
+    nothing = [None] * len(args)
+    return [
+        *merge(lin_c, sums, nothing),
+        *(ct if lin else None for ct, lin in zip(ct_init, lin_i, strict=True)),
+        *merge(lin_x, ct_xs, nothing),
+    ]
+
+
+def _run_split(
+    *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
+) -> list[Any]:
+    """The transposed loop as two: what its steps hand on, and then all else.
+
+    The first has only the chain from step to step in it, and stacks what the second reads
+    of it; the second adds up and maps, and its steps do not wait for one another.
+    """
+    consts, init, xs = split_list(args, [num_consts, num_carry])
+    chain, rest, chained = _cut_chain(jaxpr.jaxpr, num_consts, num_carry)
+    params["_split_transpose"] = False
+    n = sum(chained)
+    if n == 0:
+        return scan_p.bind(
+            *args, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **params
+        )
+    first = pick(init, chained)
+    second = [x for x, c in zip(init, chained, strict=True) if not c]
+    out = scan_p.bind(*consts, *first, *xs, jaxpr=ClosedJaxpr(chain),
+                      num_consts=num_consts, num_carry=n, **params)  # fmt: skip
+    carry, stacked = split_list(out, [n])
+    out = scan_p.bind(*consts, *second, *xs, *stacked, jaxpr=ClosedJaxpr(rest),
+                      num_consts=num_consts, num_carry=num_carry - n, **params)  # fmt: skip
+    sums, rows = split_list(out, [num_carry - n])
+    return [*merge(chained, carry, sums), *rows]
+
+
+def _cut_chain(
+    jaxpr: Jaxpr, num_consts: int, num_carry: int
+) -> tuple[Jaxpr, Jaxpr, list[bool]]:
+    """(consts, chained carry, xs) -> (that carry, what is read of it); (consts, other
+    carry, xs, what is read) -> (other carry, ys); which carries are chained."""
+    key = ("chain", num_consts, num_carry)
+    known = jaxpr.memo.get(key)
+    if known is not None:
+        return known
+    consts, carry, xs = split_list(jaxpr.invars, [num_consts, num_carry])
+    carry_out, ys = split_list(jaxpr.outvars, [num_carry])
+    # A sum is no link of the chain: only its own next value depends on it.
+    chained = []
+    for at, v in enumerate(carry):
+        reach = depends_on(jaxpr, [x is v for x in jaxpr.invars])
+        chained.append(
+            any(a in reach for a in [*carry_out[:at], *carry_out[at + 1 :], *ys])
+        )
+    free = [not c for c in chained]
+    links, next_links = pick(carry, chained), pick(carry_out, chained)
+    whole = jaxpr.replace(
+        invars=[*consts, *links, *xs], outvars=next_links, arg_names=()
+    )
+    chain, _ = dce_jaxpr(whole, [True] * len(links), keep_in=True)
+    made = dict.fromkeys([*links, *(v for e in chain.eqns for v in e.outvars)])
+    rest = jaxpr.replace(
+        invars=[*consts, *pick(carry, free), *xs, *made],
+        outvars=[*pick(carry_out, free), *ys],
+        eqns=[e for e in jaxpr.eqns if not all(v in made for v in e.outvars)],
+        arg_names=(),
+    )
+    keep = [*[True] * (len(rest.invars) - len(made)), *[False] * len(made)]
+    rest, used = dce_jaxpr(rest, [True] * len(rest.outvars), keep_in=keep)
+    read = pick(made, used[len(keep) - len(made) :])
+    chain = chain.replace(outvars=[*next_links, *read])
+    known = jaxpr.memo[key] = chain, rest, chained
+    return known
+
+
+def _run_nonlinear_carry(
+    jaxpr: ClosedJaxpr, args: Sequence[Any], lin_carry: list[bool], num_consts: int,
+    params: dict[str, Any],
+) -> tuple[ClosedJaxpr, list[Any]]:  # fmt: skip
+    """Run the carry components that are not linear; their values become extra xs."""
+    n = len(lin_carry)
+    consts, init, xs = split_list(args, [num_consts, n])
+    non = [not lin for lin in lin_carry]
+    forward, used = _histories(jaxpr.jaxpr, num_consts, non)
+    used_c, _, used_x = split_list(used, [num_consts, n])
+    start = list(map(instantiate, pick(init, non)))
+    vals = [*pick(consts, used_c), *start, *pick(xs, used_x)]
+    out = scan_p.bind(
+        *vals, jaxpr=ClosedJaxpr(forward, jaxpr.consts), num_consts=sum(used_c),
+        num_carry=len(start), **params,
+    )  # fmt: skip
+    first, carry, last = split_list(range(len(args)), [num_consts, n])
+    given, ys = split_list(range(len(jaxpr.out_avals)), [n])
+    rest = rearranged(
+        jaxpr, [*first, *pick(carry, lin_carry), *last, *pick(carry, non)],
+        [*pick(given, lin_carry), *ys],
+    )  # fmt: skip
+    moving = [
+        x if type(x) is Linear else Linear(core.aval_of(x))
+        for x in pick(init, lin_carry)
+    ]
+    return rest, [*consts, *moving, *xs, *out[len(start) :]]
+
+
+def _histories(
+    jaxpr: Jaxpr, num_consts: int, non: list[bool]
+) -> tuple[Jaxpr, list[bool]]:
+    """Steps of some of the carry, which give it as rows, too; which inputs they read."""
+    key = ("histories", num_consts, *non)
+    if key not in jaxpr.memo:
+        n = len(non)
+        more = len(jaxpr.invars) - num_consts - n
+        unused = [False] * (len(jaxpr.outvars) - n)
+        keep = [*[False] * num_consts, *non, *[False] * more]
+        steps, used = dce_jaxpr(jaxpr, [*non, *unused], keep_in=keep)
+        if used[num_consts : num_consts + n] != non:
+            raise TypeError("minijax bug: a nonlinear carry reads a linear one")
+        rows = pick(jaxpr.invars[num_consts : num_consts + n], non)
+        forward = steps.replace(outvars=[*steps.outvars, *rows])
+        jaxpr.memo[key] = forward, used
+    return jaxpr.memo[key]  # type: ignore[no-any-return]
+
+
+scan_p.transpose = scan_transpose
+
+
+# --------------------------------------------------------------------------- lowering
+
+
+def scan_lower(
+    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+    length: int, reverse: bool, unroll: int, **_: Any,
+) -> list[Any]:  # fmt: skip
+    consts, carry, xs = split_list(args, [num_consts, num_carry])
+    x_avals = list(map(lower.physical, ctx.avals_in[num_consts + num_carry :]))
+    y_avals = list(map(lower.physical, ctx.avals_out[num_carry:]))
+    i32 = shaped((), dtypes.int32)
+
+    def number(n: int) -> Any:
+        return ctx.constant(n, i32)
+
+    def one_step(
+        at: Any, carry: list[Any], ys: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        if reverse:
+            at = ctx.op("subtract", i32, number(length - 1), at)
+        rows = [_read_row(ctx, x, a, at) for x, a in zip(xs, x_avals, strict=True)]
+        out = ctx.jaxpr(jaxpr, *consts, *carry, *rows)
+        carry, new = split_list(out, [num_carry])
+        ys = [
+            _write_row(ctx, y, v, a, at)
+            for y, v, a in zip(ys, new, y_avals, strict=True)
+        ]
+        return carry, ys
+
+    ys = [ctx.constant(0, a) for a in y_avals]
+    step = max(1, min(unroll or length, length))
+    blocks = length // step
+    done = 0
+    if blocks > 1:
+        carry, ys = _emit_loop(ctx, blocks, step, one_step, carry, ys, number)
+        done = blocks * step
+    for i in range(done, length):
+        carry, ys = one_step(number(i), carry, ys)
+    return [*carry, *ys]
+
+
+def _emit_loop(
+    ctx: Any, blocks: int, step: int, one_step: Any, carry: list[Any], ys: list[Any],
+    number: Any,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    i32, boolean = shaped((), dtypes.int32), shaped((), dtypes.bool_)
+    n = len(carry)
+    tokens = [ctx.token] if ctx.token is not None else []
+    start = [number(0), *tokens, *carry, *ys]
+    types = [v.type for v in start]
+    loop = ctx.region_op("stablehlo.while", types, start, regions=2)
+    with ctx.block(loop.regions[0], *types) as v:
+        lt = ctx.parse("#stablehlo<comparison_direction LT>")
+        signed = ctx.parse("#stablehlo<comparison_type SIGNED>")
+        ctx.return_(
+            ctx.op("compare", boolean, v[0], number(blocks * step),
+                   comparison_direction=lt, compare_type=signed)
+        )  # fmt: skip
+    with ctx.block(loop.regions[1], *types) as v:
+        at, *state = list(v)
+        if tokens:
+            ctx.token = state.pop(0)
+        c, y = state[:n], state[n:]
+        for k in range(step):
+            here = at if k == 0 else ctx.op("add", i32, at, number(k))
+            c, y = one_step(here, c, y)
+        after = [ctx.token] if tokens else []
+        ctx.return_(ctx.op("add", i32, at, number(step)), *after, *c, *y)
+    out = list(loop.results)[1:]
+    if tokens:
+        ctx.token = out.pop(0)
+    return out[:n], out[n:]
+
+
+def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
+    zero = ctx.constant(0, shaped((), dtypes.int32))
+    one = shaped((1, *aval.shape[1:]), aval.dtype)
+    cut = ctx.op(
+        "dynamic_slice", one, x, at, *[zero] * (len(aval.shape) - 1),
+        slice_sizes=ctx.i64s(one.shape),
+    )  # fmt: skip
+    return ctx.op("reshape", bodies.row(aval), cut)
+
+
+def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
+    zero = ctx.constant(0, shaped((), dtypes.int32))
+    one = shaped((1, *aval.shape[1:]), aval.dtype)
+    value = ctx.op("reshape", one, value)
+    return ctx.op(
+        "dynamic_update_slice", aval, y, value, at, *[zero] * (len(aval.shape) - 1)
+    )
+
+
+scan_p.lower = scan_lower
+
+
+def scan_by_hand(
+    *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int,
+    reverse: bool, **_: Any,
+) -> list[Any]:  # fmt: skip
+    consts, carry, xs = split_list(args, [num_consts, num_carry])
+    rows: list[list[Any]] = []
+    for i in reversed(range(length)) if reverse else range(length):
+        row = [shapes.squeeze(lib.slice_axis(x, 0, i, i + 1), (0,)) for x in xs]
+        carry, ys = split_list(jaxpr(*consts, *carry, *row), [num_carry])
+        rows.append(ys)
+    if not rows:
+        empty = [bodies.stacked(a, 0) for a in jaxpr.out_avals[num_carry:]]
+        return [*carry, *map(lib.zeros, empty)]
+    if reverse:
+        rows.reverse()
+    return [*carry, *map(concatenation.stack, zip(*rows, strict=True))]
+
+
+discharge.run_by_hand(scan_p, scan_by_hand)

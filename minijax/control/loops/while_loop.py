@@ -1,0 +1,414 @@
+"""`while_loop` and `fori_loop`.
+
+Operands of `while` are (cond consts, body consts, carry).  Forward mode pushes tangents
+through the body; reverse mode cannot know how many steps to store, so its transpose is
+refused with the reason, and `fori_loop` with static bounds becomes a scan, which can.
+Batched, the loop runs until every lane is done; lanes that are done keep their value.
+
+Next: custom_jvp.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors, tree
+from ...base.source import function_text
+from ...base.util import merge, pick, split_list
+from ...ir import core
+from ...ir.core import unsupported
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    eval_jaxpr,
+    jaxprs_effects,
+    read_vars,
+    rearranged,
+    unweaken,
+)
+from ...ir.regions import Loop
+from ...passes.algebra import lib
+from ...passes.loop_rules import repeats
+from ...passes.stage import stage_closed
+from ...prims import lax
+from ...prims.math import logic
+from ...prims.reduce import over_axes
+from ...prims.shape import shapes
+from ...types import dtypes
+from .. import bodies
+from ..arguments import as_value
+from ..branches.switch import cond
+from ..calls.remat import checkpoint
+from ..effects import checking, checks
+from ..refs import discharge
+from ..refs.discharge import FunctionPrimitive
+from .scanning import scan
+
+while_p = FunctionPrimitive("while")
+while_p.takes_keys = True
+
+
+def _refuse_lanes(params: dict[str, Any]) -> None:
+    bodies.refuse_lanes(
+        jaxprs_effects(params),
+        "Unordered {} effects not supported in while_loop with batched predicate",
+        "lanes that are done would go on acting.",
+    )
+
+
+repeats(
+    while_p,
+    Loop("body_jaxpr", consts="body_nconsts", test=("cond_jaxpr", "cond_nconsts"),
+         differ=_refuse_lanes),
+)  # fmt: skip
+while_p.transpose = unsupported(
+    errors.message(
+        "Reverse-mode differentiation does not work for lax.while_loop or"
+        " lax.fori_loop with dynamic start/stop values.",
+        why="the number of steps to store is not known beforehand.",
+        tries=[
+            "lax.fori_loop with static bounds, or lax.scan",
+            "forward mode: jvp, jacfwd",
+            "a custom_vjp for the whole loop",
+        ],
+    ),
+    ValueError,
+)
+
+
+derived_batch = while_p.batch
+
+
+def while_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    if checks.fails(jaxprs_effects(params)):  # lanes that are done check nothing
+        return checking.batch_outside(while_p, axis, args, dims, params)
+    return derived_batch(axis, args, dims, **params)
+
+
+while_p.batch = while_batch
+
+
+def _masked(
+    cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int
+) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """The loop whose condition is one bool, of a loop with one condition a lane.
+
+    Its body moves only the lanes whose condition holds, and takes the constants of the
+    condition before its own; it goes on while any does.
+    """
+
+    def step(*args: Any) -> list[Any]:
+        cc, bc, carry = split_list(args, [n_cond, n_body])
+        (go,) = eval_jaxpr(cond.jaxpr, cond.consts, *cc, *carry)
+        new = eval_jaxpr(body.jaxpr, body.consts, *bc, *carry)
+        return [select_lanes(go, a, b) for a, b in zip(new, carry, strict=True)]
+
+    def any_left(*args: Any) -> list[Any]:
+        (go,) = eval_jaxpr(cond.jaxpr, cond.consts, *args)
+        return [over_axes.reduce_or(go, tuple(range(go.ndim)))]
+
+    cond_avals = cond.in_avals
+    avals = [*cond_avals[:n_cond], *body.in_avals]
+    return (
+        stage_closed(any_left, cond_avals, text="while cond"),
+        stage_closed(step, avals, text="while body"),
+    )
+
+
+def select_lanes(which: Any, new: Any, old: Any) -> Any:
+    """`new` in the lanes where `which` holds, `old` elsewhere."""
+    shape, lanes = core.aval_of(new).shape, core.aval_of(which).ndim
+    if len(shape) > lanes:
+        which = lib.broadcast_in_dim(which, shape, tuple(range(lanes)))
+    return logic.select_n(which, old, new)
+
+
+def while_lower(
+    ctx: Any, *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr, body_nconsts: int,
+) -> list[Any]:  # fmt: skip
+    cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
+    if cond_jaxpr.out_avals[0].shape:
+        cond_jaxpr, body_jaxpr = _masked(
+            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
+        )
+        body_consts = [*cond_consts, *body_consts]
+    tokens = [ctx.token] if ctx.token is not None else []
+    start = [*tokens, *carry]
+    types = [v.type for v in start]
+    loop = ctx.region_op("stablehlo.while", types, start, regions=2)
+    with ctx.block(loop.regions[0], *types) as v:
+        state = list(v)
+        if tokens:
+            ctx.token = state.pop(0)
+        ctx.return_(*ctx.jaxpr(cond_jaxpr, *cond_consts, *state))
+    with ctx.block(loop.regions[1], *types) as v:
+        state = list(v)
+        if tokens:
+            ctx.token = state.pop(0)
+        out = ctx.jaxpr(body_jaxpr, *body_consts, *state)
+        ctx.return_(*([ctx.token] if tokens else []), *out)
+    results = list(loop.results)
+    if tokens:
+        ctx.token = results.pop(0)
+    return results
+
+
+while_p.lower = while_lower
+
+
+def while_by_hand(
+    *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+) -> list[Any]:  # fmt: skip
+    cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
+    if cond_jaxpr.out_avals[0].shape:
+        cond_jaxpr, body_jaxpr = _masked(
+            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
+        )
+        body_consts = [*cond_consts, *body_consts]
+    while bool(cond_jaxpr(*cond_consts, *carry)[0]):
+        carry = body_jaxpr(*body_consts, *carry)
+    return carry
+
+
+discharge.run_by_hand(while_p, while_by_hand)
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
+    max_steps: int | None = None, loop: bodies.Loop | None = None,
+) -> Any:  # fmt: skip
+    """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, in one compiled loop.
+
+    Args:
+      cond_fun: takes the carry, returns a bool scalar.
+      body_fun: takes the carry, returns one of the same type.
+      init_val: the initial carry, a pytree.
+      max_steps: stop after so many steps at the latest; with it the loop has reverse
+        mode, storing about 2 sqrt(max_steps) carries and running each step twice.
+      loop: how messages speak of the loop, where another function is built on this one.
+
+    Raises:
+      TypeError: the carry changes its type, or the condition is no bool scalar;
+      ValueError: `max_steps` is no int, or negative.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.while_loop(lambda x: x < 10, lambda x: 2 * x, 1)
+      Array(16, dtype=int32, weak_type=True)
+
+    Only forward-mode differentiable, but for loops with `max_steps`.
+
+    Differs from JAX: `max_steps`.
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError(
+            "lax.while_loop: body_fun and cond_fun arguments should be callable."
+        )
+    if max_steps is not None:
+        max_steps = core.concrete_or_error(
+            operator.index, max_steps, "The `max_steps` of a while_loop decides how much"
+            " its backward pass stores.",
+        )  # fmt: skip
+        if max_steps < 0:
+            raise ValueError(f"while_loop: max_steps must be >= 0, got {max_steps}.")
+    if config.DISABLE_JIT.value:
+        try:
+            val, steps = tree.map(as_value, init_val), itertools.count()
+            while cond_fun(val) and (max_steps is None or next(steps) < max_steps):
+                val = body_fun(val)
+            return val
+        except errors.ConcretizationTypeError:
+            pass  # a traced condition: stage the loop after all
+    loop = loop or bodies.Loop.of("while_loop body", body_fun)
+    init, init_tree = tree.flatten(init_val)
+    bodies.types_of("init_val", init, init_tree)
+    in_tree = tree.structure((init_val,))
+    while True:
+        avals = [core.aval_of(x) for x in init]
+        cond = bodies.stage_body(cond_fun, in_tree, avals, "while_loop")
+        body = bodies.stage_body(body_fun, in_tree, avals, loop.transform, loop.fun)
+        if body.out_tree == init_tree:
+            promoted = bodies.promote_weak(init, avals, body.out_avals)
+            if promoted is not None:
+                init = promoted
+                continue
+        break
+    _check_condition(cond_fun, cond)
+    bodies.check_carry(loop, init_tree, avals, body.out_tree, body.out_avals)
+    if max_steps is not None:
+        return _bounded(cond_fun, body_fun, tree.unflatten(init_tree, init), max_steps)
+    # What no step changes, and the condition does not ask for, is no carry.
+    asked = read_vars(cond.jaxpr)
+    fixed = [
+        out is v and u not in asked
+        for out, v, u in zip(
+            body.jaxpr.outvars, body.jaxpr.invars, cond.jaxpr.invars, strict=True
+        )
+    ]
+    stay = [as_value(x) for x, f in zip(init, fixed, strict=True) if f]
+    move = [x for x, f in zip(init, fixed, strict=True) if not f]
+    consts = [*stay, *body.consts]
+    k = len(cond.consts)
+    moving = pick(range(k, k + len(fixed)), [not f for f in fixed])
+    out = while_p.bind(
+        *cond.consts, *consts, *move,
+        cond_jaxpr=rearranged(cond.closed(), [*range(k), *moving]),
+        cond_nconsts=k,
+        body_jaxpr=bodies.lift_fixed(body, fixed, ()), body_nconsts=len(consts),
+    )  # fmt: skip
+    return tree.unflatten(init_tree, merge(fixed, stay, out))
+
+
+def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:
+    """A while loop of at most `max_steps` steps, in segments of about its root.
+
+    Each segment is a checkpoint: the backward pass replays it from its first carry.
+    """
+    inner = max(1, math.isqrt(max(max_steps - 1, 0)) + 1)
+    outer = -(-max_steps // inner)
+
+    def keep(val: Any, *_: Any) -> Any:
+        return val
+
+    def step(val: Any, i: Any) -> tuple[Any, None]:
+        go = logic.bitwise_and(cond_fun(val), logic.lt(i, np.int32(max_steps)))
+        return cond(go, body_fun, keep, val), None
+
+    @functools.partial(checkpoint, prevent_cse=False)
+    def segment(val: Any, start: Any) -> Any:
+        steps = lax.add(shapes.iota(np.int32, inner), start)
+        return scan(step, val, steps)[0]
+
+    def next_segment(val: Any, start: Any) -> tuple[Any, None]:
+        return cond(cond_fun(val), segment, keep, val, start), None
+
+    out = scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
+    if core.STATE.trace is not core.EVAL:  # seen by checkify alone
+        done = logic.bitwise_not(cond_fun(out))
+        checks.debug_check(done, f"while_loop: more than max_steps={max_steps} steps")
+    return out
+
+
+def _check_condition(cond_fun: Any, cond: bodies.Body) -> None:
+    avals = cond.out_avals
+    if cond.out_tree.num_leaves != 1 or cond.out_tree.num_nodes != 1:
+        raise TypeError(
+            errors.message(
+                f"cond_fun must return a boolean scalar, but got pytree {cond.out_tree}.",
+                where=function_text(cond_fun),
+            )
+        )
+    if avals[0].shape != () or not dtypes.is_bool(avals[0].dtype):
+        raise TypeError(
+            errors.message(
+                "cond_fun must return a boolean scalar, but got output type(s)"
+                f" {avals}.",
+                where=function_text(cond_fun),
+                tries=["compare, or reduce with .all() or .any()"],
+            )
+        )
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
+    unroll: int | bool | None = None,
+) -> Any:  # fmt: skip
+    """Repeat `val = body_fun(i, val)` for i from `lower` to `upper - 1`.
+
+    Args:
+      lower, upper: bounds; static ones (all but tracers) make the loop reverse-mode
+        differentiable, and i a weakly typed int.
+      body_fun: takes (i, val), returns a value of `val`'s type.
+      init_val: the initial value, a pytree.
+      unroll: as for `scan`; static bounds only.
+
+    Raises:
+      TypeError: bounds are no scalars or differ in dtype, or the value changes type.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
+      Array(10, dtype=int32, weak_type=True)
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    lo, up = core.aval_of(lower), core.aval_of(upper)
+    for a in (lo, up):
+        number = dtypes.is_integer(a.dtype) or dtypes.is_float(a.dtype)
+        if a.shape != () or not number:
+            raise TypeError(
+                "lower and upper arguments to fori_loop must be integer scalars, got"
+                f" {lo.str_short()} and {up.str_short()}."
+            )
+    lower, upper = _alike(lower, lo, upper, up)
+    if config.DISABLE_JIT.value and core.is_concrete(lower) and core.is_concrete(upper):
+        val = init_val
+        for i in range(int(lower), int(upper)):
+            val = body_fun(i, val)
+        return val
+    if not isinstance(lower, core.Tracer) and not isinstance(upper, core.Tracer):
+        first, n = int(lower), max(int(upper) - int(lower), 0)
+        largest = np.iinfo(dtypes.int_default()).max
+        if not dtypes.is_unsigned(lo.dtype) or first + n <= largest:
+            lower = first  # a Python int, but for what only unsigned integers hold
+        return scan(
+            bodies.same_for(body_fun, _scan_step), (lower, init_val), None,
+            length=n, unroll=1 if unroll is None else unroll,
+            loop=bodies.Loop.of("fori_loop body", body_fun, 1, inside=1),
+        )[0][1]  # fmt: skip
+    if unroll not in (None, 1) and unroll is not False:
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
+        )
+    return while_loop(
+        _is_before, bodies.same_for(body_fun, _while_step), (lower, upper, init_val),
+        loop=bodies.Loop.of("fori_loop body", body_fun, 1, inside=1),
+    )[2]  # fmt: skip
+
+
+def _alike(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, Any]:
+    """Bounds of one dtype: a weakly typed one takes the other's."""
+    if lo.dtype == up.dtype:
+        return lower, upper
+    if dtypes.is_integer(lo.dtype) is not dtypes.is_integer(up.dtype):
+        lo, up = unweaken(lo), unweaken(up)  # 0 and 3.5 do not join
+    dtype, _ = dtypes.promote(((lo.dtype, lo.weak_type), (up.dtype, up.weak_type)))
+    try:
+        if lo.weak_type and dtype == up.dtype:
+            return bodies.with_dtype(lower, dtype), upper
+        if up.weak_type and dtype == lo.dtype:
+            return lower, bodies.with_dtype(upper, dtype)
+    except OverflowError:
+        pass  # a Python int that the other dtype does not hold
+    raise TypeError(
+        "lower and upper arguments to fori_loop must have equal types, got"
+        f" {lo.dtype.name} and {up.dtype.name}."
+    )
+
+
+def _scan_step(body: Callable[..., Any]) -> Callable[..., Any]:
+    def step(carry: Any, _: None) -> Any:
+        i, val = carry
+        return (i + 1, body(i, val)), None
+
+    return step
+
+
+def _is_before(carry: Any) -> Any:
+    return logic.lt(carry[0], carry[1])
+
+
+def _while_step(body: Callable[..., Any]) -> Callable[..., Any]:
+    def step(carry: Any) -> Any:
+        i, end, val = carry
+        return i + 1, end, body(i, val)
+
+    return step

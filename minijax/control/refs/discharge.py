@@ -1,0 +1,459 @@
+"""References become values: how functions that touch them run.
+
+`by_value(jaxpr, due)` is the program in which the inputs flagged `due` are not
+references, but their values; those that it writes to come back as further results.
+Programs stay functional, the compiler updates in place.
+
+A primitive that holds functions (jit, scan, cond ...) is a `FunctionPrimitive`.  A program
+that is being staged takes references as operands of its equations; everywhere else, an
+operand that is held is discharged, by the primitive's `discharge` rule, on binding.
+
+Next: programs.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ...base import errors, tree
+from ...base.source import function_text
+from ...base.util import flags_of, pick, split_list
+from ...ir import core, hooks
+from ...ir.core import EVAL, STATE, Primitive, Tracer
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    eval_jaxpr,
+    lift_consts,
+    rearranged,
+    sub_jaxprs,
+)
+from ...ir.regions import Loop, Region
+from ...passes.batch import BatchTrace
+from ...passes.region_rules import agreed
+from ...passes.stage import remembered, stage_closed
+from ...prims.shape.shapes import copy_p
+from ...runtime import dispatch
+from ..arguments import ArgNames
+from ..bodies import settle_weak
+from . import refs
+from .refs import ByValue, MakingPrimitive, Ref, read_all, write_all
+
+Flags = Sequence[bool]
+
+
+class FunctionPrimitive(Primitive):
+    """A primitive that holds functions, and takes references as operands.
+
+    discharge(due, args, params) -> results: apply it with values for the references
+        among `args` that are flagged `due`, and write their new values back.  It follows
+        from the regions, as does which references among constants become operands.
+    """
+
+    __slots__ = ("discharge",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, multiple_results=True)
+        self.discharge: Callable[..., Any] = functools.partial(_discharge, self)
+
+    def admit(self, aval: Any) -> None:
+        pass
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        for body in self.regions.bodies(params):
+            if body.consts and any(isinstance(c, Ref) for c in body.consts):
+                args, params = self._lifted(args, params)
+                break
+        for x in args:
+            if isinstance(x, Ref):
+                due = [isinstance(x, Ref) and _is_due(x) for x in args]
+                if any(due):
+                    return self.discharge(due, args, params)
+                break
+        return STATE.trace.process(self, args, params)
+
+    def _lifted(
+        self, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """References among constants become operands: custom derivative rules use them."""
+        bodies = self.regions.bodies(params)
+        consts = [c for b in bodies for c in b.consts if isinstance(c, Ref)]
+        captured = list({id(c): c for c in consts}.values())
+        opened = [open_jaxpr(b, captured) for b in bodies]
+        args, params = self.regions.lifted(params, opened, captured, args)
+        return tuple(args), params
+
+    def evaluated(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        """The `impl` rule that knows references: all of them are due."""
+
+        def run(*args: Any, **params: Any) -> Any:
+            if any(isinstance(x, Ref) for x in args):
+                due = [isinstance(x, Ref) for x in args]
+                return self.discharge(due, args, params)
+            return impl(*args, **params)
+
+        return run
+
+
+def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Ref]) -> ClosedJaxpr:
+    """The jaxpr with these references as leading inputs."""
+    j, k = closed.jaxpr, len(closed.consts)
+    of = {id(c): i for i, c in enumerate(closed.consts)}
+    first = [of.get(id(r), r.aval) for r in captured]
+    stay = [i for i in range(k) if i not in first]
+    lifted = rearranged(lift_consts(j), [*stay, *first, *range(k, k + len(j.invars))])
+    key = ("opened", len(stay))
+    if key not in lifted.jaxpr.memo:
+        ins = lifted.jaxpr.invars
+        lifted.jaxpr.memo[key] = lifted.jaxpr.replace(
+            constvars=ins[: len(stay)], invars=ins[len(stay) :]
+        )
+    return ClosedJaxpr(lifted.jaxpr.memo[key], [closed.consts[i] for i in stay])
+
+
+def _is_due(ref: Ref) -> bool:
+    """Whether a reference is held by a transformation between program and evaluation."""
+    return not refs.is_recorded(ref) and (ref._home is not EVAL or STATE.trace is EVAL)
+
+
+def values_of(args: Sequence[Any], due: Flags) -> list[Any]:
+    """The operands, with values for references that are due."""
+    return [read_all(x) if d else x for x, d in zip(args, due, strict=True)]
+
+
+def last_values(ins: Sequence[Any], due: Flags) -> list[Any]:
+    """What references that were made of values hold in the end."""
+    for x, d in zip(ins, due, strict=True):
+        if d:
+            refs.check_not_freed(x)
+    return [x._value if d else x for x, d in zip(ins, due, strict=True)]
+
+
+def owned_values(args: Sequence[Any], due: Flags, written: Flags) -> list[Any]:
+    """The operands, with values for references; nobody else knows those of `written`."""
+    return [
+        (copy_p.bind(x._value) if x._shared else x._value) if w
+        else read_all(x) if d
+        else x
+        for x, d, w in zip(args, due, written, strict=True)
+    ]  # fmt: skip
+
+
+def write_back(
+    args: Sequence[Any], written: Flags, values: Sequence[Any], owned: bool = False
+) -> None:
+    """Give the references flagged `written` their new values; `owned`: theirs alone."""
+    new = iter(values)
+    for x, w in zip(args, written, strict=True):
+        if w:
+            write_all(x, next(new), owned)
+
+
+def by_value(
+    closed: ClosedJaxpr, due: Flags, force: Flags | bool = False
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """inputs -> results ++ new values of the references that are due and written to.
+
+    Also tells which these are; those flagged `force` are among them in any case.
+    """
+    must = flags_of(force, len(due))
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        flags: list[bool] = []
+        avals = [
+            a.inner_aval if d else a for a, d in zip(closed.in_avals, due, strict=True)
+        ]
+        flat = stage_closed(
+            functools.partial(fun, flags), avals, name=closed.jaxpr.name,
+            text="discharge", kind=ByValue,
+        )  # fmt: skip
+        return flat, flags
+
+    def fun(flags: list[bool], *args: Any) -> list[Any]:
+        ins = [Ref(x) if d else x for x, d in zip(args, due, strict=True)]
+        outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
+        last = last_values(ins, due)
+        flags[:] = [
+            d and (new is not x or m)
+            for new, x, d, m in zip(last, args, due, must, strict=True)
+        ]
+        return [*outs, *(new for new, f in zip(last, flags, strict=True) if f)]
+
+    return remembered(closed, ("by_value", tuple(due), must, is_final()), make)
+
+
+# -------------------------------------------------------------- of what holds programs
+
+
+def _discharge(
+    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """Apply a primitive with values for references, and write their new values back."""
+    rule = _discharge_loop if isinstance(prim.regions, Loop) else _discharge_call
+    return rule(prim, due, args, params)
+
+
+def _discharge_call(
+    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """Each program gives what any of them writes to."""
+    region: Region = prim.regions
+    k, bodies = region.index, region.bodies(params)
+    flat, written = agreed(bodies, lambda b, force: by_value(b, due[k:], force))
+    n = len(bodies[0].out_avals)
+    first, new = region.rebuild(
+        params, settle_weak(flat), range(len(args) - k),
+        [*range(n), *[None] * sum(written)],
+    )  # fmt: skip
+    values = values_of(args, due)
+    out = prim.bind(*values[:k], *first, *values[k:], **new)
+    write_back(args[k:], written, out[n:])
+    return out[:n]
+
+
+def _discharge_loop(
+    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """References among the consts are carried, if written to; of others go rows by."""
+    loop: Loop = prim.regions
+    *test, body = loop.bodies(params)
+    asked, consts, first, _ = loop.groups(params, args)
+    k, n, n_consts, n_out = len(asked), len(first), len(consts), len(body.out_avals)
+    asks = [by_value(t, [*due[:k], *[False] * n]) for t in test]
+    if any(any(writes) for _, writes in asks):
+        return _ask_ahead(prim, args, params)
+    flat, written = by_value(body, due[k:])
+    moves = written[:n_consts]  # into the carry
+    stays = [not m for m in moves]
+    carried, m = pick(consts, moves), sum(moves)
+    order, new = range(len(written)), range(n_out, n_out + sum(written))
+    flat = rearranged(
+        flat, [*pick(order, stays), *pick(order, moves), *order[n_consts:]],
+        [*new[:m], *range(n_out), *new[m:]],
+    )  # fmt: skip
+    # The test finds what is carried there, not among its consts.
+    place = {id(x): i for i, x in enumerate(asked)}
+    more = [place.get(id(x), x.aval.inner_aval) for x in carried]
+    rest = [i for i in range(k) if i not in more]
+    flat_test = [rearranged(t, [*rest, *more, *range(k, k + n)]) for t, _ in asks]
+    values = loop.groups(params, values_of(args, due))
+    groups = [
+        [values[0][i] for i in rest], pick(values[1], stays),
+        [*pick(values[1], moves), *values[2]], values[3],
+    ]  # fmt: skip
+    operands = [x for group in groups for x in group]
+    out = prim.bind(*operands, **loop.rebuild(params, [*flat_test, flat], groups))
+    last, results, rows = split_list(out, [m, n_out])
+    write_back(args[k:], written, [*last, *rows])
+    return results
+
+
+def _ask_ahead(
+    prim: FunctionPrimitive, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """A loop whose test writes: each step ends with asking whether there is another.
+
+    The answer is carried; test and body are one program, to which a reference is one.
+    """
+    loop: Loop = prim.regions
+    test, body = loop.bodies(params)
+    asked, consts, first, _ = loop.groups(params, args)
+    distinct = {id(x): x for x in (*asked, *consts)}
+    order = {key: i for i, key in enumerate(distinct)}
+    at = [order[id(x)] for x in (*asked, *consts)]
+    n, k = len(distinct), len(asked)
+
+    def step(*xs: Any) -> list[Any]:
+        own = [xs[i] for i in at]
+        carry = body(*own[k:], *xs[n + 1 :])
+        return [*test(*own[:k], *carry), *carry]
+
+    types = dict(zip(at, [*test.in_avals[:k], *body.in_avals], strict=False))
+    avals = [*test.out_avals, *body.out_avals]
+    key = ("ask ahead", body, *at)
+    bodies = [
+        remembered(test, ("answer", *avals),
+                   lambda: stage_closed(lambda more, *_: [more], avals)),
+        remembered(test, key,
+                   lambda: stage_closed(step, [*(types[i] for i in range(n)), *avals])),
+    ]  # fmt: skip
+    groups = [[], list(distinct.values()), [*test(*asked, *first), *first], []]
+    operands = [x for group in groups for x in group]
+    return prim.bind(*operands, **loop.rebuild(params, bodies, groups))[1:]
+
+
+class Inside:
+    """A flat function of references as a function of their values, and back.
+
+    `fun(*values)` returns the results and then the references' last values, which
+    `write_back` gives to the references outside.
+    """
+
+    __slots__ = ("due", "fun", "leaves", "start")
+
+    def __init__(
+        self, fun: Callable[..., Any], leaves: Sequence[Any], due: Flags
+    ) -> None:
+        self.fun = fun
+        self.leaves = leaves
+        self.due = due
+        self.start = values_of(leaves, due)
+
+    def __call__(self, *args: Any) -> list[Any]:
+        ins = [Ref(x) if d else x for x, d in zip(args, self.due, strict=True)]
+        outs = self.fun(*ins)
+        last = last_values(ins, self.due)
+        return [*outs, *(new for new, d in zip(last, self.due, strict=True) if d)]
+
+    def write_back(self, values: Iterable[Any]) -> None:
+        """Write, where something was written."""
+        it = iter(values)
+        for x, old, d in zip(self.leaves, self.start, self.due, strict=True):
+            if d and (new := next(it)) is not old:
+                write_all(x, new)
+
+
+def is_lasting(const: Any) -> bool:
+    """Whether a constant of a program is the same when it is used again later."""
+    if isinstance(const, Ref):
+        return const._home is EVAL
+    return not isinstance(const, Tracer)
+
+
+def check_passed_once(
+    leaves: Sequence[Any], fun: Any, transform: str, names: Sequence[str]
+) -> None:
+    """ValueError if a reference is passed twice: two arguments would be one array."""
+    seen: dict[int, int] = {}
+    for i, x in enumerate(leaves):
+        if isinstance(x, Ref) and (first := seen.setdefault(id(x), i)) != i:
+            raise ValueError(
+                errors.message(
+                    "only one reference to a mutable array may be passed as an argument to"
+                    f" a function, but when tracing {function_text(fun)} for {transform}"
+                    f" the mutable array reference of type {x.aval} appeared at both"
+                    f" {names[first]} and {names[i]}.",
+                    tries=["pass it once, and use it twice inside"],
+                )
+            )
+
+
+def check_closed_over(
+    consts: Sequence[Any],
+    leaves: Sequence[Any],
+    fun: Any,
+    transform: str,
+    names: Sequence[str],
+) -> None:
+    """ValueError if a reference is an argument and closed over, too."""
+    captured = {id(c) for c in consts if isinstance(c, Ref)}
+    for i, x in enumerate(leaves) if captured else ():
+        if id(x) in captured:
+            raise ValueError(
+                errors.message(
+                    f"when tracing {function_text(fun)} for {transform}, a mutable array"
+                    f" reference of type {x.aval} was both closed over and passed as the"
+                    f" argument {names[i]}.",
+                    tries=["use the argument inside, and not the name from outside"],
+                )
+            )
+
+
+def check_references(
+    fun: Any, transform: str, args: tuple[Any, ...], consts: Sequence[Any]
+) -> None:
+    """ValueError if a body would know one reference by two names."""
+    leaves, in_tree = tree.flatten((args, {}))
+    if any(isinstance(x, Ref) for x in leaves):
+        names = ArgNames(fun, in_tree, range(len(args)))
+        check_passed_once(leaves, fun, transform, names)
+        check_closed_over(consts, leaves, fun, transform, names)
+
+
+def is_final() -> bool:
+    """Whether the program made by value is about to run, and not to be transformed."""
+    trace = STATE.trace
+    while isinstance(trace, (ByValue, BatchTrace)):
+        trace = trace.parent
+    return trace is EVAL
+
+
+@hooks.by_value.fill
+def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr in which references made inside are values; itself, if there are none."""
+    jaxpr = closed.jaxpr
+    found: Any = jaxpr.memo.get("without_own")
+    if found is None:
+        found = False  # not the jaxpr: it must not keep itself alive
+        if any(isinstance(e.primitive, MakingPrimitive) for e in jaxpr.eqns):
+            ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
+            opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, jaxpr.name)
+            new, _ = by_value(ClosedJaxpr(opened), [False] * len(ins))
+            j = new.jaxpr
+            constvars = [*j.constvars, *j.invars[:n]]
+            found = (
+                Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, j.name),
+                new.consts,
+            )
+        jaxpr.memo["without_own"] = found
+    if found is False:
+        return closed
+    return ClosedJaxpr(found[0], [*found[1], *closed.consts])
+
+
+class RulePrimitive(FunctionPrimitive):
+    """A function with its own derivative rule, which may use references as they are."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if isinstance(STATE.trace, ByValue) and any(
+            isinstance(x, Ref) and not refs.is_recorded(x) for x in args
+        ):
+            return self.plain(args, params)
+        return STATE.trace.process(self, args, params)
+
+    def plain(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Call the function, of which no derivative can be asked for any more."""
+        if not is_final():
+            raise NotImplementedError(
+                errors.message(
+                    f"{self.name}: a reference that a transformation holds reaches a"
+                    " custom derivative rule through vmap, a jitted function or a loop.",
+                    where=core.stack_text(),
+                    why="the rule speaks of references, and only values get there.",
+                    tries=[
+                        "make the reference outside of the transformed function",
+                        "differentiate inside of vmap: vmap(grad(f))",
+                    ],
+                )
+            )
+        return params["call_jaxpr"](*args)
+
+    def batched(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The batch rule that also takes references of which each lane has one."""
+
+        def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+            for x in args:
+                home = x._home if isinstance(x, Ref) else None
+                if isinstance(home, BatchTrace) and home.axis is axis:
+                    ins = [home.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+                    with core.current(home):
+                        pairs = [home.unwrap(x) for x in self.plain(ins, params)]
+                    return [v for v, _ in pairs], [d for _, d in pairs]
+            return rule(axis, args, dims, **params)
+
+        return batch
+
+
+def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> None:
+    """Evaluate in Python, step by step, what cannot be part of a compiled program."""
+
+    def impl(*args: Any, **params: Any) -> Any:
+        if core.host_driven and any(map(dispatch.is_host_driven, sub_jaxprs(params))):
+            return by_hand(*args, **params)
+        return dispatch.run(prim, args, params)
+
+    prim.impl = prim.evaluated(impl)

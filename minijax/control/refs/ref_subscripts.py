@@ -1,0 +1,184 @@
+"""Subscripts of references: what is fixed in a program, and what are operands.
+
+`take_apart(shape, idx)` gives an `Index`, which is data of an equation, and its dynamic
+entries.  Slices are static; integers may be values, scalars moved into the array's
+bounds, arrays broadcast together as NumPy does it.
+
+This room knows arrays' methods, not references.  Next: refs.py.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ir import core
+from ...ir.core import Tracer
+from ...passes.algebra import lib
+from ...prims.shape.slicing import dynamic_update_slice
+from ...types import dtypes
+
+
+class Span(NamedTuple):
+    """A static slice along an axis of size `n`."""
+
+    start: int
+    size: int
+    stride: int
+    n: int
+
+    def __str__(self) -> str:
+        end = self.start + self.size
+        return f"{self.start or ''}:{'' if end == self.n else end}"
+
+
+class _Dynamic:
+    """The place of an operand among an index's entries."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+DYNAMIC = _Dynamic()
+
+
+class Index(NamedTuple):
+    """A subscript of an array of `shape`: an int, a `Span` or `DYNAMIC` for each axis."""
+
+    entries: tuple[Any, ...]
+    shape: tuple[int, ...]
+
+    def subscript(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The subscript as arrays take it."""
+        it = iter(operands)
+        return tuple(
+            next(it) if e is DYNAMIC
+            else _inside(e, n) if type(e) is int
+            else slice(e.start, e.start + e.size * e.stride, e.stride)
+            for e, n in zip(self.entries, self.shape, strict=True)
+        )  # fmt: skip
+
+    def result_shape(
+        self, operand_shapes: Sequence[tuple[int, ...]]
+    ) -> tuple[int, ...]:
+        """The shape of what the subscript takes out."""
+        probe = np.broadcast_to(np.zeros((), bool), self.shape)
+        it = iter(operand_shapes)
+        index = [
+            np.zeros(next(it), np.int64) if e is DYNAMIC
+            else _inside(e, n) if type(e) is int
+            else slice(e.start, e.start + e.size * e.stride, e.stride)
+            for e, n in zip(self.entries, self.shape, strict=True)
+        ]  # fmt: skip
+        return probe[tuple(index)].shape
+
+    def text(self, operands: Sequence[str]) -> str:
+        """As it is written in an equation: `1,:,b`."""
+        it = iter(operands)
+        return ",".join(next(it) if e is DYNAMIC else str(e) for e in self.entries)
+
+
+def _inside(at: int, n: int) -> int:
+    """An integer position, from the end if it is negative, moved into the bounds."""
+    return max(0, min(at + n if at < 0 else at, n - 1))
+
+
+def take_apart(
+    shape: tuple[int, ...], idx: Any, strict: bool = True
+) -> tuple[Index | None, list[Any]]:
+    """The index that a subscript stands for, None for all, and its operands.
+
+    strict: ValueError for an integer beyond the end, if no position is an array; else it
+    is moved into the bounds, as traced integers are.
+    """
+    given = list(idx) if type(idx) is tuple else [] if idx is None else [idx]
+    if not given or (len(given) == 1 and given[0] is Ellipsis):
+        return None, []
+    dots = [i for i, e in enumerate(given) if e is Ellipsis]
+    if len(dots) > 1:
+        raise ValueError("Only one ellipsis is supported.")
+    if dots:
+        fill = len(shape) - len(given) + 1
+        given[dots[0] : dots[0] + 1] = [slice(None)] * max(fill, 0)
+    if len(given) > len(shape):
+        raise ValueError(
+            f"`indices` must not be longer than `shape`: indices={tuple(given)},"
+            f" shape={shape}"
+        )
+    given += [slice(None)] * (len(shape) - len(given))
+    entries: list[Any] = []
+    operands: list[Any] = []
+    for e, n in zip(given, shape, strict=True):
+        entry = _entry(e, n)
+        if entry is DYNAMIC:
+            operands.append(e)
+        entries.append(entry)
+    strict = strict and not any(core.aval_of(i).shape for i in operands)
+    for entry, n in zip(entries, shape, strict=True):
+        if type(entry) is int and entry >= n and (strict or not n):
+            raise ValueError(f"Out of bound indexer: idx={entry}, dim={n}.")
+    return Index(tuple(entries), shape), operands
+
+
+def _entry(e: Any, n: int) -> Any:
+    if isinstance(e, slice):
+        return _span(e, n)
+    if isinstance(e, (list, str)) or e is None:
+        raise TypeError(
+            f"Argument {e!r} of type {type(e)} is not a valid JAX type: it cannot index a"
+            " reference.\nTry: an integer, a slice or an array of integers"
+        )
+    aval = core.aval_of(e)
+    if dtypes.is_bool(aval.dtype) and aval.shape:
+        raise IndexError(
+            "Too many indices: masks do not index references, for what they take out has"
+            " no shape of its own.\nTry: ref[...] = jnp.where(mask, x, ref[...])"
+        )
+    if not (dtypes.is_integer(aval.dtype) or dtypes.is_bool(aval.dtype)):
+        raise TypeError(
+            f"a reference is indexed by integers, slices and arrays of integers, got"
+            f" {aval.str_short(False)}."
+        )
+    if aval.shape or (isinstance(e, Tracer) and e.concrete() is None):
+        return DYNAMIC
+    return int(e)
+
+
+def _span(e: slice, n: int) -> Span:
+    step = 1 if e.step is None else operator.index(e.step)
+    if step < 1:
+        raise ValueError(f"slice must have a step >= 1 (found: {step})")
+    start, stop, _ = e.indices(n)
+    size = max(0, -(-(stop - start) // step))
+    if start >= n and n and size == 0 and e.start is not None:
+        raise ValueError(f"Out of bound slice: start={start}, dim={n}.")
+    return Span(start, size, step, n)
+
+
+def read(x: Any, index: Index | None, operands: Sequence[Any]) -> Any:
+    """The elements of an array at an index."""
+    return x if index is None else x[index.subscript(operands)]
+
+
+def write(x: Any, index: Index, operands: Sequence[Any], value: Any, how: str) -> Any:
+    """An array with its elements at an index `set`, or with something to `add`."""
+    spread = any(core.aval_of(i).shape for i in operands)
+    if spread or any(type(e) is Span and e.stride != 1 for e in index.entries):
+        return getattr(x.at[index.subscript(operands)], how)(value)
+    # A box, which is moved to where it fits.
+    it = iter(operands)
+    at: list[Any] = []
+    sizes: list[int] = []
+    for e, n in zip(index.entries, index.shape, strict=True):
+        span = type(e) is Span
+        at.append(next(it) if e is DYNAMIC else e.start if span else _inside(e, n))
+        sizes.append(e.size if span else 1)
+    if how == "add":
+        value = lib.add(read(x, index, operands), value)
+    box = lib.reshape(value, tuple(sizes))
+    return dynamic_update_slice(x, box, at)

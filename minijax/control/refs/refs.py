@@ -1,0 +1,653 @@
+"""Mutable references: `new_ref`, `ref[...]`, `ref[...] = v`, `freeze`.
+
+A `Ref` is at home in the trace that was current when it was made.  It is in one of two
+states.  *Held*: it has a value, an array or a tracer of its home, and writing replaces
+the value; so it is in evaluation, and in transformations that make no program.
+*Recorded*: it is a variable of a program being staged, where reading and writing are
+equations (`get`, `swap`, `addupdate`).  A reference from outside that a staged function
+touches is a constant of the program, and so becomes an operand.
+
+A program runs when its references have become values again: discharge.py.  This room
+knows arrays' methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...ir import core, hooks
+from ...ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
+from ...ir.jaxpr import Equation
+from ...passes.algebra import Zero, lib
+from ...passes.batch import batch_flat
+from ...passes.stage import StageTrace
+from ...prims.math.cast import convert_element_type_p
+from ...runtime.array import ARRAYS, Array, default_placement, to_buffer
+from ...types import dtypes
+from ...types.avals import AbstractRef, shaped
+from ..effects.effects import Effect
+from .ref_subscripts import Index, read, take_apart, write
+
+
+class Ref(Reference):
+    """A mutable array: `ref[i]` reads, `ref[i] = x` writes, `ref[...]` is all of it.
+
+    >>> import minijax.numpy as jnp
+    >>> ref = new_ref(jnp.zeros(2))
+    >>> ref[0] += 1
+    >>> ref
+    Ref([1., 0.], dtype=float32)
+    """
+
+    __slots__ = ("_home", "_shared", "_value")
+
+    def __init__(self, value: Any, aval: Any = None) -> None:
+        self._value = value  # None: recorded
+        self._home: Trace = STATE.trace
+        self._shared = True  # whether others may know the array that is the value
+        self.aval = AbstractRef(core.aval_of(value)) if aval is None else aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def sharding(self) -> Any:
+        """Where the value lives."""
+        return read_all(self).sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether the value is bound to its device."""
+        return read_all(self).committed
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the value, which the next write may change."""
+        return read_all(self).unsafe_buffer_pointer()
+
+    def __getitem__(self, idx: Any) -> Any:
+        return get(self, idx)
+
+    def __setitem__(self, idx: Any, value: Any) -> None:
+        set(self, idx, value)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def addupdate(self, value: Any, idx: Any = ...) -> None:
+        """`ref[idx] += value`."""
+        addupdate(self, idx, value)
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
+
+    def __repr__(self) -> str:
+        value = self._value
+        if value is None or value is _FREED or isinstance(value, Tracer):
+            return str(self.aval)
+        return (
+            f"Ref{repr(value).removeprefix(type(value).__name__).removeprefix('Array')}"
+        )
+
+    def __copy__(self) -> Ref:
+        return Ref(read_all(self))
+
+    def __deepcopy__(self, memo: Any) -> Ref:
+        return Ref(read_all(self))
+
+
+core.register_aval(Ref, lambda ref: ref.aval)
+
+
+@hooks.reference.fill
+def _recorded(tracer: Any) -> Ref:
+    ref = Ref(None, tracer.aval)
+    ref._home = tracer._trace
+    return ref
+
+
+class ByValue(StageTrace):
+    """Records a program in which references made inside are values."""
+
+    __slots__ = ()
+
+
+def is_recorded(ref: Ref) -> bool:
+    """Whether what is done to a reference now is recorded, not done."""
+    home, trace = ref._home, STATE.trace
+    while trace is not home:
+        if trace is EVAL or (trace.records and not home.alive):
+            raise _ended(ref)
+        if trace.records:
+            return True
+        trace = trace.parent
+    check_not_freed(ref)
+    return ref._value is None
+
+
+_FREED = object()  # the value of references that were freed
+
+
+def check_not_freed(ref: Ref) -> None:
+    """RuntimeError for a reference without a value."""
+    if ref._value is _FREED:
+        raise RuntimeError(
+            f"A reference of type {ref.aval} was used after it was freed."
+        )
+
+
+def _ended(ref: Ref) -> Exception:
+    return errors.UnexpectedTracerError(
+        errors.message(
+            "Encountered an unexpected tracer: a reference of type"
+            f" {ref.aval} was used after the function that made it had ended.",
+            where=ref._home.describe(),
+            why="references are not results of transformed functions.",
+            tries=["return freeze(ref), or ref[...]"],
+        )
+    )
+
+
+def check_ref(ref: Any, name: str) -> Ref:
+    if isinstance(ref, Ref):
+        return ref
+    raise ValueError(
+        f"Can only call `ref_{name}` on a `Ref`: expected a Ref, got {ref!r}."
+    )
+
+
+def read_all(ref: Ref) -> Any:
+    """The value of a reference that others know of from now on."""
+    if is_recorded(ref):
+        return get_p.bind(ref, index=None)
+    ref._shared = True
+    return ref._value
+
+
+def write_all(ref: Ref, value: Any, owned: bool = False) -> None:
+    """Make `value`, a whole array of its type, the value of a reference.
+
+    owned: nobody else knows the array.
+    """
+    if is_recorded(ref):
+        swap_p.bind(ref, value, index=None)
+    else:
+        _hold(ref, value)
+        ref._shared = not owned
+
+
+def _hold(ref: Ref, value: Any, name: str = "a set/swap") -> None:
+    """Let a held reference have another value, if that may be known in its home."""
+    if isinstance(value, Tracer):
+        trace: Trace = ref._home
+        while trace is not value._trace:
+            if trace is EVAL:
+                raise _foreign(ref, value._trace.transform, name)
+            trace = trace.parent
+    ref._value = value
+
+
+def _foreign(ref: Any, transform: str, name: str) -> Exception:
+    aval = ref.aval
+    if transform == "vmap":
+        what = f"performing {name} operation with vmapped value on an unbatched array"
+    else:
+        what = (
+            f"performing {name} operation with a differentiated value on a"
+            " non-differentiated array"
+        )
+    return ValueError(
+        errors.message(
+            f"{what} reference of type {aval}.",
+            where=core.stack_text(),
+            why="the reference has no place for the value's lanes or tangents.",
+            tries=[
+                "make the array reference an argument to the vmapped function"
+                if transform == "vmap"
+                else "stop_gradient(value)",
+                "make the reference inside the function",
+            ],
+        )
+    )
+
+
+# -------------------------------------------------------------------------- primitives
+
+
+class _Effect(Effect):
+    """What an equation does to one of its operands."""
+
+    __slots__ = ()
+    runs = False  # nothing is left of it in a compiled program
+    on_references = True
+    kept = True  # a result may not be computed again later: the reference changes
+
+
+READS = frozenset((_Effect("Read", ordered=False, once=False),))
+WRITES = frozenset((_Effect("Write", ordered=False, once=True),))
+
+
+class RefPrimitive(Primitive):
+    """An operation on a reference, its first operand.
+
+    act(ref, *args, **params): do it, to a reference that is held
+    """
+
+    __slots__ = ("act",)
+    act: Callable[..., Any]
+
+    def admit(self, aval: Any) -> None:
+        pass
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if is_recorded(args[0]):
+            return STATE.trace.process(self, args, params)
+        return self.act(*args, **params)
+
+
+class MakingPrimitive(Primitive):
+    """An operation whose result is a reference: recorded by programs, else `impl`."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        trace = STATE.trace
+        if not trace.records or isinstance(trace, ByValue):
+            return self.impl(*args, **params)  # type: ignore[misc]
+        atoms = [trace.atom(x) for x in args]  # type: ignore[attr-defined]
+        aval = self.abstract(*(a.aval for a in atoms), **params)
+        return trace.boxed(trace.record(self, atoms, params, aval))  # type: ignore
+
+
+def _result(ref: Any, operands: Any, index: Index | None) -> Any:
+    inner = ref.inner_aval
+    if index is None:
+        return inner
+    shape = index.result_shape([a.shape for a in operands])
+    return inner.update(shape=shape)
+
+
+def _place_text(eqn: Equation, printer: Any, first: int) -> str:
+    ref, index = eqn.invars[0], eqn.params["index"]
+    operands = [printer.untyped(a) for a in eqn.invars[first:]]
+    inside = "..." if index is None else index.text(operands)
+    return f"{printer.untyped(ref)}[{inside}]"
+
+
+new_ref_p = MakingPrimitive("new_ref")
+new_ref_p.abstract = lambda x, **_: AbstractRef(x)
+new_ref_p.impl = lambda x, **_: Ref(x)
+
+empty_ref_p = MakingPrimitive("empty_ref")
+empty_ref_p.abstract = lambda *, ty, memory_space: AbstractRef(ty.aval)
+empty_ref_p.impl = lambda *, ty, memory_space: Ref(lib.zeros(ty.aval))
+
+free_ref_p = RefPrimitive("free_ref", multiple_results=True)
+free_ref_p.abstract = lambda ref: []
+free_ref_p.effects = lambda params: WRITES
+
+
+def _free(ref: Ref) -> list[Any]:
+    ref._value = _FREED
+    return []
+
+
+free_ref_p.act = _free
+
+freeze_p = RefPrimitive("freeze")
+freeze_p.abstract = lambda ref: ref.inner_aval
+freeze_p.effects = lambda params: READS
+freeze_p.act = read_all
+
+get_p = RefPrimitive("get")
+get_p.abstract = lambda ref, *operands, index: _result(ref, operands, index)
+get_p.effects = lambda params: READS
+
+
+def _get(ref: Ref, *operands: Any, index: Index | None) -> Any:
+    out = read(ref._value, index, operands)
+    ref._shared = ref._shared or out is ref._value
+    return out
+
+
+def _get_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    out = get_p.bind(*primals, **params)
+    return out, Zero(core.aval_of(out).to_tangent())
+
+
+def _get_batch(axis: Any, args: Any, dims: Any, *, index: Index | None) -> Any:
+    """Lanes that read at places of their own."""
+    whole = read_all(args[0])
+    outs, out_dims = batch_flat(
+        lambda *operands: [read(whole, index, operands)], axis, args[1:], dims[1:]
+    )
+    return outs[0], out_dims[0]
+
+
+def _get_text(eqn: Equation, printer: Any) -> str:
+    place = _place_text(eqn, printer, 1)
+    return f"{printer.bound(eqn.outvars[0])} <- {place}"
+
+
+get_p.act, get_p.jvp, get_p.batch, get_p.text = _get, _get_jvp, _get_batch, _get_text
+
+
+swap_p = RefPrimitive("swap")
+swap_p.abstract = lambda ref, x, *operands, index: _result(ref, operands, index)
+swap_p.effects = lambda params: WRITES
+
+
+def _swap(ref: Ref, value: Any, *operands: Any, index: Index | None) -> Any:
+    old = read(ref._value, index, operands)
+    _put(ref, index, operands, value)
+    return old
+
+
+def _update(ref: Ref, new: Any, name: str = "a set/swap") -> None:
+    """Let a held reference have what was just computed."""
+    old = ref._value
+    _hold(ref, new, name)
+    ref._shared = ref._shared and new is old
+
+
+def _put(ref: Ref, index: Index | None, operands: Any, value: Any) -> None:
+    if index is None:
+        _hold(ref, _typed(ref, value, False))
+        ref._shared = True
+    else:
+        _update(ref, write(ref._value, index, operands, value, "set"))
+
+
+def _swap_jvp(primals: Any, tangents: Any, **_: Any) -> Any:
+    raise _foreign(primals[0], "grad", "a set/swap")
+
+
+def _swap_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
+    raise _foreign(args[0], "vmap", "a set/swap")
+
+
+def _swap_text(eqn: Equation, printer: Any) -> str:
+    out = printer.bound(eqn.outvars[0])
+    place, value = _place_text(eqn, printer, 2), printer.typed(eqn.invars[1])
+    if out.startswith("_"):  # nobody reads what was there
+        return f"{place} <- {value}"
+    return f"{out}, {place} <- {place}, {value}"
+
+
+swap_p.act, swap_p.jvp, swap_p.batch, swap_p.text = (
+    _swap, _swap_jvp, _swap_batch, _swap_text,
+)  # fmt: skip
+
+
+addupdate_p = RefPrimitive("addupdate", multiple_results=True)
+addupdate_p.abstract = lambda ref, x, *operands, index: []
+addupdate_p.effects = lambda params: WRITES
+
+
+def _add(ref: Ref, value: Any, *operands: Any, index: Index | None) -> list[Any]:
+    old = ref._value
+    if index is None:
+        new = lib.add(old, value)
+    else:
+        new = write(old, index, operands, value, "add")
+    _update(ref, new, "an addupdate")
+    return []
+
+
+def _add_jvp(primals: Any, tangents: Any, **_: Any) -> Any:
+    raise _foreign(primals[0], "grad", "an addupdate")
+
+
+def _add_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
+    raise _foreign(args[0], "vmap", "an addupdate")
+
+
+def _add_text(eqn: Equation, printer: Any) -> str:
+    place = _place_text(eqn, printer, 2)
+    return f"{place} += {printer.typed(eqn.invars[1])}"
+
+
+addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
+    _add, _add_jvp, _add_batch, _add_text,
+)  # fmt: skip
+
+
+for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addupdate_p):
+    _prim.lower = unsupported("references become values before lowering")
+    _prim.transpose = unsupported("what references hold is transposed, not references")
+
+
+# --------------------------------------------------------------------------- functions
+
+
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
+    """A mutable array that starts as `init_val`.
+
+    Args:
+      init_val: an array or number, which itself never changes.
+      kind: a label for the equation, which changes nothing.
+
+    Raises:
+      TypeError: `init_val` is no array. NotImplementedError: a `memory_space`.
+
+    Example:
+      >>> ref = new_ref(1.)
+      >>> ref[...] = ref[...] + 1.
+      >>> ref[...]
+      Array(2., dtype=float32, weak_type=True)
+    """
+    if memory_space is not None:
+        raise NotImplementedError("new_ref: only references in default memory exist.")
+    if isinstance(init_val, Ref):
+        raise TypeError("new_ref: the initial value is itself a Ref; pass ref[...].")
+    try:
+        core.aval_of(init_val)
+    except TypeError as e:
+        raise TypeError(
+            "Error interpreting argument to new_ref as a JAX value. The problematic value"
+            f" is of type {type(init_val)} and was passed to new_ref at position 0."
+        ) from e
+    if STATE.trace is EVAL and type(init_val) not in ARRAYS:
+        init_val = Array(to_buffer(init_val, default_placement()))
+    return new_ref_p.bind(init_val, memory_space=None, kind=kind)
+
+
+class _Type:
+    """The type of what an empty reference will hold."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return str(self.aval.str_short(False))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Type) and self.aval == other.aval
+
+    def __hash__(self) -> int:
+        return hash(self.aval)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A mutable array whose elements are to be written before they are read.
+
+    Args:
+      ty: anything with `shape` and `dtype`, such as a `ShapeDtypeStruct`.
+
+    Raises:
+      NotImplementedError: a `memory_space`.
+
+    Example:
+      >>> import numpy as np
+      >>> ref = empty_ref(np.zeros(2, 'float32'))
+      >>> ref[...] = np.ones(2, 'float32')
+      >>> ref
+      Ref([1., 1.], dtype=float32)
+    """
+    if memory_space is not None:
+        raise NotImplementedError("empty_ref: only references in default memory exist.")
+    aval = shaped(tuple(ty.shape), dtypes.canonical(ty.dtype))
+    return empty_ref_p.bind(ty=_Type(aval), memory_space=None)
+
+
+def get(ref: Ref, idx: Any = None) -> Any:
+    """`ref[idx]`; all of it without `idx`.
+
+    Raises:
+      ValueError: a position is beyond the end.  In a program it is moved into the bounds.
+
+    >>> get(new_ref(3))
+    Array(3, dtype=int32, weak_type=True)
+    """
+    recorded = is_recorded(check_ref(ref, "get"))
+    index, operands = take_apart(ref.aval.shape, idx, strict=not recorded)
+    if recorded:
+        return STATE.trace.process(get_p, (ref, *operands), {"index": index})
+    old = ref._value
+    out = read(old, index, operands)
+    ref._shared = ref._shared or out is old
+    return out
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) in ARRAYS or isinstance(x, Tracer)
+
+
+def _typed(ref: Ref, value: Any, recorded: bool, adds: bool = False) -> Any:
+    """A value as an array of the reference's type; a program may have it as a literal."""
+    aval = core.aval_of(value)
+    dtype = ref.dtype
+    if recorded:
+        if aval.dtype == dtype and (adds or not aval.weak_type):
+            return value
+        if not aval.shape and not _is_array(value):
+            return np.asarray(value, dtype)[()]
+    weak = ref.aval.inner_aval.weak_type and not recorded
+    if aval.dtype == dtype and aval.weak_type == weak and _is_array(value):
+        return value
+    return convert_element_type_p.bind(
+        value, new_dtype=dtype, weak_type=weak, sharding=None
+    )
+
+
+def _stored(
+    ref: Ref, value: Any, shape: tuple[int, ...], name: str, recorded: bool
+) -> Any:
+    """A value of the reference's dtype: weak ones of its kind give way."""
+    if isinstance(value, Ref) or not core.is_value(value):
+        raise TypeError(
+            f"Argument {value!r} of type {type(value)} is not a valid JAX type."
+        )
+    aval = core.aval_of(value)
+    dtype = ref.dtype
+    yields = aval.weak_type and dtypes.kind(aval.dtype) == dtypes.kind(dtype)
+    if aval.dtype != dtype and not yields:
+        raise ValueError(
+            f"Invalid dtype for `{name}`. Ref dtype: {dtype.name}. Value dtype:"
+            f" {aval.dtype.name}.\nTry: value.astype(ref.dtype)"
+        )
+    if aval.shape != shape:
+        raise ValueError(
+            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {shape}."
+            f" Value shape: {aval.shape}.\nTry: jnp.broadcast_to(value, {shape})"
+        )
+    return _typed(ref, value, recorded, adds=name == "addupdate")
+
+
+def _place(
+    ref: Ref, idx: Any, recorded: bool
+) -> tuple[Index | None, list[Any], tuple[int, ...]]:
+    index, operands = take_apart(ref.aval.shape, idx, strict=not recorded)
+    if index is None:
+        return None, operands, ref.aval.shape
+    shape = index.result_shape([core.aval_of(i).shape for i in operands])
+    return index, operands, shape
+
+
+def _write(
+    ref: Ref, idx: Any, value: Any, name: str, prim: str
+) -> tuple[bool, Index | None, Any, list[Any]]:
+    """Whether a write is recorded; its subscript, its value and the subscript's values."""
+    recorded = is_recorded(check_ref(ref, name))
+    index, operands, shape = _place(ref, idx, recorded)
+    return recorded, index, _stored(ref, value, shape, prim, recorded), operands
+
+
+def set(ref: Ref, idx: Any, value: Any) -> None:
+    """`ref[idx] = value`.
+
+    Raises:
+      ValueError: dtype or shape of `value` do not fit.
+
+    >>> ref = new_ref(3)
+    >>> set(ref, (), 4)
+    """
+    recorded, index, value, operands = _write(ref, idx, value, "set", "swap")
+    if recorded:
+        STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
+    else:
+        _put(ref, index, operands, value)
+
+
+def swap(ref: Ref, idx: Any, value: Any) -> Any:
+    """Write, and return what was there before.
+
+    >>> swap(new_ref(3), None, 4)
+    Array(3, dtype=int32, weak_type=True)
+    """
+    recorded, index, value, operands = _write(ref, idx, value, "swap", "swap")
+    if recorded:
+        return STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
+    return _swap(ref, value, *operands, index=index)
+
+
+def addupdate(ref: Ref, idx: Any, x: Any) -> None:
+    """`ref[idx] += x`; positions that are named twice get both.
+
+    >>> ref = new_ref(3)
+    >>> addupdate(ref, None, 4)
+    >>> ref[...]
+    Array(7, dtype=int32, weak_type=True)
+    """
+    recorded, index, x, operands = _write(ref, idx, x, "addupdate", "addupdate")
+    if recorded:
+        STATE.trace.process(addupdate_p, (ref, x, *operands), {"index": index})
+    else:
+        _add(ref, x, *operands, index=index)
+
+
+def freeze(ref: Ref) -> Any:
+    """The value of a reference, which is not to be used any more.
+
+    >>> freeze(new_ref(3))
+    Array(3, dtype=int32, weak_type=True)
+    """
+    return freeze_p.bind(check_ref(ref, "freeze"))
+
+
+def free_ref(ref: Ref) -> None:
+    """Let go of a reference's value; it is not to be used any more.
+
+    >>> free_ref(new_ref(3))
+    """
+    free_ref_p.bind(check_ref(ref, "free"))

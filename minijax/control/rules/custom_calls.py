@@ -1,0 +1,141 @@
+"""What calls of functions with rules of their own share.
+
+Such a primitive holds a function and the rule that goes in its place in one
+transformation; in all others it is the call of the function.  While it is not staged, the
+function is a callable on flat values; in a program it is a jaxpr.
+
+Next: custom_jvp.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...ir.jaxpr import ClosedJaxpr, Equation
+from ...ir.regions import Params, Region
+from ...passes import batch as batching
+from ...passes.region_rules import describe
+from ...passes.stage import StageTrace, hoist_tracers, stage
+from ...passes.transpose import backward_pass
+from ...types import dtypes
+
+
+def calls_with_rule(prim: Primitive, region: Region) -> None:
+    """Give a primitive the rules in which it is the call of its function."""
+    describe(prim, region)
+
+    def function(params: Params) -> Any:
+        return region.bodies(params)[0]
+
+    def transpose(cts: Any, *args: Any, **params: Any) -> Any:
+        """The function itself is linear: its rule has no part in its transpose."""
+        closed = function(params)
+        return backward_pass(closed.jaxpr, closed.consts, args, cts)
+
+    prim.impl = lambda *args, **params: function(params)(*args)
+    prim.transpose = transpose
+    prim.lower = lambda ctx, *args, **params: ctx.jaxpr(function(params), *args)
+    prim.dce = whole_or_none
+    prim.takes_keys = True
+
+
+def whole_or_none(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    """A custom rule speaks for all results together: keep all or none."""
+    return eqn if any(used) or eqn.effects else None
+
+
+def call_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
+    """The call's name first; its rules by their names."""
+    rules = {k: v.__name__ for k, v in eqn.params.items() if k in ("jvp", "fwd", "bwd")}
+    return [(k, rules.get(k, v)) for k, v in printer.shown(eqn, {}, first="name")]
+
+
+def stage_call(
+    trace: StageTrace, call: Any, args: Sequence[Any], name: str
+) -> tuple[ClosedJaxpr, list[Any]]:
+    """A callable as a closed jaxpr, and the outer tracers it needs passed first."""
+    if isinstance(call, ClosedJaxpr):
+        return call, []
+    avals = [core.aval_of(x) for x in args]
+    before = core.enter(trace)
+    try:
+        return hoist_tracers(*stage(call, avals, name=name, text=name, transform=name))
+    finally:
+        core.leave(before)
+
+
+class LaneAxes:
+    """Which results of a function over lanes have a lane axis (then the first).
+
+    Where an operand has one, all have: the rule may vary more than the function does.
+    Else only closures can bring one in: what the first run finds, later ones keep to.
+    """
+
+    __slots__ = ("axis", "dims", "known")
+
+    def __init__(self, axis: Any, dims: Sequence[Any]) -> None:
+        self.axis = axis
+        self.dims = [None if d is None else 0 for d in dims]
+        self.known: list[bool] | None = None
+
+    def fronted(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+        """The operands, lane axes first."""
+        return [
+            x if d is None else batching.bring_front(x, self.axis.size, d)
+            for x, d in zip(args, dims, strict=True)
+        ]
+
+    def flags(self, dims: Sequence[Any]) -> list[bool]:
+        """Which results have a lane axis; `dims` tells where this run has put them."""
+        if any(d is not None for d in self.dims):
+            return [True] * len(dims)
+        found = [d is not None for d in dims]
+        if self.known is None:
+            self.known = found
+        if any(f and not k for f, k in zip(found, self.known, strict=True)):
+            raise lane_closure_error()
+        return self.known
+
+    def settle(
+        self, outs: Sequence[Any], dims: Sequence[Any], flags: Sequence[bool]
+    ) -> list[Any]:
+        """The results, lane axes first where flagged."""
+        return [
+            batching.bring_front(x, self.axis.size, d)
+            if f and (d is not None or core.aval_of(x).dtype != dtypes.float0)
+            else x
+            for x, d, f in zip(outs, dims, flags, strict=True)
+        ]
+
+    def lift(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The flat function over all lanes."""
+        if isinstance(fun, ClosedJaxpr) and all(d is None for d in self.dims):
+            self.known = [False] * len(fun.out_avals)
+            return fun
+
+        def call(*xs: Any) -> list[Any]:
+            outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
+            return self.settle(outs, dims, self.flags(dims))
+
+        return call
+
+    def out_dims(self, outs: Sequence[Any]) -> list[Any]:
+        """Where the results' lane axes are, once the function or its rule has run."""
+        flags = self.known or [True] * len(outs)
+        return [0 if f else None for f in flags]
+
+
+def lane_closure_error() -> errors.UnexpectedTracerError:
+    """The error for a rule that differs from lane to lane where its function does not."""
+    return errors.UnexpectedTracerError(
+        errors.message(
+            "A custom rule closes over a mapped value on which its function does not"
+            " depend.",
+            why="the rule is then another one in each lane.",
+            tries=["pass the value as an argument"],
+        )
+    )

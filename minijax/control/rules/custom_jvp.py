@@ -1,0 +1,584 @@
+"""`custom_jvp`: a function with its own forward-mode rule.
+
+`custom_jvp_call` carries the function and the rule as callables on flat values.  Under
+evaluation the function just runs; staged, it becomes a jaxpr; differentiated, the rule
+runs in its place.  Next: custom_vjp.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import errors, tree
+from ...base.source import function_text, own_name, wraps
+from ...ir import core
+from ...ir.core import Tracer
+from ...ir.jaxpr import DropVar, Jaxpr, Literal, eval_jaxpr
+from ...ir.regions import Call
+from ...passes import algebra
+from ...passes import batch as batching
+from ...passes.algebra import Zero, instantiate, lib, with_zeros
+from ...passes.dce import depends_on
+from ...passes.linearize import linearize_flat
+from ...passes.stage import StageTrace, stage
+from ...prims.shape.shapes import copy_p
+from ...types import dtypes
+from ...types.avals import AbstractRef, same_type
+from ..arguments import POSITIONAL, as_tuple, check_values, signature_of
+from ..effects import checking, checks
+from ..refs.discharge import RulePrimitive
+from .custom_calls import LaneAxes, call_pretty, calls_with_rule, stage_call
+from .stop_gradient import stop_gradient
+
+
+class SymbolicZero:
+    """A tangent or cotangent known to be zero, as rules with symbolic_zeros see it."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+
+def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangents of a pytree of values; `SymbolicZero`s on demand.
+
+    >>> zero_from_primal(3).dtype
+    dtype([('float0', 'V')])
+    """
+    make = SymbolicZero if symbolic_zeros else _zero_array
+    return tree.map(lambda x: make(core.aval_of(x).to_tangent()), x)
+
+
+def _zero_array(aval: Any) -> Any:
+    zero = instantiate(Zero(aval))
+    return zero if aval.dtype == dtypes.float0 else copy_p.bind(zero)
+
+
+def from_symbolic(x: Any) -> Any:
+    """`Zero` for a `SymbolicZero`; other values themselves."""
+    return Zero(x.aval) if isinstance(x, SymbolicZero) else x
+
+
+def as_zero(tangent: Any, primal: Any) -> Any:
+    """The tangent of a result; `Zero` if it is float0."""
+    aval = core.aval_of(primal).to_tangent()
+    return Zero(aval) if aval.dtype == dtypes.float0 else tangent
+
+
+# --------------------------------------------------------------------- the primitive
+
+custom_jvp_call_p = RulePrimitive("custom_jvp_call")
+calls_with_rule(custom_jvp_call_p, Call("call_jaxpr", opaque=True))
+custom_jvp_call_p.pretty = call_pretty
+
+
+def custom_jvp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
+    closed, hoisted = stage_call(trace, params["call_jaxpr"], args, params["name"])
+    jvp = params["jvp"]
+    if hoisted:
+        jvp = _skip_leading(jvp, len(hoisted), params["name"])
+    atoms = [trace.atom(x) for x in (*hoisted, *args)]
+    new = {**params, "call_jaxpr": closed, "jvp": jvp}
+    return trace.record(custom_jvp_call_p, atoms, new, closed.out_avals)
+
+
+def _skip_leading(jvp: Callable[..., Any], n: int, name: str) -> Callable[..., Any]:
+    """The rule of a call whose first `n` operands are values it closed over."""
+
+    @functools.wraps(jvp)
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        for t in tangents[:n]:
+            if type(t) is not Zero:
+                raise errors.UnexpectedTracerError(
+                    errors.message(
+                        f"custom_jvp function {name} closes over a value that is being"
+                        " differentiated.",
+                        which=core.aval_of(t).str_short(),
+                        why="its rule says nothing about that value.",
+                        tries=["pass the value as an argument"],
+                    )
+                )
+        return jvp(primals[n:], tangents[n:])
+
+    return rule
+
+
+custom_jvp_call_p.stage = custom_jvp_stage
+
+
+def custom_jvp_jvp(primals: Any, tangents: Any, *, jvp: Any, **_: Any) -> Any:
+    return jvp(primals, tangents)
+
+
+custom_jvp_call_p.jvp = custom_jvp_jvp
+
+
+def custom_jvp_linearize(
+    trace: Any, primals: Any, tangents: Any, *, jvp: Any, **_: Any
+) -> Any:
+    """The rule, run on tangents that are recorded; mostly that splits it by itself.
+
+    Where it hands primals and tangents together to a jit or a loop, those are recorded as
+    a whole, with the primal results.  A rule is linear in its tangents, and so is its own
+    derivative in them: linearized at zero it comes apart.
+    """
+    with core.current(trace):
+        outs, out_ts = jvp(primals, tangents)
+    if not any(isinstance(x, core.Tracer) and x._trace is trace for x in outs):
+        return outs, out_ts
+    moving = [t for t in tangents if type(t) is not Zero]
+
+    def rule(*ts: Any) -> list[Any]:
+        it = iter(ts)
+        outs, out_ts = jvp(
+            primals, [t if type(t) is Zero else next(it) for t in tangents]
+        )
+        return [*outs, *map(instantiate, out_ts)]
+
+    found, part = linearize_flat(
+        rule, [instantiate(Zero(core.aval_of(t))) for t in moving]
+    )
+    with core.current(trace):
+        out_ts = part(*moving)[len(outs) :]
+    return found[: len(outs)], out_ts
+
+
+custom_jvp_call_p.linearize = custom_jvp_linearize
+
+
+def custom_jvp_batch(
+    axis: Any, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, **params: Any
+) -> Any:
+    lanes = LaneAxes(axis, dims)
+
+    @functools.wraps(jvp)
+    def lane_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        flags = [type(t) is not Zero for t in tangents]
+        n = len(primals)
+
+        def one(*xs: Any) -> list[Any]:
+            ts = iter(xs[n:])
+            full = [
+                next(ts) if f else Zero(core.aval_of(p).to_tangent())
+                for f, p in zip(flags, xs[:n], strict=True)
+            ]
+            outs, out_ts = jvp(xs[:n], full)
+            return [*outs, *map(instantiate, out_ts)]
+
+        ts = [t for t, f in zip(tangents, flags, strict=True) if f]
+        t_dims = [d for d, f in zip(lanes.dims, flags, strict=True) if f]
+        out, out_dims = batching.batch_flat(
+            one, axis, [*primals, *ts], [*lanes.dims, *t_dims]
+        )
+        k = len(out) // 2
+        pairs = zip(out_dims[:k], out_dims[k:], strict=True)
+        there = lanes.flags([d if t is None else t for d, t in pairs])
+        out = lanes.settle(out, out_dims, [*there, *there])
+        return out[:k], [as_zero(t, x) for x, t in zip(out[:k], out[k:], strict=True)]
+
+    out = custom_jvp_call_p.bind(
+        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), jvp=lane_jvp,
+        **params,
+    )  # fmt: skip
+    return out, lanes.out_dims(out)
+
+
+custom_jvp_call_p.batch = custom_jvp_call_p.batched(custom_jvp_batch)
+custom_jvp_call_p.closes = True
+
+
+# --------------------------------------------------------------------------- checkify
+
+
+def custom_jvp_checked(
+    enabled: checking.Enabled, args: Any, params: Any
+) -> checking.Outcome:
+    """The function is checked, and so is what its rule does with primals.
+
+    What it does with tangents is not: they may have no value yet, as under `grad`.
+    """
+    call, jvp = params["call_jaxpr"], params["jvp"]
+    inner = checking.checked(enabled, call)
+
+    def run(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return _run_checked(enabled, jvp, primals, tangents)
+
+    def probe(*primals: Any) -> checks.Error | None:
+        tangents = [lib.zeros(a.to_tangent()) for a in call.in_avals]
+        return run(primals, tangents)[0]
+
+    layout = checking.rule_layout(inner, probe, call.in_avals)
+    if layout is None:
+        return None, custom_jvp_call_p.bind(*args, **params)
+    whole = checking.with_layout(call, inner, layout)
+
+    @functools.wraps(jvp)
+    def with_error(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        error, outs, out_ts = run(primals, tangents)
+        head = checking.fitted(error, layout, params["name"]).leaves()
+        none = [Zero(core.aval_of(x).to_tangent()) for x in head]
+        return [*head, *outs], [*none, *out_ts]
+
+    new = {"call_jaxpr": whole.jaxpr, "jvp": with_error}
+    return whole.split(custom_jvp_call_p.bind(*args, **{**params, **new}))
+
+
+def _run_checked(
+    enabled: checking.Enabled, jvp: Any, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[checks.Error | None, list[Any], list[Any]]:
+    """A rule's results, and the first error in what does not depend on tangents."""
+    given = [type(t) is not Zero for t in tangents]
+    n, n_out = len(primals), 0
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal n_out
+        ts = with_zeros(xs[n:], given, [core.aval_of(x) for x in primals])
+        outs, out_ts = jvp(xs[:n], ts)
+        n_out = len(outs)
+        return [*outs, *map(instantiate, out_ts)]
+
+    ins = [*primals, *(t for t, g in zip(tangents, given, strict=True) if g)]
+    jaxpr, consts = stage(flat, [core.aval_of(x) for x in ins], text="checkify")
+    moving = depends_on(jaxpr, [i >= n for i in range(len(ins))])
+    still, rest = [], []
+    for eqn in jaxpr.eqns:
+        if not any(type(a) is not Literal and a in moving for a in eqn.invars):
+            still.append(eqn)
+        elif eqn.primitive is not checks.check_p:
+            rest.append(eqn)
+    made = [v for e in still for v in e.outvars if type(v) is not DropVar]
+    first = Jaxpr(jaxpr.constvars, jaxpr.invars[:n], made, still)
+    error, values = checking.run_checked(enabled, first, consts, primals)
+    second = Jaxpr([*jaxpr.constvars, *made], jaxpr.invars, jaxpr.outvars, rest)
+    found = eval_jaxpr(second, [*consts, *values], *ins)
+    return error, found[:n_out], found[n_out:]
+
+
+custom_jvp_call_p.checked = custom_jvp_checked
+
+# --------------------------------------------------------------------------- functions
+
+
+def bind_arguments(
+    fun: Any, sig: Any, args: tuple[Any, ...], kwargs: Any, kind: str
+) -> tuple[Any, ...]:
+    """Positional arguments, keywords and defaults filled in where the signature tells."""
+    if not kwargs and (sig is None or _takes_just(sig, len(args))):
+        return args
+    try:
+        if sig is None:
+            raise TypeError("keyword arguments need a signature")
+        bound = sig.bind(*args, **kwargs)
+        if bound.kwargs:
+            raise TypeError(
+                "The following keyword arguments could not be resolved to positions:"
+                f" {', '.join(bound.kwargs)}"
+            )
+    except TypeError as e:
+        raise TypeError(
+            errors.message(
+                f"The input arguments to the {kind}-decorated function"
+                f" {name_of(fun)} could not be resolved to positional-only arguments."
+                f" Binding failed with the error:\n{e}",
+                where=function_text(fun),
+                why="a rule gets its function's arguments by position.",
+            )
+        ) from None
+    bound.apply_defaults()
+    return bound.args
+
+
+def _takes_just(sig: inspect.Signature, n: int) -> bool:
+    """Whether the parameters are `n` positional ones."""
+    params = sig.parameters
+    return len(params) == n and all(p.kind in POSITIONAL for p in params.values())
+
+
+def name_of(fun: Any) -> str:
+    """A function's name, for messages and jaxprs."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return own_name(fun) or "<unnamed function>"
+
+
+def nondiff_positions(fun: Any, nums: Any, names: Any) -> tuple[int, ...]:
+    """Positions of the arguments that a custom rule does not differentiate."""
+    sig = signature_of(fun)
+    order = list(sig.parameters) if sig is not None else []
+    found = [int(n) for n in as_tuple(nums)]
+    for name in as_tuple(names):
+        if name not in order:
+            raise ValueError(
+                f"nondiff_argnames: {name!r} is no argument of {function_text(fun)}."
+            )
+        found.append(order.index(name))
+    return tuple(sorted(found))
+
+
+def split_arguments(
+    fun: Any, args: tuple[Any, ...], nums: Sequence[int]
+) -> tuple[list[Any], list[Any], tuple[int, ...]]:
+    """Non-differentiated and differentiated arguments, and where the latter stand."""
+    n = len(args)
+    for i in nums:
+        if not -n <= i < n:
+            raise IndexError(
+                errors.message(
+                    f"nondiff_argnums={tuple(nums)} of {name_of(fun)}: there is no"
+                    f" argument {i}, for it was called with {n}.",
+                    where=function_text(fun),
+                )
+            )
+    places = {i % n for i in nums}
+    rest = tuple(i for i in range(n) if i not in places)
+    return [args[i] for i in sorted(places)], [args[i] for i in rest], rest
+
+
+class _Bare(str):
+    """Text that prints without quotes inside a pytree."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def types_text(treedef: Any, avals: Sequence[Any]) -> str:
+    """A pytree of types."""
+    return str(tree.unflatten(treedef, [_Bare(a.str_short(False)) for a in avals]))
+
+
+RESIDUALS = (
+    " and the second element represents residuals (i.e. values stored from the forward"
+    " pass for use on the backward pass)"
+)
+
+
+class Result:
+    """The tree and the types of a function's result, once the function has run.
+
+    kind: "custom_jvp" or "custom_vjp", whose rule must give a result like it.
+    """
+
+    __slots__ = ("avals", "fun", "kind", "treedef")
+
+    def __init__(self, kind: str, fun: Any) -> None:
+        self.kind = kind
+        self.fun = fun
+        self.treedef: Any = None
+        self.avals: list[Any] | None = None
+
+    def flatten(self, out: Any) -> list[Any]:
+        """The leaves of the function's own result."""
+        outs, self.treedef = tree.flatten(out)
+        check_values(outs, f"the result of {function_text(self.fun)}")
+        self.avals = [core.aval_of(x) for x in outs]
+        return outs
+
+    def flatten_like(self, rule: Any, out: Any) -> list[Any]:
+        """The leaves of the result that a rule gives: of the function's type."""
+        outs, treedef = tree.flatten(out)
+        check_values(outs, f"the result of {function_text(rule)}")
+        known, self.treedef = self.treedef, treedef
+        if known is None:
+            return outs
+        if treedef != known:
+            raise self.error(
+                rule, "the same container/pytree structure",
+                "container/pytree structure", str(treedef), str(known),
+            )  # fmt: skip
+        avals = [core.aval_of(x) for x in outs]
+        want = self.avals
+        if want is not None and not all(map(same_type, avals, want)):
+            raise self.error(
+                rule, "leaves of the same shape/dtype", "shapes/dtypes of",
+                types_text(treedef, avals), types_text(treedef, want),
+            )  # fmt: skip
+        return outs
+
+    def error(self, rule: Any, same: str, has: str, got: str, want: str) -> TypeError:
+        name, rule_name = name_of(self.fun), name_of(rule)
+        forward = self.kind == "custom_jvp"
+        return TypeError(
+            errors.message(
+                f"Custom {'JVP' if forward else 'VJP fwd'} rule {rule_name} for function"
+                f" {name} must produce a pair (list or tuple of length two) where the"
+                " first element represents the primal output (equal to the output of the"
+                f" {self.kind}-decorated function {name}, with {same})"
+                f"{'' if forward else RESIDUALS}, but instead the"
+                f" {'JVP' if forward else 'fwd'} rule output's first element had {has}:\n"
+                f"    {got}\nwhile the {self.kind}-decorated function {name} had output"
+                f" {has}:\n    {want}",
+                where=function_text(rule),
+            )
+        )
+
+
+class custom_jvp:
+    """Give a function its own forward-mode derivative rule.
+
+    Args:
+      fun: the function.
+      nondiff_argnums, nondiff_argnames: arguments that are passed to the rule as they
+        are, before primals and tangents (functions, flags).
+
+    Example:
+      >>> import minijax as mj
+      >>> @mj.custom_jvp
+      ... def f(x):
+      ...     return mj.numpy.sin(x)
+      >>> @f.defjvp
+      ... def f_jvp(primals, tangents):
+      ...     x, = primals
+      ...     t, = tangents
+      ...     return f(x), 10. * t
+      >>> mj.grad(f)(1.)
+      Array(10., dtype=float32, weak_type=True)
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        wraps(fun)(self)
+        self.fun = fun
+        self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self.nondiff
+        self.signature = signature_of(fun)
+        self.jvp: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Any:
+        """Set the rule: `jvp(*nondiff, primals, tangents) -> (out, out_tangent)`.
+
+        With `symbolic_zeros` tangents known to be zero arrive as `SymbolicZero`.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set the rule from one function per argument: `jvp_i(tangent, out, *primals)`.
+
+        None stands for an argument on which the function does not depend.
+        """
+        if self.nondiff:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def jvp(primals: Any, tangents: Any) -> Any:
+            if len(primals) != len(jvps):
+                raise ValueError(
+                    f"defjvps of {name_of(self.fun)} was given {len(jvps)} functions for"
+                    f" {len(primals)} arguments.\nTry: None for an argument without one."
+                )
+            out = self(*primals)
+            leaves, out_tree = tree.flatten(out)
+            total: list[Any] = [Zero(core.aval_of(x).to_tangent()) for x in leaves]
+            for rule, t in zip(jvps, tangents, strict=True):
+                if rule is not None:
+                    terms = tree.leaves(rule(t, out, *primals))
+                    total = [
+                        algebra.add(*pair) for pair in zip(total, terms, strict=True)
+                    ]
+            return out, tree.unflatten(out_tree, map(instantiate, total))
+
+        self.defjvp(jvp)
+
+    def __get__(self, obj: Any, kind: Any = None) -> Any:
+        return self if obj is None else functools.partial(self, obj)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
+            )
+        args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_jvp")
+        fixed, moving, places = split_arguments(self.fun, args, self.nondiff)
+        leaves, in_tree = tree.flatten(tuple(moving))
+        check_values(leaves, f"the arguments of {function_text(self.fun)}")
+        if fixed:
+            fixed = [tree.map(_hold, x) for x in fixed]
+        result = Result("custom_jvp", self.fun)
+        rest = [i for i in range(len(args)) if i not in places]
+
+        def call(*xs: Any) -> list[Any]:
+            full = list(args)
+            for i, x in zip(rest, fixed, strict=True):
+                full[i] = x
+            for i, x in zip(places, tree.unflatten(in_tree, xs), strict=True):
+                full[i] = x
+            return result.flatten(self.fun(*full))
+
+        rule = functools.partial(_run_jvp, self, fixed, in_tree, result)
+        rule.__name__ = own_name(self.jvp) or "jvp"  # type: ignore[attr-defined]
+        outs = custom_jvp_call_p.bind(
+            *leaves, name=name_of(self.fun), call_jaxpr=call, jvp=rule,
+            symbolic_zeros=self.symbolic_zeros,
+        )  # fmt: skip
+        return tree.unflatten(result.treedef, outs)
+
+
+def _hold(x: Any) -> Any:
+    """What is not differentiated, as a rule sees it."""
+    return stop_gradient(x) if isinstance(x, Tracer) else x
+
+
+def _run_jvp(
+    custom: custom_jvp, fixed: Sequence[Any], in_tree: Any, result: Result,
+    primals: Sequence[Any], tangents: Sequence[Any],
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    """Call the user's rule and check what it gives back."""
+    assert custom.jvp is not None
+    if custom.symbolic_zeros:
+        ts = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+    else:
+        ts = [instantiate(t) for t in tangents]
+    pair = custom.jvp(
+        *fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts)
+    )
+    rule, name = name_of(custom.jvp), name_of(custom.fun)
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(
+            f"Custom JVP rule {rule} for function {name} must produce a pair (list or"
+            " tuple of length two) representing primal and tangent outputs, but got"
+            f" {pair!r}."
+        )
+    outs = result.flatten_like(custom.jvp, pair[0])
+    out_ts, t_tree = tree.flatten(pair[1])
+    if result.treedef != t_tree:
+        raise TypeError(
+            f"Custom JVP rule {rule} for function {name} must produce primal and tangent"
+            " outputs with equal container (pytree) structures, but got"
+            f" {result.treedef} and {t_tree} respectively."
+        )
+    found = []
+    for x, t in zip(outs, map(from_symbolic, out_ts), strict=True):
+        primal = core.aval_of(x)
+        want = primal.to_tangent()
+        got = t.aval if type(t) is Zero else core.aval_of(t)
+        fits = (got.shape, got.dtype) == (want.shape, want.dtype)
+        if not fits or type(got) is AbstractRef:
+            raise TypeError(
+                errors.message(
+                    "Custom JVP rule must produce primal and tangent outputs with"
+                    " corresponding shapes and dtypes. Expected"
+                    f" {want.str_short(False)} (tangent type of"
+                    f" {primal.str_short(False)}) but got {got.str_short(False)}.",
+                    where=f"the rule {rule} of {name}",
+                )
+            )
+        found.append(as_zero(t, x))
+    return outs, found

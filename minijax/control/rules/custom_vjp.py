@@ -1,0 +1,711 @@
+"""`custom_vjp`: a function with its own reverse-mode rule.
+
+`custom_vjp_call` carries the function, `fwd` and `bwd` as callables on flat values.
+Differentiated, `fwd` runs in the function's place; the tangents become one
+`custom_lin` equation, which can only be transposed: by `bwd`.  Next: remat.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import errors, tree
+from ...base.source import function_text, own_name, wraps
+from ...ir import core
+from ...ir.core import Tracer
+from ...ir.jaxpr import ClosedJaxpr
+from ...ir.regions import Call
+from ...passes import batch as batching
+from ...passes.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
+from ...passes.stage import StageTrace, stage
+from ...prims.math.cast import convert_element_type
+from ...runtime import lower
+from ...runtime.array import Array, default_placement, put_scalar
+from ...types import dtypes
+from ..arguments import check_values, signature_of
+from ..bodies import type_difference
+from ..effects import checking
+from ..refs.discharge import RulePrimitive
+from . import rule_refs
+from .custom_calls import (
+    LaneAxes,
+    call_pretty,
+    calls_with_rule,
+    lane_closure_error,
+    stage_call,
+)
+from .custom_jvp import (
+    RESIDUALS,
+    Result,
+    SymbolicZero,
+    bind_arguments,
+    name_of,
+    nondiff_positions,
+    split_arguments,
+)
+from .remat_opt import run_forward, taking_more
+
+NUMBERS = (float, complex)
+
+# `fwd(flags, *args) -> (residuals, outs)`; `bwd(residuals, cts) -> cts of args`, where
+# cts and flags follow the flat arguments and results, and cts may be `Zero`.
+
+custom_vjp_call_p = RulePrimitive("custom_vjp_call")
+calls_with_rule(custom_vjp_call_p, Call("call_jaxpr", opaque=True))
+custom_vjp_call_p.pretty = call_pretty
+
+
+def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
+    closed, hoisted = stage_call(trace, params["call_jaxpr"], args, params["name"])
+    new = {**params, "call_jaxpr": closed}
+    if hoisted:
+        # The function closes over tracers of this trace, so may its rules: trace them
+        # now, while those are alive.
+        rules = _close_rules(trace, params, args)
+        n = len(hoisted)
+        hoisted = [*hoisted, *rules.captured]
+        new["call_jaxpr"] = taking_more(closed, n, rules.captured)
+        new["fwd"] = _skip(rules.fwd, n, len(hoisted), params)
+        new["bwd"] = _pad(rules.bwd, len(hoisted), params["bwd"])
+    atoms = [trace.atom(x) for x in (*hoisted, *args)]
+    return trace.record(custom_vjp_call_p, atoms, new, closed.out_avals)
+
+
+class ClosedRules:
+    """Both rules of a call as jaxprs; `captured` are the tracers that they close over."""
+
+    __slots__ = (
+        "again", "bwd_at", "bwd_jaxpr", "captured", "fwd_at", "fwd_jaxpr", "key", "n_out",
+        "present",
+    )  # fmt: skip
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        self.captured: list[Any] = []
+        self.again = False  # whether a rule calls the function itself
+
+    def trace(self, parent: StageTrace, fwd: Any, bwd: Any, avals: Any) -> None:
+        def run_fwd(*xs: Any) -> list[Any]:
+            res, outs = fwd([True] * len(xs), *xs)
+            self.n_out = len(outs)
+            return [*outs, *res]
+
+        with core.current(parent):
+            self.fwd_jaxpr, consts = stage(run_fwd, avals, text="custom_vjp fwd")
+        self.fwd_at = self.places(consts)
+        outs = self.fwd_jaxpr.out_avals
+        ct_avals, res_avals = outs[: self.n_out], outs[self.n_out :]
+        n = len(res_avals)
+
+        def run_bwd(*xs: Any) -> list[Any]:
+            cts = bwd(xs[:n], xs[n:])
+            self.present = [ct is not None and type(ct) is not Zero for ct in cts]
+            return [ct for ct, p in zip(cts, self.present, strict=True) if p]
+
+        with core.current(parent):
+            self.bwd_jaxpr, consts = stage(
+                run_bwd, [*res_avals, *(a.to_tangent() for a in ct_avals)],
+                text="custom_vjp bwd",
+            )  # fmt: skip
+        self.bwd_at = self.places(consts)
+
+    def places(self, consts: Sequence[Any]) -> list[int]:
+        """Where the values are among `captured`, which takes in new ones."""
+        known = {id(x): i for i, x in enumerate(self.captured)}
+        for x in consts:
+            if known.setdefault(id(x), len(self.captured)) == len(self.captured):
+                self.captured.append(x)
+        return [known[id(x)] for x in consts]
+
+    def fwd(self, flags: Sequence[bool], *xs: Any) -> Any:
+        m, n = len(self.captured), self.n_out
+        out = ClosedJaxpr(self.fwd_jaxpr, [xs[i] for i in self.fwd_at])(*xs[m:])
+        return [*(xs[i] for i in self.bwd_at), *out[n:]], out[:n]
+
+    def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> Any:
+        m = len(self.bwd_at)
+        closed = ClosedJaxpr(self.bwd_jaxpr, res[:m])
+        found = iter(closed(*res[m:], *map(instantiate, cts)))
+        return [next(found) if p else None for p in self.present]
+
+
+class _Pending(threading.local):
+    """The rules that are being traced: `fwd` often calls the function again."""
+
+    def __init__(self) -> None:
+        self.rules: list[ClosedRules] = []
+
+
+_pending = _Pending()
+
+
+def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedRules:
+    avals = [core.aval_of(x) for x in args]
+    fwd, bwd = params["fwd"], params["bwd"]
+    key = (getattr(fwd, "call_key", id(fwd)), tuple(avals))
+    for known in _pending.rules:
+        if known.key == key:
+            known.again = True
+            return known
+    rules = ClosedRules(key)
+    try:
+        _pending.rules.append(rules)
+        rules.trace(trace, fwd, bwd, avals)
+        found = -1
+        while rules.again and found < len(rules.captured):
+            # Now that it is known what they capture, the calls inside can pass it on.
+            found = len(rules.captured)
+            rules.trace(trace, fwd, bwd, avals)
+    finally:
+        if rules in _pending.rules:  # not if an interrupt came before it was
+            _pending.rules.remove(rules)
+    return rules
+
+
+def _skip(fwd: Any, n: int, n_closed: int, params: Any) -> Any:
+    @functools.wraps(params["fwd"])
+    def rule(flags: Sequence[bool], *args: Any) -> Any:
+        if any(flags[:n_closed]):
+            raise errors.UnexpectedTracerError(
+                errors.message(
+                    "Detected differentiation of a custom_vjp function with respect to a"
+                    " closed-over value.",
+                    which=params["name"],
+                    why="its rule says nothing about that value.",
+                    tries=["pass the value as an argument, and return its cotangent"],
+                )
+            )
+        return fwd(flags[n:], *args[n:])
+
+    return rule
+
+
+def _pad(bwd: Any, n: int, like: Any) -> Any:
+    @functools.wraps(like)
+    def rule(res: Sequence[Any], cts: Sequence[Any]) -> Any:
+        return [*[None] * n, *bwd(res, cts)]
+
+    return rule
+
+
+custom_vjp_call_p.stage = custom_vjp_stage
+
+
+def custom_vjp_jvp(
+    primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, symbolic_zeros: bool,
+    **_: Any,
+) -> Any:  # fmt: skip
+    flags = [type(t) is not Zero for t in tangents]
+    residuals, outs = fwd(flags, *primals)
+    out_avals = tuple(core.aval_of(x).to_tangent() for x in outs)
+    out_ts = custom_lin_p.bind(
+        *residuals, *(t for t, f in zip(tangents, flags, strict=True) if f),
+        num_res=len(residuals), in_zeros=[not f for f in flags], bwd=bwd,
+        out_avals=out_avals, name=name, symbolic_zeros=symbolic_zeros,
+    )  # fmt: skip
+    return outs, [
+        Zero(a) if a.dtype == dtypes.float0 else t
+        for t, a in zip(out_ts, out_avals, strict=True)
+    ]
+
+
+custom_vjp_call_p.jvp = custom_vjp_jvp
+
+
+def custom_vjp_batch(
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    call_jaxpr: Any,
+    fwd: Any,
+    bwd: Any,
+    **params: Any,
+) -> Any:
+    lanes = LaneAxes(axis, dims)
+    res_dims: list[Any] = []
+
+    @functools.wraps(fwd)
+    def lane_fwd(flags: Sequence[bool], *xs: Any) -> Any:
+        n = 0
+
+        def one(*vals: Any) -> list[Any]:
+            nonlocal n
+            res, outs = fwd(flags, *vals)
+            n = len(res)
+            return [*res, *outs]
+
+        out, out_dims = batching.batch_flat(one, axis, xs, lanes.dims)
+        there = lanes.flags(out_dims[n:])
+        kept = [d is not None or any(f == 0 for f in lanes.dims) for d in out_dims[:n]]
+        res_dims[:] = [0 if k else None for k in kept]
+        out = lanes.settle(out, out_dims, [*kept, *there])
+        return out[:n], out[n:]
+
+    def ct_dims(cts: Sequence[Any]) -> list[Any]:
+        return lanes.out_dims(cts)
+
+    out = custom_vjp_call_p.bind(
+        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), fwd=lane_fwd,
+        bwd=batched_bwd(bwd, axis, lanes.dims, res_dims, ct_dims), **params,
+    )  # fmt: skip
+    return out, lanes.out_dims(out)
+
+
+def batched_bwd(
+    bwd: Any, axis: Any, arg_dims: Sequence[Any], res_dims: Sequence[Any] | None = None,
+    ct_dims: Any = None,
+) -> Any:  # fmt: skip
+    """`bwd` over all lanes; cotangents of shared arguments are summed over them.
+
+    Residuals and cotangents have lane axes, unless `res_dims` and `ct_dims(cts)`, asked
+    when it runs, tell that they are shared.
+    """
+
+    @functools.wraps(bwd)
+    def lane_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        flags = [type(ct) is not Zero for ct in cts]
+        dims = [0] * len(cts) if ct_dims is None else ct_dims(cts)
+        n = len(res)
+        present: list[Any] = []
+
+        def one(*xs: Any) -> list[Any]:
+            it = iter(xs[n:])
+            full = [
+                next(it) if f else Zero(mapped_aval(axis.size, d, ct.aval))
+                for f, ct, d in zip(flags, cts, dims, strict=True)
+            ]
+            found = [None if type(c) is Zero else c for c in bwd(xs[:n], full)]
+            present[:] = [c is not None for c in found]
+            return [c for c in found if c is not None]
+
+        ins = [*res, *(ct for ct, f in zip(cts, flags, strict=True) if f)]
+        ct_in = [d for d, f in zip(dims, flags, strict=True) if f]
+        in_dims = [*([0] * n if res_dims is None else res_dims), *ct_in]
+        outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
+        shared = all(d is None for d in in_dims)
+        it = iter(zip(outs, out_dims, strict=True))
+        return [
+            _settle(*next(it), axis, want, shared) if p else None
+            for p, want in zip(present, arg_dims, strict=True)
+        ]
+
+    return lane_bwd
+
+
+def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
+    if want is not None:
+        return batching.bring_front(ct, axis.size, dim)
+    if shared:  # one call, one cotangent
+        if dim is not None:
+            raise lane_closure_error()
+        return ct
+    if dim is None:
+        ct, dim = batching.bring_front(ct, axis.size, None), 0
+    return lib.sum(ct, (dim,))
+
+
+custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
+custom_vjp_call_p.closes = True
+
+
+def custom_vjp_checked(
+    enabled: checking.Enabled, args: Any, params: Any
+) -> checking.Outcome:
+    """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
+    call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["bwd"]
+    inner = checking.checked(enabled, call)
+
+    def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
+        n_res = 0
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal n_res
+            residuals, outs = fwd(flags, *xs)
+            n_res = len(residuals)
+            return [*residuals, *outs]
+
+        jaxpr, consts = stage(flat, [core.aval_of(x) for x in xs], text="checkify")
+        error, found = checking.run_checked(enabled, jaxpr, consts, xs)
+        return error, found[:n_res], found[n_res:]
+
+    def probe(*xs: Any) -> checking.Error | None:
+        return run([True] * len(xs), xs)[0]
+
+    layout = checking.rule_layout(inner, probe, call.in_avals)
+    if layout is None:
+        return None, custom_vjp_call_p.bind(*args, **params)
+    whole = checking.with_layout(call, inner, layout)
+
+    @functools.wraps(fwd)
+    def with_error(flags: Sequence[bool], *xs: Any) -> Any:
+        error, residuals, outs = run(flags, xs)
+        return residuals, [
+            *checking.fitted(error, layout, params["name"]).leaves(),
+            *outs,
+        ]
+
+    @functools.wraps(bwd)
+    def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
+        return bwd(residuals, cts[whole.width :])
+
+    new = {"call_jaxpr": whole.jaxpr, "fwd": with_error, "bwd": without_error}
+    return whole.split(custom_vjp_call_p.bind(*args, **{**params, **new}))
+
+
+custom_vjp_call_p.checked = custom_vjp_checked
+
+# ------------------------------------------------------------- the linear part of a call
+
+custom_lin_p = RulePrimitive("custom_lin")
+custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
+custom_lin_p.pretty = lambda eqn, printer: [
+    (k, v.__name__ if k == "bwd" else v)
+    for k, v in printer.shown(eqn, {})
+    if k not in ("name", "out_avals")
+]
+
+
+def _forward_error(*_: Any, name: str, error: Any = TypeError, **__: Any) -> Any:
+    raise error(
+        errors.message(
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+            which=name,
+            why="it has a rule for reverse mode only.",
+            tries=["grad, vjp or jacrev", "custom_jvp, which serves both modes"],
+        )
+    )
+
+
+custom_lin_p.impl = _forward_error
+custom_lin_p.lower = lambda ctx, *args, name, **_: _forward_error(
+    name=name, error=lower.OnlyDead
+)
+
+
+def _lin_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    return _forward_error(**params)
+
+
+custom_lin_p.jvp = _lin_jvp
+
+
+def custom_lin_transpose(
+    cts: Any, *args: Any, num_res: int, in_zeros: Sequence[bool], bwd: Any,
+    symbolic_zeros: bool, **_: Any,
+) -> Any:  # fmt: skip
+    if not symbolic_zeros:
+        cts = [instantiate(ct) for ct in cts]
+    found = bwd(list(args[:num_res]), cts)
+    moving = [ct for ct, z in zip(found, in_zeros, strict=True) if not z]
+    return [*[None] * num_res, *moving]
+
+
+custom_lin_p.transpose = custom_lin_transpose
+
+
+def custom_lin_batch(
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    num_res: int,
+    in_zeros: Sequence[bool],
+    bwd: Any,
+    out_avals: Any,
+    **params: Any,
+) -> Any:
+    # Residuals are given a lane axis; tangents keep theirs, and shared ones are summed.
+    ins = [
+        batching.bring_front(x, axis.size, d)
+        for x, d in zip(args[:num_res], dims, strict=False)
+    ]
+    ts = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args[num_res:], dims[num_res:], strict=True)
+    ]
+    moving = iter(dims[num_res:])
+    # Nobody asks for the cotangents of arguments that do not move.
+    front = [0 if z or next(moving) is not None else None for z in in_zeros]
+    lanes = tuple(unmapped_aval(axis.size, 0, a) for a in out_avals)
+    out = custom_lin_p.bind(
+        *ins, *ts, num_res=num_res, in_zeros=in_zeros,
+        bwd=batched_bwd(bwd, axis, front), out_avals=lanes, **params,
+    )  # fmt: skip
+    return out, [0] * len(out)
+
+
+custom_lin_p.batch = custom_lin_batch
+
+
+# ---------------------------------------------------------------------------- the class
+
+
+class CustomVJPPrimal:
+    """What `fwd` gets for an argument with symbolic_zeros: value, and if it is varied."""
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        self.value = value
+        self.perturbed = perturbed
+
+
+def custom_vjp_primal_tree_values(primals: Any) -> Any:
+    """The values of a tree of `CustomVJPPrimal`s, as `fwd` gets it with symbolic_zeros.
+
+    Raises:
+      TypeError: a leaf is something else.
+
+    Example:
+      >>> custom_vjp_primal_tree_values({'a': CustomVJPPrimal(1., True)})
+      {'a': 1.0}
+    """
+
+    def value(x: Any) -> Any:
+        if not isinstance(x, CustomVJPPrimal):
+            raise TypeError(f"unexpected leaf type {type(x)}: not a CustomVJPPrimal.")
+        return x.value
+
+    return tree.map(value, primals)
+
+
+class custom_vjp:
+    """Give a function its own reverse-mode derivative rule.
+
+    Args:
+      fun: the function.
+      nondiff_argnums, nondiff_argnames: arguments that have no cotangent; they are
+        passed to `bwd` first (functions, flags).
+
+    Example:
+      >>> import minijax as mj
+      >>> @mj.custom_vjp
+      ... def f(x):
+      ...     return mj.numpy.sin(x)
+      >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (10. * ct,))
+      >>> mj.grad(f)(1.)
+      Array(10., dtype=float32, weak_type=True)
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        wraps(fun)(self)
+        self.fun = fun
+        self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self.nondiff
+        self.signature = signature_of(fun)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+        self.optimize_remat = False
+
+    def defvjp(
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+        symbolic_zeros: bool = False, optimize_remat: bool = False,
+    ) -> None:  # fmt: skip
+        """Set the rule.
+
+        Args:
+          fwd: called as the function; returns (out, residuals), a pytree.
+          bwd: `bwd(*nondiff, residuals, ct)` returns a tuple with one cotangent for each
+            differentiated argument; None stands for zero.
+          symbolic_zeros: `fwd` gets `CustomVJPPrimal`s, `bwd` may get `SymbolicZero`s.
+          optimize_remat: where no residual is read, as in the forward pass of
+            `checkpoint`, run the function itself in place of `fwd`.
+
+        Raises:
+          NotImplementedError: both symbolic_zeros and optimize_remat.
+        """
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError(
+                errors.message(
+                    "remat optimization for custom_vjp does not support symbolic zeros",
+                    where=function_text(self.fun),
+                    tries=["one of symbolic_zeros=True and optimize_remat=True"],
+                )
+            )
+        self.fwd = fwd
+        self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
+
+    def __get__(self, obj: Any, kind: Any = None) -> Any:
+        return self if obj is None else functools.partial(self, obj)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = name_of(self.fun)
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {name} using defvjp."
+            )
+        args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vjp")
+        fixed, moving, places = split_arguments(self.fun, args, self.nondiff)
+        for x in fixed:
+            if isinstance(x, Tracer):
+                raise errors.UnexpectedTracerError(
+                    errors.message(
+                        "Found a JAX Tracer object passed as an argument to a custom_vjp"
+                        " function in a position indicated by nondiff_argnums as"
+                        f" non-differentiable, in {name}.",
+                        why="such arguments take no part in tracing.",
+                        tries=[
+                            "drop it from nondiff_argnums and return None for it in bwd"
+                        ],
+                    )
+                )
+        leaves, in_tree = tree.flatten(tuple(moving))
+        check_values(leaves, f"the arguments of {function_text(self.fun)}")
+        rule_refs.check_passed_once(leaves, self.fun, in_tree, places)
+        rules = Rules(self, args, fixed, places, in_tree)
+        fwd = named(rules.remat_fwd if self.optimize_remat else rules.fwd, self.fwd)
+        fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
+        outs = custom_vjp_call_p.bind(
+            *leaves, name=name, call_jaxpr=rules.call, fwd=fwd,
+            bwd=named(rules.bwd, self.bwd), symbolic_zeros=self.symbolic_zeros,
+        )  # fmt: skip
+        return tree.unflatten(rules.result.treedef, outs)
+
+
+def named(rule: Callable[..., Any], like: Any) -> Any:
+    """A rule that prints under its user's name."""
+    out = functools.partial(rule)
+    out.__name__ = own_name(like) or "rule"  # type: ignore[attr-defined]
+    return out
+
+
+class Rules:
+    """The flat callables of one call of a `custom_vjp` function."""
+
+    def __init__(
+        self, custom: custom_vjp, args: tuple[Any, ...], fixed: Sequence[Any],
+        places: Sequence[int], in_tree: Any,
+    ) -> None:  # fmt: skip
+        self.custom = custom
+        # A program keeps the rules: they must not hold the values that it was traced with.
+        self.args = [None if i in places else x for i, x in enumerate(args)]
+        self.fixed = fixed
+        self.places = places
+        self.in_tree = in_tree
+        self.in_avals: list[Any] = []
+        self.result = Result("custom_vjp", custom.fun)
+        self.res_tree: Any = None
+
+    def full(self, leaves: Sequence[Any]) -> list[Any]:
+        full = list(self.args)
+        for i, x in zip(self.places, tree.unflatten(self.in_tree, leaves), strict=True):
+            full[i] = x
+        return full
+
+    def call(self, *leaves: Any) -> list[Any]:
+        out = self.custom.fun(*self.full(leaves))
+        rule_refs.check_results("primal", self.custom.fun, out)
+        return self.result.flatten(out)
+
+    def fwd(self, flags: Sequence[bool], *leaves: Any) -> Any:
+        custom = self.custom
+        assert custom.fwd is not None
+        self.in_avals = [core.aval_of(x) for x in leaves]
+        given: Sequence[Any] = leaves
+        if custom.symbolic_zeros:
+            given = [CustomVJPPrimal(x, f) for x, f in zip(leaves, flags, strict=True)]
+        pair = custom.fwd(*self.full(given))
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            rule, name = name_of(custom.fwd), name_of(custom.fun)
+            raise TypeError(
+                f"Custom VJP fwd rule {rule} for function {name} must produce a pair (list"
+                " or tuple of length two) where the first element represents the primal"
+                " output (equal to those of the custom_vjp-decorated function"
+                f" {name}){RESIDUALS}, but instead of a pair the fwd rule {rule} produced"
+                f" {pair!r}."[:900]
+            )
+        rule_refs.check_results("fwd", custom.fwd, pair[0])
+        rule_refs.check_residuals(custom.fwd, pair[1], leaves)
+        outs = self.result.flatten_like(custom.fwd, pair[0])
+        res, self.res_tree = tree.flatten(pair[1])
+        check_values(res, f"the residuals of {function_text(custom.fwd)}")
+        return res, outs
+
+    def remat_fwd(self, flags: Sequence[bool], *leaves: Any) -> Any:
+        return run_forward(
+            lambda *xs: self.fwd(flags, *xs),
+            self.call,
+            leaves,
+            name_of(self.custom.fun),
+        )
+
+    def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        custom = self.custom
+        assert custom.bwd is not None
+        if custom.symbolic_zeros:
+            cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
+        else:
+            cts = [instantiate(ct) for ct in cts]
+        where = default_placement()  # rules ask an array's questions of a number, too
+        cts = [Array(put_scalar(x, where)) if type(x) in NUMBERS else x for x in cts]
+        found = custom.bwd(
+            *self.fixed,
+            tree.unflatten(self.res_tree, res),
+            tree.unflatten(self.result.treedef, cts),
+        )
+        if isinstance(found, list):
+            found = tuple(found)
+        in_types = tree.unflatten(self.in_tree, self.in_avals)
+        try:
+            if not isinstance(found, tuple):
+                raise ValueError
+            flat = tree.broadcast_prefix(found, in_types, is_leaf=_no_cotangent)
+        except ValueError:
+            raise TypeError(
+                errors.message(
+                    "Custom VJP bwd rule must produce an output with the same container"
+                    " (pytree) structure as the args tuple of the primal function, and in"
+                    " particular must produce a tuple of length equal to the number of"
+                    " arguments to the primal function, but got bwd output structure"
+                    f" {tree.structure(found)} for primal input structure {self.in_tree}.",
+                    where=function_text(custom.bwd),
+                )
+            ) from None
+        paths = [path for path, _ in tree.leaves_with_path(in_types)]
+        return [
+            self.check(*triple)
+            for triple in zip(flat, self.in_avals, paths, strict=True)
+        ]
+
+    def check(self, ct: Any, aval: Any, path: Any) -> Any:
+        """A cotangent of the argument's type; None for zero."""
+        if _no_cotangent(ct) or type(ct) is Zero:
+            return None
+        want = aval.to_tangent()
+        if want.dtype == dtypes.float0:
+            return None
+        check_values([ct], f"the result of {function_text(self.custom.bwd)}")
+        got = core.aval_of(ct)
+        narrows = dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype)
+        changes = rule_refs.is_reference(ct)
+        if got.shape == want.shape and got.dtype == dtypes.float0:
+            return None
+        if got.shape == want.shape and got.dtype != want.dtype and not narrows:
+            # As wide as the rule happens to compute: the argument's dtype counts.
+            return convert_element_type(ct, want.dtype)
+        if got.shape != want.shape or got.dtype != want.dtype or changes:
+            raise ValueError(
+                errors.message(
+                    "Custom VJP bwd rule must produce an output with the same type as the"
+                    f" args tuple of the primal function, but at output{tree.keystr(path)}"
+                    " the bwd rule produced an output of type"
+                    f" {got.str_short(False)} corresponding to an input of type"
+                    f" {aval.str_short(False)}, so {type_difference(aval, got)}.",
+                    where=function_text(self.custom.bwd),
+                )
+            )
+        return ct
+
+
+def _no_cotangent(ct: Any) -> bool:
+    return ct is None or isinstance(ct, SymbolicZero)

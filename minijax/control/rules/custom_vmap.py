@@ -1,0 +1,240 @@
+"""`custom_vmap`: a function with its own batching rule; `sequential_vmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import errors, tree
+from ...base.source import function_text, wraps
+from ...ir import core
+from ...ir.core import Primitive
+from ...ir.regions import Call
+from ...passes import batch as batching
+from ...passes.algebra import instantiate
+from ...passes.jvp import jvp_flat
+from ...passes.stage import StageTrace, stage
+from ..arguments import check_values, signature_of
+from ..effects import checking
+from ..loops.map import map as map_rows
+from .custom_calls import calls_with_rule, stage_call
+from .custom_jvp import bind_arguments, name_of
+
+custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
+calls_with_rule(custom_vmap_call_p, Call("call", opaque=True))
+
+
+def custom_vmap_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
+    closed, hoisted = stage_call(trace, params["call"], args, params["name"])
+    rule = params["rule"]
+    if hoisted:
+        rule = _skip_leading(rule, len(hoisted), params["name"])
+    atoms = [trace.atom(x) for x in (*hoisted, *args)]
+    new = {**params, "call": closed, "rule": rule}
+    return trace.record(custom_vmap_call_p, atoms, new, closed.out_avals)
+
+
+def _skip_leading(rule: Any, n: int, name: str) -> Any:
+    """The rule of a call whose first `n` operands are values it closed over."""
+
+    def later(size: int, flags: Sequence[bool], *xs: Any) -> Any:
+        if any(flags[:n]):
+            raise errors.UnexpectedTracerError(
+                errors.message(
+                    f"custom_vmap function {name} closes over a value that is being"
+                    " mapped.",
+                    why="its rule says nothing about that value.",
+                    tries=["pass the value as an argument"],
+                )
+            )
+        return rule(size, flags[n:], *xs[n:])
+
+    return later
+
+
+custom_vmap_call_p.stage = custom_vmap_stage
+
+
+def custom_vmap_jvp(
+    primals: Any, tangents: Any, *, call: Any, rule: Any, name: str
+) -> Any:
+    """The derivative of the function, batched by the derivative of the rule."""
+    n = len(primals)
+
+    def pushed(*xs: Any) -> list[Any]:
+        outs, ts = jvp_flat(call, xs[:n], xs[n:])
+        return [*outs, *map(instantiate, ts)]
+
+    def pushed_rule(size: int, flags: Sequence[bool], *xs: Any) -> Any:
+        both = [p or t for p, t in zip(flags[:n], flags[n:], strict=True)]
+        full = [
+            batching.bring_front(x, size, None) if b and not f else x
+            for x, f, b in zip(xs, flags, [*both, *both], strict=True)
+        ]
+        out_flags: list[bool] = []
+
+        def run(*vals: Any) -> list[Any]:
+            outs, out_flags[:] = rule(size, both, *vals)
+            return outs
+
+        outs, ts = jvp_flat(run, full[:n], full[n:])
+        return [*outs, *map(instantiate, ts)], [*out_flags, *out_flags]
+
+    out = custom_vmap_call_p.bind(
+        *primals, *map(instantiate, tangents), call=pushed, rule=pushed_rule, name=name
+    )
+    half = len(out) // 2
+    return out[:half], out[half:]
+
+
+custom_vmap_call_p.jvp = custom_vmap_jvp
+
+
+def custom_vmap_linearize(
+    trace: Any, primals: Any, tangents: Any, *, call: Any, rule: Any, name: str
+) -> Any:
+    """The function itself is cut in two: the rule, which mixes its parts, is left out."""
+    del rule, name
+    with core.current(trace):
+        return jvp_flat(call, primals, tangents)
+
+
+custom_vmap_call_p.linearize = custom_vmap_linearize
+
+
+def custom_vmap_batch(
+    axis: Any, args: Any, dims: Any, *, call: Any, rule: Any, name: str
+) -> Any:
+    ins = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args, dims, strict=True)
+    ]
+    out, flags = rule(axis.size, [d is not None for d in dims], *ins)
+    return out, [0 if f else None for f in flags]
+
+
+custom_vmap_call_p.batch = custom_vmap_batch
+
+
+def custom_vmap_checked(
+    enabled: checking.Enabled, args: Any, params: Any
+) -> checking.Outcome:
+    inner = checking.checked(enabled, params["call"])
+    if inner is None:
+        return None, custom_vmap_call_p.bind(*args, **params)
+    return inner(*args)
+
+
+custom_vmap_call_p.checked = custom_vmap_checked
+
+
+class custom_vmap:
+    """Give a function its own batching rule.
+
+    Example:
+      >>> import minijax as mj
+      >>> @custom_vmap
+      ... def f(x):
+      ...     return x + 1
+      >>> @f.def_vmap
+      ... def rule(axis_size, in_batched, x):
+      ...     return x + 2, in_batched[0]
+      >>> mj.vmap(f)(mj.numpy.zeros(2))
+      Array([2., 2.], dtype=float32)
+    """
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        wraps(fun)(self)
+        self.fun = fun
+        self.signature = signature_of(fun)
+        self.vmap_rule: Callable[..., Any] | None = None
+
+    def def_vmap(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule: `rule(axis_size, in_batched, *args) -> (out, out_batched)`."""
+        self.vmap_rule = rule
+        return rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.vmap_rule is None:
+            raise AttributeError(
+                f"No batching rule defined for custom_vmap function {name_of(self.fun)}"
+                " using def_vmap."
+            )
+        args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vmap")
+        leaves, in_tree = tree.flatten(tuple(args))
+        check_values(leaves, f"the arguments of {function_text(self.fun)}")
+        trees: list[Any] = []
+
+        def call(*xs: Any) -> list[Any]:
+            outs, out_tree = tree.flatten(self.fun(*tree.unflatten(in_tree, xs)))
+            trees[:] = [out_tree]
+            return outs
+
+        def rule(
+            size: int, flags: Sequence[bool], *xs: Any
+        ) -> tuple[list[Any], list[bool]]:
+            return _run_rule(self, size, flags, tree.unflatten(in_tree, xs), trees[0])
+
+        # The rule may run before the function does: learn its output's tree.
+        stage(call, [core.aval_of(x) for x in leaves], text=function_text(self.fun))
+        out = custom_vmap_call_p.bind(
+            *leaves, call=call, rule=rule,
+            name=name_of(self.fun),
+        )  # fmt: skip
+        return tree.unflatten(trees[0], out)
+
+
+def _run_rule(
+    custom: custom_vmap, size: int, flags: Sequence[bool], args: Any, want: Any
+) -> tuple[list[Any], list[bool]]:
+    """Call the user's rule and check what it gives back."""
+    assert custom.vmap_rule is not None
+    in_batched = list(tree.unflatten(tree.structure(args), flags))
+    out = custom.vmap_rule(size, in_batched, *args)
+    name = name_of(custom.vmap_rule)
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise ValueError(
+            f"custom vmap rule ({name}) must return a pair (out, out_batched), got {out!r}."
+        )
+    leaves, got = tree.flatten(out[0])
+    out_flags, flag_tree = tree.flatten(out[1])
+    if got != flag_tree:
+        raise ValueError(
+            "structure of output value and output batching specification returned by"
+            f" custom vmap rule ({name}) do not match.\nOutput values: {got}\n"
+            f"Batching spec: {flag_tree}"
+        )
+    if got != want:
+        raise ValueError(
+            f"structure of output returned by custom vmap rule ({name}) does not match that"
+            f" of original custom-vmapped function.\nOriginal output: {want}\n"
+            f"Rule output: {got}"
+        )
+    check_values(leaves, f"the result of {function_text(custom.vmap_rule)}")
+    return leaves, out_flags
+
+
+def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
+    """A function that `vmap` runs lane after lane, by `lax.map`.
+
+    >>> import minijax as mj
+    >>> mj.vmap(sequential_vmap(lambda x: x * 2))(mj.numpy.arange(3))
+    Array([0, 2, 4], dtype=int32)
+    """
+    out = custom_vmap(fun)
+
+    @out.def_vmap
+    def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
+        leaves, in_tree = tree.flatten(tuple(args))
+        flags = tree.leaves(tuple(in_batched))
+        moving = [x for x, f in zip(leaves, flags, strict=True) if f]
+
+        def one(rows: Any) -> Any:
+            it = iter(rows)
+            full = [next(it) if f else x for x, f in zip(leaves, flags, strict=True)]
+            return out(*tree.unflatten(in_tree, full))
+
+        result = map_rows(one, moving)
+        return result, tree.map(lambda _: True, result)
+
+    return out

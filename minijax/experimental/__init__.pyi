@@ -1,0 +1,11 @@
+"""The face `minijax.experimental`."""
+
+from ..base.config import disable_x64 as disable_x64
+from ..base.config import enable_x64 as enable_x64
+from ..control.effects.callbacks import io_callback as io_callback
+from . import checkify as checkify
+from . import jet as jet
+
+__all__ = [
+    "checkify", "disable_x64", "enable_x64", "io_callback", "jet"
+]

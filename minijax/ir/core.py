@@ -1,0 +1,818 @@
+"""Primitives, traces and tracers: the part of the house that knows no mathematics.
+
+`Primitive.bind(*args, **params)` hands an operation to the thread's *current trace*.
+A trace is an interpretation: evaluation, staging, jvp, linearize, batching.  Its
+values are tracers; each tracer belongs to one trace, which unboxes its own tracers,
+takes everything else for a constant, and applies the primitive's rule while its
+parent is current.  There are no levels: nesting is the chain of parents.  A finished
+trace is marked dead, so that a leaked tracer is found in O(1).
+
+A primitive carries its rules as attributes (see `Primitive`); `Unsupported` is a rule
+that says why there is none.  Next: jaxpr.py.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
+
+from ..base import config, errors, source
+from ..base.source import Source
+from ..types import avals
+from ..types.avals import AbstractValue, ShapedArray
+from . import hooks
+
+Rule = Callable[..., Any]
+
+
+class Unsupported:
+    """A rule that is missing for a stated reason; calling it raises."""
+
+    __slots__ = ("error", "reason")
+
+    def __init__(
+        self, reason: str, error: type[Exception] = NotImplementedError
+    ) -> None:
+        self.reason = reason
+        self.error = error
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise self.error(self.reason)
+
+
+class Missing(Unsupported):
+    """A rule that nobody has given."""
+
+    __slots__ = ()
+
+    def __init__(self, rule: str, prim: str) -> None:
+        super().__init__(f"{rule} for {prim!r} not implemented")
+
+
+def unsupported(reason: str, error: type[Exception] = NotImplementedError) -> Any:
+    """Declare that a rule is missing, and why."""
+    return Unsupported(reason, error)
+
+
+class Primitive:
+    """An operation and its rules.
+
+    abstract(*avals, **params) -> aval | [avals]
+    jvp(primals, tangents, **params) -> (out, out_tangent)        tangents may be `Zero`
+    linearize(trace, primals, tangents, **params) -> (out, out_tangent)     optional
+    transpose(ct, *args, **params) -> [ct | None]      linear args come as `Linear(aval)`
+    batch(axis, args, dims, **params) -> (out, dim)
+    batch_named(axis, args, dims, **params) -> (out, dim)   where `axis.name` is reduced
+    lower(ctx, *operands, **params) -> value | [values]; `lower_on[platform]` goes first
+    impl(*args, **params): evaluation, if not by compiling the primitive alone
+    stage(trace, args, params): recording, if not as one equation
+    effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
+    depends(moving, params) -> for each result, whether it depends on a flagged operand;
+        without the rule all do as soon as one is flagged
+    closes: whether its params hold functions, which may close over lanes: `batch` is
+        called even if no operand has any
+    takes_keys: whether `lower` knows of keys, which others see as trailing axes
+    places: whether `abstract` says in which memory the results are
+    regions: how it holds programs, see regions.py
+    checked(enabled, args, params) -> (error | None, results), as `checkify` runs it, if it
+        is not by running its programs so; of what holds none `checkify` asks for
+        divisor: the operand that may not be 0;
+        bounds(*args, **params) -> (shape, index, axes, last): the indices at which it reads
+        or writes an array of that shape, of which axes, and the last one of each;
+        makes_nans: whether results may hold a NaN where no operand does
+    taylor(series of operands, order, params) -> series of the result(s), for `jet`
+    pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
+        printer.py; text(eqn, printer) -> the whole equation as text, if in its own form
+    """
+
+    __slots__ = (
+        "__weakref__", "abstract", "batch", "batch_named", "bounds", "checked", "closes",
+        "dce", "depends", "divisor", "effects", "impl", "jvp", "linearize",
+        "lower", "lower_on", "makes_nans", "multiple_results", "name", "named_axes",
+        "places", "pretty", "regions", "stage", "takes_keys", "taylor", "text", "transpose",
+    )  # fmt: skip
+
+    def __init__(self, name: str, multiple_results: bool = False) -> None:
+        self.name = name
+        self.multiple_results = multiple_results
+        self.abstract: Rule = Missing("Abstract evaluation", name)
+        self.jvp: Rule = Missing("Differentiation rule", name)
+        self.transpose: Rule = Missing(
+            "Transpose rule (for reverse-mode differentiation)", name
+        )
+        self.batch: Rule = Missing("Batching rule", name)
+        self.lower: Rule = Missing("MLIR translation rule", name)
+        self.lower_on: dict[str, Rule] = {}
+        self.linearize: Rule | None = None
+        self.batch_named: Rule | None = None
+        self.closes = False
+        self.takes_keys = False
+        self.places = False
+        self.impl: Rule | None = None
+        self.stage: Rule | None = None
+        self.effects: Rule | None = None
+        self.named_axes: Rule | None = None
+        self.pretty: Rule | dict[str, Any] | None = None
+        self.text: Rule | None = None
+        self.dce: Rule | None = None
+        self.depends: Rule | None = None
+        self.regions: Any = None
+        self.checked: Rule | None = None
+        self.divisor: int | None = None
+        self.bounds: Rule | None = None
+        self.makes_nans = True
+        self.taylor: Rule | None = None
+        registry[name] = self
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive under the current trace."""
+        return STATE.trace.process(self, args, params)
+
+    def admit(self, aval: Any) -> None:
+        """Raise unless the primitive takes references, of type `aval`."""
+        raise reference_error(aval, self.name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return named, (self.name,)
+
+
+registry: dict[str, Primitive] = {}
+# Those that drive devices themselves, and are no part of a compiled program: a set, for
+# where there are none, as mostly, no program need be looked through.
+host_driven: set[Primitive] = set()
+
+
+def load_primitives() -> None:
+    """Load whatever makes primitives."""
+    hooks.load("primitives")
+
+
+def named(name: str) -> Primitive:
+    """The primitive of this name, as a pickled program wants it."""
+    if name not in registry:
+        load_primitives()
+    if name not in registry:
+        raise LookupError(
+            errors.message(
+                f"There is no primitive {name!r}, which a pickled program uses.",
+                tries=["import the module that makes it first"],
+            )
+        )
+    return registry[name]
+
+
+# ------------------------------------------------------------------------ traces
+
+
+class Trace:
+    """One interpretation in progress; `parent` is the one around it."""
+
+    __slots__ = ("__weakref__", "alive", "parent")
+    transform = "trace"
+    records = False  # whether it makes a program, which must not touch what is outside
+    parent: Trace
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.alive = True
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        """Apply `prim` to arguments, of which some are this trace's tracers."""
+        raise TypeError(f"{type(self).__name__} cannot apply {prim}")
+
+    def describe(self) -> str:
+        """What is being traced, for messages."""
+        return self.transform
+
+
+class NamedTrace(Trace):
+    """A trace whose name stands around those of scopes inside: `outer/jvp(inner)`."""
+
+    __slots__ = ("base", "mark", "seen")
+    word: str
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.alive = True
+        self.base = self.seen = STATE.names
+        self.mark = ""
+
+    def marked(self) -> str:
+        """The name stack for what this trace does at its parent."""
+        names = STATE.names
+        if self.parent is EVAL:  # which forgets them
+            return names
+        if names != self.seen or not self.mark:
+            base, self.seen = self.base, names
+            inner = names[len(base) :].lstrip("/") if names.startswith(base) else names
+            self.mark = f"{base}/{self.word}({inner})".lstrip("/")
+        return self.mark
+
+
+class EvalTrace(Trace):
+    """Evaluation: the runtime runs each primitive at once."""
+
+    __slots__ = ()
+    transform = "eager"
+
+    def __init__(self) -> None:
+        self.alive = True
+        self.parent = self
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        if prim.impl is not None:
+            return prim.impl(*args, **params)
+        return hooks.evaluate.call(prim, args, params)
+
+
+EVAL = EvalTrace()
+
+
+class _State(threading.local):
+    """What is current in this thread."""
+
+    trace: Trace = EVAL
+    axes: tuple[tuple[Any, int], ...] = ()  # the mapped axes in scope: (name, size)
+    names: str = ""  # the name stack
+    source: Source | None = None  # the user's line, where it is known already
+
+
+STATE = _State()
+
+
+class current:
+    """Make `trace` current in this thread for a block."""
+
+    __slots__ = ("before", "trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.before = enter(self.trace)
+        return self.trace
+
+    def __exit__(self, *_: object) -> None:
+        leave(self.before)
+
+
+def enter(trace: Trace) -> tuple[Trace, bool]:
+    """Make `trace` current; returns what `leave` takes to undo it.
+
+    C++ dispatch is told when it is not evaluation.  A trace that applies a rule need not
+    tell it of its parent: the rule's jitted calls then ask Python.
+    """
+    before = STATE.trace, config.TRACING.value
+    STATE.trace = trace
+    if before[1] is (trace is EVAL):
+        config.TRACING.set_local(trace is not EVAL)
+    return before
+
+
+def leave(before: tuple[Trace, bool]) -> None:
+    """Make current what was so before `enter`."""
+    STATE.trace, tracing = before
+    if config.TRACING.value is not tracing:
+        config.TRACING.set_local(tracing)
+
+
+def under(trace: Trace, fun: Callable[..., Any], *args: Any) -> Any:
+    """`fun(*args)` while `trace` is current; it is over afterwards.
+
+    What was current before is so again, even if interrupts left what is inside half done:
+    nothing that can be interrupted stands on the way out.
+    """
+    before = STATE.trace, STATE.axes, STATE.names, STATE.source
+    tracing = config.TRACING.value
+    try:
+        enter(trace)
+        return fun(*args)
+    finally:
+        trace.alive = False
+        STATE.trace, STATE.axes, STATE.names, STATE.source = before
+        if config.TRACING.value is not tracing:
+            config.TRACING.set_local(tracing)
+
+
+class axis_env:
+    """Replace the mapped axes in scope, for a block.
+
+    No generator, here and below: of one that an interrupt left open, the end would come
+    late, and undo what is current by then.
+    """
+
+    __slots__ = ("axes", "before")
+
+    def __init__(self, axes: tuple[tuple[Any, int], ...]) -> None:
+        self.axes = axes
+
+    def __enter__(self) -> None:
+        self.before = STATE.axes
+        STATE.axes = self.axes
+
+    def __exit__(self, *_: object) -> None:
+        STATE.axes = self.before
+
+
+def mapped_axis(name: Any, size: int) -> axis_env:
+    """Bring the mapped axis `name` into scope, for a block."""
+    return axis_env((*STATE.axes, (name, size)))
+
+
+def axis_size(name: Any) -> int:
+    """The size of the mapped axis `name` (of several: their product)."""
+    if isinstance(name, (tuple, list)):
+        total = 1
+        for n in name:
+            total *= axis_size(n)
+        return total
+    for known, size in reversed(STATE.axes):
+        if known == name:
+            return int(size)
+    known = [str(n) for n, _ in STATE.axes]
+    raise NameError(
+        errors.message(
+            f"Found an unbound axis name: {name}",
+            where=stack_text(),
+            why=f"axis names in scope here: {', '.join(known) or 'none'}.",
+            tries=[
+                f"wrap the function in vmap(..., axis_name={name!r}) or"
+                f" pmap(..., axis_name={name!r})"
+            ],
+        )
+    )
+
+
+class name_scope:
+    """Push `name` on the name stack, for a block."""
+
+    __slots__ = ("before", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        self.before = old = STATE.names
+        STATE.names = f"{old}/{self.name}" if old else self.name
+
+    def __exit__(self, *_: object) -> None:
+        STATE.names = self.before
+
+
+def trace_stack() -> list[Trace]:
+    """The current traces, innermost first, evaluation left out."""
+    out, t = [], STATE.trace
+    while t is not EVAL:
+        out.append(t)
+        t = t.parent
+    return out
+
+
+def stack_text() -> str:
+    """`jit > vmap > grad`: the transformation stack, outermost first."""
+    names = [t.transform for t in reversed(trace_stack()) if t.transform]
+    return " > ".join(names) or "eager"
+
+
+# ----------------------------------------------------------------------- tracers
+
+
+class Tracer:
+    """A value of a trace.  Array methods and operators come from deferred.py."""
+
+    __slots__ = ("__weakref__", "_trace", "aval")
+    __array_priority__ = 1000
+    _trace: Trace
+    aval: Any
+
+    # What of a value can be asked without computing it.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size  # type: ignore[no-any-return]
+
+    def concrete(self) -> Any:
+        """The concrete value inside, or None."""
+        return None
+
+    def origin(self) -> str | None:
+        """Where this value comes from, for messages."""
+        return None
+
+    # What needs a concrete value.
+    def __bool__(self) -> bool:
+        if (value := self.concrete()) is not None:
+            return bool(value)
+        if self.aval.size != 1:
+            raise ValueError(no_truth_value(self.aval.size))
+        raise errors.TracerBoolConversionError(
+            conversion_message(
+                self,
+                f"Attempted boolean conversion of traced array with shape"
+                f" {self.aval.str_short(False)}.",
+                "`if`, `while`, `and`, `or` and `not` need a value, and a traced"
+                " array has none yet.",
+                [
+                    "lax.cond or jnp.where instead of `if`, lax.while_loop instead of"
+                    " `while`, & | ~ instead of and, or, not",
+                    "jit(..., static_argnames=...) where the value decides the program",
+                ],
+            )
+        )
+
+    def _to_python(self, kind: type) -> Any:
+        if self.aval.shape:
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars; got"
+                f" arr.ndim={len(self.aval.shape)}"
+            )
+        method = f"`{kind.__name__}(...)`"
+        raise errors.ConcretizationTypeError(
+            conversion_message(
+                self,
+                f"Abstract tracer value encountered where concrete value is expected:"
+                f" traced array with shape {self.aval.str_short(False)}.",
+                f"{method} needs a value, and a traced array has none yet.",
+                [
+                    f"x.astype({kind.__name__}) to convert the dtype in the program",
+                    "static_argnums or static_argnames where the value shapes the"
+                    " program",
+                ],
+            )
+        )
+
+    def __int__(self) -> int:
+        if (value := self.concrete()) is not None:
+            return int(value)
+        return self._to_python(int)  # type: ignore[no-any-return]
+
+    def _called(self, name: str) -> Any:
+        """Raise: a method that only an array with a value has was called."""
+        raise errors.ConcretizationTypeError(
+            conversion_message(
+                self,
+                "Abstract tracer value encountered where concrete value is expected:"
+                f" traced array with shape {self.aval.str_short(False)}\n"
+                f"The {name}() method was called on traced array with shape"
+                f" {self.aval.str_short(False)}.",
+                "the value, and where it lies, are known when the program runs.",
+                [f"call {name}() on the result"],
+            )
+        )
+
+    def __float__(self) -> float:
+        return self._to_python(float)  # type: ignore[no-any-return]
+
+    def __complex__(self) -> complex:
+        return self._to_python(complex)  # type: ignore[no-any-return]
+
+    def item(self, *args: Any) -> Any:
+        """The value as a Python scalar (needs a concrete value)."""
+        if (value := self.concrete()) is not None:
+            return value.item(*args)
+        return self._to_python(float)
+
+    def tolist(self) -> Any:
+        """The value as nested lists (needs a concrete value)."""
+        if (value := self.concrete()) is not None:
+            return value.tolist()
+        return self._called("tolist")
+
+    def __index__(self) -> int:
+        if (value := self.concrete()) is not None:
+            return value.__index__()  # type: ignore[no-any-return]
+        raise errors.TracerIntegerConversionError(
+            conversion_message(
+                self,
+                "The __index__() method was called on traced array with shape"
+                f" {self.aval.str_short(False)}.",
+                "a Python integer (a list's index, a range, a shape) is needed, and a"
+                " traced array has no value yet.",
+                [
+                    "jnp.asarray(the_list)[i], which indexes with a traced integer",
+                    "static_argnums or static_argnames for sizes",
+                ],
+            )
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        if (value := self.concrete()) is not None:
+            return value.__array__()
+        raise errors.TracerArrayConversionError(
+            conversion_message(
+                self,
+                "The numpy.ndarray conversion method __array__() was called on traced"
+                f" array with shape {self.aval.str_short(False)}.",
+                "NumPy computes at once, and a traced array has no value yet.",
+                ["the function of the same name in minijax.numpy instead of numpy"],
+            )
+        )
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval})"
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise TypeError(
+                f"unsupported format string passed to {type(self).__name__}.__format__"
+            )
+        return repr(self)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def block_until_ready(self) -> Any:
+        return self
+
+    def copy_to_host_async(self) -> None:
+        return None
+
+
+def no_truth_value(size: int) -> str:
+    """What is said of `bool(x)` for an array of no or several elements."""
+    if size:
+        return (
+            "The truth value of an array with more than one element is ambiguous."
+            " Use a.any() or a.all()"
+        )
+    return (
+        "The truth value of an empty array is ambiguous. Use `array.size > 0` to check"
+        " that an array is not empty."
+    )
+
+
+def _of_values(name: str) -> Any:
+    """The method `name` of arrays on a tracer: it needs a value."""
+
+    def method(self: Tracer, *args: Any) -> Any:
+        if (value := self.concrete()) is not None:
+            return getattr(value, name)(*args)
+        return self._called(name)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes",
+    "tobytes", "unsafe_buffer_pointer",
+):  # fmt: skip
+    setattr(Tracer, _name, _of_values(_name))
+
+
+def reference_error(aval: Any, name: str) -> ValueError:
+    """The error for a reference where a value is needed."""
+    return ValueError(
+        errors.message(
+            f"Attempting to pass a Ref {aval} to a primitive: {name} -- did you forget to"
+            " unpack ([...]) the ref?",
+            where=stack_text(),
+            why="primitives compute with values.",
+            tries=["ref[...], its value"],
+        )
+    )
+
+
+def returned_message(fun: str, aval: Any, which: str | None = None) -> str:
+    """The message for a reference among the results of a function."""
+    return errors.message(
+        f"function {fun} returned a mutable array reference of type {aval}, but mutable"
+        " array references cannot be returned.",
+        which=which,
+        tries=["return ref[...], its value", "pass a reference in, and write to it"],
+    )
+
+
+class Reference:
+    """A value that changes, known to programs by its identity: see control/refs/refs.py."""
+
+    __slots__ = ("__weakref__", "aval")
+    aval: Any
+
+
+def conversion_message(x: Tracer, what: str, why: str, tries: list[str]) -> str:
+    """The message for a use of a tracer that needs its value."""
+    where = [x._trace.describe()] if x._trace.transform else []
+    place = source.here()
+    if place is not None:
+        where.append(f"at {place}")
+    return errors.message(
+        what,
+        which=x.origin(),
+        where=f"{' '.join(where)}; transformations: {stack_text()}",
+        why=why,
+        tries=tries,
+    )
+
+
+def check_reach(x: Tracer, trace: Trace) -> None:
+    """Raise unless the value `x` of an outer trace may be used in `trace`."""
+    maker = x._trace
+    t = trace
+    while t is not maker:
+        if t is EVAL:
+            raise leak_error(x)
+        t = t.parent
+    if not maker.alive:
+        raise leak_error(x)
+
+
+def check_leaks(finished: Callable[[], Trace | None]) -> None:
+    """Raise if the tracers of a finished trace are still held by somebody."""
+    if finished() is None:
+        return
+    gc.collect()
+    trace = finished()
+    if trace is None:
+        return
+    leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+    if leaked:
+        raise Exception(_leak_message(trace, leaked))
+
+
+def _leak_message(trace: Trace, leaked: list[Tracer]) -> str:
+    shown = [f"{x!r}: {x.origin()}" if x.origin() else repr(x) for x in leaked[:3]]
+    holders = []
+    for holder in gc.get_referrers(leaked[0]):
+        if holder is not leaked and not isinstance(holder, FrameType):
+            owner = next(
+                (m for m in gc.get_referrers(holder) if isinstance(m, ModuleType)), None
+            )
+            name = f" of {owner.__name__}" if owner is not None else ""
+            holders.append(f"a {type(holder).__name__}{name}")
+    return errors.message(
+        f"Leaked trace {type(trace).__name__}. Leaked tracer(s): {', '.join(shown)}.",
+        which=f"held by {', '.join(holders[:3])}" if holders else None,
+        where=trace.describe(),
+        why="the function has ended, and its traced values have no meaning any more; a"
+        " side effect (a global, an attribute, a list) kept them.",
+        tries=["return the value from the transformed function instead"],
+    )
+
+
+def leak_error(x: Tracer) -> errors.UnexpectedTracerError:
+    """The error for a tracer that outlived its trace, or is used outside of it."""
+    if x._trace.alive:
+        return errors.UnexpectedTracerError(
+            errors.message(
+                "Encountered an unexpected tracer: a value of type"
+                f" {x.aval.str_short(False)} was used outside of the transformation"
+                f" ({x._trace.transform}) that it belongs to.",
+                which=x.origin(),
+                where=f"{x._trace.describe()}; transformations: {stack_text()}",
+                why="a custom derivative rule closes over a value that is being"
+                " differentiated itself: the rule says nothing about it.",
+                tries=["pass the value as an argument of the function with the rule"],
+            )
+        )
+    return errors.UnexpectedTracerError(
+        errors.message(
+            f"Encountered an unexpected tracer: a leaked value of type"
+            f" {x.aval.str_short(False)} was used.",
+            which=x.origin(),
+            where=x._trace.describe(),
+            why="the function that made it has ended; a side effect (a global, an"
+            " attribute, a list) kept it.",
+            tries=["return the value from the transformed function instead"],
+        )
+    )
+
+
+# --------------------------------------------------------- abstract value of a value
+
+_aval_of: dict[type, Callable[[Any], Any]] = {
+    bool: lambda x: avals.scalar_aval(bool),
+    int: lambda x: int_aval(x),
+    float: lambda x: avals.scalar_aval(float),
+    complex: lambda x: avals.scalar_aval(complex),
+}
+
+
+def int_aval(x: int) -> ShapedArray:
+    """The aval of a Python int; OverflowError if it does not fit."""
+    aval = avals.scalar_aval(int)
+    if -(2**31) <= x < 2**31:
+        return aval
+    bits = 8 * aval.dtype.itemsize
+    if not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1):
+        raise OverflowError(
+            f"Python int {x} too large to convert to {aval.dtype}\n"
+            "Try: a float, a NumPy scalar of an unsigned dtype, or jax_enable_x64."
+        )
+    return aval
+
+
+def register_aval(kind: type, rule: Callable[[Any], AbstractValue]) -> None:
+    """Teach `aval_of` about a type of values."""
+    _aval_of[kind] = rule
+
+
+def aval_of(x: Any) -> Any:
+    """The abstract value of any value that primitives take.
+
+    >>> aval_of(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    if isinstance(x, Tracer):
+        return x.aval
+    rule = _aval_of.get(type(x))
+    if rule is not None:
+        return rule(x)
+    for kind in type(x).__mro__[1:]:
+        rule = _aval_of.get(kind)
+        if rule is not None:
+            _aval_of[type(x)] = rule
+            return rule(x)
+    custom = getattr(x, "__jax_array__", None)
+    if custom is not None:
+        return aval_of(custom())
+    check_foreign(x)
+    raise TypeError(
+        errors.message(
+            f"Argument '{_brief(x)}' of type {type(x)} is not a valid JAX type.",
+            where=stack_text(),
+            why="only arrays, NumPy arrays and Python numbers can be computed with.",
+            tries=["convert it with jnp.asarray", "mark the argument static"],
+        )
+    )
+
+
+def check_foreign(x: Any) -> None:
+    """UnexpectedTracerError for a tracer that another library made."""
+    if any(kind.__name__ == "Tracer" for kind in type(x).__mro__):
+        raise errors.UnexpectedTracerError(
+            errors.message(
+                "Encountered an unexpected tracer: a foreign tracer, which another library"
+                " or another copy of this one made.",
+                which=f"{_brief(x)} of type {type(x)}",
+                where=stack_text(),
+                why="each library traces with tracers of its own.",
+                tries=["functions of one library inside of its transformations"],
+            )
+        )
+
+
+def _brief(x: Any) -> str:
+    text = str(x)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def is_value(x: Any) -> bool:
+    """Whether `x` can be an argument of a primitive."""
+    if isinstance(x, Tracer) or type(x) in _aval_of:
+        return True
+    return any(k in _aval_of for k in type(x).__mro__) or hasattr(x, "__jax_array__")
+
+
+def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
+    """`kind(x)` for a concrete `x`; the tracer's own error with `context` otherwise."""
+    if isinstance(x, Tracer) and x.concrete() is None:
+        raise errors.ConcretizationTypeError(
+            conversion_message(
+                x,
+                "Abstract tracer value encountered where concrete value is expected:"
+                f" traced array with shape {x.aval.str_short(False)}. {context}",
+                "the value must be known while the program is traced.",
+                ["static_argnums or static_argnames", "NumPy for shape arithmetic"],
+            )
+        )
+    if isinstance(x, Tracer):
+        x = x.concrete()
+    return x if kind is None else kind(x)
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether the value of `x` can be read now."""
+    return not isinstance(x, Tracer) or x.concrete() is not None

@@ -1,0 +1,72 @@
+"""What low floors ask of the floors above them.
+
+A floor imports only from floors below.  The few things that it needs of what imports it
+stand here, each as a `Hook`: the room that makes it fills it in, once, when it loads.  A
+hook that is called before is filled first: `load` brings in the room, so that nothing
+depends on the order of imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+# What is asked for -> the modules that make it.  The package itself says so, which alone
+# knows the rooms of all floors: minijax/__init__.py.
+homes: dict[str, tuple[str, ...]] = {}
+
+
+def load(name: str) -> ModuleType:
+    """Import what makes the thing of this name; the last of the modules."""
+    for module in homes[name]:
+        found = importlib.import_module(module)
+    return found
+
+
+class Hook:
+    """A function that a floor above gives; `call` is that function."""
+
+    __slots__ = ("call", "filled", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.call: Callable[..., Any] = self._load
+        self.filled: Callable[..., Any] | None = None
+
+    def fill(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the function; usable as a decorator."""
+        # A room whose import was interrupted loads again, and gives the same once more.
+        if self.filled is not None and self.filled.__code__ != fun.__code__:
+            raise RuntimeError(f"minijax bug: the hook {self.name!r} is filled twice")
+        self.filled = self.call = fun
+        return fun
+
+    def _load(self, *args: Any, **kwargs: Any) -> Any:
+        load(self.name)
+        if self.filled is None:
+            raise RuntimeError(f"minijax bug: nothing fills the hook {self.name!r}")
+        return self.filled(*args, **kwargs)
+
+
+# (primitive, args, params) -> result(s): run it on concrete values
+evaluate = Hook("evaluate")
+# (jaxpr or equation) -> its text
+jaxpr_text = Hook("jaxpr_text")
+equation_text = Hook("equation_text")
+# (tracer of a reference) -> the reference that a staged function sees
+reference = Hook("reference")
+# (closed jaxpr) -> one that computes the same on values, without references of its own
+by_value = Hook("by_value")
+# (token): a program with effects was started
+started = Hook("started")
+# (data, name of the generator) -> key array, when a pickle is read
+key_array = Hook("key_array")
+# () -> name: what a jitted function offers besides being called
+jit_methods = Hook("jit_methods")
+
+HOOKS = (
+    evaluate, jaxpr_text, equation_text, reference, by_value, started, key_array,
+    jit_methods,
+)  # fmt: skip

@@ -1,0 +1,13 @@
+"""The face `minijax.ops`: reductions over segments."""
+
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "surface.numpy.segments":
+        "segment_max segment_min segment_prod segment_sum index index_add index_max"
+        " index_min index_mul index_update",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

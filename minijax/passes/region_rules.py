@@ -1,0 +1,318 @@
+"""The rules of primitives that hold programs, derived from their regions.
+
+`holds(prim, region)` gives a call, or a choice between branches, the rules that follow from
+what it holds: each transformation of it is the same equation of the transformed programs.
+Branches are made to agree on which tangents, cotangents and lane axes are there, and share
+slots for their residuals.  A primitive sets afterwards what is special about it.
+
+This room names no operation.  Next: ../runtime.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..ir import core
+from ..ir.core import Primitive
+from ..ir.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Var,
+    eval_jaxpr,
+    jaxprs_axes,
+    no_effects,
+)
+from ..ir.regions import Bodies, Origins, Params, Region
+from ..types.avals import same_type
+from .algebra import Linear, Zero, instantiate, nonzero_flags, pick_nonzero, with_zeros
+from .batch import Axis, batch_jaxpr, bring_front
+from .dce import dce_jaxpr, results_depend
+from .jvp import jvp_jaxpr
+from .linearize import LinearizedJaxpr, linearize_jaxpr
+from .stage import remembered, stage_closed
+from .transpose import transpose_jaxpr
+
+Source = tuple[str, int]  # what a residual is: see `LinearizedJaxpr`
+
+
+def describe(prim: Primitive, region: Region) -> None:
+    """Say how a primitive holds programs: its results are theirs, as are its effects."""
+    prim.regions = region
+    prim.abstract = lambda *avals, **params: region.bodies(params)[0].out_avals
+    prim.effects = lambda params: no_effects.union(
+        *[b.jaxpr.effects for b in region.bodies(params)]
+    )
+    prim.named_axes = jaxprs_axes
+
+
+def holds(prim: Primitive, region: Region) -> None:
+    """Give a primitive the rules that follow from the programs that it holds."""
+    describe(prim, region)
+    prim.jvp = functools.partial(_jvp, prim, region)
+    prim.linearize = functools.partial(_linearize, prim, region)
+    prim.transpose = functools.partial(_transpose, prim, region)
+    prim.batch = functools.partial(_batch, prim, region)
+    prim.dce = functools.partial(_dce, region)
+    prim.depends = functools.partial(_depends, region)
+
+
+def union(flags: Sequence[Sequence[bool]]) -> list[bool]:
+    """Where any one is flagged."""
+    return [any(column) for column in zip(*flags, strict=True)]
+
+
+def agreed(
+    bodies: Bodies,
+    transform: Callable[[ClosedJaxpr, Any], tuple[ClosedJaxpr, list[bool]]],
+) -> tuple[Bodies, list[bool]]:
+    """Transformed programs which agree on which of their results are there.
+
+    `transform(body, force)` gives a program and flags, which `force` may raise.
+    """
+    found = [transform(b, False) for b in bodies]
+    flags = union([f for _, f in found])
+    return [
+        new if f == flags else transform(b, flags)[0]
+        for b, (new, f) in zip(bodies, found, strict=True)
+    ], flags
+
+
+def bind(
+    prim: Primitive, region: Region, params: Params, bodies: Bodies,
+    index: Sequence[Any], args: Sequence[Any], ins: Origins, outs: Origins,
+    keep: bool = False,
+) -> Any:  # fmt: skip
+    """Apply the primitive with other programs: see `Region.rebuild`."""
+    first, new = region.rebuild(params, bodies, ins, outs, keep)
+    return prim.bind(*index, *first, *args, **new)
+
+
+def flagged(flags: Sequence[bool]) -> list[int]:
+    """The indices of what is flagged."""
+    return [i for i, f in enumerate(flags) if f]
+
+
+def _jvp(
+    prim: Primitive, region: Region, primals: Any, tangents: Any, **params: Any
+) -> Any:
+    k = region.index
+    nonzero = nonzero_flags(tangents[k:])
+    with region.scope(params):
+        pushed, nz_out = agreed(
+            region.bodies(params), lambda b, force: jvp_jaxpr(b, nonzero, force)
+        )
+    args = [*primals[k:], *pick_nonzero(tangents[k:], nonzero)]
+    n = len(nz_out)
+    out = bind(
+        prim, region, params, pushed, primals[:k], args,
+        [*range(len(nonzero)), *flagged(nonzero)], [*range(n), *flagged(nz_out)],
+    )  # fmt: skip
+    return out[:n], with_zeros(out[n:], nz_out, map(core.aval_of, out[:n]))
+
+
+# --------------------------------------------------------------------------- linearize
+
+
+def _linearize(
+    prim: Primitive, region: Region, trace: Any, primals: Any, tangents: Any, **params: Any
+) -> Any:  # fmt: skip
+    index, ops = primals[: region.index], primals[region.index :]
+    tangents = tangents[region.index :]
+    nonzero = nonzero_flags(tangents)
+    with region.scope(params):
+        primal, read, linear, nz_out = _cut(
+            region.bodies(params), nonzero, forward_out=not region.per_out
+        )
+    n = len(nz_out)
+    outs_from = [*range(n), *[None] * (len(primal[0].out_avals) - n)]
+    out = bind(prim, region, params, primal, index, ops, range(len(ops)), outs_from)
+    outs, new = out[:n], out[n:]
+    avals = map(core.aval_of, outs)
+    if not any(nz_out):
+        return outs, with_zeros((), nz_out, avals)
+    pools = {"in": ops, "out": outs, "new": new}
+    residuals = [pools[where][i] for where, i in read]
+    ins = [i if where == "in" else None for where, i in read] + flagged(nonzero)
+    first, linear_params = region.rebuild(params, linear, ins, flagged(nz_out))
+    args = (*index, *first, *residuals, *pick_nonzero(tangents, nonzero))
+    found = trace.process(prim, args, linear_params)
+    return outs, with_zeros(found, nz_out, avals)
+
+
+def _cut(
+    bodies: Bodies, nonzero: Sequence[bool], forward_out: bool
+) -> tuple[Bodies, Sequence[Source], Bodies, list[bool]]:
+    """Programs cut in two: the primal ones, the residuals, the linear ones that take
+    these, and which of their results are there."""
+    parts = [linearize_jaxpr(b, nonzero, forward_out=forward_out) for b in bodies]
+    if len(parts) == 1:
+        p = parts[0]
+        return [p.primal], p.residuals, [p.linear], p.nonzero_out
+    nz_out = union([p.nonzero_out for p in parts])
+    parts = [
+        p if p.nonzero_out == nz_out
+        else linearize_jaxpr(b, nonzero, nz_out, forward_out=forward_out)
+        for b, p in zip(bodies, parts, strict=True)
+    ]  # fmt: skip
+    n = len(nz_out)
+    slots, places = _slots([p.primal.out_avals[n:] for p in parts])
+    primal = [
+        _with_slots(p.primal, n, slots, place)
+        for p, place in zip(parts, places, strict=True)
+    ]
+    # Every linear program takes the same residuals: those that any one reads.
+    read = sorted(
+        {
+            _slotted(source, place)
+            for p, place in zip(parts, places, strict=True)
+            for source in p.residuals
+        }
+    )
+    pools = {"in": bodies[0].in_avals, "out": bodies[0].out_avals, "new": slots}
+    avals = [pools[where][i] for where, i in read]
+    linear = [
+        _with_residuals(p, place, read, avals)
+        for p, place in zip(parts, places, strict=True)
+    ]
+    return primal, read, linear, nz_out
+
+
+def _slotted(source: Source, place: Sequence[int]) -> Source:
+    where, i = source
+    return (where, place[i]) if where == "new" else source
+
+
+def _slots(wanted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
+    """Slots for all branches' residuals, and which slot each residual goes to."""
+    slots: list[Any] = []
+    places = []
+    for avals in wanted:
+        free = list(range(len(slots)))
+        place = []
+        for a in avals:
+            at = next((i for i in free if same_type(slots[i], a)), None)
+            if at is None:
+                at = len(slots)
+                slots.append(a.strip_weak_type())
+            else:
+                free.remove(at)
+            place.append(at)
+        places.append(place)
+    return slots, places
+
+
+def _with_slots(
+    primal: ClosedJaxpr, n: int, slots: Sequence[Any], place: Sequence[int]
+) -> ClosedJaxpr:
+    """A branch whose residuals stand in their slots; a slot that it leaves free is zero."""
+    if list(place) == list(range(len(slots))):
+        return primal
+
+    def fun(*args: Any) -> list[Any]:
+        out = eval_jaxpr(primal.jaxpr, primal.consts, *args)
+        own = dict(zip(place, out[n:], strict=True))
+        return [*out[:n], *(
+            own[i] if i in own else instantiate(Zero(a)) for i, a in enumerate(slots)
+        )]  # fmt: skip
+
+    return remembered(
+        primal, ("slots", n, tuple(slots), tuple(place)),
+        lambda: stage_closed(fun, primal.in_avals, name=primal.jaxpr.name),
+    )  # fmt: skip
+
+
+def _with_residuals(
+    parts: LinearizedJaxpr, place: Sequence[int], read: Sequence[Source],
+    avals: Sequence[Any],
+) -> ClosedJaxpr:  # fmt: skip
+    """The linear program of one branch, taking the residuals of all branches."""
+    j = parts.linear.jaxpr
+    n = len(parts.residuals)
+    sources = [_slotted(source, place) for source in parts.residuals]
+    own = dict(zip(sources, j.invars[:n], strict=True))
+    ins = [own.get(source) or Var(a) for source, a in zip(read, avals, strict=True)]
+    return remembered(
+        parts.linear, ("residuals", tuple(place), tuple(read), tuple(avals)),
+        lambda: ClosedJaxpr(
+            Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, j.name)
+        ),
+    )  # fmt: skip
+
+
+# ----------------------------------------------------------------- transpose and lanes
+
+
+def _transpose(
+    prim: Primitive, region: Region, cts: Any, *args: Any, **params: Any
+) -> list[Any]:
+    index, ops = args[: region.index], args[region.index :]
+    linear = [type(x) is Linear for x in ops]
+    given = [type(ct) is not Zero for ct in cts]
+    with region.scope(params):
+        turned, present = agreed(
+            region.bodies(params),
+            lambda b, force: transpose_jaxpr(b, linear, given, force),
+        )
+    still = [i for i, lin in enumerate(linear) if not lin]
+    ins = [ops[i] for i in still] + [ct for ct in cts if type(ct) is not Zero]
+    outs = [i for i, p in zip(flagged(linear), present, strict=True) if p]
+    found = bind(
+        prim, region, params, turned, index, ins,
+        [*still, *[~i for i in flagged(given)]], [~i for i in outs],
+    )  # fmt: skip
+    cts_in: list[Any] = [None] * len(args)
+    for i, ct in zip(outs, found, strict=True):
+        cts_in[region.index + i] = ct
+    return cts_in
+
+
+def _batch(
+    prim: Primitive, region: Region, axis: Axis, args: Any, dims: Any, **params: Any
+) -> Any:
+    k = region.index
+    batched = [d is not None for d in dims[k:]]
+    ins = [
+        x if d is None else bring_front(x, axis.size, d)
+        for x, d in zip(args[k:], dims[k:], strict=True)
+    ]
+    with region.scope(params):
+        lanes, out_batched = agreed(
+            region.bodies(params), lambda b, force: batch_jaxpr(b, axis, batched, force)
+        )
+    if region.per_in:
+        params = region.shifted(params, batched, out_batched)
+    same = range(len(ins)), range(len(out_batched))
+    out = bind(prim, region, params, lanes, args[:k], ins, *same, keep=True)
+    return out, [0 if b else None for b in out_batched]
+
+
+# --------------------------------------------------------------------------- dead code
+
+
+def _dce(region: Region, used: Sequence[bool], eqn: Equation) -> Equation | None:
+    if not any(used) and not eqn.effects:
+        return None
+    bodies = region.bodies(eqn.params)
+    used_in = union([dce_jaxpr(b.jaxpr, used)[1] for b in bodies])
+    pruned = [
+        ClosedJaxpr(dce_jaxpr(b.jaxpr, used, keep_in=used_in)[0], b.consts)
+        for b in bodies
+    ]
+    _, params = region.rebuild(eqn.params, pruned, flagged(used_in), flagged(used))
+    k = region.index
+    kept = [*[True] * k, *used_in]
+    return eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, kept, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        params=params,
+    )
+
+
+def _depends(region: Region, moving: Sequence[bool], params: Params) -> list[bool]:
+    bodies = region.bodies(params)
+    if True in moving[: region.index]:
+        return [True] * len(bodies[0].out_avals)
+    return union([results_depend(b.jaxpr, moving[region.index :]) for b in bodies])

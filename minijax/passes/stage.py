@@ -1,0 +1,335 @@
+"""Staging: Python function -> jaxpr.
+
+`StageTrace` records one equation a bind.  Types come from the primitives' abstract
+rules, remembered by (primitive, params, avals).  Values that are not this trace's
+tracers become literals (scalars) or constants (arrays, outer tracers), each once.
+
+This room names no operation.  Next: jvp.py.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..base import config, source, util
+from ..ir import core, hooks
+from ..ir.check import check_jaxpr
+from ..ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer
+from ..ir.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    lift_consts,
+    result_type,
+    sub_jaxprs,
+)
+from ..types.avals import AbstractRef, ShapedArray, shaped
+from ..types.dtypes import is_extended
+
+T = TypeVar("T")
+
+_SCALARS = (bool, int, float, complex)
+
+
+class JitTracer(Tracer):
+    """A value of a program being staged."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, trace: StageTrace, aval: Any, var: Var) -> None:
+        self._trace = trace
+        self.aval = aval
+        self.variable = var
+
+    def origin(self) -> str | None:
+        trace = self._trace
+        return trace.explain(self.variable) if isinstance(trace, StageTrace) else None
+
+
+_types: dict[Any, Any] = util.cache({})
+_NO_PARAMS: dict[str, Any] = {}  # one for all equations without params
+
+
+def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The type(s) of a primitive's result(s)."""
+    if prim.named_axes is not None:  # its type depends on the sizes of axes in scope
+        return result_type(prim, avals, params)
+    try:
+        key = (prim, tuple(params.items()), tuple(avals))
+        out = _types.get(key)
+    except TypeError:  # unhashable params: no memory
+        return result_type(prim, avals, params)
+    if out is None:
+        out = result_type(prim, avals, params)
+        if len(_types) > 100_000:
+            _types.clear()
+        # Functions and programs would live on here.
+        if not any(map(callable, params.values())) and not any(sub_jaxprs(params)):
+            _types[key] = out
+    return out
+
+
+def is_scalar_array(x: Any, aval: Any) -> bool:
+    """Whether `x` is a concrete array of one number."""
+    if isinstance(x, Tracer) or type(aval) is not ShapedArray or aval.shape:
+        return False
+    return not is_extended(aval.dtype)
+
+
+def _scalar(value: Any, aval: Any) -> Any:
+    """A number of type `aval`; a weakly typed one as Python's, which stays so."""
+    if aval.weak_type:
+        python = float(str(value)) if value.dtype.kind == "f" else value.item()
+        if core.aval_of(python) is aval:
+            return python
+    return value
+
+
+def _is_concrete(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether the operation depends on nothing that is being traced."""
+    if any(isinstance(x, (Tracer, Reference)) for x in args):
+        return False
+    return prim.named_axes is None or not prim.named_axes(params)
+
+
+@contextmanager
+def folding() -> Iterator[None]:
+    """Have programs being traced evaluate at once what depends on none of their values."""
+    traces = [t for t in core.trace_stack() if isinstance(t, StageTrace)]
+    before = [t.folds for t in traces]
+    with config.FOLDING(True):
+        for t in traces:
+            t.folds = True
+        try:
+            yield
+        finally:
+            for t, folds in zip(traces, before, strict=True):
+                t.folds = folds
+
+
+class StageTrace(Trace):
+    """Records what is applied to its tracers."""
+
+    __slots__ = (
+        "arg_names", "consts", "constvars", "eqns", "folds", "fun", "invars",
+        "reads_scalars", "stands", "transform",
+    )  # fmt: skip
+    records = True
+
+    def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
+        self.parent = parent
+        self.reads_scalars = True  # whether scalars on a device become literals
+        self.folds = config.FOLDING.value  # whether what holds no tracer is evaluated
+        self.alive = True
+        self.eqns: list[Equation] = []
+        self.invars: list[Var] = []
+        self.consts: list[Any] = []
+        self.constvars: dict[int, Var] = {}
+        self.stands: dict[int, tuple[Any, Var]] = {}  # references of this program
+        self.fun = fun
+        self.transform = transform
+        self.arg_names: Sequence[str] = ()
+
+    def new_arg(self, aval: Any) -> Any:
+        var = Var(aval)
+        self.invars.append(var)
+        tracer = JitTracer(self, aval, var)
+        return tracer if type(aval) is ShapedArray else self.boxed(tracer)
+
+    def boxed(self, tracer: JitTracer) -> Any:
+        """What the function sees of a variable; found again by identity."""
+        if type(tracer.aval) is not AbstractRef:
+            return tracer
+        x = hooks.reference.call(tracer)
+        self.stands[id(x)] = x, tracer.variable
+        return x
+
+    def atom(self, x: Any) -> Any:
+        """The variable or literal that stands for `x` in this program."""
+        kind = type(x)
+        if kind is JitTracer and x._trace is self:
+            return x.variable
+        if kind in _SCALARS:
+            return Literal(x, core.aval_of(x))
+        if isinstance(x, (np.ndarray, np.generic)) and not x.shape:
+            aval = core.aval_of(x)
+            return Literal(np.asarray(x, aval.dtype)[()], aval)
+        if id(x) in self.stands:
+            return self.stands[id(x)][1]
+        var = self.constvars.get(id(x))
+        if var is None:
+            if isinstance(x, Tracer):
+                core.check_reach(x, self.parent)
+            elif hasattr(x, "__jax_array__"):
+                return self.atom(x.__jax_array__())
+            elif isinstance(x, _SCALARS):  # a subclass, for instance an IntEnum
+                return Literal(x, core.aval_of(x))
+            aval = core.aval_of(x)
+            if self.reads_scalars and is_scalar_array(x, aval):
+                return Literal(_scalar(np.asarray(x)[()], aval), aval)
+            var = self.constvars[id(x)] = Var(aval)
+            self.consts.append(x)
+        return var
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        if self.folds and _is_concrete(prim, args, params):
+            with core.current(self if prim.closes else EVAL):
+                return EVAL.process(prim, args, params)
+        if prim.stage is not None:
+            return prim.stage(self, args, params)
+        atoms = []
+        avals = []
+        for x in args:
+            if type(x) is JitTracer and x._trace is self:
+                atoms.append(x.variable)
+                avals.append(x.aval)
+            else:
+                a = self.atom(x)
+                if type(a.aval) is AbstractRef:
+                    prim.admit(a.aval)
+                atoms.append(a)
+                avals.append(a.aval)
+        return self.record(prim, atoms, params, abstract(prim, avals, params))
+
+    def record(self, prim: Primitive, atoms: list[Any], params: Any, out: Any) -> Any:
+        """Append an equation whose results have type(s) `out`; return its tracers."""
+        place = STATE.source
+        if place is None:
+            frame = source.user_frame(3)
+            if frame is not None:
+                place = source.at(frame)
+        params = params or _NO_PARAMS
+        ins = tuple(atoms)
+        if prim.multiple_results:
+            outvars = tuple([Var(aval) for aval in out])
+            self.eqns.append(Equation(prim, ins, outvars, params, place, STATE.names))
+            return [JitTracer(self, v.aval, v) for v in outvars]
+        var = Var(out)
+        self.eqns.append(Equation(prim, ins, (var,), params, place, STATE.names))
+        return JitTracer(self, out, var)
+
+    def finish(self, outs: Sequence[Any], name: str = "") -> tuple[Jaxpr, list[Any]]:
+        """The jaxpr with these outputs, and the values of its constvars."""
+        self.reads_scalars = False  # what is only handed out need not be read
+        outvars = [self.atom(x) for x in outs]
+        for v in outvars:
+            if isinstance(v.aval, AbstractRef):
+                raise ValueError(self.returned(v))
+        jaxpr = Jaxpr(
+            list(self.constvars.values()), self.invars, outvars, self.eqns, name,
+            self.arg_names,
+        )  # fmt: skip
+        self.alive = False
+        if config.ENABLE_CHECKS.value:
+            check_jaxpr(jaxpr)
+        return jaxpr, self.consts
+
+    def returned(self, var: Var) -> str:
+        """The message for a reference among the results."""
+        which = None
+        if var in self.invars:
+            at = self.invars.index(var)
+            name = self.arg_names[at] if at < len(self.arg_names) else f"number {at}"
+            which = f"The returned mutable array was passed in as the argument {name}."
+        fun = f"{self.fun} traced for {self.transform}"
+        return core.returned_message(fun, var.aval, which)
+
+    def describe(self) -> str:
+        return f"while tracing {self.fun} for {self.transform}" if self.fun else ""
+
+    def explain(self, var: Var) -> str:
+        """Which of the arguments a variable depends on."""
+        made = {v: eqn for eqn in self.eqns for v in eqn.outvars}
+        args, todo, seen = set(), [var], set()
+        while todo:
+            v = todo.pop()
+            if v in seen:
+                continue
+            seen.add(v)
+            if v in made:
+                todo += [a for a in made[v].invars if type(a) is not Literal]
+            elif v in self.invars:
+                args.add(self.invars.index(v))
+        names = [
+            self.arg_names[i] if i < len(self.arg_names) else f"argument {i}"
+            for i in sorted(args)
+        ]
+        if var in made:
+            eqn = made[var]
+            line = f"made by {eqn.primitive} at {eqn.source}"
+            if not names:
+                return line
+            return f"a value that depends on {', '.join(names[:5])}\n     {line}"
+        if not names:
+            return "a constant"
+        return f"the argument {names[0]}" if self.arg_names else f"the {names[0]}"
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[Any],
+    *,
+    name: str = "",
+    text: str = "",
+    transform: str = "jit",
+    arg_names: Sequence[str] = (),
+    kind: type[StageTrace] = StageTrace,
+) -> tuple[Jaxpr, list[Any]]:
+    """Trace `fun`, from flat arguments to flat results, into (jaxpr, const values)."""
+    trace = kind(STATE.trace, text or source.function_text(fun), transform)
+    trace.arg_names = arg_names
+    args = [trace.new_arg(aval) for aval in in_avals]
+
+    def record() -> tuple[Jaxpr, list[Any]]:
+        STATE.names, STATE.source = "", None
+        return trace.finish(fun(*args), name)
+
+    result: tuple[Jaxpr, list[Any]] = core.under(trace, record)
+    if config.CHECK_LEAKS.value:
+        finished = weakref.ref(trace)
+        del trace, args
+        core.check_leaks(finished)
+    return result
+
+
+def stage_closed(
+    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], **kw: Any
+) -> ClosedJaxpr:
+    """`stage`, with the constants in place."""
+    jaxpr, consts = stage(fun, in_avals, **kw)
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[Any]]:
+    """Make constants that are outer tracers, or references, into leading arguments.
+
+    Returns the closed jaxpr and the values to pass first.  When any constant is one
+    all become arguments; otherwise all stay inside.
+    """
+    if not any(isinstance(c, (Tracer, Reference)) for c in consts):
+        return ClosedJaxpr(jaxpr, consts), []
+    return lift_consts(jaxpr), consts
+
+
+def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+    """What `make` derives from a closed jaxpr: once for its constants and axes in scope."""
+    if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
+        return make()  # what is made must not outlive them
+    memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
+    key = (*key, STATE.axes)
+    known = memo.get(key)
+    if known is None or known[0] != ids:
+        known = memo[key] = ids, make(), closed.consts  # which live: ids stay theirs
+    return known[1]
+
+
+def literal_of(aval: Any, value: Any) -> Literal:
+    """A scalar literal of a given type."""
+    return Literal(value, shaped((), aval.dtype, aval.weak_type))

@@ -1,0 +1,171 @@
+"""Transposition: turn a linear jaxpr around.
+
+`backward_pass` first runs the equations that no linear input reaches, then walks the
+linear ones backwards, handing each the cotangents of its outputs and adding up those
+of its inputs.  A cotangent that is absent is zero.
+
+This room names no operation.  Next: batch.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..base.util import flags_of
+from ..ir.core import EVAL, STATE, Primitive
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from .algebra import Linear, Zero, instantiate, lib
+from .stage import remembered, stage_closed
+
+Sinks = Mapping[Any, Callable[[Any], None]]
+
+
+def backward_pass(
+    jaxpr: Jaxpr,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    cts: Sequence[Any],
+    sinks: Sinks | None = None,
+) -> list[Any]:
+    """Cotangents of the arguments that are `Linear` (others: None).
+
+    Cotangents in may be `Zero` or None; a result may be `Zero`.  `sinks` take what
+    arrives at an input, each contribution as it comes, in place of the result.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    linear: set[Any] = set()
+    for v, x in zip(jaxpr.invars, args, strict=True):
+        if type(x) is Linear:
+            linear.add(v)
+        else:
+            env[v] = x
+    tape: list[Equation] = []
+    for eqn in jaxpr.eqns:
+        if linear.isdisjoint(eqn.invars):
+            _run(eqn, env)
+        else:
+            linear.update(eqn.outvars)
+            tape.append(eqn)
+    ct_of: dict[Any, Any] = {} if sinks is None else _Draining(sinks)
+    for v, ct in zip(jaxpr.outvars, cts, strict=True):
+        if ct is not None and type(ct) is not Zero and v in linear:
+            _accumulate(ct_of, v, ct)
+    place, outer = STATE.source, STATE.names
+    named = STATE.trace is not EVAL  # which forgets names
+    try:
+        while tape:
+            eqn = tape.pop()
+            STATE.source = eqn.source or place
+            if named:
+                inner = eqn.names.removeprefix(f"{outer}/")
+                STATE.names = f"{outer}/transpose({inner})".lstrip("/")
+            _turn(eqn, ct_of, env, linear)
+    finally:
+        STATE.source, STATE.names = place, outer
+    return [
+        ct_of.pop(v, Zero(v.aval)) if type(x) is Linear else None
+        for v, x in zip(jaxpr.invars, args, strict=True)
+    ]
+
+
+class _Draining(dict[Any, Any]):
+    """Cotangents by variable, except what goes to sinks."""
+
+    __slots__ = ("sinks",)
+
+    def __init__(self, sinks: Sinks) -> None:
+        self.sinks = sinks
+
+    def __setitem__(self, v: Any, ct: Any) -> None:
+        sink = self.sinks.get(v)
+        if sink is None:
+            super().__setitem__(v, ct)
+        else:
+            sink(ct)
+
+
+def _turn(
+    eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]
+) -> None:
+    """Take the cotangents of an equation's outputs back to its inputs."""
+    prim: Primitive = eqn.primitive
+    out_cts: Any
+    if prim.multiple_results:
+        given = [ct_of.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in given):
+            return
+        out_cts = [
+            Zero(v.aval) if ct is None else ct
+            for v, ct in zip(eqn.outvars, given, strict=True)
+        ]
+    else:
+        out_cts = ct_of.pop(eqn.outvars[0], None)
+        if out_cts is None:
+            return
+    args = [
+        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
+        for a in eqn.invars
+    ]
+    found = prim.transpose(out_cts, *args, **eqn.params)
+    for a, ct in zip(eqn.invars, found, strict=True):
+        if ct is not None and type(ct) is not Zero:
+            _accumulate(ct_of, a, ct)
+
+
+def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
+    old = ct_of.get(v)
+    ct_of[v] = ct if old is None else lib.add(old, ct)
+
+
+def _run(eqn: Equation, env: dict[Any, Any]) -> None:
+    vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+    out = eqn.primitive.bind(*vals, **eqn.params)
+    if eqn.primitive.multiple_results:
+        env.update(zip(eqn.outvars, out, strict=True))
+    else:
+        env[eqn.outvars[0]] = out
+
+
+def transpose_jaxpr(
+    closed: ClosedJaxpr,
+    linear: Sequence[bool],
+    nonzero_ct: Sequence[bool] | None = None,
+    instantiate_out: Sequence[bool] | bool = True,
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """(nonlinear inputs, nonzero output cts) -> cts of the linear inputs, as a jaxpr.
+
+    Also tells which of those are there; with `instantiate_out` (a bool, or one for each)
+    they are in any case.
+    """
+    given = tuple(nonzero_ct or (True,) * len(closed.out_avals))
+    force = flags_of(instantiate_out, sum(linear))
+    key = ("transpose", tuple(linear), given, force)
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        in_avals, out_avals = closed.in_avals, closed.out_avals
+        present: list[bool] = []
+
+        def fun(*xs: Any) -> list[Any]:
+            it = iter(xs)
+            args = [
+                Linear(a) if lin else next(it)
+                for a, lin in zip(in_avals, linear, strict=True)
+            ]
+            cts = [
+                next(it) if g else Zero(a)
+                for a, g in zip(out_avals, given, strict=True)
+            ]
+            found = backward_pass(closed.jaxpr, closed.consts, args, cts)
+            outs = [ct for ct, lin in zip(found, linear, strict=True) if lin]
+            present[:] = [
+                f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)
+            ]
+            return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
+
+        avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
+        avals += [a for a, g in zip(out_avals, given, strict=True) if g]
+        turned = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
+        return turned, list(present)
+
+    return remembered(closed, key, make)

@@ -1,0 +1,449 @@
+"""Collectives that send values from index to index along mapped axes: ppermute,
+pbroadcast, ragged_all_to_all.
+
+ppermute is its own transpose with the arrows reversed; that of pbroadcast is a sum that
+only the source gets.  Under `vmap` an index is a lane, so sending is taking rows.
+
+Read psum.py and exchange.py first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import tree
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.batch import batch_flat
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import linear_jvp
+from ..math.algebraic import add, sub
+from ..math.cast import cast
+from ..math.logic import bitwise_and, clamp, eq, ge, lt, select
+from ..reduce.over_axes import reduce_or
+from ..shape.shapes import (
+    broadcast_in_dim,
+    broadcast_to,
+    broadcasted_iota,
+    move_axis,
+    reshape,
+    zero_array,
+)
+from ..shape.slicing import dynamic_index_in_dim, index_in_dim
+from . import named_axes
+from .exchange import all_gather, all_gather_p, all_to_all
+from .named_axes import Groups, all_lanes, axis_tuple
+from .psum import axis_index, psum_p
+
+__all__ = (
+    "ppermute_p", "ppermute", "pshuffle", "pbroadcast", "ragged_all_to_all_p",
+    "ragged_all_to_all",
+)  # fmt: skip
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return tuple(core.aval_of(x).shape)
+
+
+# ----------------------------------------------------------------------------- ppermute
+
+ppermute_p = Primitive("ppermute")
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def _permute_abstract(x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+    n = core.axis_size(axis_name)
+    sources, targets = [s for s, _ in perm], [t for _, t in perm]
+    if len(set(sources)) < len(perm) or len(set(targets)) < len(perm):
+        raise ValueError(
+            f"ppermute sources and destinations must be unique, got {perm}."
+        )
+    if not all(0 <= i < n for i in (*sources, *targets)):
+        raise ValueError(
+            f"ppermute sources and destinations must be indices below {n}, the size of"
+            f" {axis_name}, got {perm}."
+        )
+    return x
+
+
+def _permute_transpose(ct: Any, x: Any, *, axis_name: Any, perm: Pairs) -> list[Any]:
+    back = tuple((t, s) for s, t in perm)
+    return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
+
+
+def _permute_batch(axis, args, dims, *, axis_name, perm: Pairs):
+    return ppermute_p.bind(args[0], axis_name=axis_name, perm=perm), dims[0]
+
+
+def _permute_batch_named(axis, args, dims, *, axis_name, perm: Pairs):
+    (x,), (d,) = args, dims
+    before, after = named_axes.split_at(axis_name, axis.name)
+    sizes = core.axis_size(before), axis.size, core.axis_size(after)
+    x = all_lanes(axis, x, d)
+    source = dict((t, s) for s, t in perm)
+    if not (before or after):
+        out = named_axes.take_lanes(x, [source.get(i, 0) for i in range(axis.size)])
+        return _zero_unless(out, [i in source for i in range(axis.size)]), 0
+    return _from_everybody(x, before, after, sizes, source), 0
+
+
+def _from_everybody(x, before, after, sizes: Sequence[int], source: dict[int, int]):
+    """Permute over lanes and other axes at once: gather all, take one's own."""
+    n_before, n_lanes, n_after = sizes
+    rest = before + after
+    shape = _shape(x)
+    x = all_gather_p.bind(
+        x, all_gather_dimension=0, axis_name=rest, axis_index_groups=None,
+        axis_size=n_before * n_after, tiled=False,
+    )  # fmt: skip
+    x = move_axis(reshape(x, (n_before, n_after, *shape)), 1, 2)
+    x = reshape(x, (n_before * n_lanes * n_after, *shape[1:]))
+    table = np.asarray([source.get(i, -1) for i in range(_shape(x)[0])], np.int32)
+    table = table.reshape(sizes).transpose(0, 2, 1).reshape(-1, n_lanes)
+    rows = dynamic_index_in_dim(table, axis_index(rest), 0, keepdims=False)
+    taken = named_axes.take_rows(
+        x, select(ge(rows, np.int32(0)), rows, np.zeros_like(table[0]))
+    )
+    keep = broadcast_in_dim(ge(rows, np.int32(0)), _shape(taken), (0,))
+    return select(keep, taken, broadcast_to(_zero_like(x), _shape(taken)))
+
+
+def _zero_like(x: Any) -> Any:
+    return np.zeros((), core.aval_of(x).dtype)
+
+
+def _zero_unless(x: Any, keep: Sequence[bool]) -> Any:
+    """`x` with zeros in the lanes that nothing is sent to."""
+    if all(keep):
+        return x
+    shape = _shape(x)
+    mask = broadcast_in_dim(np.asarray(keep), shape, (0,))
+    return select(mask, x, broadcast_to(_zero_like(x), shape))
+
+
+def _permute_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+    (out,) = ctx.avals_out
+    rows = named_axes.replica_rows(ctx, axis_name, None)
+    if not perm:
+        return ctx.constant(0, out)
+    pairs = [(row[s], row[t]) for row in rows for s, t in perm]
+    return ctx.op(
+        "collective_permute", out, x, source_target_pairs=named_axes.dense_i64(ctx, pairs),
+        **named_axes.channel(ctx, global_ids=False),
+    )  # fmt: skip
+
+
+ppermute_p.abstract = _permute_abstract
+linear_jvp(ppermute_p)
+ppermute_p.transpose = _permute_transpose
+ppermute_p.batch = _permute_batch
+ppermute_p.batch_named = _permute_batch_named
+ppermute_p.named_axes = named_axes.uses("axis_name")
+ppermute_p.lower = _permute_lower
+
+
+def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Send values along a mapped axis from indices to indices.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a mapped axis, or several (indices row-major over them).
+      perm: pairs (source, destination), each index at most once a side.  Whoever is no
+        destination gets zeros.
+
+    Raises:
+      NameError: for a name that is not in scope.
+      ValueError: for indices that are repeated or too large.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> shift = lambda x: ppermute(x, 'i', [(0, 1), (1, 2)])
+    >>> mj.vmap(shift, axis_name='i')(jnp.array([1, 2, 3]))
+    Array([0, 1, 2], dtype=int32)
+    """
+    axes = axis_tuple(axis_name)
+    core.axis_size(axes)
+    pairs = tuple((int(s), int(t)) for s, t in perm)
+    return tree.map(lambda leaf: ppermute_p.bind(leaf, axis_name=axes, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """Rearrange values along a mapped axis: index i gets what index perm[i] has.
+
+    Raises:
+      ValueError: unless `perm` is a permutation.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: pshuffle(x, 'i', [2, 0, 1]), axis_name='i')(jnp.arange(3))
+    Array([2, 0, 1], dtype=int32)
+    """
+    if sorted(perm) != list(range(len(perm))) or len(perm) != core.axis_size(axis_name):
+        raise ValueError(f"`perm` does not represent a permutation: {perm}")
+    return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
+
+
+# --------------------------------------------------------------------------- pbroadcast
+
+pbroadcast_p = Primitive("pbroadcast")
+
+
+def _spread_abstract(x: Any, *, axis_name: Any, source: int) -> Any:
+    n = core.axis_size(axis_name)
+    if not 0 <= source < n:
+        raise ValueError(f"pbroadcast: source {source} is no index below {n}.")
+    return x
+
+
+def _spread_transpose(ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
+    total = psum_p.bind(ct, axes=axis_tuple(axis_name), axis_index_groups=None)
+    here = eq(axis_index(axis_name), np.int32(source))
+    return [select(here, total, broadcast_to(_zero_like(ct), _shape(ct)))]
+
+
+def _spread_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    return pbroadcast_p.bind(args[0], **params), dims[0]
+
+
+def _spread_batch_named(axis, args, dims, *, axis_name, source: int):
+    (x,), (d,) = args, dims
+    before, after = named_axes.split_at(axis_tuple(axis_name), axis.name)
+    sizes = core.axis_size(before), axis.size, core.axis_size(after)
+    b, lane, a = (int(i) for i in np.unravel_index(source, sizes))
+    if d is not None:
+        x = index_in_dim(x, lane, d, keepdims=False)
+    if before or after:
+        x = pbroadcast_p.bind(x, axis_name=before + after, source=b * sizes[2] + a)
+    return x, None
+
+
+def _spread_lower(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+    """Without an instruction for it: everybody's values, of which one is kept."""
+
+    def gathered(v: Any) -> Any:
+        return index_in_dim(all_gather(v, axis_name), source, 0, keepdims=False)
+
+    return ctx.fun(gathered, x)[0]
+
+
+def _spread_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+    rows = named_axes.replica_rows(ctx, axis_tuple(axis_name), None)
+    first = [source, *(i for i in range(rows.shape[1]) if i != source)]
+    return ctx.op(
+        "collective_broadcast", ctx.avals_out[0], x,
+        replica_groups=named_axes.dense_i64(ctx, rows[:, first]),
+        **named_axes.channel(ctx, global_ids=False),
+    )  # fmt: skip
+
+
+pbroadcast_p.abstract = _spread_abstract
+linear_jvp(pbroadcast_p)
+pbroadcast_p.transpose = _spread_transpose
+pbroadcast_p.batch = _spread_batch
+pbroadcast_p.batch_named = _spread_batch_named
+pbroadcast_p.named_axes = named_axes.uses("axis_name")
+pbroadcast_p.lower = _spread_lower
+pbroadcast_p.lower_on["cuda"] = _spread_lower_cuda
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """The value of one participant, which every one gets.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a mapped axis, or several.
+      source: the index along it whose value is sent.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: pbroadcast(x, 'i', 1), axis_name='i')(jnp.arange(3))
+    Array([1, 1, 1], dtype=int32)
+    """
+    core.axis_size(axis_name)
+    source = int(source)
+    return tree.map(
+        lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x
+    )
+
+
+# -------------------------------------------------------------------- ragged_all_to_all
+
+ragged_all_to_all_p = Primitive("ragged_all_to_all")
+
+
+def _ragged_abstract(operand, output, *offsets, axis_name, axis_index_groups: Groups):
+    name = "ragged_all_to_all"
+    n = named_axes.group_size(axis_name, axis_index_groups)
+    if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
+        raise ValueError(
+            f"{name} operand and output must be of one dtype, and of equal sizes but"
+            f" for the first axis, got {operand.str_short()} and {output.str_short()}."
+        )
+    for what, x in zip(_SIZES, offsets, strict=True):
+        if not dtypes.is_integer(x.dtype):
+            raise ValueError(f"{name} {what} must be integer type, got {x.dtype}.")
+        if x.shape != (n,):
+            raise ValueError(
+                f"{name} {what} must have one element for each of the {n} participants,"
+                f" got shape {x.shape}."
+            )
+    return shaped(output.shape, output.dtype)
+
+
+_SIZES = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+def _ragged_written_out(
+    operand, output, starts, sizes, targets, _, *, axis_name, axis_index_groups: Groups
+):
+    """Gather everybody's rows; of each take those that are meant for me."""
+    everybody = [
+        all_gather(x, axis_name, axis_index_groups=axis_index_groups)
+        for x in (operand, starts, sizes, targets)
+    ]
+    me = _my_place(axis_name, axis_index_groups)
+    rows = broadcasted_iota(np.int32, _shape(output)[:1], 0)
+    limit = np.int32(max(_shape(operand)[0] - 1, 0))
+    for i in range(named_axes.group_size(axis_name, axis_index_groups)):
+        values, first, size, target = (
+            index_in_dim(x, i, 0, keepdims=False) for x in everybody
+        )
+        first, size, target = (
+            cast(dynamic_index_in_dim(x, me, 0, keepdims=False), dtypes.int32)
+            for x in (first, size, target)
+        )
+        place = sub(rows, _spread_over(target, rows))
+        source = clamp(np.int32(0), add(place, _spread_over(first, rows)), limit)
+        mine = bitwise_and(ge(place, np.int32(0)), lt(place, _spread_over(size, rows)))
+        wide = broadcast_in_dim(mine, _shape(output), (0,))
+        output = select(wide, named_axes.take_rows(values, source), output)
+    return output
+
+
+def _spread_over(x: Any, rows: Any) -> Any:
+    return broadcast_in_dim(x, _shape(rows), ())
+
+
+def _my_place(axis_name: Any, groups: Groups) -> Any:
+    """My index within my group."""
+    index = axis_index(axis_name)
+    if groups is None:
+        return index
+    place = {i: k for g in groups for k, i in enumerate(g)}
+    table = np.asarray([place[i] for i in range(len(place))], np.int32)
+    return dynamic_index_in_dim(table, index, 0, keepdims=False)
+
+
+def _ragged_transpose(
+    ct, operand, output, starts, sizes, targets, received, **params
+) -> list[Any]:
+    """Send each slice back to where it came from."""
+    groups = params["axis_index_groups"]
+
+    def swapped(x: Any) -> Any:
+        return all_to_all(
+            x, params["axis_name"], 0, 0, axis_index_groups=groups, tiled=True
+        )
+
+    # Of each sender: where its slice lies with me, and where it lay with the sender.
+    here, there = swapped(targets), swapped(starts)
+    back = kept = None
+    if is_linear(operand):
+        blank = zero_array(operand.aval)
+        back = ragged_all_to_all_p.bind(
+            ct, blank, here, received, there, sizes, **params
+        )
+    if is_linear(output):
+        rows = broadcasted_iota(np.int32, (_shape(ct)[0], _shape(here)[0]), 0)
+        first, count = (
+            broadcast_in_dim(cast(x, dtypes.int32), _shape(rows), (1,))
+            for x in (here, received)
+        )
+        place = sub(rows, first)
+        inside = bitwise_and(ge(place, np.int32(0)), lt(place, count))
+        overwritten = reduce_or(inside, (1,))
+        wide = broadcast_in_dim(overwritten, _shape(ct), (0,))
+        kept = select(wide, broadcast_to(_zero_like(ct), _shape(ct)), ct)
+    return [back, kept, None, None, None, None]
+
+
+def _ragged_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    out = ragged_all_to_all_p.bind(*primals, **params)
+    if all(type(t) is Zero for t in tangents[:2]):
+        return out, Zero(core.aval_of(out).to_tangent())
+    moving = map(instantiate, tangents[:2])
+    return out, ragged_all_to_all_p.bind(*moving, *primals[2:], **params)
+
+
+def _ragged_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    (out,), (d,) = batch_flat(
+        lambda *xs: [_ragged_written_out(*xs, **params)], axis, args, dims
+    )
+    return out, d
+
+
+def _ragged_lower(ctx: Any, *args: Any, **params: Any) -> Any:
+    return ctx.fun(lambda *xs: _ragged_written_out(*xs, **params), *args)[0]
+
+
+def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
+    rows = named_axes.replica_rows(ctx, axis_name, axis_index_groups)
+    text = ", ".join(str(list(map(int, row))) for row in rows)
+    kind = f"tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
+    config = f"replica_groups = dense<[{text}]> : {kind}"
+    config += f", channel_id = {int(ctx.module.partitions > 1)} : i64"
+    op = ctx.create(
+        "stablehlo.custom_call", [ctx.type(ctx.avals_out[0])], list(args),
+        call_target_name=ctx.string("ragged_all_to_all"), api_version=ctx.i32(4),
+        backend_config=ctx.parse("{" + config + "}"),
+    )  # fmt: skip
+    return op.result
+
+
+ragged_all_to_all_p.abstract = _ragged_abstract
+ragged_all_to_all_p.jvp = _ragged_jvp
+ragged_all_to_all_p.transpose = _ragged_transpose
+ragged_all_to_all_p.batch = ragged_all_to_all_p.batch_named = _ragged_batch
+ragged_all_to_all_p.named_axes = named_axes.uses("axis_name")
+ragged_all_to_all_p.lower = _ragged_lower_call
+ragged_all_to_all_p.lower_on["cpu"] = _ragged_lower
+
+
+def ragged_all_to_all(
+    operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any,
+    recv_sizes: Any, *, axis_name: Any, axis_index_groups: Any = None,
+) -> Any:  # fmt: skip
+    """Exchange slices of rows of different sizes along a mapped axis.
+
+    Args:
+      operand: the rows to send, [m, ..].
+      output: where rows are put, [n, ..]; what nobody writes stays.
+      input_offsets: integers [participants]: where in operand the slice for each one
+        begins.
+      send_sizes: how many rows it has.
+      output_offsets: where in the receiver's output it goes.
+      recv_sizes: how many rows each one sends here.
+      axis_name: the name of a mapped axis, or several.
+      axis_index_groups: lists of indices of equal length that exchange.
+
+    Returns:
+      The output with the rows that were received, [n, ..].
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> x, zero = jnp.arange(4).reshape(2, 2), jnp.zeros((2, 2), int)
+    >>> one = jnp.ones(2, int)
+    >>> f = lambda x, o: ragged_all_to_all(
+    ...     x, o, jnp.arange(2), one, axis_index('i') * one, one, axis_name='i')
+    >>> mj.vmap(f, axis_name='i')(x, zero)
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    axes = axis_tuple(axis_name)
+    groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
+    return ragged_all_to_all_p.bind(
+        operand, output, input_offsets, send_sizes, output_offsets, recv_sizes,
+        axis_name=axes, axis_index_groups=groups,
+    )  # fmt: skip

@@ -1,0 +1,327 @@
+"""Reductions over mapped axes, and the index along one: psum, pmax, pmin, axis_index.
+
+    psum(x, 'i')    the sum of x over all lanes (vmap) or replicas (pmap) of axis 'i'
+
+Axes may also be positions: then they are reduced like any array axis.  Under `vmap` a
+named axis becomes the position of the lane axis; so one primitive serves both.  psum is
+linear, and (every participant getting the sum) its own transpose.
+
+Next: exchange.py, the movers of data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...base import tree
+from ...ir import core
+from ...ir.core import Primitive, Tracer, unsupported
+from ...runtime.array import Array
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import ANY, NUMBER, check_kind, linear_jvp
+from ..math.algebraic import add, add_p, div, max_p, min_p, mul
+from ..math.cast import cast, scalar
+from ..reduce.over_axes import emit_monoid, reduce_max_p, reduce_min_p, reduce_sum_p
+from ..shape.concatenation import stack
+from ..shape.shapes import broadcast_in_dim, iota
+from . import named_axes
+from .named_axes import axis_tuple, names_only
+
+__all__ = (
+    "psum_p", "pmax_p", "pmin_p", "psum", "pmean", "pmax", "pmin", "axis_index_p",
+    "axis_index", "axis_size", "pcast",
+)  # fmt: skip
+
+# --------------------------------------------------------- psum, pmax, pmin: the rules
+
+
+def times(n: int, x: Any) -> Any:
+    """The sum of `n` copies of `x`."""
+    return mul(scalar(n, core.aval_of(x).dtype), x)
+
+
+def _reduced(shape: Sequence[int], axes: Sequence[Any]) -> tuple[int, ...]:
+    """The shape without the positional ones among `axes`."""
+    gone = [a for a in axes if isinstance(a, int)]
+    for a in gone:
+        if not 0 <= a < len(shape):
+            raise ValueError(
+                f"axis {a} is out of bounds for array of dimension {len(shape)}"
+            )
+    return tuple(n for i, n in enumerate(shape) if i not in gone)
+
+
+def _bump(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
+    """Axes of a lane as axes of all lanes, the lane axis (once `name`) first."""
+    return tuple(
+        a + 1 if isinstance(a, int) else 0 if name is not None and a == name else a
+        for a in axes
+    )
+
+
+def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
+    """A primitive that reduces over named and positional axes."""
+    prim = Primitive(name)
+    kinds = NUMBER if reduce_p is reduce_sum_p else ANY
+
+    def abstract(x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
+        check_kind(name, x, kinds, 0, 1)
+        core.axis_size(names_only(axes))
+        return shaped(_reduced(x.shape, axes), x.dtype)
+
+    def batch(axis, args, dims, *, axes, axis_index_groups):
+        (x,), (d,) = args, dims
+        if len(names_only(axes)) < len(axes):
+            x, d, axes = named_axes.all_lanes(axis, x, d), 0, _bump(axes)
+        return prim.bind(x, axes=axes, axis_index_groups=axis_index_groups), d
+
+    def batch_named(axis, args, dims, *, axes, axis_index_groups):
+        (x,), (d,) = args, dims
+        named_axes.lone_groups(axis_index_groups, axes)
+        if axis_index_groups is not None:
+            return in_groups(axis, x, d, axis_index_groups), 0
+        if d is not None:
+            x, axes = named_axes.all_lanes(axis, x, d), _bump(axes, axis.name)
+            return prim.bind(x, axes=axes, axis_index_groups=None), None
+        rest = tuple(a for a in axes if a != axis.name)
+        if rest:
+            x = prim.bind(x, axes=rest, axis_index_groups=None)
+        return (times(axis.size, x) if prim is psum_p else x), None
+
+    def in_groups(axis: Any, x: Any, d: int | None, groups: Any) -> Any:
+        x = named_axes.all_lanes(axis, x, d)
+        parts = [
+            prim.bind(named_axes.take_lanes(x, g), axes=(0,), axis_index_groups=None)
+            for g in groups
+        ]
+        return named_axes.take_lanes(stack(parts), named_axes.group_of(groups))
+
+    def lower(ctx: Any, x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
+        (aval,), (out,) = ctx.avals_in, ctx.avals_out
+        names = names_only(axes)
+        if len(names) < len(axes):
+            places = tuple(a for a in axes if isinstance(a, int))
+            (x,) = ctx.fun(
+                lambda v: reduce_p.bind(v, axes=places, out_sharding=None), x,
+                avals=[aval],
+            )  # fmt: skip
+        if not names:
+            return x
+        attrs = named_axes.groups_attributes(ctx, names, axis_index_groups)
+        op = ctx.region_op("stablehlo.all_reduce", [ctx.type(out)], [x], **attrs)
+        emit_monoid(ctx, op.regions[0], combine, shaped((), out.dtype))
+        return op.result
+
+    prim.abstract = abstract
+    prim.jvp = unsupported(f"Differentiation rule for {name!r} not implemented")
+    prim.batch = batch
+    prim.batch_named = batch_named
+    prim.named_axes = named_axes.uses("axes")
+    prim.lower = lower
+    return prim
+
+
+# -------------------------------------------------------------------- psum, pmax, pmin
+
+psum_p = _reduction("psum", add_p, reduce_sum_p)
+pmax_p = _reduction("pmax", max_p, reduce_max_p)
+pmin_p = _reduction("pmin", min_p, reduce_min_p)
+
+
+def _psum_transpose(ct: Any, x: Any, *, axes: Any, axis_index_groups: Any) -> list[Any]:
+    names = names_only(axes)
+    if len(names) < len(axes):
+        shape = x.aval.shape
+        kept = tuple(i for i in range(len(shape)) if i not in axes)
+        ct = broadcast_in_dim(ct, shape, kept)
+    return [psum_p.bind(ct, axes=names, axis_index_groups=axis_index_groups)]
+
+
+linear_jvp(psum_p)
+psum_p.transpose = _psum_transpose
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over a mapped axis, which every participant gets.
+
+    Args:
+      x: a pytree of arrays or numbers.  Booleans are counted.
+      axis_name: the name of an axis of `vmap`, `pmap` or `shard_map`, or a sequence of
+        names and positions.
+      axis_index_groups: lists of indices along the axis; each group has its own sum.
+
+    Returns:
+      The sums, of the shape of x.  A constant is multiplied by the axis's size, so that
+      `psum(1, axis_name)` is that size, a Python int.
+
+    Raises:
+      NameError: for a name that is not in scope.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: x / psum(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+    Array([0.25, 0.75], dtype=float32)
+    """
+    axes = axis_tuple(axis_name)
+    groups = named_axes.canonical_groups(axis_index_groups, axes)
+    return tree.map(lambda leaf: _psum_leaf(leaf, axes, groups), x)
+
+
+def _psum_leaf(x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
+    if not axes:
+        return x
+    if dtypes.is_bool(core.aval_of(x).dtype):
+        x = cast(x, dtypes.int32)
+    if not isinstance(x, Tracer) and _folds(axes, groups):
+        size = named_axes.group_size(axes, groups)
+        if isinstance(x, Array):
+            return times(size, x)
+        if isinstance(x, (np.ndarray, np.generic)):
+            return x * x.dtype.type(size)  # type: ignore[operator]  # of any scalar
+        return size * x
+    return psum_p.bind(x, axes=axes, axis_index_groups=groups)
+
+
+def _folds(axes: tuple[Any, ...], groups: Any) -> bool:
+    """Whether the sum of a constant is a multiple of it, known now."""
+    if groups is not None:
+        return len({len(g) for g in groups}) == 1
+    return len(names_only(axes)) == len(axes)
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over a mapped axis; arguments as of `psum`.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: x - pmean(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+    Array([-1.,  1.], dtype=float32)
+    """
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    one: Any = 1
+    n = psum(one, axis_name, axis_index_groups=axis_index_groups)
+    return tree.map(lambda leaf: _divide(leaf, n), total)
+
+
+def _divide(x: Any, n: Any) -> Any:
+    if type(x) in dtypes.PYTHON_SCALARS and not isinstance(n, Tracer):
+        return x / n
+    dtype = dtypes.to_inexact(core.aval_of(x).dtype)
+    return div(cast(x, dtype, core.aval_of(x).weak_type), cast(n, dtype))
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The largest value over a mapped axis; arguments as of `psum`.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: pmax(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+    Array([3., 3.], dtype=float32)
+    """
+    return _extreme(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The smallest value over a mapped axis; arguments as of `psum`.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: pmin(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+    Array([1., 1.], dtype=float32)
+    """
+    return _extreme(pmin_p, x, axis_name, axis_index_groups)
+
+
+def _extreme(prim: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+    axes = axis_tuple(axis_name)
+    groups = named_axes.canonical_groups(axis_index_groups, axes)
+    return tree.map(
+        lambda leaf: prim.bind(leaf, axes=axes, axis_index_groups=groups), x
+    )
+
+
+# ------------------------------------------------------------ index and size of an axis
+
+axis_index_p = Primitive("axis_index")
+
+
+def _index_batch_named(axis: Any, args: Any, dims: Any, *, axis_name: Any) -> Any:
+    return iota(np.int32, axis.size), 0
+
+
+def _index_lower(ctx: Any, *, axis_name: Any) -> Any:
+    names = [name for name, _ in ctx.axes]
+    if axis_name not in names:
+        core.axis_size(axis_name)
+        raise TypeError(f"minijax bug: no replicas stand for the axis {axis_name!r}")
+    place = len(names) - 1 - names[::-1].index(axis_name)
+    sizes = [n for _, n in ctx.axes]
+    u32 = shaped((), dtypes.uint32)
+    kind = "replica_id" if ctx.module.partitions == 1 else "partition_id"
+    index = ctx.op(kind, u32)
+    index = ctx.op("divide", u32, index, ctx.constant(prod(sizes[place + 1 :]), u32))
+    index = ctx.op("remainder", u32, index, ctx.constant(sizes[place], u32))
+    return ctx.op("convert", shaped((), dtypes.int32), index)
+
+
+axis_index_p.abstract = lambda *, axis_name: shaped((), dtypes.int32)
+axis_index_p.jvp = unsupported("axis_index has no operand to differentiate by")
+axis_index_p.batch = unsupported("axis_index has no operand to map over")
+axis_index_p.batch_named = _index_batch_named
+axis_index_p.named_axes = named_axes.uses("axis_name")
+axis_index_p.lower = _index_lower
+
+
+def axis_index(axis_name: Any) -> Any:
+    """This lane's (or replica's) index along a mapped axis, an int32.
+
+    Of several axes: the index in their row-major order.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: x + axis_index('i'), axis_name='i')(jnp.zeros(3, int))
+    Array([0, 1, 2], dtype=int32)
+    """
+    if not isinstance(axis_name, (tuple, list)):
+        core.axis_size(axis_name)
+        return axis_index_p.bind(axis_name=axis_name)
+    index: Any = np.int32(0)
+    inner = 1
+    for name in reversed(axis_name):
+        index = add(index, mul(axis_index(name), inner))
+        inner *= core.axis_size(name)
+    return index
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of a mapped axis (of several: their product), a Python int.
+
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> mj.vmap(lambda x: x * axis_size('i'), axis_name='i')(jnp.ones(3))
+    Array([3., 3., 3.], dtype=float32)
+    """
+    return core.axis_size(axis_name)
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """Mark values as varying over a mapped axis.
+
+    Values here do not carry in their types the axes over which they vary (whoever needs
+    to know finds out), so this only checks its arguments.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a mapped axis, or several.
+      to: 'varying'.
+
+    Raises:
+      NameError: for a name that is not in scope.
+      ValueError: for any other `to`.
+    """
+    if to != "varying":
+        raise ValueError(
+            f"pcast: to={to!r} is not supported.\nWhy: values carry no such types here."
+            "\nTry: to='varying'"
+        )
+    core.axis_size(axis_tuple(axis_name))
+    return x

@@ -1,0 +1,608 @@
+"""Convolutions (cross-correlations, as machine learning calls them).
+
+    out[n, o, p] = sum over i, k of lhs[n, i, p stride + k dilation - pad] rhs[o, i, k]
+
+A convolution is linear in each operand.  With respect to lhs its transpose is a
+convolution of the cotangent with the flipped kernel, strides and base dilation
+exchanged; with respect to rhs it is one of lhs with the cotangent, batch and feature
+axes exchanged, strides and window dilation exchanged (Dumoulin and Visin, "A guide to
+convolution arithmetic for deep learning", arXiv:1603.07285).  Feature groups of one are
+batch groups of the other.  A lane axis goes into the batch axis, or becomes groups.
+
+Next: forms.py, the functions over conv_general_dilated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import is_linear
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import defjvp, same_dtype
+from ..dot import precision as precisions
+from ..dot.dot import bit_width, check_out_sharding, element_type
+from ..math.cast import cast
+from ..shape.shapes import reshape, rev, zero_array
+from ..sliding import Pads, dilated, ints, padtype_to_pads, places
+
+__all__ = (
+    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers",
+    "conv_dimension_numbers", "conv_general_permutations", "conv_general_dilated_p",
+    "conv_general_dilated",
+)  # fmt: skip
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Where the axes of a convolution are: (batch, feature, spatial...) of operand and
+    result, (out feature, in feature, spatial...) of the kernel.
+
+    >>> ConvDimensionNumbers((0, 2, 1), (2, 1, 0), (0, 2, 1)).lhs_spec
+    (0, 2, 1)
+    """
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
+
+
+# ------------------------------------------------------------------ dimension numbers
+
+
+def conv_dimension_numbers(
+    lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """The numbers that strings such as ('NHWC', 'HWIO', 'NHWC') stand for.
+
+    Args:
+      lhs_shape, rhs_shape: the shapes of operand and kernel.
+      dimension_numbers: None (batch and feature axes first), such strings, or numbers.
+
+    Raises:
+      TypeError: for strings of the wrong length or letters.
+
+    >>> conv_dimension_numbers((1, 8, 3), (3, 3, 5), ('NHC', 'HIO', 'NHC'))
+    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return ConvDimensionNumbers(*(tuple(map(int, s)) for s in dimension_numbers))
+    if len(lhs_shape) != len(rhs_shape):
+        raise TypeError(
+            "convolution requires lhs and rhs ndim to be equal, got"
+            f" {len(lhs_shape)} and {len(rhs_shape)}."
+        )
+    if dimension_numbers is None:
+        first = tuple(range(len(lhs_shape)))
+        return ConvDimensionNumbers(first, first, first)
+    several = isinstance(dimension_numbers, (list, tuple))
+    if not several or len(dimension_numbers) != 3:
+        what = f"must be tuple/list or None, got {type(dimension_numbers)}."
+        if several:
+            what = f"list/tuple must be length 3, got {len(dimension_numbers)}."
+        raise errors.type_error(
+            f"convolution dimension_numbers {what}",
+            tries=["('NHWC', 'HWIO', 'NHWC')"],
+        )
+    for i, spec in enumerate(dimension_numbers):
+        if len(spec) != len(lhs_shape):
+            raise TypeError(
+                f"convolution dimension_numbers[{i}] must have len equal to the ndim of"
+                f" lhs and rhs, got {len(spec)} for lhs and rhs shapes"
+                f" {tuple(lhs_shape)} and {tuple(rhs_shape)}."
+            )
+    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+
+
+def conv_general_permutations(dimension_numbers: Any) -> tuple[Any, Any, Any]:
+    """The axes that bring operand, kernel and result to batch-and-feature-first order.
+
+    >>> conv_general_permutations(('NHC', 'HIO', 'NHC'))
+    ((0, 2, 1), (2, 1, 0), (0, 2, 1))
+    """
+    lhs, rhs, out = dimension_numbers
+    for i, (a, b) in enumerate((("N", "C"), ("O", "I"), ("N", "C"))):
+        spec = dimension_numbers[i]
+        if spec.count(a) != 1 or spec.count(b) != 1:
+            raise TypeError(
+                f"convolution dimension_numbers[{i}] must contain the characters '{a}'"
+                f" and '{b}' exactly once, got {spec}."
+            )
+        if len(set(spec)) != len(spec):
+            raise TypeError(
+                f"convolution dimension_numbers[{i}] cannot have duplicate characters,"
+                f" got {spec}."
+            )
+    spatial = [c for c in rhs if c not in "OI"]
+    if not set(lhs) - set("NC") == set(out) - set("NC") == set(spatial):
+        raise TypeError(
+            "convolution dimension_numbers elements must each have the same set of"
+            f" spatial characters, got {tuple(dimension_numbers)}."
+        )
+    return (
+        tuple(lhs.index(c) for c in ("N", "C", *spatial)),
+        tuple(rhs.index(c) for c in ("O", "I", *spatial)),
+        tuple(out.index(c) for c in ("N", "C", *spatial)),
+    )
+
+
+def _spatial(shape: Sequence[int], spec: Sequence[int]) -> list[int]:
+    return [shape[i] for i in spec[2:]]
+
+
+# ------------------------------------------------------------------ the type of results
+
+conv_general_dilated_p = Primitive("conv_general_dilated")
+
+
+def _conv_abstract(
+    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation,
+    dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+    batch_group_count: int, precision, preferred_element_type, out_sharding,
+):  # fmt: skip
+    name = "conv_general_dilated"
+    dtype = same_dtype(name, (lhs, rhs))
+    _check_ranks(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation)
+    _check_groups(lhs, rhs, dimension_numbers, feature_group_count, batch_group_count)
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    out = [0] * lhs.ndim
+    out[out_spec[0]] = lhs.shape[lhs_spec[0]] // batch_group_count
+    out[out_spec[1]] = rhs.shape[rhs_spec[0]]
+    spatial = spatial_places(
+        _spatial(lhs.shape, lhs_spec), _spatial(rhs.shape, rhs_spec), window_strides,
+        padding, lhs_dilation, rhs_dilation,
+    )  # fmt: skip
+    for i, n in zip(out_spec[2:], spatial, strict=True):
+        out[i] = n
+    if preferred_element_type is not None:
+        _check_preferred(dtype, preferred_element_type)
+        dtype = preferred_element_type
+    return shaped(tuple(out), dtype, lhs.weak_type and rhs.weak_type)
+
+
+def spatial_places(
+    lhs: Sequence[int], rhs: Sequence[int], strides, padding, lhs_dilation, rhs_dilation
+) -> list[int]:
+    """The spatial sizes of a result."""
+    out = []
+    for n, k, s, (lo, hi), b, d in zip(
+        lhs, rhs, strides, padding, lhs_dilation, rhs_dilation, strict=True
+    ):
+        extent = dilated(n, b) + lo + hi
+        if extent < 0:
+            raise ValueError(
+                f"conv_general_dilated padding {(lo, hi)} removes more than the"
+                f" {dilated(n, b)} elements that are there."
+            )
+        out.append(places(extent, dilated(k, d), s))
+    return out
+
+
+def _check_ranks(lhs, rhs, strides, padding, lhs_dilation, rhs_dilation) -> None:
+    if lhs.ndim != rhs.ndim:
+        raise ValueError(
+            "conv_general_dilated requires lhs and rhs ndim to be equal, got"
+            f" {lhs.ndim} and {rhs.ndim}."
+        )
+    n = lhs.ndim - 2
+    if n < 0:
+        raise ValueError(
+            "conv_general_dilated operands need a batch and a feature axis, got"
+            f" {lhs.str_short()} and {rhs.str_short()}."
+        )
+    for what, values in (
+        ("window_strides", strides), ("padding", padding),
+        ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
+    ):  # fmt: skip
+        if len(values) != n:
+            raise errors.value_error(
+                f"conv_general_dilated window and {what} must have the same number"
+                f" of dimensions, but got {n} and {len(values)}.",
+                which=f"{lhs.str_short()}, {rhs.str_short()}, {what}={values}",
+            )
+        if what != "padding" and any(v <= 0 for v in values):
+            raise ValueError(
+                f"conv_general_dilated {what} must be positive, got {values}."
+            )
+
+
+def _check_groups(lhs, rhs, numbers, features: int, batches: int) -> None:
+    name = "conv_general_dilated"
+    for what, count in (("feature", features), ("batch", batches)):
+        if count <= 0:
+            raise ValueError(
+                f"{name} {what}_group_count must be a positive integer, got {count}."
+            )
+    if features > 1 and batches > 1:
+        raise ValueError(
+            "At most one of batch_group_count and feature_group_count may be > 1, got"
+            f" batch_group_count={batches} and feature_group_count={features}"
+        )
+    n, i = (lhs.shape[d] for d in numbers.lhs_spec[:2])
+    o, k = (rhs.shape[d] for d in numbers.rhs_spec[:2])
+    which = f"{lhs.str_short()}, {rhs.str_short()}, {numbers}"
+    if i % features:
+        raise errors.value_error(
+            f"{name} feature_group_count must divide lhs feature dimension size, but"
+            f" {features} does not divide {i}.",
+            which=which,
+        )
+    if i // features != k:
+        raise errors.value_error(
+            f"{name} lhs feature dimension size divided by feature_group_count must"
+            f" equal the rhs input feature dimension size, but {i} // {features} !="
+            f" {k}.",
+            which=which,
+        )
+    for what, count in (("feature", features), ("batch", batches)):
+        if o % count:
+            raise errors.value_error(
+                f"{name} rhs output feature dimension size must be a multiple of"
+                f" {what}_group_count, but {o} is not a multiple of {count}.",
+                which=which,
+            )
+    if n % batches:
+        raise errors.value_error(
+            f"{name} batch_group_count must divide lhs batch dimension size, but"
+            f" {batches} does not divide {n}.",
+            which=which,
+        )
+
+
+def _check_preferred(dtype: Any, preferred: Any) -> None:
+    kinds = ("bool", "int", "uint"), ("float",), ("complex",)
+    old, new = (
+        next(i for i, k in enumerate(kinds) if dtypes.kind(d) in k)
+        for d in (dtype, preferred)
+    )
+    if old != new and (old, new) != (0, 1):
+        raise TypeError(
+            f"conv_general_dilated of {dtype} cannot give {preferred}: integers give"
+            " integers or floats, floats give floats, complex numbers complex ones."
+        )
+    if old == new == 0 and dtypes.is_signed(dtype) and dtypes.is_unsigned(preferred):
+        raise TypeError(
+            "`preferred_element_type` must have the same signedness as the original"
+            f" type, got {preferred} for {dtype}."
+        )
+    if bit_width(dtypes.real_of(preferred)) < bit_width(dtypes.real_of(dtype)):
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got"
+            f" {preferred} for {dtype}."
+        )
+
+
+# ------------------------------------------------------ axes taken apart, put together
+
+
+def take_out(x: Any, axis: int, n: int) -> Any:
+    """`x` with `axis` of size n m as axes n, m."""
+    shape = core.aval_of(x).shape
+    return reshape(x, (*shape[:axis], n, shape[axis] // n, *shape[axis + 1 :]))
+
+
+def put_into(x: Any, src: int, dst: int) -> Any:
+    """`x` with axis `src` merged, as the slower one, into axis `dst` of the others."""
+    shape = core.aval_of(x).shape
+    order = [i for i in range(len(shape)) if i != src]
+    order.insert(dst, src)
+    sizes = [shape[i] for i in order]
+    sizes[dst : dst + 2] = [sizes[dst] * sizes[dst + 1]]
+    return reshape(x, sizes, dimensions=order)
+
+
+# --------------------------------------------------------------------------- transpose
+
+
+def _swap(spec: Sequence[int]) -> tuple[int, ...]:
+    """A spec with its first two axes exchanged."""
+    return spec[1], spec[0], *spec[2:]
+
+
+def _conv_transpose(
+    ct, lhs, rhs, *, feature_group_count: int, batch_group_count: int, **params
+) -> list[Any]:
+    groups = feature_group_count, batch_group_count
+    if is_linear(lhs):
+        return [_transpose_lhs(ct, lhs.aval, rhs, *groups, **params), None]
+    return [None, _transpose_rhs(ct, lhs, rhs.aval, *groups, **params)]
+
+
+def _transpose_lhs(
+    ct, aval, rhs, features: int, batches: int, *, window_strides, padding,
+    lhs_dilation, rhs_dilation, dimension_numbers, **params,
+):  # fmt: skip
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    ct_aval = core.aval_of(ct)
+    pads = []
+    for n, k, p, (lo, _), s, b, d in zip(
+        _spatial(aval.shape, lhs_spec),
+        _spatial(core.aval_of(rhs).shape, rhs_spec),
+        _spatial(ct_aval.shape, out_spec),
+        padding, window_strides, lhs_dilation, rhs_dilation, strict=True,
+    ):  # fmt: skip
+        window = dilated(k, d)
+        before = window - lo - 1
+        pads.append((before, dilated(n, b) + window - 1 - dilated(p, s) - before))
+    groups = features * batches  # one of them is 1
+    if groups > 1:
+        # Each group of out features reads its own in features.
+        rhs = put_into(take_out(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
+    flipped = cast(rev(rhs, rhs_spec[2:]), ct_aval.dtype)
+    out = conv_general_dilated_p.bind(
+        ct, flipped, window_strides=lhs_dilation, padding=tuple(pads),
+        lhs_dilation=window_strides, rhs_dilation=rhs_dilation,
+        dimension_numbers=ConvDimensionNumbers(out_spec, _swap(rhs_spec), lhs_spec),
+        feature_group_count=groups, batch_group_count=1, **params,
+    )  # fmt: skip
+    if batches > 1:
+        out = put_into(take_out(out, lhs_spec[1], batches), lhs_spec[1], lhs_spec[0])
+    return cast(out, aval.dtype)
+
+
+def _transpose_rhs(
+    ct, lhs, aval, features: int, batches: int, *, window_strides, padding,
+    lhs_dilation, rhs_dilation, dimension_numbers, **params,
+):  # fmt: skip
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    ct_aval = core.aval_of(ct)
+    pads = []
+    for n, k, p, (lo, _), s, b, d in zip(
+        _spatial(core.aval_of(lhs).shape, lhs_spec),
+        _spatial(aval.shape, rhs_spec),
+        _spatial(ct_aval.shape, out_spec),
+        padding, window_strides, lhs_dilation, rhs_dilation, strict=True,
+    ):  # fmt: skip
+        pads.append((lo, dilated(p, s) + dilated(k, d) - 1 - dilated(n, b) - lo))
+    out = conv_general_dilated_p.bind(
+        cast(lhs, ct_aval.dtype), ct, window_strides=rhs_dilation, padding=tuple(pads),
+        lhs_dilation=lhs_dilation, rhs_dilation=window_strides,
+        dimension_numbers=ConvDimensionNumbers(
+            _swap(lhs_spec), _swap(out_spec), _swap(rhs_spec)
+        ),
+        feature_group_count=batches, batch_group_count=features, **params,
+    )  # fmt: skip
+    return cast(out, aval.dtype)
+
+
+# ------------------------------------------------------------------------------- batch
+
+
+def _conv_batch(
+    axis: Any, args: Any, dims: Any, *, dimension_numbers: Any,
+    feature_group_count: int, batch_group_count: int, **params: Any,
+) -> Any:  # fmt: skip
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    (lhs, rhs), (left, right) = args, dims
+    features, batches = feature_group_count, batch_group_count
+    if not axis.size:  # no number of groups, and nothing to compute
+        out = _conv_abstract(
+            _lane_of(lhs, left), _lane_of(rhs, right),
+            dimension_numbers=dimension_numbers, feature_group_count=features,
+            batch_group_count=batches, **params,
+        )  # fmt: skip
+        return zero_array(shaped((0, *out.shape), out.dtype)), 0
+
+    def conv(x: Any, w: Any) -> Any:
+        return conv_general_dilated_p.bind(
+            x, w, dimension_numbers=dimension_numbers, feature_group_count=features,
+            batch_group_count=batches, **params,
+        )  # fmt: skip
+
+    if left is not None and right is not None:
+        if batches > 1:
+            batches *= axis.size
+            lhs = put_into(lhs, left, lhs_spec[0])
+        else:
+            features *= axis.size
+            lhs = put_into(lhs, left, lhs_spec[1])
+        rhs = put_into(rhs, right, rhs_spec[0])
+        return take_out(conv(lhs, rhs), out_spec[1], axis.size), out_spec[1]
+    if left is not None:
+        if batches == 1:
+            out = conv(put_into(lhs, left, lhs_spec[0]), rhs)
+        else:
+            lhs = _into_groups(lhs, left, lhs_spec[0], batches)
+            out = conv(lhs, rhs)
+        return take_out(out, out_spec[0], axis.size), out_spec[0]
+    groups = features * batches
+    if groups == 1:
+        out = conv(lhs, put_into(rhs, right, rhs_spec[0]))
+        return take_out(out, out_spec[1], axis.size), out_spec[1]
+    out = conv(lhs, _into_groups(rhs, right, rhs_spec[0], groups))
+    at = out_spec[1]
+    out = take_out(take_out(out, at, groups), at + 1, axis.size)
+    return put_into(out, at, at + 1), at  # (group, lane, rest) -> (lane, group rest)
+
+
+def _lane_of(x: Any, dim: int | None) -> Any:
+    """The type of one lane."""
+    aval = core.aval_of(x)
+    shape = [n for i, n in enumerate(aval.shape) if i != dim]
+    return shaped(tuple(shape), aval.dtype, aval.weak_type)
+
+
+def _into_groups(x: Any, lane: int, axis: int, groups: int) -> Any:
+    """Merge a lane axis into each of the groups of an axis: (group, lane, rest)."""
+    here = axis + (axis >= lane)
+    x = take_out(x, here, groups)
+    x = put_into(x, lane + (here < lane), axis + 1)
+    return put_into(x, axis, axis)
+
+
+# ---------------------------------------------------------------------------- lowering
+
+
+def _conv_lower(ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
+    (out,) = ctx.avals_out
+    if 0 in _spatial(ctx.avals_in[1].shape, params["dimension_numbers"].rhs_spec):
+        return ctx.constant(0, out)  # StableHLO has no empty windows
+    if dtypes.is_complex(out.dtype) and ctx.platform != "tpu":
+        return _lower_complex(ctx, lhs, rhs, out, params)
+    return _emit_conv(ctx, lhs, rhs, out, **params)
+
+
+def _emit_conv(
+    ctx: Any, lhs: Any, rhs: Any, out: Any, *, window_strides: Any, padding: Any,
+    lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int, batch_group_count: int, precision: Any, **_: Any,
+) -> Any:  # fmt: skip
+    n = len(window_strides)
+    flat = ", ".join(f"[{lo}, {hi}]" for lo, hi in padding)
+    pads = f"dense<[{flat}]> : tensor<{n}x2xi64>" if n else "dense<> : tensor<0x2xi64>"
+    return ctx.op(
+        "convolution", out, lhs, rhs,
+        window_strides=ctx.i64s(window_strides), padding=ctx.parse(pads),
+        lhs_dilation=ctx.i64s(lhs_dilation), rhs_dilation=ctx.i64s(rhs_dilation),
+        window_reversal=ctx.bools([False] * n),
+        dimension_numbers=ctx.parse(_numbers_text(dimension_numbers)),
+        feature_group_count=ctx.i64(feature_group_count),
+        batch_group_count=ctx.i64(batch_group_count),
+        precision_config=precisions.precision_attribute(ctx, precision),
+    )  # fmt: skip
+
+
+def _numbers_text(numbers: ConvDimensionNumbers) -> str:
+    def side(spec: Sequence[int], first: str, second: str) -> str:
+        names = {spec[0]: first, spec[1]: second}
+        names.update((axis, str(i)) for i, axis in enumerate(spec[2:]))
+        return f"[{', '.join(names[i] for i in range(len(spec)))}]"
+
+    lhs, rhs, out = numbers
+    return (
+        f"#stablehlo.conv<{side(lhs, 'b', 'f')}x{side(rhs, 'o', 'i')}"
+        f"->{side(out, 'b', 'f')}>"
+    )
+
+
+def _lower_complex(ctx: Any, lhs: Any, rhs: Any, out: Any, params: Any) -> Any:
+    """Three real convolutions (Gauss): (a + b) c, a (d - c), b (c + d)."""
+    left, right = ctx.avals_in
+    real = dtypes.real_of(left.dtype)
+    part = shaped(out.shape, dtypes.real_of(out.dtype))
+    left, right = shaped(left.shape, real), shaped(right.shape, real)
+    a, b = ctx.op("real", left, lhs), ctx.op("imag", left, lhs)
+    c, d = ctx.op("real", right, rhs), ctx.op("imag", right, rhs)
+    first = _emit_conv(ctx, ctx.op("add", left, a, b), c, part, **params)
+    second = _emit_conv(ctx, a, ctx.op("subtract", right, d, c), part, **params)
+    third = _emit_conv(ctx, b, ctx.op("add", right, c, d), part, **params)
+    return ctx.op(
+        "complex", out, ctx.op("subtract", part, first, third),
+        ctx.op("add", part, first, second),
+    )  # fmt: skip
+
+
+conv_general_dilated_p.abstract = _conv_abstract
+defjvp(
+    conv_general_dilated_p,
+    [
+        lambda t, ans, lhs, rhs, **p: conv_general_dilated_p.bind(t, rhs, **p),
+        lambda t, ans, lhs, rhs, **p: conv_general_dilated_p.bind(lhs, t, **p),
+    ],
+)
+conv_general_dilated_p.transpose = _conv_transpose
+conv_general_dilated_p.batch = _conv_batch
+conv_general_dilated_p.lower = _conv_lower
+
+
+# ---------------------------------------------------------------------------- function
+
+
+def conv_general_dilated(
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Convolution with strides, padding, dilations and groups.
+
+    Args:
+      lhs: array of rank n + 2: a batch axis, a feature axis, n spatial axes.
+      rhs: kernel of rank n + 2: out features, in features, n spatial axes.
+      window_strides: n strides.
+      padding: 'SAME', 'SAME_LOWER', 'VALID', or n pairs (low, high).
+      lhs_dilation, rhs_dilation: n factors by which operand and kernel are spread
+        (default: ones).
+      dimension_numbers: where the axes are: None (in the order above),
+        three strings such as ('NHWC', 'HWIO', 'NHWC'), or a `ConvDimensionNumbers`.
+      feature_group_count, batch_group_count: the numbers of groups of features, or of
+        batch elements, that are convolved apart.
+      precision, preferred_element_type: as in `dot_general`.
+
+    Raises:
+      ValueError: for sizes that do not go together.
+      TypeError: for dtypes or dimension numbers that do not.
+
+    >>> import minijax.numpy as jnp
+    >>> x, w = jnp.ones((1, 3, 8, 8)), jnp.ones((5, 3, 3, 3))
+    >>> conv_general_dilated(x, w, (2, 2), 'SAME').shape
+    (1, 5, 4, 4)
+    """
+    left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
+    numbers = conv_dimension_numbers(left, right, dimension_numbers)
+    n = len(left) - 2
+    if isinstance(window_strides, int) or not np.ndim(window_strides):
+        raise errors.type_error(
+            f"window_strides must be a sequence of ints, got {window_strides}."
+        )
+    strides = tuple(map(int, window_strides))
+    spread = ints(lhs_dilation, "lhs_dilation", n)
+    apart = ints(rhs_dilation, "rhs_dilation", n)
+    return conv_general_dilated_p.bind(
+        lhs, rhs, window_strides=strides,
+        padding=_pads(padding, numbers, left, right, strides, spread, apart),
+        lhs_dilation=spread, rhs_dilation=apart, dimension_numbers=numbers,
+        feature_group_count=int(feature_group_count),
+        batch_group_count=int(batch_group_count),
+        precision=precisions.canonical(precision),
+        preferred_element_type=element_type(
+            preferred_element_type, "conv_general_dilated"
+        ),
+        out_sharding=check_out_sharding("conv_general_dilated", out_sharding),
+    )  # fmt: skip
+
+
+def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
+    """A (low, high) pair for each spatial axis."""
+    if not isinstance(padding, str) and not hasattr(padding, "name"):
+        try:
+            pads = tuple((int(lo), int(hi)) for lo, hi in padding)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "padding argument to conv_general_dilated should be a string or a"
+                f" sequence of (low, high) pairs, got {padding}"
+            ) from None
+        if len(pads) != len(spread):
+            raise TypeError(
+                "Wrong number of explicit pads for convolution: expected"
+                f" {len(spread)}, got {len(pads)}."
+            )
+        return pads
+    if any(d != 1 for d in spread):
+        raise errors.value_error(
+            "String padding is not implemented for transposed convolution using"
+            " this op.",
+            which=f"padding={padding!r}, lhs_dilation={spread}",
+            tries=["a (low, high) pair an axis", "lax.conv_transpose"],
+        )
+    windows = [
+        dilated(k, d)
+        for k, d in zip(_spatial(rhs, numbers.rhs_spec), apart, strict=True)
+    ]
+    if len(strides) != len(windows):
+        raise ValueError(
+            "conv_general_dilated window and window_strides must have the same number"
+            f" of dimensions, but got {len(windows)} and {len(strides)}"
+        )
+    return tuple(
+        padtype_to_pads(_spatial(lhs, numbers.lhs_spec), windows, strides, padding)
+    )

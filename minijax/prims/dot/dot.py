@@ -1,0 +1,450 @@
+"""Dot products: `dot_general` and the functions over it.
+
+    result[batch.., lhs_kept.., rhs_kept..] = sum over contracted axes of lhs * rhs
+
+A dot is linear in each operand.  Its transpose is another dot: the cotangent against
+the other operand, over that one's kept axes.  A lane axis of both operands is one more
+batch axis, of one operand one more kept axis; so every rule is a permutation of axes.
+
+Source: the StableHLO specification, dot_general.  Next: ragged.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import is_linear
+from ...types import dtypes
+from ...types.avals import ShapedArray, shaped
+from ..define import defjvp
+from ..math.cast import cast
+from ..shape.shapes import transpose
+from . import precision as precisions
+
+__all__ = ("DotDimensionNumbers", "dot_general_p", "dot_general", "dot", "batch_matmul")
+
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+# ---------------------------------------------------------------------- type of results
+
+
+@functools.cache
+def _rank(dtype: Any) -> tuple[Any, ...]:
+    """Where a dtype stands when two meet in a dot (XLA's order: the wider range wins,
+    then the finer step, then the wider storage, then the signed one)."""
+    part = dtypes.real_of(dtype)
+    exponent = mantissa = -1
+    if dtypes.is_float(part):
+        info = ml_dtypes.finfo(part)
+        exponent, mantissa = int(info.maxexp), int(info.nmant)
+    signed = not dtypes.is_unsigned(part)
+    return dtypes.is_complex(dtype), exponent, mantissa, bit_width(part), signed
+
+
+@functools.cache
+def bit_width(dtype: Any) -> int:
+    """The number of bits of one element of a real dtype."""
+    if dtypes.is_bool(dtype):
+        return 1
+    if dtypes.is_float(dtype):
+        return int(ml_dtypes.finfo(dtype).bits)
+    return int(ml_dtypes.iinfo(dtype).bits)
+
+
+def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
+    """The dtype of a sum of products of elements of `lhs` and `rhs`."""
+    if lhs == rhs:
+        dtype = lhs
+    elif _rank(lhs) == _rank(rhs):
+        raise errors.type_error(
+            f"{name} argument type error: {lhs}, {rhs}.",
+            why="neither of the two dtypes holds the other.",
+            tries=["convert one operand with .astype(...)"],
+        )
+    else:
+        dtype = max(lhs, rhs, key=_rank)
+    if preferred is None:
+        return dtype
+    check_width(dtype, preferred)
+    return preferred
+
+
+def check_width(dtype: Any, preferred: Any) -> None:
+    """TypeError if integers or complex numbers are to be summed in fewer bits."""
+    if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
+        return
+    if bit_width(dtypes.real_of(preferred)) < bit_width(dtypes.real_of(dtype)):
+        raise errors.type_error(
+            "`preferred_element_type` must not be narrower than the original type,"
+            f" got preferred_element_type of {preferred} for result type of"
+            f" {dtype}.",
+            tries=["leave it out, and convert the result with .astype(...)"],
+        )
+
+
+def dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
+    """The shape of a dot; TypeError for dimension numbers that do not fit."""
+    (l_sum, r_sum), (l_batch, r_batch) = dims
+    for side, aval, summed, batch in (
+        ("lhs", lhs, l_sum, l_batch), ("rhs", rhs, r_sum, r_batch)
+    ):  # fmt: skip
+        _check_side(side, aval, summed, batch)
+    for what, left, right in (
+        ("batch", l_batch, r_batch), ("contracting", l_sum, r_sum)
+    ):  # fmt: skip
+        if len(left) != len(right):
+            raise _dim_error(
+                f"equal numbers of lhs_{what} and rhs_{what} dimensions, got"
+                f" lhs_{what} {left} and rhs_{what} {right}", lhs, rhs,
+            )  # fmt: skip
+        left_sizes = tuple(lhs.shape[i] for i in left)
+        right_sizes = tuple(rhs.shape[i] for i in right)
+        if left_sizes != right_sizes:
+            words = "lhs batch dimensions and rhs batch" if what == "batch" else what
+            raise _dim_error(
+                f"{words} dimensions to have the same shape, got {left_sizes} and"
+                f" {right_sizes}", lhs, rhs,
+            )  # fmt: skip
+    left_kept = kept_axes(lhs.ndim, l_sum, l_batch)
+    right_kept = kept_axes(rhs.ndim, r_sum, r_batch)
+    return (
+        *(lhs.shape[i] for i in l_batch),
+        *(lhs.shape[i] for i in left_kept),
+        *(rhs.shape[i] for i in right_kept),
+    )
+
+
+def _check_side(side: str, aval: Any, summed: Any, batch: Any) -> None:
+    if not all(0 <= i < aval.ndim for i in (*summed, *batch)):
+        raise _dim_error(
+            f"{side} dimension numbers to be nonnegative and less than the number of"
+            f" axes of the {side} value, got {side}_batch of {batch} and"
+            f" {side}_contracting of {summed} for {side} of rank {aval.ndim}", aval,
+        )  # fmt: skip
+    for what, axes in (("batch", batch), ("contracting", summed)):
+        if len(set(axes)) != len(axes):
+            raise _dim_error(
+                f"{side} {what} dimensions to be distinct, got {side}_{what} {axes}",
+                aval,
+            )
+    if set(summed) & set(batch):
+        raise _dim_error(
+            f"{side} batch dimensions to be disjoint from contracting dimensions, got"
+            f" {side}_batch {batch} and {side}_contracting {summed}", aval,
+        )  # fmt: skip
+
+
+def _dim_error(text: str, *avals: Any) -> TypeError:
+    return errors.type_error(
+        f"dot_general requires {text}.",
+        which=", ".join(a.str_short() for a in avals),
+        tries=["jnp.einsum or jnp.matmul, which find the dimension numbers"],
+    )
+
+
+def kept_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
+    """The axes below `ndim` that are in none of `taken`, ascending."""
+    used = {i for axes in taken for i in axes}
+    return tuple(i for i in range(ndim) if i not in used)
+
+
+# -------------------------------------------------------------------------- dot_general
+
+dot_general_p = Primitive("dot_general")
+
+
+def _dot_abstract(
+    lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding
+) -> ShapedArray:
+    for position, aval in enumerate((lhs, rhs)):
+        if dtypes.is_extended(aval.dtype):
+            raise TypeError(
+                f"dot_general does not accept dtype {aval.dtype} at position"
+                f" {position}."
+            )
+    dtype = product_dtype("dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
+    shape = dot_shape(lhs, rhs, dimension_numbers)
+    return shaped(shape, dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
+    """The cotangent of one operand (with axes `own`: contracted, batch)."""
+    (own_sum, own_batch), (other_sum, other_batch) = own, others
+    own_kept = kept_axes(aval.ndim, own_sum, own_batch)
+    other_ndim = len(core.aval_of(other).shape)
+    other_kept = kept_axes(other_ndim, other_sum, other_batch)
+    n, ct_ndim = len(own_batch), len(own_batch) + len(own_kept) + len(other_kept)
+    ct_batch = tuple(range(n))
+    start = n + len(own_kept) if left else n
+    ct_sum = tuple(range(start, start + len(other_kept)))
+    assert len(core.aval_of(ct).shape) == ct_ndim
+    out = dot_general_p.bind(
+        ct, other,
+        dimension_numbers=((ct_sum, other_kept), (ct_batch, other_batch)), **params,
+    )  # fmt: skip
+    # The dot leaves the operand's contracted axes in the order of the other's.
+    by_other = sorted(range(len(other_sum)), key=other_sum.__getitem__)
+    places = (*own_batch, *own_kept, *(own_sum[i] for i in by_other))
+    out = transpose(out, tuple(sorted(range(aval.ndim), key=places.__getitem__)))
+    if core.aval_of(out).dtype != aval.dtype:
+        out = cast(out, aval.dtype)
+    return out
+
+
+def _dot_transpose(ct, lhs, rhs, *, dimension_numbers, **params) -> list[Any]:
+    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
+    left, right = (l_sum, l_batch), (r_sum, r_batch)
+    if is_linear(lhs):
+        return [_dot_transpose_one(ct, rhs, lhs.aval, left, right, True, params), None]
+    return [None, _dot_transpose_one(ct, lhs, rhs.aval, right, left, False, params)]
+
+
+def _bump(axes: Sequence[int], dim: int | None) -> tuple[int, ...]:
+    """Axes of one lane as axes of all lanes together."""
+    if dim is None:
+        return tuple(axes)
+    return tuple(i + (i >= dim) for i in axes)
+
+
+def batch_dimensions(
+    ndims: Sequence[int], dims: Sequence[int | None], numbers: Any
+) -> tuple[Any, int]:
+    """Dimension numbers of the dot over all lanes, and where its lane axis is."""
+    (l_sum, r_sum), (l_batch, r_batch) = numbers
+    left, right = dims
+    l_sum, l_batch = _bump(l_sum, left), _bump(l_batch, left)
+    r_sum, r_batch = _bump(r_sum, right), _bump(r_batch, right)
+    if left is not None and right is not None:
+        return ((l_sum, r_sum), ((left, *l_batch), (right, *r_batch))), 0
+    l_kept = kept_axes(ndims[0], l_sum, l_batch)
+    if left is not None:
+        out = len(l_batch) + l_kept.index(left)
+    else:
+        r_kept = kept_axes(ndims[1], r_sum, r_batch)
+        out = len(l_batch) + len(l_kept) + r_kept.index(right)
+    return ((l_sum, r_sum), (l_batch, r_batch)), out
+
+
+def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
+    ndims = [len(core.aval_of(x).shape) for x in args]
+    numbers, out = batch_dimensions(ndims, dims, dimension_numbers)
+    return dot_general_p.bind(*args, dimension_numbers=numbers, **params), out
+
+
+def _dot_lower(ctx, lhs, rhs, *, dimension_numbers, precision, **_):
+    left, right = ctx.avals_in
+    (out,) = ctx.avals_out
+    lhs, rhs, left, right, result, attrs = lower_precision(
+        ctx, lhs, rhs, left, right, out, precision
+    )
+    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
+    numbers = ctx.parse(
+        f"#stablehlo.dot<lhs_batching_dimensions = {list(l_batch)},"
+        f" rhs_batching_dimensions = {list(r_batch)},"
+        f" lhs_contracting_dimensions = {list(l_sum)},"
+        f" rhs_contracting_dimensions = {list(r_sum)}>"
+    )
+    y = ctx.op("dot_general", result, lhs, rhs, dot_dimension_numbers=numbers, **attrs)
+    return y if result.dtype == out.dtype else ctx.op("convert", out, y)
+
+
+def lower_precision(ctx, lhs, rhs, left, right, out, precision) -> tuple[Any, ...]:
+    """Operands as XLA can multiply them, their types, the product's, attributes."""
+    attrs = {"precision_config": precisions.precision_attribute(ctx, precision)}
+    algorithm = precisions.algorithm(precision, ctx.platform, left.dtype, right.dtype)
+    float8 = left.dtype in dtypes.FLOAT8 and right.dtype in dtypes.FLOAT8
+    if algorithm is None:
+        if left.dtype != right.dtype and not float8:
+            lhs, left = convert_value(ctx, lhs, left, out.dtype)
+            rhs, right = convert_value(ctx, rhs, right, out.dtype)
+    else:
+        if algorithm.lhs and left.dtype not in algorithm.lhs:
+            lhs, left = convert_value(ctx, lhs, left, algorithm.lhs[0])
+        if algorithm.rhs and right.dtype not in algorithm.rhs:
+            rhs, right = convert_value(ctx, rhs, right, algorithm.rhs[0])
+        attrs["algorithm"] = ctx.parse(algorithm.text(left.dtype, right.dtype))
+        allowed = algorithm.out(left.dtype, right.dtype)
+        if allowed and out.dtype not in allowed:
+            out = shaped(out.shape, allowed[0])
+    return lhs, rhs, left, right, out, attrs
+
+
+def convert_value(ctx: Any, x: Any, aval: Any, dtype: Any) -> tuple[Any, Any]:
+    """Emit a conversion, if one is needed; the value and its type."""
+    if aval.dtype == dtype:
+        return x, aval
+    new = shaped(aval.shape, dtype)
+    return ctx.op("convert", new, x), new
+
+
+def _dot_pretty(eqn: Any, printer: Any) -> list[tuple[str, Any]]:
+    sums, batches = eqn.params["dimension_numbers"]
+    lists = tuple(map(list, sums)), tuple(map(list, batches))
+    shown = [("dimension_numbers", lists)]
+    for name in ("out_sharding", "precision", "preferred_element_type"):
+        if eqn.params[name] is not None:
+            shown.append((name, eqn.params[name]))
+    return shown
+
+
+dot_general_p.abstract = _dot_abstract
+defjvp(
+    dot_general_p,
+    [
+        lambda t, ans, lhs, rhs, **params: dot_general_p.bind(t, rhs, **params),
+        lambda t, ans, lhs, rhs, **params: dot_general_p.bind(lhs, t, **params),
+    ],
+)
+dot_general_p.transpose = _dot_transpose
+dot_general_p.batch = _dot_batch
+dot_general_p.lower = _dot_lower
+dot_general_p.pretty = _dot_pretty
+
+
+# ---------------------------------------------------------------------------- functions
+
+
+def dot_general(
+    lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers | None,
+    precision: Any = None, preferred_element_type: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """General dot product: batch axes stay, contracted axes are summed over.
+
+    Args:
+      lhs, rhs: arrays.
+      dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)),
+        sequences of axes; the pairs must have equal sizes.  None: as `dot`.
+      precision: None, a `Precision` or a pair of them, a `DotAlgorithmPreset`, a
+        `DotAlgorithm`, or a name of one.
+      preferred_element_type: the dtype to accumulate and return (default: the wider
+        of the operands').
+
+    Returns:
+      An array of the batch axes, then lhs's other axes, then rhs's.
+
+    Raises:
+      TypeError: for axes that are out of range, repeated, or of unequal sizes.
+
+    >>> import minijax.numpy as jnp
+    >>> x, y = jnp.ones((2, 3, 4)), jnp.ones((2, 4, 5))
+    >>> dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
+    (2, 3, 5)
+    """
+    if dimension_numbers is None:
+        dimension_numbers = _plain_numbers(lhs, rhs)
+    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
+    return dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=(
+            (tuple(map(int, l_sum)), tuple(map(int, r_sum))),
+            (tuple(map(int, l_batch)), tuple(map(int, r_batch))),
+        ),
+        precision=precisions.canonical(precision),
+        preferred_element_type=element_type(preferred_element_type, "dot_general"),
+        out_sharding=check_out_sharding("dot_general", out_sharding),
+    )
+
+
+def _plain_numbers(lhs: Any, rhs: Any) -> DotDimensionNumbers:
+    """Those of products of vectors and matrices."""
+    left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
+    fits = 1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]
+    if not fits:
+        raise errors.value_error(
+            "jax.lax.dot: dimension_numbers must be specified when not performing"
+            " simple un-batched matrix-matrix, matrix-vector, or vector-vector"
+            f" products; got lhs_shape={left} rhs_shape={right}.",
+            tries=["jnp.matmul or jnp.einsum", "lax.dot_general"],
+        )
+    return ((len(left) - 1,), (0,)), ((), ())
+
+
+def element_type(dtype: Any, name: str) -> Any:
+    """The dtype that `preferred_element_type` means."""
+    if dtype is None:
+        return None
+    return dtypes.asked(dtype, name)
+
+
+def check_out_sharding(name: str, out_sharding: Any) -> Any:
+    """Refuse what only meshes with explicit axes can use; None is passed on."""
+    if out_sharding is None:
+        return out_sharding
+    kind = type(out_sharding).__name__
+    if kind not in ("NamedSharding", "PartitionSpec"):
+        raise TypeError(
+            f"`out_sharding` argument of {name} only supports instances of"
+            f" `NamedSharding` or `PartitionSpec`. Got {out_sharding} of type:"
+            f" {type(out_sharding)}"
+        )
+    raise errors.value_error(
+        f"{name} cannot lay its result out as {out_sharding}.",
+        why="out_sharding is for meshes with axes of type Explicit; the axes of"
+        " every mesh here are of type Auto, where the compiler decides.",
+        tries=["lax.with_sharding_constraint(result, sharding)"],
+    )
+
+
+def dot(
+    lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
+    precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Dot product of vectors and matrices, or `dot_general` where axes are named.
+
+    Args:
+      lhs, rhs: arrays of rank 1 or 2, if no dimension_numbers are given; the last axis
+        of lhs and the first of rhs are contracted.
+      dimension_numbers, precision, preferred_element_type: as in `dot_general`.
+
+    Raises:
+      ValueError: for other ranks, or unequal sizes.
+
+    >>> import minijax.numpy as jnp
+    >>> float(dot(jnp.arange(3.0), jnp.arange(3.0)))
+    5.0
+    """
+    return dot_general(
+        lhs, rhs, dimension_numbers, precision, preferred_element_type,
+        out_sharding=out_sharding,
+    )  # fmt: skip
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix products over equal leading axes.
+
+    Args:
+      lhs, rhs: arrays of shape [..., n, k] and [..., k, m].
+      precision: as in `dot_general`.
+
+    Raises:
+      ValueError: for ranks below 2, or unequal ones.
+
+    >>> import minijax.numpy as jnp
+    >>> batch_matmul(jnp.ones((7, 2, 3)), jnp.ones((7, 3, 4))).shape
+    (7, 2, 4)
+    """
+    left, right = core.aval_of(lhs), core.aval_of(rhs)
+    if min(left.ndim, right.ndim) < 2:
+        raise ValueError(
+            f"Arguments to batch_matmul must be at least 2D, got {left.ndim},"
+            f" {right.ndim}"
+        )
+    if left.ndim != right.ndim:
+        raise ValueError(
+            f"Arguments to batch_matmul must have same ndim, got {left.ndim},"
+            f" {right.ndim}"
+        )
+    n = left.ndim
+    batch = tuple(range(n - 2))
+    return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)

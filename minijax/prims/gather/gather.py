@@ -1,0 +1,480 @@
+"""Gather and scatter-add: reading and summing windows at computed positions.
+
+The two are each other's transposes, so they share a room, with what all scatters have
+in common.  Dimension numbers, modes and type rules are in dimension_numbers.py.  Under
+vmap indices with lanes become batching dimensions: no index grows a component.
+
+A scatter combines the old element with each update by the small program `update_jaxpr`
+(None: the update replaces it).  In which order updates of one element come is open.
+
+Next: scatter.py, the other scatters.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.util import named_after
+from ...ir import core
+from ...ir.core import Primitive
+from ...ir.jaxpr import ClosedJaxpr
+from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.batch import bring_front
+from ...passes.stage import stage
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import ANY, NUMBER, check_kind, same_dtype
+from ..math.algebraic import add, neg, rem, sub
+from ..math.logic import lt, select_n
+from ..shape.concatenation import concatenate
+from ..shape.shapes import (
+    expand_dims,
+    int_tuple,
+    primitive,
+    type_problem,
+    value_problem,
+    zero_array,
+)
+from .dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    common_lanes,
+    default_fill,
+    gather_attribute,
+    gather_dims_of,
+    gather_type,
+    index_lanes,
+    last_starts,
+    operand_lanes,
+    plain,
+    scatter_attribute,
+    scatter_dims_of,
+    scatter_type,
+    window_sizes,
+)
+
+__all__ = (
+    "gather_p", "gather", "index_take", "scatter_add_p", "scatter_sub_p", "scatter_add",
+    "scatter_sub",
+)  # fmt: skip
+
+CLIP = GatherScatterMode.CLIP
+FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
+PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of zeros."""
+    return zero_array(shaped(shape, dtype))
+
+
+# ----------------------------------------------------------------------------- gather
+
+
+def _gather_type(x, indices, *, dimension_numbers, slice_sizes, **_):
+    return gather_type(x, indices, dimension_numbers, slice_sizes)
+
+
+def _gather_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    (x, indices), t = primals, tangents[0]
+    out = gather_p.bind(x, indices, **params)
+    if type(t) is Zero:
+        return out, Zero(core.aval_of(out).to_tangent())
+    if params["mode"] is FILL_OR_DROP:
+        params["fill_value"] = 0
+    return out, gather_p.bind(t, indices, **params)
+
+
+def _gather_transpose(
+    ct, x, indices, *, dimension_numbers, slice_sizes, fill_value, **flags
+) -> list[Any]:
+    dims = scatter_dims_of(dimension_numbers)
+    start = zeros(x.aval.shape, x.aval.dtype)
+    return [bind_scatter(scatter_add_p, add, start, indices, ct, dims, **flags), None]
+
+
+def _gather_batch(
+    axis: Any, args: Any, lanes: Any, *, dimension_numbers: Any, slice_sizes: Any,
+    indices_are_sorted: bool, unique_indices: bool, **params: Any,
+) -> Any:  # fmt: skip
+    (x, indices), (x_lane, index_lane) = args, lanes
+    size, dims = axis.size, dimension_numbers
+    if x_lane is not None:
+        x = bring_front(x, size, x_lane)
+    if index_lane is None:
+        dims, slice_sizes = operand_lanes(dims), (size, *slice_sizes)
+    else:
+        indices = bring_front(indices, size, index_lane)
+        if x_lane is None:  # lanes may repeat one another's indices
+            dims, indices_are_sorted, unique_indices = index_lanes(dims), False, False
+        else:
+            dims, slice_sizes = common_lanes(dims), (1 if size else 0, *slice_sizes)
+    out = gather_p.bind(
+        x, indices, dimension_numbers=dims, slice_sizes=slice_sizes,
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, **params,
+    )  # fmt: skip
+    return out, 0
+
+
+def _gather_lower(
+    ctx: Any, x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any,
+    indices_are_sorted: bool, unique_indices: bool, mode: Any, fill_value: Any,
+) -> Any:  # fmt: skip
+    """StableHLO moves starts into bounds itself; only filling needs more."""
+    operand, index = ctx.avals_in
+    out = ctx.avals_out[0]
+    value = ctx.op(
+        "gather", out, x, indices,
+        dimension_numbers=ctx.parse(gather_attribute(dimension_numbers, index.ndim)),
+        slice_sizes=ctx.i64s(slice_sizes),
+        indices_are_sorted=ctx.bool(indices_are_sorted),
+    )  # fmt: skip
+    if mode is not FILL_OR_DROP or not dimension_numbers.start_index_map:
+        return value
+    inside = _emit_in_bounds(
+        ctx, indices, operand, index, dimension_numbers, slice_sizes
+    )
+    batch = [d for d in range(out.ndim) if d not in dimension_numbers.offset_dims]
+    wide = shaped(out.shape, dtypes.bool_)
+    inside = ctx.op(
+        "broadcast_in_dim", wide, inside, broadcast_dimensions=ctx.i64s(batch)
+    )
+    with np.errstate(invalid="ignore", over="ignore"):  # as C converts numbers
+        fill = np.asarray(fill_value).astype(out.dtype)[()]
+    return ctx.op("select", out, inside, value, ctx.constant(fill, out))
+
+
+def _emit_in_bounds(ctx, indices, operand, index, dims, sizes):
+    """Emit, for each index vector, whether its window lies in bounds."""
+    last = index.ndim - 1
+    bounds = last_starts(operand, index, dims.start_index_map, sizes)
+    one = shaped((*index.shape[:-1], 1), index.dtype)
+    flat = shaped(index.shape[:-1], index.dtype)
+    flag = shaped(index.shape[:-1], dtypes.bool_)
+
+    def compare(x: Any, value: Any, direction: str) -> Any:
+        return ctx.op(
+            "compare", flag, x, ctx.constant(value, flat),
+            comparison_direction=ctx.parse(
+                f"#stablehlo<comparison_direction {direction}>"
+            ),
+        )  # fmt: skip
+
+    inside = None
+    for i, bound in enumerate(bounds):
+        part = ctx.op(
+            "slice", one, indices,
+            start_indices=ctx.i64s([0] * last + [i]),
+            limit_indices=ctx.i64s([*index.shape[:-1], i + 1]),
+            strides=ctx.i64s([1] * index.ndim),
+        )  # fmt: skip
+        part = ctx.op("reshape", flat, part)
+        checks = [compare(part, bound, "LE")]
+        if not dtypes.is_unsigned(index.dtype):
+            checks.append(compare(part, 0, "GE"))
+        for check in checks:
+            inside = check if inside is None else ctx.op("and", flag, inside, check)
+    return inside
+
+
+gather_p = primitive(
+    "gather", type=_gather_type, jvp=_gather_jvp, transpose=_gather_transpose,
+    batch=_gather_batch, lower=_gather_lower,
+)  # fmt: skip
+
+
+def _gather_bounds(x, indices, *, dimension_numbers, slice_sizes, **_):
+    shape, axes = core.aval_of(x).shape, dimension_numbers.start_index_map
+    return shape, indices, axes, [shape[a] - slice_sizes[a] for a in axes]
+
+
+gather_p.bounds = _gather_bounds
+gather_p.makes_nans = False
+
+
+def gather(
+    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Any, *, unique_indices: bool = False, indices_are_sorted: bool = False,
+    mode: Any = None, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """Read windows of an array.
+
+    Args:
+      operand: array.
+      start_indices: integers; index vectors lie along the last axis.
+      dimension_numbers: which axes are meant.
+      slice_sizes: the size of a window along each axis of `operand`.
+      unique_indices: promises that no element is read twice.
+      indices_are_sorted: promises that index vectors ascend.
+      mode: what to do out of bounds; None promises that all is in bounds.
+      fill_value: the value out of bounds for mode 'fill' (default: NaN, the least
+        signed, the greatest unsigned integer, True).
+
+    Raises:
+      TypeError: the numbers do not fit the shapes. ValueError: indices are no integers.
+
+    >>> import minijax.numpy as jnp
+    >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
+    >>> gather(jnp.eye(3), jnp.array([[2], [0]]), rows, (1, 3))
+    Array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+
+    Source: StableHLO specification, `gather`.
+    """
+    mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    if mode is FILL_OR_DROP:
+        if fill_value is None:
+            fill_value = default_fill(core.aval_of(operand).dtype)
+        elif isinstance(fill_value, core.Tracer):
+            raise type_problem(
+                "gather got a traced fill_value.",
+                fill_value,
+                why="the fill value is part of the program, not of its data.",
+                tries=["a Python number", "jnp.where on the gathered values"],
+            )
+        else:
+            fill_value = np.asarray(fill_value).item()
+    elif mode is GatherScatterMode.ONE_HOT:
+        raise value_problem(
+            "gather does not take the mode 'one_hot'.",
+            why="it belongs to indexing, which multiplies by one-hot vectors.",
+            tries=["jnp.take_along_axis(x, i, axis, mode='one_hot')"],
+        )
+    else:
+        fill_value = None
+    return gather_p.bind(
+        operand, start_indices,
+        dimension_numbers=plain(dimension_numbers),
+        slice_sizes=int_tuple(slice_sizes, "slice_sizes"),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=mode,
+        fill_value=fill_value,
+    )  # fmt: skip
+
+
+def index_take(src: Any, idxs: Any, axes: Any) -> Any:
+    """Take elements at `idxs[k]` along `axes[k]`, all together; indices wrap around.
+
+    Args:
+      src: array.
+      idxs: for each of `axes` an integer array of shape (n,).
+      axes: axes of `src`; the result lacks them, and has an axis of size n in front.
+
+    >>> import minijax.numpy as jnp
+    >>> index_take(jnp.arange(4), (jnp.array([0, -1]),), (0,))
+    Array([0, 3], dtype=int32)
+    """
+    shape, axes = core.aval_of(src).shape, int_tuple(axes, "axes")
+    index = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
+    dtype = core.aval_of(index).dtype
+    sizes = np.array([[shape[a] for a in axes]], dtype)
+    index = rem(index, sizes)
+    index = select_n(lt(index, np.zeros((), dtype)), index, add(index, sizes))
+    dims = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),
+        collapsed_slice_dims=tuple(sorted(axes)),
+        start_index_map=axes,
+    )
+    window = [1 if d in axes else n for d, n in enumerate(shape)]
+    return gather(src, index, dims, window)
+
+
+# ---------------------------------------------------------- what all scatters share
+
+
+@functools.cache
+def update_program(combine: Callable[..., Any], dtype: Any) -> Any:
+    """The jaxpr of `combine(old, update)` on scalars of a dtype."""
+    scalar = shaped((), dtype)
+    return stage(lambda x, y: [combine(x, y)], [scalar, scalar], text="scatter")[0]
+
+
+def bind_scatter(
+    prim: Primitive, combine: Callable[..., Any] | None, x, indices, updates, dims, *,
+    indices_are_sorted: bool, unique_indices: bool, mode,
+):  # fmt: skip
+    """Bind one of the scatters."""
+    jaxpr = None
+    if combine is not None:
+        jaxpr = update_program(combine, core.aval_of(x).dtype)
+    return prim.bind(
+        x, indices, updates,
+        dimension_numbers=dims,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=mode,
+        update_jaxpr=jaxpr,
+        update_consts=(),
+    )  # fmt: skip
+
+
+def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any:
+    """Make a stub, for its name and docstring, the public function of a scatter."""
+
+    def declare(stub: Callable[[], None]) -> Any:
+        def scatter(
+            operand: Any, scatter_indices: Any, updates: Any,
+            dimension_numbers: ScatterDimensionNumbers, *,
+            indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: Any = None,
+        ) -> Any:  # fmt: skip
+            if combine is not None:  # before the small program is staged
+                kinds = NUMBER if combine in (add, sub) else ANY
+                check_kind(prim.name, core.aval_of(operand), kinds, 0, 3)
+            return bind_scatter(
+                prim, combine, operand, scatter_indices, updates,
+                plain(dimension_numbers), indices_are_sorted=bool(indices_are_sorted),
+                unique_indices=bool(unique_indices),
+                mode=GatherScatterMode.from_any(mode),
+            )  # fmt: skip
+
+        return named_after(stub, scatter)
+
+    return declare
+
+
+def _scatter_type(x, indices, updates, *, dimension_numbers, **_):
+    same_dtype("scatter", [x, updates])
+    return scatter_type(x, indices, updates, dimension_numbers)
+
+
+def _scatter_batch(prim: Primitive) -> Any:
+    def batch(axis: Any, args: Any, lanes: Any, **params: Any) -> Any:
+        """Lanes of operand and updates always; of indices only where they have some."""
+        (x, indices, updates), (x_lane, index_lane, update_lane) = args, lanes
+        size, dims = axis.size, params.pop("dimension_numbers")
+        if index_lane is None:
+            dims = operand_lanes(dims)
+        else:
+            indices = bring_front(indices, size, index_lane)
+            dims = common_lanes(dims)
+        x = bring_front(x, size, x_lane)
+        updates = bring_front(updates, size, update_lane)
+        out = prim.bind(x, indices, updates, dimension_numbers=dims, **params)
+        return out, 0
+
+    return batch
+
+
+def _scatter_lower(
+    ctx, x, indices, updates, *, dimension_numbers, indices_are_sorted: bool,
+    unique_indices: bool, mode, update_jaxpr, update_consts,
+):  # fmt: skip
+    """StableHLO drops what is out of bounds itself; only clipping needs more."""
+    operand, index, update = ctx.avals_in
+    out = ctx.avals_out[0]
+    if mode is CLIP and dimension_numbers.scatter_dims_to_operand_dims:
+        sizes = window_sizes(operand, update, dimension_numbers)
+        index_map = dimension_numbers.scatter_dims_to_operand_dims
+        bounds = np.broadcast_to(
+            last_starts(operand, index, index_map, sizes), index.shape
+        )
+        low, high = ctx.constant(0, index), ctx.constant(bounds, index)
+        indices = ctx.op("clamp", index, low, indices, high)
+    op = ctx.region_op(
+        "stablehlo.scatter", [ctx.type(out)], [x, indices, updates],
+        scatter_dimension_numbers=ctx.parse(
+            scatter_attribute(dimension_numbers, index.ndim)
+        ),
+        indices_are_sorted=ctx.bool(indices_are_sorted),
+        unique_indices=ctx.bool(unique_indices),
+    )  # fmt: skip
+    element = ctx.type(shaped((), operand.dtype))
+    with ctx.block(op.regions[0], element, element) as (old, new):
+        if update_jaxpr is None:
+            ctx.return_(new)
+        else:
+            closed = ClosedJaxpr(update_jaxpr, update_consts)
+            ctx.return_(*ctx.jaxpr(closed, old, new))
+    return op.result
+
+
+def scatter_primitive(name: str) -> Primitive:
+    """A scatter without its jvp and transpose."""
+    prim = Primitive(name)
+    prim.abstract = _scatter_type
+    prim.batch = _scatter_batch(prim)
+    prim.lower = _scatter_lower
+    prim.bounds = _scatter_bounds
+    prim.makes_nans = False
+    return prim
+
+
+def _scatter_bounds(x, indices, updates, *, dimension_numbers, **_):
+    aval = core.aval_of(x)
+    sizes = window_sizes(aval, core.aval_of(updates), dimension_numbers)
+    axes = dimension_numbers.scatter_dims_to_operand_dims
+    return aval.shape, indices, axes, [aval.shape[a] - sizes[a] for a in axes]
+
+
+def read_back(x, indices, updates, dims, mode, fill=0):
+    """Read `x` where a scatter with these arguments writes: shaped like the updates."""
+    update = updates.aval if is_linear(updates) else core.aval_of(updates)
+    sizes = window_sizes(core.aval_of(x), update, dims)
+    return gather(x, indices, gather_dims_of(dims), sizes, mode=mode, fill_value=fill)
+
+
+def flags_of(params: dict[str, Any]) -> dict[str, Any]:
+    """What all scatters at the same places have in common."""
+    names = ("indices_are_sorted", "unique_indices", "mode")
+    return {name: params[name] for name in names}
+
+
+# ---------------------------------------------------------------- scatter-add and -sub
+
+
+def _scatter_add_transpose(sign: Callable[[Any], Any]) -> Any:
+    def transpose(
+        ct, x, indices, updates, *, dimension_numbers, mode, **_
+    ) -> list[Any]:
+        share = None
+        if is_linear(updates):
+            share = sign(read_back(ct, indices, updates, dimension_numbers, mode))
+        return [ct if is_linear(x) else None, None, share]
+
+    return transpose
+
+
+def _linear_scatter(prim: Primitive) -> None:
+    """The jvp of a scatter that is linear in operand and updates together."""
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, indices, updates), (x_t, _, u_t) = primals, tangents
+        out = prim.bind(x, indices, updates, **params)
+        if type(x_t) is Zero and type(u_t) is Zero:
+            return out, Zero(core.aval_of(out).to_tangent())
+        out_t = prim.bind(instantiate(x_t), indices, instantiate(u_t), **params)
+        return out, out_t
+
+    prim.jvp = jvp
+
+
+scatter_add_p = scatter_primitive("scatter-add")
+_linear_scatter(scatter_add_p)
+scatter_add_p.transpose = _scatter_add_transpose(lambda ct: ct)
+
+scatter_sub_p = scatter_primitive("scatter-sub")
+_linear_scatter(scatter_sub_p)
+scatter_sub_p.transpose = _scatter_add_transpose(neg)
+
+
+@scatter_function(scatter_add_p, add)
+def scatter_add() -> None:
+    """Add updates to windows of an array; see `scatter` for the arguments.
+
+    >>> import minijax.numpy as jnp
+    >>> points = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.ones(2), points)
+    Array([0., 2., 0.], dtype=float32)
+    """
+
+
+@scatter_function(scatter_sub_p, sub)
+def scatter_sub() -> None:
+    """Subtract updates from windows of an array; see `scatter` for the arguments."""

@@ -1,0 +1,296 @@
+"""The scatters that replace, multiply, or keep the least or greatest.
+
+Each is one block: jvp and transpose beside the type, batch and lowering rules that all
+scatters share (gather.py).  Where several updates meet in one element, replacing has
+no defined winner, so its derivative makes one that values and tangents agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.stage import stage
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import const
+from ..math.algebraic import add, add_any, div, max, min, mul
+from ..math.cast import convert_element_type
+from ..math.logic import eq, select_n
+from ..shape.shapes import broadcast, int_tuple, iota, problem, reshape
+from .dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, plain
+from .gather import (
+    PROMISE_IN_BOUNDS,
+    bind_scatter,
+    flags_of,
+    read_back,
+    scatter_add_p,
+    scatter_function,
+    scatter_primitive,
+    zeros,
+)
+
+__all__ = (
+    "scatter_mul_p", "scatter_mul", "scatter_min_p", "scatter_max_p", "scatter_min",
+    "scatter_max", "scatter_p", "scatter", "scatter_apply",
+)  # fmt: skip
+
+# ------------------------------------------------------------------------ scatter-mul
+
+_NOT_UNIQUE = "scatter_mul gradients are only implemented if `unique_indices=True`"
+
+
+def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params):
+    (x, indices, updates), (x_t, _, u_t) = primals, tangents
+    out = scatter_mul_p.bind(x, indices, updates, **params)
+    total: Any = None
+    if type(x_t) is not Zero:
+        total = scatter_mul_p.bind(x_t, indices, updates, **params)
+    if type(u_t) is not Zero:
+        _require_unique(params["unique_indices"], _NOT_UNIQUE, out)
+        aval = core.aval_of(out)
+        moved = bind_scatter(
+            scatter_add_p, add, zeros(aval.shape, aval.dtype), indices, u_t,
+            params["dimension_numbers"], **flags_of(params),
+        )  # fmt: skip
+        share = mul(x, moved)
+        total = share if total is None else add_any(total, share)
+    if total is None:
+        total = Zero(core.aval_of(out).to_tangent())
+    return out, total
+
+
+def _require_unique(unique: bool, what: str, x: Any) -> None:
+    if not unique:
+        raise problem(
+            NotImplementedError,
+            what,
+            x,
+            why="updates of one element would depend on one another.",
+            tries=["unique_indices=True, where that is so"],
+        )
+
+
+def _scatter_mul_transpose(ct, x, indices, updates, **params) -> list[Any]:
+    if is_linear(x):
+        return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
+    _require_unique(params["unique_indices"], _NOT_UNIQUE, ct)
+    dims, mode = params["dimension_numbers"], params["mode"]
+    return [None, None, read_back(mul(ct, x), indices, updates, dims, mode)]
+
+
+scatter_mul_p = scatter_primitive("scatter-mul")
+scatter_mul_p.jvp = _scatter_mul_jvp
+scatter_mul_p.transpose = _scatter_mul_transpose
+
+
+@scatter_function(scatter_mul_p, mul)
+def scatter_mul() -> None:
+    """Multiply windows of an array by updates; see `scatter` for the arguments."""
+
+
+# ---------------------------------------------------------------- scatter-min and -max
+
+
+def _scatter_extremum(name: str) -> Primitive:
+    """A scatter that keeps the least or greatest; equal winners share the tangent."""
+    prim = scatter_primitive(name)
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, indices, updates), (x_t, _, u_t) = primals, tangents
+        out = prim.bind(x, indices, updates, **params)
+        if type(x_t) is Zero and type(u_t) is Zero:
+            return out, Zero(core.aval_of(out).to_tangent())
+        dims, flags = params["dimension_numbers"], flags_of(params)
+        best = read_back(out, indices, updates, dims, params["mode"], fill=None)
+        x_won, u_won = eq(x, out), eq(updates, best)
+        dtype = core.aval_of(out).dtype
+
+        def gathered(old: Any, new: Any) -> Any:
+            return bind_scatter(scatter_add_p, add, old, indices, new, dims, **flags)
+
+        winners = gathered(
+            convert_element_type(x_won, dtype), convert_element_type(u_won, dtype)
+        )
+        total = gathered(_keep(x_won, x_t), _keep(u_won, u_t))
+        # A nan equals nothing, and has no slope.
+        return out, div(total, max(winners, const(winners, 1)))
+
+    prim.jvp = jvp
+    return prim
+
+
+def _keep(mask: Any, t: Any) -> Any:
+    """A tangent where the mask holds, zero elsewhere."""
+    if type(t) is Zero:
+        return instantiate(t)
+    aval = core.aval_of(t)
+    return select_n(mask, zeros(aval.shape, aval.dtype), t)
+
+
+scatter_min_p = _scatter_extremum("scatter-min")
+scatter_max_p = _scatter_extremum("scatter-max")
+
+
+@scatter_function(scatter_min_p, min)
+def scatter_min() -> None:
+    """Keep the lesser of element and update in windows; see `scatter`."""
+
+
+@scatter_function(scatter_max_p, max)
+def scatter_max() -> None:
+    """Keep the greater of element and update in windows; see `scatter`."""
+
+
+# ---------------------------------------------------------------------------- scatter
+
+
+def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    (x, indices, updates), (x_t, _, u_t) = primals, tangents
+    if type(x_t) is Zero and type(u_t) is Zero:
+        out = scatter_p.bind(x, indices, updates, **params)
+        return out, Zero(core.aval_of(out).to_tangent())
+    if params["update_jaxpr"] is not None:
+        raise problem(
+            NotImplementedError,
+            "scatter_apply JVP not implemented",
+            x,
+            why="the derivative of the function applied is not known here.",
+            tries=["x.at[i].set(f(x.at[i].get()))"],
+        )
+    x_t, u_t = instantiate(x_t), instantiate(u_t)
+    if params["unique_indices"]:
+        out = scatter_p.bind(x, indices, updates, **params)
+        return out, scatter_p.bind(x_t, indices, u_t, **params)
+    return _scatter_with_winners(x, indices, updates, x_t, u_t, params)
+
+
+def _scatter_with_winners(
+    x: Any, indices: Any, updates: Any, x_t: Any, u_t: Any, params: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Which update of an element wins is open: make value and tangent agree on it.
+
+    Updates get numbers, from 1; they are scattered, and read back.  An update has won
+    where it finds its own number, the operand where it finds 0.  What has not won is
+    set to zero, and the winners are added up: a linear map for values and tangents.
+    """
+    dims, flags = params["dimension_numbers"], flags_of(params)
+    aval, update = core.aval_of(x), core.aval_of(updates)
+    window = dims.update_window_dims
+    rows = [1 if d in window else n for d, n in enumerate(update.shape)]
+    count = int(np.prod(rows, dtype=np.int64))
+    numbers = reshape(iota(dtypes.uint32, count), rows)
+    ones = broadcast(np.ones((), dtypes.uint32), update.shape)
+    numbers = add(numbers, ones)
+    none = zeros(aval.shape, dtypes.uint32)
+    winner = bind_scatter(scatter_p, None, none, indices, numbers, dims, **flags)
+    found = read_back(winner, indices, updates, dims, PROMISE_IN_BOUNDS)
+
+    def winners(old: Any, new: Any) -> tuple[Any, Any]:
+        kept = eq(winner, zeros(aval.shape, dtypes.uint32))
+        old = select_n(kept, zeros(aval.shape, aval.dtype), old)
+        won = eq(numbers, found)
+        return old, select_n(won, zeros(update.shape, update.dtype), new)
+
+    values, moves = winners(x, updates), winners(x_t, u_t)
+    return tuple(
+        bind_scatter(scatter_add_p, add, old, indices, new, dims, **flags)
+        for old, new in (values, moves)
+    )
+
+
+def _scatter_transpose(ct, x, indices, updates, **params) -> list[Any]:
+    _require_unique(
+        params["unique_indices"],
+        "scatter transpose is only implemented where unique_indices=True",
+        ct,
+    )
+    dims, share, rest = params["dimension_numbers"], None, None
+    if is_linear(x):
+        aval = updates.aval if is_linear(updates) else core.aval_of(updates)
+        none = zeros(aval.shape, core.aval_of(ct).dtype)
+        rest = scatter_p.bind(ct, indices, none, **params)
+    if is_linear(updates):
+        share = read_back(ct, indices, updates, dims, params["mode"])
+    return [rest, None, share]
+
+
+scatter_p = scatter_primitive("scatter")
+scatter_p.jvp = _scatter_jvp
+scatter_p.transpose = _scatter_transpose
+
+
+@scatter_function(scatter_p, None)
+def scatter() -> None:
+    """Write windows into an array.
+
+    Args:
+      operand: array.
+      scatter_indices: integers; index vectors lie along the last axis.
+      updates: what to write, of `operand`'s dtype.
+      dimension_numbers: which axes are meant.
+      indices_are_sorted: promises that index vectors ascend.
+      unique_indices: promises that no element is written twice.
+      mode: what to do out of bounds; None and 'drop' leave the update out.
+
+    Raises:
+      TypeError: the numbers do not fit the shapes. ValueError: indices are no integers.
+
+    Where an element is written twice, which update wins is not defined.
+
+    >>> import minijax.numpy as jnp
+    >>> points = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter(jnp.zeros(3), jnp.array([[1]]), jnp.ones(1), points)
+    Array([0., 1., 0.], dtype=float32)
+
+    Source: StableHLO specification, `scatter`.
+    """
+
+
+def scatter_apply(
+    operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers, *, update_shape: Any = (),
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+) -> Any:  # fmt: skip
+    """Apply `func` to the elements of windows; see `scatter` for the arguments.
+
+    Args:
+      func: a function of a scalar, which may use no traced value from outside.
+      update_shape: the shape that updates would have.
+
+    >>> import minijax.numpy as jnp
+    >>> from minijax import lax
+    >>> points = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_apply(
+    ...     jnp.arange(3.0), jnp.array([[2]]), lax.neg, points, update_shape=(1,)
+    ... )
+    Array([ 0.,  1., -2.], dtype=float32)
+    """
+    dtype = core.aval_of(operand).dtype
+    scalar = shaped((), dtype)
+    jaxpr, consts = stage(
+        lambda x, _: [func(x)], [scalar, scalar], text="scatter_apply"
+    )
+    if any(isinstance(c, core.Tracer) for c in consts):
+        raise problem(
+            NotImplementedError,
+            "Reduction computations can't close over Tracers.",
+            *consts,
+            why="func becomes a part of the program of one element.",
+            tries=["use a Python or NumPy number"],
+        )
+    return scatter_p.bind(
+        operand, scatter_indices,
+        zeros(int_tuple(update_shape, "update_shape"), dtype),
+        dimension_numbers=plain(dimension_numbers),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        update_jaxpr=jaxpr,
+        update_consts=tuple(consts),
+    )  # fmt: skip

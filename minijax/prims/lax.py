@@ -1,0 +1,35 @@
+"""The operations by their names in `jax.lax`: `from ..prims import lax` on floors above.
+
+A table: each file of these folders says in `__all__` what it gives.  What fewer programs
+need (Fourier transforms, ragged products, windows, matrix factorizations) is not here,
+so that it loads on first use.  Control flow has floors of its own.
+"""
+
+from .collectives.exchange import *
+from .collectives.permute import *
+from .collectives.psum import *
+from .conv.forms import *
+from .conv.general import *
+from .dot.dot import *
+from .dot.precision import *
+from .gather.dimension_numbers import *
+from .gather.gather import *
+from .gather.scatter import *
+from .math.accuracy import *
+from .math.algebraic import *
+from .math.bessel import *
+from .math.beta import *
+from .math.cast import *
+from .math.elementary import *
+from .math.error_function import *
+from .math.gamma import *
+from .math.logic import *
+from .reduce.cumulative import *
+from .reduce.over_axes import *
+from .shape.concatenation import *
+from .shape.filled import *
+from .shape.shapes import *
+from .shape.slicing import *
+from .sliding import *
+from .sort import *
+from .transfer import *

@@ -1,0 +1,136 @@
+"""Calls of matrix libraries from a lowering: LAPACK on CPUs, cuSOLVER on GPUs.
+
+The routines are custom calls (typed FFI, batched over leading axes).  Matrices are
+column-major: their last two axes count as one column after the other.  A routine that
+fails says so by an integer a matrix; its results become NaN.
+
+This room knows the form of calls, not what routines compute.  Next: matrix.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...runtime import jaxlib_compat as compat
+from ...types import dtypes
+from ...types.avals import shaped
+from ..math.logic import eq, ge, select
+from ..shape.shapes import broadcast_in_dim
+
+_PREFIX = {
+    dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c",
+    dtypes.complex128: "z",
+}  # fmt: skip
+
+
+def routine(name: str, dtype: Any) -> str:
+    """The target of LAPACK's `name` on matrices of `dtype`: lapack_sgeqrf_ffi."""
+    prefix = _PREFIX.get(dtype)
+    if prefix is None:
+        raise NotImplementedError(
+            f"No routine of LAPACK works on dtype {dtype}.\nWhy: there are float32,"
+            " float64, complex64 and complex128 alone.\nTry: .astype(float32) before"
+        )
+    if prefix in "cz":
+        name = _COMPLEX.get(name, name)
+    return f"lapack_{prefix}{name}_ffi"
+
+
+_COMPLEX = {
+    "orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd",
+}  # fmt: skip
+
+
+def layout(rank: int, batch: int, row_major: bool = False) -> str:
+    """The layout attribute of a value with `batch` leading axes."""
+    order = list(range(rank - 1, -1, -1))
+    if rank - batch == 2 and not row_major:
+        order[:2] = rank - 2, rank - 1
+    return (
+        f"dense<{order}> : tensor<{rank}xindex>"
+        if rank
+        else "dense<> : tensor<0xindex>"
+    )
+
+
+def call(
+    ctx, target: str, operands: Sequence[Any], avals_in: Sequence[Any],
+    avals_out: Sequence[Any], config: str = "", *, batch: int,
+    aliases: Sequence[tuple[int, int]] = (), row_major: bool = False,
+) -> list[Any]:  # fmt: skip
+    """Emit a call of `target`.
+
+    config: the routine's attributes, such as 'uplo = 76 : ui8'.
+    batch: the number of leading axes.
+    aliases: pairs (operand, result) that may share memory.
+    """
+    if target.startswith(("lapack_", "tridiagonal_")):
+        compat.register_lapack()
+    ins = ", ".join(layout(a.ndim, batch, row_major) for a in avals_in)
+    outs = ", ".join(layout(a.ndim, batch, row_major) for a in avals_out)
+    shared = ", ".join(
+        "#stablehlo.output_operand_alias<output_tuple_indices ="
+        f" [{o if len(avals_out) > 1 else ''}], operand_index = {i},"
+        " operand_tuple_indices = []>"
+        for i, o in aliases
+    )
+    op = ctx.create(
+        "stablehlo.custom_call", [ctx.type(a) for a in avals_out], list(operands),
+        call_target_name=ctx.string(target), api_version=ctx.i32(4),
+        backend_config=ctx.parse("{" + config + "}"),
+        operand_layouts=ctx.parse(f"[{ins}]"), result_layouts=ctx.parse(f"[{outs}]"),
+        output_operand_aliases=ctx.parse(f"[{shared}]"),
+    )  # fmt: skip
+    return list(op.results)
+
+
+def plain_call(
+    ctx: Any, target: str, operands: Sequence[Any], avals_out: Sequence[Any],
+    config: str = "", version: int = 1,
+) -> list[Any]:  # fmt: skip
+    """Emit a call of a routine that the compiler itself expands (on TPUs)."""
+    op = ctx.create(
+        "stablehlo.custom_call", [ctx.type(a) for a in avals_out], list(operands),
+        call_target_name=ctx.string(target), api_version=ctx.i32(version),
+        backend_config=ctx.string(config),
+    )  # fmt: skip
+    return list(op.results)
+
+
+def nan_where_failed(
+    ctx: Any, info: Any, batch_shape: Sequence[int], values: Sequence[Any],
+    avals: Sequence[Any], *, positive_is_fine: bool = False,
+) -> list[Any]:  # fmt: skip
+    """The values, NaN for matrices whose `info` is not 0 (or negative)."""
+    axes = tuple(range(len(batch_shape)))
+
+    def checked(status: Any, *xs: Any) -> list[Any]:
+        zero = dtypes.int32.type(0)
+        fine = ge(status, zero) if positive_is_fine else eq(status, zero)
+        return [
+            select(
+                broadcast_in_dim(fine, a.shape, axes), x,
+                broadcast_in_dim(_nan(a.dtype), a.shape, ()),
+            )
+            for x, a in zip(xs, avals, strict=True)
+        ]  # fmt: skip
+
+    status = shaped(tuple(batch_shape), dtypes.int32)
+    return ctx.fun(checked, info, *values, avals=[status, *avals])
+
+
+def _nan(dtype: Any) -> Any:
+    """A number that is none, in both parts."""
+    nan = float("nan")
+    return dtype.type(complex(nan, nan) if dtypes.is_complex(dtype) else nan)
+
+
+def char(letter: str) -> str:
+    """A character as LAPACK's attributes spell it."""
+    return f"{ord(letter)} : ui8"
+
+
+def flag(value: bool) -> str:
+    """A boolean attribute."""
+    return str(bool(value)).lower()

@@ -1,0 +1,192 @@
+"""What rules about matrices are written with: products, adjoints, triangles, masks.
+
+All work on the last two axes, whatever leads.  Products here are made at the highest
+precision, as derivatives of factorizations need it.
+
+Next: solve.py, lu.py, qr.py, spectral.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive, unsupported
+from ...passes.batch import move_lane
+from ...types import dtypes
+from ..define import INEXACT, check_kind, const, filled
+from ..dot.dot import dot_general
+from ..dot.precision import Precision
+from ..math.algebraic import add, conj, div, real
+from ..math.cast import scalar
+from ..math.logic import eq, ge, gt, le, lt, select
+from ..reduce.over_axes import reduce_sum
+from ..shape.shapes import broadcast_in_dim, broadcasted_iota, transpose
+
+__all__ = (
+    "shape_of", "check_matrix", "batch_matrices", "no_jvp", "only_on", "matmul",
+    "turned", "is_complex", "conjugate", "adjoint", "real_part", "symmetrized",
+    "columns", "lower_triangle", "upper_triangle", "strictly_lower", "strictly_upper",
+    "diagonal_of", "identity",
+)  # fmt: skip
+
+# ------------------------------------------------------------------- shapes and checks
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    return tuple(core.aval_of(x).shape)
+
+
+def check_matrix(name: str, aval, *, square: bool = False, position: int = 0) -> None:
+    """TypeError or ValueError unless the aval is one of (square) inexact matrices."""
+    check_kind(name, aval, INEXACT, position, 1)
+    if aval.ndim < 2:
+        raise errors.type_error(
+            f"Input {position} to {name} must have rank at least 2, but got"
+            f" shape={aval.shape}.",
+            which=aval.str_short(),
+            why="the last two axes are those of a matrix.",
+        )
+    if square and aval.shape[-1] != aval.shape[-2]:
+        raise errors.value_error(
+            f"The input to {name} must be a square matrix. Got shape {aval.shape}.",
+            which=aval.str_short(),
+        )
+
+
+def batch_matrices(prim: Primitive) -> None:
+    """Set the batch rule: lanes lead, as any leading axis does."""
+
+    def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        lined = [move_lane(x, axis.size, d, 0) for x, d in zip(args, dims, strict=True)]
+        out = prim.bind(*lined, **params)
+        return out, [0] * len(out) if prim.multiple_results else 0
+
+    prim.batch = batch
+
+
+def no_jvp(prim: Primitive) -> None:
+    """Declare that a factorization has no derivative here."""
+    prim.jvp = unsupported(f"Differentiation rule for {prim.name!r} not implemented")
+
+
+def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None:
+    """Set the lowering on some platforms; elsewhere it is missing."""
+    for platform in platforms:
+        prim.lower_on[platform] = lower
+
+    def missing(ctx: Any, *_: Any, **__: Any) -> Any:
+        raise errors.error(
+            NotImplementedError,
+            f"{prim.name} is not implemented on {ctx.platform}.",
+            why="no matrix library there has it.",
+            tries=[f"run it on {' or '.join(platforms)}"],
+        )
+
+    prim.lower = missing
+
+
+# ----------------------------------------------------------------------------- products
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """a b."""
+    n = len(shape_of(a))
+    lead = tuple(range(n - 2))
+    numbers = (((n - 1,), (n - 2,)), (lead, lead))
+    return dot_general(a, b, numbers, Precision.HIGHEST)
+
+
+def turned(x: Any) -> Any:
+    """The transpose."""
+    n = len(shape_of(x))
+    return transpose(x, (*range(n - 2), n - 1, n - 2))
+
+
+def is_complex(x: Any) -> bool:
+    return dtypes.is_complex(core.aval_of(x).dtype)
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; x itself if it is real."""
+    return conj(x) if is_complex(x) else x
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose."""
+    return conjugate(turned(x))
+
+
+def real_part(x: Any) -> Any:
+    return real(x) if is_complex(x) else x
+
+
+def symmetrized(x: Any) -> Any:
+    """(x + adjoint x) / 2."""
+    total = add(x, adjoint(x))
+    return div(total, const(total, 2))
+
+
+def columns(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
+    """Each column of x times (or divided by) an element of v."""
+    shape = shape_of(x)
+    return product(
+        x, broadcast_in_dim(v, shape, (*range(len(shape) - 2), len(shape) - 1))
+    )
+
+
+def rows(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
+    """Each row of x times (or divided by) an element of v."""
+    shape = shape_of(x)
+    return product(x, broadcast_in_dim(v, shape, tuple(range(len(shape) - 1))))
+
+
+# -------------------------------------------------------------------------------- masks
+
+
+def _mask(shape: Sequence[int], compare: Callable[[Any, Any], Any], k: int = 0) -> Any:
+    """Where compare(row + k, column) holds."""
+    m, n = shape[-2:]
+    r = broadcasted_iota(np.int32, (m, n), 0)
+    r = add(r, np.int32(k))
+    mask = compare(r, broadcasted_iota(np.int32, (m, n), 1))
+    if len(shape) == 2:
+        return mask
+    return broadcast_in_dim(mask, tuple(shape), (len(shape) - 2, len(shape) - 1))
+
+
+def lower_triangle(x: Any, k: int = 0) -> Any:
+    """x with zeros above the k-th diagonal."""
+    return select(_mask(shape_of(x), ge, k), x, filled(x, 0))
+
+
+def upper_triangle(x: Any, k: int = 0) -> Any:
+    """x with zeros below the k-th diagonal."""
+    return select(_mask(shape_of(x), le, k), x, filled(x, 0))
+
+
+def strictly_lower(x: Any) -> Any:
+    """x with zeros on and above the diagonal."""
+    return select(_mask(shape_of(x), gt), x, filled(x, 0))
+
+
+def strictly_upper(x: Any) -> Any:
+    """x with zeros on and below the diagonal."""
+    return select(_mask(shape_of(x), lt), x, filled(x, 0))
+
+
+def diagonal_of(x: Any) -> Any:
+    """The diagonals of square matrices."""
+    kept = select(_mask(shape_of(x), eq), x, filled(x, 0))
+    return reduce_sum(kept, (len(shape_of(x)) - 1,))
+
+
+def identity(shape: Sequence[int], dtype: Any) -> Any:
+    """Identity matrices of a shape."""
+    mask = _mask(shape, eq)
+    one = broadcast_in_dim(scalar(1, dtype), tuple(shape), ())
+    return select(mask, one, filled(one, 0))

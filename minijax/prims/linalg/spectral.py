@@ -1,0 +1,491 @@
+"""Eigenvalues and eigenvectors: eigh, eig, and Schur's form.
+
+Derivatives (M. Giles, "An extended collection of matrix derivative results for forward
+and reverse mode algorithmic differentiation", 2008): with P = V^-1 dA V, eigenvalues
+move by diag P, and eigenvectors by V (F o P), F_ij = 1 / (w_j - w_i) off the diagonal.
+Eigenvectors of `eig` have norm 1 and a real largest component, as LAPACK makes them;
+that decides how each moves along itself.
+
+matrix.py has what these are written with.  Next: svd.py.
+"""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import Zero
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import weak_if_operands
+from ..math.algebraic import abs, add, complex, div, imag, mul, neg, real, sub
+from ..math.cast import cast, scalar
+from ..math.logic import eq, gt, lt, select
+from ..reduce.over_axes import argmax, reduce_sum
+from ..shape.concatenation import concatenate
+from ..shape.shapes import broadcast_in_dim, broadcasted_iota
+from ..shape.slicing import slice_in_dim
+from .lapack import call, char, flag, nan_where_failed, plain_call, routine
+from .lu import solve
+from .matrix import *
+from .solve import symmetric
+
+__all__ = (
+    "EighImplementation", "eigh_p", "eigh", "EigImplementation", "eig_p", "eig",
+    "schur_p", "schur",
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------- shared
+
+
+def gaps(left: Any, right: Any, dtype: Any) -> Any:
+    """1 / (right_j - left_i) off the diagonal, 0 on it."""
+    n = shape_of(left)[-1]
+    shape = (*shape_of(left), n)
+    lead = tuple(range(len(shape) - 2))
+    across = broadcast_in_dim(right, shape, (*lead, len(shape) - 1))
+    down = broadcast_in_dim(left, shape, (*lead, len(shape) - 2))
+    difference = cast(sub(across, down), dtype)
+    eye = identity(shape[-2:], dtype)
+    if lead:
+        eye = broadcast_in_dim(eye, shape, (len(shape) - 2, len(shape) - 1))
+    return sub(div(scalar(1, dtype), add(difference, eye)), eye)
+
+
+def check_subset(subset: Any, n: int) -> tuple[int, int] | None:
+    """`subset_by_index`; None for all."""
+    if subset is None:
+        return None
+    start, end = (int(i) for i in subset)
+    if not 0 <= start < end <= n:
+        raise ValueError(
+            f"subset_by_index must be within [0, {n}), start before end; got {subset}."
+        )
+    return None if (start, end) == (0, n) else (start, end)
+
+
+# --------------------------------------------------------------------------------- eigh
+
+
+class EighImplementation(enum.Enum):
+    """Algorithms of `eigh`: QR (CPU, GPU), JACOBI (GPU, TPU), QDWH (TPU)."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+eigh_p = Primitive("eigh", multiple_results=True)
+
+
+@weak_if_operands
+def _eigh_abstract(
+    x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
+) -> list[Any]:
+    check_matrix("eigh", x, square=True)
+    n, lead = x.shape[-1], x.shape[:-2]
+    count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
+    vectors = shaped((*lead, n, count), x.dtype)
+    return [vectors, shaped((*lead, count), dtypes.real_of(x.dtype))]
+
+
+def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
+    (a,), (da,) = primals, tangents
+    if subset_by_index is not None:
+        # The other eigenvectors have their part in how these move.
+        start, end = subset_by_index
+        outs, out_ts = _eigh_jvp(primals, tangents, subset_by_index=None, **params)
+        return (
+            [slice_in_dim(x, start, end, axis=-1) for x in outs],
+            [_part_of_tangent(t, start, end) for t in out_ts],
+        )
+    v, w = eigh_p.bind(a, subset_by_index=None, **params)
+    if type(da) is Zero:
+        return [v, w], [Zero(core.aval_of(x).to_tangent()) for x in (v, w)]
+    part = matmul(adjoint(v), matmul(da, v))
+    dv = matmul(v, mul(gaps(w, w, core.aval_of(v).dtype), part))
+    return [v, w], [dv, real_part(diagonal_of(part))]
+
+
+def _part_of_tangent(t: Any, start: int, end: int) -> Any:
+    if type(t) is not Zero:
+        return slice_in_dim(t, start, end, axis=-1)
+    shape = (*t.aval.shape[:-1], end - start)
+    return Zero(shaped(shape, t.aval.dtype))
+
+
+def _eigh_lower(
+    ctx, x, *, lower: bool, sort_eigenvalues: bool, subset_by_index, algorithm
+) -> list[Any]:
+    v, w = ctx.avals_out
+    n, lead = v.shape[-2], v.shape[:-2]
+    if 0 in ctx.avals_in[0].shape:
+        return [ctx.constant(0, v), ctx.constant(0, w)]
+    whole = [shaped((*lead, n, n), v.dtype), shaped((*lead, n), w.dtype)]
+    values = _emit_eigh(ctx, x, whole, lower, sort_eigenvalues, algorithm)
+    if subset_by_index is None:
+        return values
+    start, end = subset_by_index
+    return ctx.fun(
+        lambda *xs: [slice_in_dim(y, start, end, axis=-1) for y in xs], *values,
+        avals=whole,
+    )  # fmt: skip
+
+
+def _emit_eigh(
+    ctx: Any, x: Any, whole: list[Any], lower: bool, sort: bool, algorithm: Any
+) -> list[Any]:
+    choice = EighImplementation
+    platform = ctx.platform
+    if platform == "tpu":
+        if algorithm in (choice.QR, choice.QDWH):
+            raise NotImplementedError(
+                f"{algorithm.name} is not implemented on TPU.\nTry: the default"
+            )
+        return plain_call(ctx, "Eigh", [x], whole, f"{lower:d},{sort:d},100,1e-6")
+    if algorithm is choice.QDWH:
+        raise NotImplementedError("QDWH implementation is only supported on TPU")
+    if platform == "cpu":
+        if algorithm is choice.JACOBI:
+            raise NotImplementedError("Jacobi implementation is not supported on CPU")
+        target = routine("syevd", whole[0].dtype)
+        config = f"mode = {char('V')}, uplo = {char('L' if lower else 'U')}"
+    else:
+        target = "cusolver_syevd_ffi"
+        number = {None: 0, choice.QR: 1, choice.JACOBI: 2}[algorithm]
+        config = f"lower = {flag(lower)}, algorithm = {number} : ui8"
+    info = shaped(whole[0].shape[:-2], dtypes.int32)
+    *values, status = call(
+        ctx, target, [x], whole[:1], [*whole, info], config,
+        batch=whole[0].ndim - 2, aliases=[(0, 0)],
+    )  # fmt: skip
+    return nan_where_failed(ctx, status, info.shape, values, whole)
+
+
+eigh_p.abstract = _eigh_abstract
+eigh_p.jvp = _eigh_jvp
+batch_matrices(eigh_p)
+eigh_p.lower = _eigh_lower
+
+
+def eigh(
+    x: Any, *, lower: bool = True, symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Eigenvectors and eigenvalues of Hermitian matrices.
+
+    Args:
+      x: Hermitian matrices [..., n, n].
+      lower: which triangle is read, if the input is not symmetrized.
+      symmetrize_input: whether to take (x + x^H) / 2; if not, derivatives take x to be
+        Hermitian all the same.
+      sort_eigenvalues: whether they must ascend (on CPUs and GPUs they always do).
+      subset_by_index: (start, end): only these of them, in ascending order.
+      implementation: the algorithm (None: the platform's best).
+
+    Returns:
+      Eigenvectors, the columns of [..., n, k], and eigenvalues [..., k], k <= n.
+
+    >>> import minijax.numpy as jnp
+    >>> eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))[1]
+    Array([1., 3.], dtype=float32)
+    """
+    if symmetrize_input:
+        x = symmetric(x, "eigh")
+    shape = shape_of(x)
+    subset = check_subset(subset_by_index, shape[-1]) if shape else None
+    v, w = eigh_p.bind(
+        x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=subset, algorithm=implementation,
+    )  # fmt: skip
+    return v, w
+
+
+# ---------------------------------------------------------------------------------- eig
+
+
+class EigImplementation(enum.Enum):
+    """Libraries for `eig`: CUSOLVER and MAGMA (GPU), LAPACK (CPU, and from GPUs)."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+eig_p = Primitive("eig", multiple_results=True)
+
+
+@weak_if_operands
+def _eig_abstract(
+    x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool, implementation: Any,
+) -> list[Any]:  # fmt: skip
+    check_matrix("eig", x, square=True)
+    dtype = dtypes.complex_of(x.dtype)
+    count = compute_left_eigenvectors + compute_right_eigenvectors
+    return [shaped(x.shape[:-1], dtype), *[shaped(x.shape, dtype)] * count]
+
+
+def _eig_jvp(
+    primals: Any, tangents: Any, *, compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, implementation: Any,
+) -> Any:  # fmt: skip
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    if (left or right) and not enable_eigvec_derivs:
+        raise errors.error(
+            NotImplementedError,
+            "Derivatives of non-symmetric eigenvectors are only valid under"
+            " assumptions on the input: eigenvalues that differ, and one largest"
+            " component in each eigenvector.",
+            tries=[
+                "enable_eigvec_derivs=True, if they hold",
+                "eigenvalues alone: compute_left_eigenvectors=False,"
+                " compute_right_eigenvectors=False",
+            ],
+        )
+    (a,), (da,) = primals, tangents
+    outs = eig_p.bind(
+        a, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
+        enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation,
+    )  # fmt: skip
+    w, vr = outs[0], outs[-1]
+    da = cast(da, core.aval_of(vr).dtype)
+    part = solve(vr, matmul(da, vr))
+    out_ts = [diagonal_of(part)]
+    if left:
+        u = outs[1]
+        turned_part = solve(u, matmul(adjoint(da), u))
+        out_ts.append(_vector_tangent(u, conjugate(w), turned_part))
+    if right:
+        out_ts.append(_vector_tangent(vr, w, part))
+    else:
+        outs = outs[:-1]
+    return outs, out_ts
+
+
+def _vector_tangent(v: Any, w: Any, part: Any) -> Any:
+    """How normalised eigenvectors move: V (F o P), and along themselves."""
+    dv = matmul(v, mul(gaps(w, w, core.aval_of(v).dtype), part))
+    shape = shape_of(v)
+    row = len(shape) - 2
+    # The norm stays 1: no real part along v.
+    along = reduce_sum(real(mul(conjugate(v), dv)), (row,))
+    # The largest component stays real.
+    largest = argmax(abs(v), row, np.int32)
+    places = broadcast_in_dim(largest, shape, (*range(row), row + 1))
+    mask = eq(broadcasted_iota(np.int32, shape, row), places)
+    zero = mul(v, scalar(0, core.aval_of(v).dtype))
+    top, top_t = (reduce_sum(select(mask, x, zero), (row,)) for x in (v, dv))
+    turn = div(imag(top_t), real(top))
+    return sub(dv, columns(v, complex(along, turn), mul))
+
+
+def _conjugate_pairs(w: Any, v: Any) -> Any:
+    """Complex eigenvectors of what real routines return: for a pair of eigenvalues the
+    real part, then the imaginary part, of the first one's vector."""
+    shape = shape_of(v)
+    column = len(shape) - 1
+    im = imag(w)
+    positive, negative = (
+        broadcast_in_dim(c, shape, (*range(column - 1), column))
+        for c in (gt(im, scalar(0, core.aval_of(im).dtype)),
+                  lt(im, scalar(0, core.aval_of(im).dtype)))
+    )  # fmt: skip
+    n = shape[-1]
+    after = _moved(v, -1, n)
+    before = _moved(v, 1, n)
+    zero = mul(v, scalar(0, core.aval_of(v).dtype))
+    real_parts = select(negative, before, v)
+    imag_parts = select(positive, after, select(negative, neg(v), zero))
+    return complex(real_parts, imag_parts)
+
+
+def _moved(v: Any, by: int, n: int) -> Any:
+    """Columns moved around by one."""
+    axis = len(shape_of(v)) - 1
+    if by < 0:
+        parts = [slice_in_dim(v, 1, n, axis=axis), slice_in_dim(v, 0, 1, axis=axis)]
+    else:
+        parts = [
+            slice_in_dim(v, n - 1, n, axis=axis), slice_in_dim(v, 0, n - 1, axis=axis)
+        ]  # fmt: skip
+    return concatenate(parts, axis)
+
+
+def _eig_lower(
+    ctx: Any, x: Any, *, compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, implementation: Any,
+) -> list[Any]:  # fmt: skip
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    (aval,) = ctx.avals_in
+    outs = list(ctx.avals_out)
+    if 0 in aval.shape:
+        return [ctx.constant(0, a) for a in outs]
+    w = outs[0]
+    vectors = shaped(aval.shape, w.dtype)
+    info = shaped(aval.shape[:-2], dtypes.int32)
+    real_in = not dtypes.is_complex(aval.dtype)
+    parts = [shaped(w.shape, aval.dtype)] * 2 if real_in else [w]
+    if ctx.platform == "cpu":
+        if implementation not in (None, EigImplementation.LAPACK):
+            raise ValueError("Only the lapack implementation is supported on CPU.")
+        target = routine("geev", aval.dtype)
+        config = (
+            f"compute_left = {char('V' if left else 'N')},"
+            f" compute_right = {char('V' if right else 'N')}"
+        )
+    else:
+        if _uses_cusolver(implementation, left):
+            return _emit_cusolver(ctx, x, aval, w, vectors, info, right)
+        target = "cuhybrid_eig_real" if real_in else "cuhybrid_eig_comp"
+        use = {None: "auto", EigImplementation.MAGMA: "on"}.get(implementation, "off")
+        config = f'left = {flag(left)}, right = {flag(right)}, magma = "{use}"'
+    *found, vl, vr, status = call(
+        ctx, target, [x], [aval], [*parts, vectors, vectors, info], config,
+        batch=aval.ndim - 2,
+    )  # fmt: skip
+    values = found[0]
+    if real_in:
+        values = ctx.op("complex", w, *found)
+    kept = [values, *([vl] if left else []), *([vr] if right else [])]
+    return nan_where_failed(ctx, status, info.shape, kept, outs)
+
+
+def _uses_cusolver(implementation: Any, left: bool) -> bool:
+    if implementation is EigImplementation.CUSOLVER and left:
+        raise NotImplementedError("Left eigenvectors are not supported by cusolver")
+    return implementation is EigImplementation.CUSOLVER or (
+        implementation is None and not left
+    )
+
+
+def _emit_cusolver(ctx, x, aval, w, vectors, info, right: bool) -> list[Any]:
+    _, values, _, vr, status = call(
+        ctx, "cusolver_geev_ffi", [x], [aval], [aval, w, aval, aval, info],
+        f"left = false, right = {flag(right)}", batch=aval.ndim - 2,
+    )  # fmt: skip
+    kept, avals = [values], [w]
+    if right:
+        if not dtypes.is_complex(aval.dtype):
+            (vr,) = ctx.fun(_conjugate_pairs, values, vr, avals=[w, aval])
+        kept, avals = [values, vr], [w, vectors]
+    return nan_where_failed(ctx, status, info.shape, kept, avals)
+
+
+eig_p.abstract = _eig_abstract
+eig_p.jvp = _eig_jvp
+batch_matrices(eig_p)
+only_on(eig_p, _eig_lower, "cpu", "cuda")
+
+
+def eig(
+    x: Any, *, compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None, use_magma: bool | None = None,
+) -> list[Any]:  # fmt: skip
+    """Eigenvalues and eigenvectors of square matrices.
+
+    Args:
+      x: square matrices [..., n, n].
+      compute_left_eigenvectors, compute_right_eigenvectors: which ones to return.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated, for matrices
+        whose eigenvalues differ.
+      implementation: the library (None: the platform's best).
+      use_magma: deprecated; True stands for `implementation=EigImplementation.MAGMA`.
+
+    Returns:
+      [eigenvalues [..., n], left eigenvectors [..., n, n], right ones], complex, the
+      latter two if asked for; columns of norm 1.
+
+    >>> import minijax.numpy as jnp
+    >>> eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), compute_left_eigenvectors=False)[0]
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    if use_magma is not None:
+        warnings.warn(
+            "use_magma is deprecated, please use"
+            " implementation=EigImplementation.MAGMA instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        if implementation is None:
+            kinds = EigImplementation
+            implementation = kinds.MAGMA if use_magma else kinds.LAPACK
+    out: list[Any] = eig_p.bind(
+        x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=implementation,
+    )  # fmt: skip
+    return out
+
+
+# -------------------------------------------------------------------------------- schur
+
+schur_p = Primitive("schur", multiple_results=True)
+
+
+@weak_if_operands
+def _schur_abstract(
+    x: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any
+) -> list[Any]:
+    check_matrix("schur", x, square=True)
+    if sort_eig_vals:
+        raise NotImplementedError(
+            "The sort feature of LAPACK's gees routine is not implemented."
+        )
+    return [x, x] if compute_schur_vectors else [x]
+
+
+def _schur_lower(ctx, x, *, compute_schur_vectors: bool, **_) -> list[Any]:
+    (aval,) = ctx.avals_in
+    if 0 in aval.shape:
+        return [ctx.constant(0, a) for a in ctx.avals_out]
+    info = shaped(aval.shape[:-2], dtypes.int32)
+    values = shaped(aval.shape[:-1], aval.dtype)
+    kinds = [values] if dtypes.is_complex(aval.dtype) else [values, values]
+    results = call(
+        ctx, routine("gees", aval.dtype), [x], [aval],
+        [aval, aval, *kinds, info, info],
+        f"mode = {char('V' if compute_schur_vectors else 'N')}, sort = {char('N')}",
+        batch=aval.ndim - 2, aliases=[(0, 0)],
+    )  # fmt: skip
+    kept = results[: len(ctx.avals_out)]
+    return nan_where_failed(ctx, results[-1], info.shape, kept, list(ctx.avals_out))
+
+
+schur_p.abstract = _schur_abstract
+no_jvp(schur_p)
+batch_matrices(schur_p)
+only_on(schur_p, _schur_lower, "cpu")
+
+
+def schur(
+    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+    select_callable: Any = None,
+) -> Any:  # fmt: skip
+    """Schur's form: x = Q T Q^H, T (quasi) upper triangular, Q unitary.
+
+    Args:
+      x: square matrices [..., n, n].
+      compute_schur_vectors: whether to return Q.
+      sort_eig_vals, select_callable: sorting is not implemented; must be False.
+
+    Returns:
+      [T, Q], or [T].
+
+    >>> import minijax.numpy as jnp
+    >>> schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]), compute_schur_vectors=False)[0]
+    Array([[1., 2.],
+           [0., 3.]], dtype=float32)
+    """
+    return schur_p.bind(
+        x, compute_schur_vectors=bool(compute_schur_vectors),
+        sort_eig_vals=bool(sort_eig_vals), select_callable=select_callable,
+    )  # fmt: skip

@@ -1,0 +1,515 @@
+"""Singular values: svd, and the polar decomposition qdwh that it rests on on TPUs.
+
+Derivatives: with P = U^H dA V singular values move by the real diagonal of P; U and V
+by their own skew-Hermitian matrices, and in directions outside of their range by dA
+(J. Townsend, "Differentiating the singular value decomposition", 2016; Z.-Q. Wan and
+S.-X. Zhang, "Automatic differentiation for complex valued SVD", arXiv:1909.02659).
+
+The polar factor is found by dynamically weighted Halley iterations (Y. Nakatsukasa, Z.
+Bai and F. Gygi, "Optimizing Halley's iteration for computing the matrix polar
+decomposition", SIAM J. Matrix Anal. Appl. 31, 2010): their weights depend on a bound
+of the smallest singular value alone, so that the iterations are known beforehand.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Any
+
+import numpy as np
+
+from ...ir import core
+from ...ir.core import Primitive
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import filled, weak_if_operands
+from ..math.algebraic import abs, add, div, max, mul, rsqrt, sqrt, square, sub
+from ..math.cast import cast, scalar
+from ..math.logic import bitwise_and, eq, gt, lt, select
+from ..reduce.over_axes import reduce_max, reduce_sum
+from ..shape.concatenation import concatenate
+from ..shape.shapes import broadcast_in_dim, broadcasted_iota, rev
+from ..shape.slicing import slice_in_dim
+from .lapack import call, char, flag, nan_where_failed, routine
+from .matrix import *
+from .qr import qr
+from .solve import cholesky_p, triangular_solve
+from .spectral import check_subset, eigh_p, gaps
+
+__all__ = ("SvdAlgorithm", "svd_p", "svd", "qdwh")
+
+
+class SvdAlgorithm(enum.Enum):
+    """Algorithms of `svd`: DEFAULT, QR (CPU, GPU), JACOBI (GPU), POLAR (GPU, TPU)."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+# ---------------------------------------------------------------------------------- svd
+
+svd_p = Primitive("svd", multiple_results=True)
+
+
+@weak_if_operands
+def _svd_abstract(
+    x, *, full_matrices: bool, compute_uv: bool, subset_by_index, algorithm
+) -> list[Any]:
+    check_matrix("svd", x)
+    m, n = x.shape[-2:]
+    lead, k = x.shape[:-2], min(m, n)
+    if subset_by_index is not None:
+        if full_matrices and compute_uv:
+            raise ValueError("full_matrices and subset_by_index cannot both be set")
+        k = subset_by_index[1] - subset_by_index[0]
+    values = shaped((*lead, k), dtypes.real_of(x.dtype))
+    if not compute_uv:
+        return [values]
+    rows, cols = (m, n) if full_matrices else (k, k)
+    return [
+        values,
+        shaped((*lead, m, rows), x.dtype),
+        shaped((*lead, cols, n), x.dtype),
+    ]
+
+
+def _svd_jvp(
+    primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool,
+    subset_by_index: Any, algorithm: Any,
+) -> Any:  # fmt: skip
+    (a,), (da,) = primals, tangents
+    m, n = shape_of(a)[-2:]
+    if compute_uv and full_matrices and m != n:
+        raise NotImplementedError(
+            "Singular value decomposition JVP not implemented for full matrices.\nWhy:"
+            " the further singular vectors are not unique.\nTry: full_matrices=False"
+        )
+    s, u, vt = svd_p.bind(
+        a, full_matrices=False, compute_uv=True, subset_by_index=None,
+        algorithm=algorithm,
+    )  # fmt: skip
+    outs = [s, u, vt] if compute_uv else [s]
+    out_ts = _svd_tangents(s, u, vt, da, compute_uv)
+    if subset_by_index is None:
+        return outs, out_ts
+    start, end = subset_by_index
+    return [_subset(x, start, end) for x in (outs, out_ts)]
+
+
+def _subset(values: list[Any], start: int, end: int) -> list[Any]:
+    """Some of the singular values, and their vectors."""
+    axes = (-1, -1, -2)
+    return [
+        slice_in_dim(x, start, end, axis=axis)
+        for x, axis in zip(values, axes, strict=False)
+    ]
+
+
+def _svd_tangents(s: Any, u: Any, vt: Any, da: Any, compute_uv: bool) -> list[Any]:
+    m, n, k = shape_of(u)[-2], shape_of(vt)[-1], shape_of(s)[-1]
+    v = adjoint(vt)
+    part = matmul(adjoint(u), matmul(da, v))
+    ds = real_part(diagonal_of(part))
+    if not compute_uv:
+        return [ds]
+    dtype = core.aval_of(part).dtype
+    wide = cast(s, dtype)
+    # 1 / (s_j^2 - s_i^2), as a product: squares lose digits.
+    inverse = mul(gaps(s, s, dtype), _inverse_sums(s, dtype))
+    right = columns(part, wide, mul)
+    left = columns(adjoint(part), wide, mul)
+    skew_u = mul(inverse, add(right, adjoint(right)))
+    skew_v = mul(inverse, add(left, adjoint(left)))
+    safe = _safe_inverse(wide)
+    if is_complex(part):  # a phase that both vectors of a pair turn by, half and half
+        phase = mul(scalar(0.25, dtype), sub(part, conjugate(part)))
+        phase = columns(_diagonal_part(phase), safe, mul)
+        skew_u, skew_v = add(skew_u, phase), sub(skew_v, phase)
+    du, dv = matmul(u, skew_u), matmul(v, skew_v)
+    if m > k:
+        beyond = columns(matmul(da, v), safe, mul)
+        du = add(du, sub(beyond, matmul(u, matmul(adjoint(u), beyond))))
+    if n > k:
+        beyond = columns(matmul(adjoint(da), u), safe, mul)
+        dv = add(dv, sub(beyond, matmul(v, matmul(adjoint(v), beyond))))
+    return [ds, du, adjoint(dv)]
+
+
+def _inverse_sums(s: Any, dtype: Any) -> Any:
+    """1 / (s_i + s_j); 0 where both are 0."""
+    shape = (*shape_of(s), shape_of(s)[-1])
+    lead = tuple(range(len(shape) - 2))
+    across = broadcast_in_dim(s, shape, (*lead, len(shape) - 1))
+    down = broadcast_in_dim(s, shape, (*lead, len(shape) - 2))
+    return _safe_inverse(cast(add(across, down), dtype))
+
+
+def _safe_inverse(x: Any) -> Any:
+    """1 / x; 0 where x is 0."""
+    none = eq(x, filled(x, 0))
+    return select(none, filled(x, 0), div(filled(x, 1), select(none, filled(x, 1), x)))
+
+
+def _diagonal_part(x: Any) -> Any:
+    """x without what is off the diagonal."""
+    return upper_triangle(lower_triangle(x))
+
+
+# ----------------------------------------------------------------------------- lowering
+
+
+def _svd_lower(
+    ctx, x, *, full_matrices: bool, compute_uv: bool, subset_by_index, algorithm
+) -> list[Any]:
+    (aval,) = ctx.avals_in
+    whole = _svd_abstract(
+        aval, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=None,
+        algorithm=algorithm,
+    )  # fmt: skip
+    if 0 in aval.shape:
+        values = _empty_svd(ctx, whole)
+    else:
+        emit = {"cpu": _emit_lapack, "cuda": _emit_cusolver, "tpu": _emit_polar}
+        values = emit[ctx.platform](
+            ctx, x, aval, whole, full_matrices, compute_uv, algorithm
+        )
+    if subset_by_index is None:
+        return values
+    start, end = subset_by_index
+    return ctx.fun(lambda *xs: _subset(list(xs), start, end), *values, avals=whole)
+
+
+def _empty_svd(ctx: Any, whole: list[Any]) -> list[Any]:
+    """No singular values; bases of what is left are identities."""
+
+    def empty() -> list[Any]:
+        out = []
+        for a in whole[1:]:
+            eye = identity(a.shape[-2:], a.dtype)
+            lead = len(a.shape) - 2
+            out.append(broadcast_in_dim(eye, a.shape, (lead, lead + 1)))
+        return out
+
+    return [ctx.constant(0, whole[0]), *ctx.fun(empty, avals=[])]
+
+
+def _checked(ctx: Any, status: Any, info: Any, values: Any, avals: Any) -> list[Any]:
+    return nan_where_failed(ctx, status, info.shape, values, avals)
+
+
+def _emit_lapack(
+    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+) -> list[Any]:
+    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+        raise NotImplementedError(
+            "The SVD Jacobi and Polar algorithms are not implemented on CPU."
+        )
+    name = "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd"
+    mode = "N" if not compute_uv else "A" if full else "S"
+    info = shaped(aval.shape[:-2], dtypes.int32)
+    vectors = whole[1:] or _thin(aval)
+    _, s, u, vt, status = call(
+        ctx, routine(name, aval.dtype), [x], [aval], [aval, whole[0], *vectors, info],
+        f"mode = {char(mode)}", batch=aval.ndim - 2, aliases=[(0, 0)],
+    )  # fmt: skip
+    return _checked(ctx, status, info, [s, u, vt][: len(whole)], whole)
+
+
+def _thin(aval: Any) -> list[Any]:
+    """The types of thin U and V^H."""
+    *lead, m, n = aval.shape
+    k = min(m, n)
+    return [shaped((*lead, m, k), aval.dtype), shaped((*lead, k, n), aval.dtype)]
+
+
+_JACOBI_LIMIT = 1024  # beyond, cuSOLVER's QR algorithm is the faster one
+_BATCHED_LIMIT = 32  # up to it, the routine for many matrices, which knows no thin form
+
+
+def _emit_cusolver(
+    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+) -> list[Any]:
+    kinds = SvdAlgorithm
+    *lead, m, n = aval.shape
+    if algorithm is kinds.DIVIDE_AND_CONQUER:
+        raise NotImplementedError(
+            "SvdAlgorithm.DIVIDE_AND_CONQUER is not supported on NVIDIA GPUs."
+        )
+    if algorithm in (None, kinds.DEFAULT):
+        small = m <= _JACOBI_LIMIT and n <= _JACOBI_LIMIT
+        algorithm = kinds.JACOBI if small else kinds.QR
+    if algorithm is kinds.QR:
+        return _emit_gesvd(ctx, x, aval, whole, full, compute_uv)
+    batched = m <= _BATCHED_LIMIT and n <= _BATCHED_LIMIT
+    wide = full or (algorithm is kinds.JACOBI and batched)
+    k = min(m, n)
+    info = shaped(tuple(lead), dtypes.int32)
+    u = shaped((*lead, m, m if wide else k), aval.dtype)
+    v = shaped((*lead, n, n if wide else k), aval.dtype)
+    name = "gesvdj" if algorithm is kinds.JACOBI else "gesvdp"
+    _, s, left, right, status = call(
+        ctx, f"cusolver_{name}_ffi", [x], [aval], [aval, whole[0], u, v, info],
+        f"compute_uv = {flag(compute_uv)}, full_matrices = {flag(wide)}",
+        batch=aval.ndim - 2, aliases=[(0, 0)],
+    )  # fmt: skip
+    if not compute_uv:
+        return _checked(ctx, status, info, [s], whole)
+
+    def finish(left: Any, right: Any) -> list[Any]:
+        right = adjoint(right)
+        if wide and not full:
+            left = slice_in_dim(left, 0, k, axis=-1)
+            right = slice_in_dim(right, 0, k, axis=-2)
+        return [left, right]
+
+    vectors = ctx.fun(finish, left, right, avals=[u, v])
+    return _checked(ctx, status, info, [s, *vectors], whole)
+
+
+def _emit_gesvd(
+    ctx: Any, x: Any, aval: Any, whole: list[Any], full: bool, compute_uv: bool
+) -> list[Any]:
+    """The routine wants at least as many rows as columns: a wide matrix is given to it
+    row-major, which is its transpose, and so are U and V^H, which change places."""
+    m, n = aval.shape[-2:]
+    info = shaped(aval.shape[:-2], dtypes.int32)
+    turned = m < n
+    none = shaped((), aval.dtype)
+    vectors = whole[1:][:: -1 if turned else 1] or [none, none]
+    _, s, first, second, status = call(
+        ctx, "cusolver_gesvd_ffi", [x], [aval], [aval, whole[0], *vectors, info],
+        f"compute_uv = {flag(compute_uv)}, full_matrices = {flag(full)},"
+        f" transposed = {flag(turned)}",
+        batch=aval.ndim - 2, aliases=[(0, 0)], row_major=turned,
+    )  # fmt: skip
+    found = [second, first] if turned else [first, second]
+    return _checked(ctx, status, info, [s, *found][: len(whole)], whole)
+
+
+def _emit_polar(
+    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+) -> list[Any]:
+    kinds = SvdAlgorithm
+    if algorithm not in (None, kinds.DEFAULT, kinds.POLAR):
+        raise NotImplementedError(
+            "Only the POLAR (which is also DEFAULT on TPU) SVD algorithm is supported"
+            " on TPU."
+        )
+    return ctx.fun(lambda a: polar_svd(a, full, compute_uv), x, avals=[aval])
+
+
+def polar_svd(a: Any, full: bool, compute_uv: bool) -> list[Any]:
+    """The SVD through the polar decomposition A = Q H and the eigenvectors of H (N.
+    Higham and P. Papadimitriou, "A parallel algorithm for computing the polar
+    decomposition", 1994)."""
+    m, n = shape_of(a)[-2:]
+    if m < n:
+        s, *vectors = polar_svd(adjoint(a), full, compute_uv)
+        return [s, *(adjoint(v) for v in reversed(vectors))]
+    lead = a
+    basis = None
+    if m > n:  # work on the square factor R
+        basis, lead = qr(a, full_matrices=full)
+        lead = slice_in_dim(lead, 0, n, axis=-2)
+    u, h = polar(lead)
+    v, w = eigh_p.bind(
+        h, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None
+    )
+    axis = len(shape_of(w)) - 1
+    s = max(rev(w, (axis,)), filled(w, 0))
+    if not compute_uv:
+        return [s]
+    v = rev(v, (len(shape_of(v)) - 1,))
+    u = matmul(u, v)
+    if basis is not None:
+        inside = matmul(slice_in_dim(basis, 0, n, axis=-1), u)
+        rest = slice_in_dim(basis, n, shape_of(basis)[-1], axis=-1)
+        u = concatenate([inside, rest], len(shape_of(inside)) - 1)
+    return [s, u, adjoint(v)]
+
+
+svd_p.abstract = _svd_abstract
+svd_p.jvp = _svd_jvp
+batch_matrices(svd_p)
+svd_p.lower = _svd_lower
+
+
+def svd(
+    x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:  # fmt: skip
+    """Singular value decomposition: x = U diag(s) V^H.
+
+    Args:
+      x: matrices [..., m, n].
+      full_matrices: whether U and V are square; else they have k = min(m, n) columns.
+      compute_uv: whether to return U and V^H.
+      subset_by_index: (start, end): only these of the values, which descend.
+      algorithm: None for the platform's best.
+
+    Returns:
+      (U, s, V^H), or s.
+
+    >>> import minijax.numpy as jnp
+    >>> svd(jnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+    Array([4., 3.], dtype=float32)
+    """
+    shape = shape_of(x)
+    subset = None
+    if subset_by_index is not None and len(shape) > 1:
+        subset = check_subset(subset_by_index, min(shape[-2:]))
+        if subset and full_matrices and compute_uv:
+            raise ValueError("full_matrices and subset_by_index cannot both be set")
+    out = svd_p.bind(
+        x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
+        subset_by_index=subset, algorithm=algorithm,
+    )  # fmt: skip
+    if not compute_uv:
+        return out[0]
+    s, u, vt = out
+    return u, s, vt
+
+
+# -------------------------------------------------------------- the polar decomposition
+
+
+def _weights(eps: float) -> list[tuple[float, float, float]]:
+    """The weights (a, b, c) of each iteration, from singular values in [eps, 1] on
+    until all are 1."""
+    bound = eps
+    out: list[tuple[float, float, float]] = []
+    while not 1 - 10 * eps < bound < 1 + 10 * eps and len(out) < 10:
+        l2 = bound * bound
+        d = (4 * (1 / l2 - 1) / l2) ** (1 / 3)
+        root = math.sqrt(1 + d)
+        a = root + math.sqrt(8 - 4 * d + 8 * (2 - l2) / (l2 * root)) / 2
+        b = (a - 1) ** 2 / 4
+        c = a + b - 1
+        bound = bound * (a + b * l2) / (1 + c * l2)
+        out.append((a, b, c))
+    return out
+
+
+def _halley(x: Any, a: float, b: float, c: float) -> Any:
+    """x (a + b x^H x) (1 + c x^H x)^-1, by QR while c is large, else by Cholesky."""
+    dtype = core.aval_of(x).dtype
+    keep, change = scalar(b / c, dtype), a - b / c
+    n = shape_of(x)[-1]
+    if c > 100:
+        eye = identity((n, n), dtype)
+        full = (*shape_of(x)[:-2], n, n)
+        eye = broadcast_in_dim(eye, full, (len(full) - 2, len(full) - 1))
+        stacked = [mul(scalar(math.sqrt(c), dtype), x), eye]
+        q, _ = qr(concatenate(stacked, len(full) - 2), full_matrices=False)
+        m = shape_of(x)[-2]
+        q1, q2 = slice_in_dim(q, 0, m, axis=-2), slice_in_dim(q, m, m + n, axis=-2)
+        moved = matmul(q1, adjoint(q2))
+        change /= math.sqrt(c)
+    else:
+        gram = mul(scalar(c, dtype), matmul(adjoint(x), x))
+        eye = identity((n, n), dtype)
+        lead = len(shape_of(gram)) - 2
+        eye = broadcast_in_dim(eye, shape_of(gram), (lead, lead + 1))
+        factor = cholesky_p.bind(symmetrized(add(gram, eye)))
+        half = triangular_solve(
+            factor, x, left_side=False, lower=True, transpose_a=True, conjugate_a=True
+        )
+        moved = triangular_solve(factor, half, left_side=False, lower=True)
+    return add(mul(keep, x), mul(scalar(change, dtype), moved))
+
+
+def _scaled(x: Any) -> Any:
+    """x divided by a bound of its largest singular value: sqrt(|x|_1 |x|_inf)."""
+    size = abs(x)
+    axis = len(shape_of(x)) - 1
+    sums = [reduce_max(reduce_sum(size, (i,)), (axis - 1,)) for i in (axis - 1, axis)]
+    factor = mul(*(rsqrt(select(gt(s, filled(s, 0)), s, filled(s, 1))) for s in sums))
+    spread = broadcast_in_dim(factor, shape_of(x), tuple(range(axis - 1)))
+    return mul(x, cast(spread, core.aval_of(x).dtype))
+
+
+def _final_step(x: Any) -> Any:
+    """One Newton-Schulz step, against what rounding left."""
+    dtype = core.aval_of(x).dtype
+    cube = matmul(x, matmul(adjoint(x), x))
+    return sub(mul(scalar(1.5, dtype), x), mul(scalar(0.5, dtype), cube))
+
+
+def _eps_of(x: Any) -> float:
+    return float(np.finfo(dtypes.real_of(core.aval_of(x).dtype)).eps)
+
+
+def polar(x: Any) -> tuple[Any, Any]:
+    """Q with orthonormal columns and H positive semidefinite, such that x = Q H."""
+    u = _scaled(x)
+    for weights in _weights(_eps_of(x) / 2):
+        u = _halley(u, *weights)
+    u = _final_step(u)
+    return u, symmetrized(matmul(adjoint(u), x))
+
+
+def qdwh(
+    x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
+    eps: float | None = None, dynamic_shape: tuple[int, int] | None = None,
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    """Polar decomposition x = u h by dynamically weighted Halley iterations.
+
+    Args:
+      x: a matrix [m, n], m >= n.
+      is_hermitian: whether x is; then so is u, exactly.
+      max_iterations: at most so many iterations (default: 10).
+      eps: the tolerance, relative to 1 (default: that of the dtype).
+      dynamic_shape: (rows, columns): the leading block that counts; the rest of x is
+        taken as zero.
+
+    Returns:
+      u with orthonormal columns, h Hermitian positive semidefinite, the number of
+      iterations made, and whether they converged.
+
+    >>> import minijax.numpy as jnp
+    >>> u, h, n, done = qdwh(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> bool(done), h.shape
+    (True, (2, 2))
+    """
+    shape = shape_of(x)
+    if len(shape) != 2 or shape[0] < shape[1]:
+        raise ValueError(
+            f"qdwh takes a matrix with at least as many rows as columns, got {shape}."
+        )
+    eps = _eps_of(x) if eps is None else float(eps)
+    limit = 10 if max_iterations is None else int(max_iterations)
+    if dynamic_shape is not None:
+        x = _leading_block(x, dynamic_shape)
+    planned = _weights(eps)
+    plan = (planned + [(3.0, 1.0, 3.0)] * limit)[:limit]
+    whole = dtypes.int_default()
+    u, count, going = _scaled(x), whole.type(0), np.bool_(True)
+    real = dtypes.real_of(core.aval_of(x).dtype)
+    tolerance = scalar((4 * eps) ** (1 / 3), real)
+    for i, weights in enumerate(plan):
+        new = _halley(u, *weights)
+        change = sqrt(reduce_sum(square(abs(sub(new, u))), (0, 1)))
+        u = select(going, new, u) if i else new
+        count = add(count, cast(going, whole))
+        far = gt(change, tolerance) if i + 1 >= len(planned) else np.bool_(True)
+        going = bitwise_and(going, far)
+    u = _final_step(u)
+    h = symmetrized(matmul(adjoint(u), x))
+    if is_hermitian:
+        u = symmetrized(u)
+    return u, h, count, eq(going, np.bool_(False))
+
+
+def _leading_block(x: Any, sizes: tuple[Any, Any]) -> Any:
+    """x with zeros outside of its leading block."""
+    shape = shape_of(x)
+    for axis, size in enumerate(sizes):
+        place = broadcasted_iota(np.int32, shape, axis)
+        inside = lt(place, broadcast_in_dim(cast(size, dtypes.int32), shape, ()))
+        x = select(inside, x, filled(x, 0))
+    return x

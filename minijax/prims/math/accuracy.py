@@ -1,0 +1,95 @@
+"""How accurate an elementary function is asked to be: `accuracy=` of exp, sin, ...
+
+None leaves it to the compiler.  Knows nothing else.  Next: elementary.py.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from ...ir.core import Primitive
+from ..define import INEXACT, Rule, nary
+
+__all__ = ("AccuracyMode", "Tolerance")
+
+
+class AccuracyMode(enum.Enum):
+    """Which of the compiler's implementations of a function to take."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """The error that an implementation may have: absolute, relative, in last places.
+
+    >>> Tolerance(atol=1e-6)
+    Tolerance(atol=1e-06, rtol=0.0, ulps=0)
+    """
+
+    __slots__ = ("atol", "rtol", "ulps")
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
+        if atol < 0.0 or rtol < 0.0 or ulps < 0:
+            raise ValueError("Tolerances must be non-negative.")
+        self.atol = atol
+        self.rtol = rtol
+        self.ulps = ulps
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tolerance) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[float, float, int]:
+        return (self.atol, self.rtol, self.ulps)
+
+    def __repr__(self) -> str:
+        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
+
+
+def attribute_text(accuracy: Any) -> str | None:
+    """The StableHLO attribute for an `accuracy`, as text; None for the default."""
+    if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+        return None
+    if accuracy is AccuracyMode.HIGHEST:
+        mode = "#stablehlo.result_accuracy_mode<HIGHEST>"
+        return f"#stablehlo.result_accuracy<mode = {mode}>"
+    if isinstance(accuracy, Tolerance):
+        return (
+            f"#stablehlo.result_accuracy<atol = {float(accuracy.atol):e}, rtol ="
+            f" {float(accuracy.rtol):e}, ulps = {accuracy.ulps}, mode ="
+            " #stablehlo.result_accuracy_mode<TOLERANCE>>"
+        )
+    raise TypeError(
+        f"accuracy must be a lax.Tolerance or a lax.AccuracyMode, got {accuracy!r}."
+    )
+
+
+def emit_accurate(ctx: Any, op: str, aval: Any, x: Any, accuracy: Any) -> Any:
+    """Emit a function of one operand with an `accuracy`; its result is of type `aval`."""
+    text = attribute_text(accuracy)
+    if text is None:
+        return ctx.op(op, aval, x)
+    return ctx.op(op, aval, x, result_accuracy=ctx.parse(text))
+
+
+def lower_accurate(op: str) -> Rule:
+    """The lowering rule of a function of one operand with an `accuracy`."""
+
+    def lower(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+        return emit_accurate(ctx, op, ctx.avals_out[0], x, accuracy)
+
+    return lower
+
+
+def accurate(
+    name: str, lower: str | Rule, tangent: Rule, accepts: frozenset[str] = INEXACT
+) -> Primitive:
+    """A function of one operand and of `accuracy`, which is printed if it is given."""
+    rule = lower_accurate(lower) if isinstance(lower, str) else lower
+    prim = nary(name, [accepts], lower=rule, jvp=[tangent])
+    prim.pretty = {"accuracy": None}
+    return prim

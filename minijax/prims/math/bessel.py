@@ -1,0 +1,118 @@
+"""Exponentially scaled modified Bessel functions of order 0 and 1.
+
+The order 0 is a Chebyshev expansion in x/4 - 1 up to 8, in 16/x - 1 beyond; its
+coefficients were computed from the power series and the asymptotic series of I_0 in
+120-digit arithmetic (NIST Digital Library of Mathematical Functions, 10.25.2, 10.40.1).
+The order 1 is an operation of the compiler.
+
+Next: gamma.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+
+from ...ir import core
+from ..define import FLOAT, const, filled, nary
+from .algebraic import abs, add, div, mul, reciprocal, sign, sqrt, sub
+from .logic import gt, le, select
+from .widen import lower_chlo, lower_wide
+
+__all__ = ("bessel_i0e_p", "bessel_i0e", "bessel_i1e_p", "bessel_i1e")
+
+# fmt: off
+SMALL = (  # of e^-x I_0(x) in T_k(x/4 - 1), for 0 <= x <= 8
+    0.33839763720473803, -0.3046826723431984, 0.17162090152220877,
+    -0.09490109704804764, 0.04930528423967071, -0.02373741480589947,
+    0.010546460394594998, -0.004324309995050576, 0.0016394756169413357,
+    -0.0005763755745385824, 0.00018850288509584165, -5.754195010082104e-05,
+    1.6448448070728896e-05, -4.4167383584587505e-06, 1.1173875391201037e-06,
+    -2.670793853940612e-07, 6.046995022541919e-08, -1.300025009986248e-08,
+    2.6598237246823866e-09, -5.189795601635263e-10, 9.675809035373237e-11,
+    -1.726826291441556e-11, 2.95505266312964e-12, -4.856446783111929e-13,
+    7.676185498604936e-14, -1.1685332877993451e-14, 1.715391285555133e-15,
+    -2.431279846547955e-16,
+)
+LARGE = (  # of e^-x I_0(x) sqrt(x) in T_k(16/x - 1), for x >= 8
+    0.4022452055070544, 0.0033691164782556943, 6.889758346916825e-05,
+    2.8913705208347567e-06, 2.0489185894690638e-07, 2.266668990498178e-08,
+    3.3962320257083865e-09, 4.94060238822497e-10, 1.1889147107846439e-11,
+    -3.1499165279632416e-11, -1.3215811840447713e-11, -1.7941785315068062e-12,
+    7.180124451383666e-13, 3.8527783827421426e-13, 1.54008621752141e-14,
+    -4.150569347287222e-14, -9.554846698828307e-15, 3.8116806693526224e-15,
+    1.7725601330565263e-15, -3.425485619677219e-16, -2.8276239805165836e-16,
+    3.461222867697461e-17, 4.46562142029676e-17, -4.830504485944182e-18,
+    -7.233180487874754e-18, 9.921475412173699e-19, 1.193650890845982e-18,
+    -2.4887098371508075e-19,
+)
+# fmt: on
+
+
+def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
+    """The sum of c_k T_k(t), by Clenshaw's recurrence."""
+    twice = mul(const(t, 2), t)
+    b, above = filled(t, coefficients[-1]), filled(t, 0)
+    for c in coefficients[-2:0:-1]:
+        b, above = add(sub(mul(twice, b), above), const(t, c)), b
+    return add(sub(mul(t, b), above), const(t, coefficients[0]))
+
+
+def enough(coefficients: Sequence[float], dtype: Any) -> Sequence[float]:
+    """The coefficients that matter in the precision of a dtype."""
+    eps = float(ml_dtypes.finfo(dtype).eps) / 8
+    n = len(coefficients)
+    while n > 2 and -eps < coefficients[n - 1] / coefficients[0] < eps:
+        n -= 1
+    return coefficients[:n]
+
+
+def _i0e(x: Any) -> Any:
+    dtype = core.aval_of(x).dtype
+    x = abs(x)
+    near = select(le(x, const(x, 8)), x, filled(x, 8))
+    far = select(le(x, const(x, 8)), filled(x, 8), x)
+    small = chebyshev(sub(div(near, const(x, 4)), const(x, 1)), enough(SMALL, dtype))
+    large = chebyshev(sub(div(const(x, 16), far), const(x, 1)), enough(LARGE, dtype))
+    return select(le(x, const(x, 8)), small, div(large, sqrt(far)))
+
+
+def _i0e_tangent(t: Any, ans: Any, x: Any) -> Any:
+    return mul(t, sub(bessel_i1e(x), mul(sign(x), ans)))
+
+
+bessel_i0e_p = nary("bessel_i0e", [FLOAT], lower=lower_wide(_i0e), jvp=[_i0e_tangent])
+
+
+def bessel_i0e(x: Any) -> Any:
+    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_0(x)`, of floats.
+
+    >>> print(f"{bessel_i0e(0.0):.5f}")
+    1.00000
+    """
+    return bessel_i0e_p.bind(x)
+
+
+def _i1e_tangent(t: Any, ans: Any, x: Any) -> Any:
+    # I_1' = I_0 - I_1 / x, whose limit at 0 is 1/2.
+    eps = float(ml_dtypes.finfo(core.aval_of(x).dtype).eps)
+    away = gt(abs(x), const(x, eps))
+    safe = select(away, x, filled(x, eps))
+    slope = sub(bessel_i0e(safe), mul(ans, add(sign(safe), reciprocal(safe))))
+    return mul(t, select(away, slope, filled(slope, 0.5)))
+
+
+bessel_i1e_p = nary(
+    "bessel_i1e", [FLOAT], lower=lower_chlo("bessel_i1e"), jvp=[_i1e_tangent]
+)
+
+
+def bessel_i1e(x: Any) -> Any:
+    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_1(x)`, of floats.
+
+    >>> bessel_i1e(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return bessel_i1e_p.bind(x)

@@ -1,0 +1,324 @@
+"""Conversions between dtypes: by value, by bits, and by rounding to fewer bits.
+
+Converting to the dtype and weak type that a value already has is nothing at all.
+Between inexact dtypes a conversion is linear, and so is its transpose; to or from
+integers nothing moves.
+
+Knows no arithmetic.  Next: algebraic.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import Zero, lib
+from ...runtime.array import Array, put_numpy
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import *
+from ..shape.shapes import is_array
+
+__all__ = (
+    "convert_element_type_p", "convert_element_type", "bitcast_convert_type_p",
+    "bitcast_convert_type", "reduce_precision_p", "reduce_precision",
+)  # fmt: skip
+
+# ---- conversion by value
+
+convert_element_type_p = Primitive("convert_element_type")
+
+
+def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
+    opaque = dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype)
+    if opaque and x.dtype != new_dtype:
+        raise errors.value_error(
+            f"Cannot convert_element_type from {x.dtype} to {new_dtype}",
+            which=x.str_short(),
+            why="an opaque element has no numeric value.",
+            tries=["random.key_data and random.wrap_key_data for keys"],
+        )
+    return shaped(x.shape, new_dtype, weak_type)
+
+
+def convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    ans = convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
+    if type(t) is Zero or not dtypes.is_differentiable(new_dtype):
+        return ans, Zero(core.aval_of(ans).to_tangent())
+    return ans, convert_element_type_p.bind(t, new_dtype=new_dtype, **params)
+
+
+def convert_transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
+    return [cast(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+def emit_convert(ctx: Any, x: Any, aval: Any, dtype: Any) -> Any:
+    """Emit the conversion of a value of type `aval` to another dtype."""
+    if aval.dtype == dtype:
+        return x
+    if dtypes.is_bool(dtype):
+        return emit_compare(ctx, "NE", x, ctx.constant(0, aval), aval)
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
+        x = ctx.op("real", shaped(aval.shape, dtypes.real_of(aval.dtype)), x)
+    return ctx.op("convert", shaped(aval.shape, dtype), x)
+
+
+def lower_convert(ctx: Any, x: Any, *, new_dtype: Any, **_: Any) -> Any:
+    return emit_convert(ctx, x, ctx.avals_in[0], new_dtype)
+
+
+convert_element_type_p.abstract = convert_abstract
+convert_element_type_p.jvp = convert_jvp
+convert_element_type_p.transpose = convert_transpose
+batch_elementwise(convert_element_type_p)
+convert_element_type_p.lower = lower_convert
+convert_element_type_p.pretty = {"sharding": None}
+
+
+def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with exactly this dtype and weak type; `x` itself if it has them."""
+    if type(x) is int and not dtypes.is_extended(dtype):
+        return scalar(x, dtype, weak_type)  # also one that the default int cannot hold
+    aval = core.aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    if isinstance(x, HOST) and not aval.shape and not dtypes.is_extended(dtype):
+        return scalar(x, dtype, weak_type)
+    return convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=weak_type, sharding=None
+    )
+
+
+HOST = (*dtypes.PYTHON_SCALARS, np.ndarray, np.generic)
+_PYTHON_KIND: dict[str, Any] = {"int": int, "float": float, "complex": complex}
+
+
+def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A number on the host as a scalar of `dtype`, converted as on a device.
+
+    Integers wrap; floats that become integers saturate, and nan becomes 0.  A weakly
+    typed scalar is a Python number; of a dtype that those lack it is an array.  A
+    Python complex number becomes no real one: TypeError.
+    """
+    if type(x) is complex and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
+        int(x) if dtypes.is_integer(dtype) else float(x)  # type: ignore[call-overload,arg-type]
+    value = np.asarray(x)
+    if value.dtype.kind in "fc" and dtypes.is_integer(dtype):
+        value = _saturated(float(value.real), ml_dtypes.iinfo(dtype))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = value.astype(dtype)
+    if not weak_type:
+        return value[()]
+    kind = _PYTHON_KIND.get(dtypes.kind(dtype))
+    if kind is not None and dtypes.scalar_dtype(kind) == dtype:
+        return kind(value)
+    return Array(put_numpy(value, shaped((), dtype, True)))
+
+
+def _saturated(x: float, info: Any) -> Any:
+    """The integer next to `x` towards zero that a dtype has."""
+    low, high = int(info.min), int(info.max)
+    if x != x:
+        return np.asarray(0)
+    return np.asarray(low if x < low else high if x > high else int(x))
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """Convert elementwise to another dtype: the nearest value that it has.
+
+    Floats are truncated towards zero when they become integers.  Of a complex number
+    that becomes real only the real part is left.
+
+    Args:
+      operand: an array of any shape, or a Python scalar.
+      new_dtype: the dtype of the result.
+    Raises:
+      TypeError: no such dtype.
+      ValueError: `new_dtype` is None, or opaque elements (keys) meet numbers.
+
+    >>> convert_element_type(2.7, int)
+    Array(2, dtype=int32)
+    """
+    dtype = user_dtype(new_dtype, "convert_element_type")
+    if type(operand) in dtypes.PYTHON_SCALARS:
+        if type(operand) is complex:
+            warn_if_complex_to_real(dtypes.complex64, dtype)
+        return Array(put_numpy(scalar(operand, dtype)))
+    aval = core.aval_of(operand)
+    if aval.dtype == dtype and not aval.weak_type:
+        if isinstance(operand, HOST):
+            return Array(put_numpy(operand))
+        if is_array(operand):
+            return operand
+    warn_if_complex_to_real(aval.dtype, dtype)
+    return convert_element_type_p.bind(
+        operand, new_dtype=dtype, weak_type=False, sharding=None
+    )
+
+
+# What most users write for a dtype; 64-bit ones take the long way, for they may narrow.
+_PLAIN: dict[Any, Any] = {
+    name: dtype
+    for dtype in (
+        dtypes.bool_,
+        *dtypes.SIGNED[:-1],
+        *dtypes.UNSIGNED[:-1],
+        *dtypes.FLOATS[:-1],
+        dtypes.complex64,
+    )
+    for name in (dtype, dtype.type)
+}
+
+
+def user_dtype(dtype: Any, fun: str) -> Any:
+    """What a `dtype` argument means; warns where 64 bits are asked for and not had."""
+    try:
+        found = _PLAIN.get(dtype)
+    except TypeError:  # unhashable
+        found = None
+    if found is not None:
+        return found
+    if dtype is None:
+        raise ValueError(f"{fun}: dtype must be specified, got None.")
+    return dtypes.asked(dtype, fun)
+
+
+def warn_if_complex_to_real(old: Any, new: Any) -> None:
+    """Warn of a conversion that loses imaginary parts."""
+    if dtypes.is_complex(old) and (dtypes.is_float(new) or dtypes.is_integer(new)):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=3,
+        )
+
+
+# ---- conversion by bits
+
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+
+
+def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
+    old = x.dtype
+    have, want = dtypes.bits_of(old), dtypes.bits_of(new_dtype)
+    if have < want and (not x.shape or x.shape[-1] * have != want):
+        last = x.shape[-1] if x.shape else 1
+        raise errors.value_error(
+            f"Attempting to convert array of shape {x.shape} from {old} of size"
+            f" {have} bits to {new_dtype} of size {want}, bits but {last} * {have}"
+            f" != {want}",
+            why=f"the last axis must hold the {want} bits of one element, so its"
+            f" size must be {want // have}.",
+            tries=[f"reshape the operand to (..., n, {want // have})"],
+        )
+    for dtype in (old, new_dtype) if old != new_dtype else ():
+        if dtypes.kind(dtype) not in ("int", "uint", "float"):
+            raise errors.type_error(
+                "lax.bitcast_convert_type does not support bool or complex values"
+                f" unless the operand and destination types match: got {old.name}"
+                f" to {new_dtype.name}.",
+                which=x.str_short(),
+                why="how they lie in memory is the compiler's choice.",
+                tries=["x.view(dtype)", "lax.real and lax.imag", "x.astype(dtype)"],
+            )
+    if have > want:
+        return shaped((*x.shape, have // want), new_dtype)
+    return shaped(x.shape[:-1] if have < want else x.shape, new_dtype)
+
+
+def lower_bitcast(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
+    return ctx.op("bitcast_convert", ctx.avals_out[0], x)
+
+
+def bitcast_batch(axis: Any, args: Any, dims: Any, *, new_dtype: Any) -> Any:
+    (x,), (d,) = args, dims
+    aval = core.aval_of(x)
+    if dtypes.bits_of(new_dtype) > dtypes.bits_of(aval.dtype) and d == aval.ndim - 1:
+        x, d = lib.move_axis(x, d, 0), 0  # the last axis will disappear
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), d
+
+
+bitcast_convert_type_p.abstract = bitcast_abstract
+zero_jvp(bitcast_convert_type_p)
+bitcast_convert_type_p.batch = bitcast_batch
+bitcast_convert_type_p.lower = lower_bitcast
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """Read the bits of each element as another dtype.
+
+    To a dtype of fewer bits the result has one axis more, at the end; to one of more
+    bits the last axis disappears, and must hold just the bits of one element.
+
+    Args:
+      operand: an array of any shape.
+      new_dtype: the dtype of the result; neither bool nor complex.
+    Raises:
+      TypeError: bool or complex on one side.
+      ValueError: the last axis does not hold one element.
+
+    >>> import numpy as np
+    >>> bitcast_convert_type(np.float32(1.0), 'int32')
+    Array(1065353216, dtype=int32)
+    """
+    dtype = user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
+
+
+# ---- fewer bits
+
+
+def reduce_precision_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
+    return [reduce_precision_p.bind(ct, **params)]
+
+
+def lower_reduce_precision(ctx, x, *, exponent_bits: int, mantissa_bits: int):
+    return ctx.op(
+        "reduce_precision", ctx.avals_out[0], x,
+        exponent_bits=ctx.i32(exponent_bits), mantissa_bits=ctx.i32(mantissa_bits),
+    )  # fmt: skip
+
+
+reduce_precision_p = nary("reduce_precision", [FLOAT], lower=lower_reduce_precision)
+linear_in_first(reduce_precision_p, reduce_precision_transpose)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Round elementwise to what a float of so many bits could hold; keep the dtype.
+
+    Args:
+      operand: an array of a float dtype.
+      exponent_bits: bits of the exponent, at least 1.
+      mantissa_bits: bits of the mantissa, at least 0.
+    Raises:
+      TypeError: no float dtype.
+      ValueError: too few bits.
+
+    >>> reduce_precision(1.001, exponent_bits=8, mantissa_bits=7)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    import operator
+
+    exponent, mantissa = operator.index(exponent_bits), operator.index(mantissa_bits)
+    if exponent < 1:
+        raise ValueError(
+            f"reduce_precision: exponent_bits must be positive; got {exponent}"
+        )
+    if mantissa < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa}"
+        )
+    return reduce_precision_p.bind(
+        operand, exponent_bits=exponent, mantissa_bits=mantissa
+    )
+
+
+hands_on_nans(convert_element_type_p, bitcast_convert_type_p, reduce_precision_p)

@@ -1,0 +1,505 @@
+"""Elementary functions: powers, exponentials, logarithms, circles, hyperbolas.
+
+Each primitive is one block, as in algebraic.py; the function beside it takes an array
+of an inexact dtype.
+
+Source of the derivatives: any calculus text; they hold for complex numbers as well.
+Next: error_function.py, gamma.py.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+
+from ...ir import core
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import *
+from .accuracy import accurate, emit_accurate, lower_accurate
+from .algebraic import add, div, integer_pow, mul, neg, replace_zero, rsqrt, square, sub
+from .cast import cast
+from .logic import eq_p, select
+
+__all__ = (
+    "exp_p", "exp", "exp2_p", "exp2", "expm1_p", "expm1", "logistic_p", "logistic",
+    "log_p", "log", "log1p_p", "log1p", "pow_p", "pow", "sin_p", "sin", "cos_p", "cos",
+    "tan_p", "tan", "asin_p", "asin", "acos_p", "acos", "atan_p", "atan", "atan2_p",
+    "atan2", "sinh_p", "cosh_p", "sinh", "cosh", "tanh_p", "tanh", "asinh_p", "asinh",
+    "acosh_p", "acosh", "atanh_p", "atanh",
+)  # fmt: skip
+
+# ---- exponentials
+
+exp_p = accurate("exp", "exponential", lambda t, ans, x, accuracy: mul(t, ans))
+
+
+def exp(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Exponential elementwise, :math:`e^x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> exp(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return exp_p.bind(x, accuracy=accuracy)
+
+
+def _lower_exp2(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+    out = ctx.avals_out[0]
+    scaled = ctx.op("multiply", out, ctx.constant(LOG_2, out), x)
+    return lower_accurate("exponential")(ctx, scaled, accuracy=accuracy)
+
+
+LOG_2 = 0.6931471805599453
+
+exp2_p = accurate(
+    "exp2", _lower_exp2, lambda t, ans, x, accuracy: mul(log(factor(x, 2)), mul(t, ans))
+)
+
+
+def exp2(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Power of two elementwise, :math:`2^x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> exp2(3.0)
+    Array(8., dtype=float32, weak_type=True)
+    """
+    return exp2_p.bind(x, accuracy=accuracy)
+
+
+def _expm1_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+    if accuracy is None:
+        return mul(t, add(ans, const(ans, 1)))
+    return mul(t, exp(x, accuracy=accuracy))
+
+
+expm1_p = accurate("expm1", "exponential_minus_one", _expm1_tangent)
+
+
+def expm1(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Elementwise :math:`e^x - 1`, exact near 0, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> expm1(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return expm1_p.bind(x, accuracy=accuracy)
+
+
+def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+    # With a stated accuracy, 1 - logistic(x) is computed as logistic(-x).
+    rest = sub(const(x, 1), ans) if accuracy is None else logistic(neg(x))
+    return mul(t, mul(ans, rest))
+
+
+def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+    out = ctx.avals_out[0]
+    one = ctx.constant(1, out)
+    power = ctx.op("negate", out, x)
+    power = lower_accurate("exponential")(ctx, power, accuracy=accuracy)
+    return ctx.op("divide", out, one, ctx.op("add", out, one, power))
+
+
+logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent)
+
+
+def logistic(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Logistic function elementwise, :math:`1 / (1 + e^{-x})`, of an inexact array.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> logistic(0.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
+    return logistic_p.bind(x, accuracy=accuracy)
+
+
+# ---- logarithms
+
+log_p = accurate("log", "log", lambda t, ans, x, accuracy: div(t, x))
+
+
+def log(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Natural logarithm elementwise, :math:`\ln x`, of an inexact array.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> log(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return log_p.bind(x, accuracy=accuracy)
+
+
+log1p_p = accurate(
+    "log1p", "log_plus_one", lambda t, ans, x, accuracy: div(t, add(x, const(x, 1)))
+)
+
+
+def log1p(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Elementwise :math:`\ln(1 + x)`, exact near 0, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> log1p(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return log1p_p.bind(x, accuracy=accuracy)
+
+
+# ---- powers
+
+
+def _pow_abstract(x: Any, y: Any) -> Any:
+    check_kind("pow", x, INEXACT, 0, 2)
+    check_kind("pow", y, NUMBER, 1, 2)
+    if dtypes.is_inexact(y.dtype):
+        same_dtype("pow", (x, y))
+    return shaped(broadcast_shape("pow", (x, y)), x.dtype, x.weak_type and y.weak_type)
+
+
+def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
+    aval = core.aval_of(y)
+    if dtypes.is_inexact(aval.dtype):
+        y = cast(y, aval.dtype)
+        return mul(t, mul(y, pow(x, sub(y, filled(y, 1)))))
+    # x^0 is constant, also at x = 0, where its derivative must not be 0 * 0^-1.
+    if type(y) is int and y >= 0:
+        return mul(t, mul(const(x, y), pow(x, max(y - 1, 0))))
+    y = const(0, y) if type(y) is int else y
+    constant = eq_p.bind(y, const(y, 0))
+    y = repeat_like(select(constant, filled(y, 1), y), ans)
+    slope = mul(cast(y, core.aval_of(x).dtype), pow(x, _one_less(y)))
+    return mul(t, select(repeat_like(constant, ans), filled(ans, 0), slope))
+
+
+def _is_rounded(whole: Any, x: Any) -> bool:
+    """Whether some integers of one type have no like among the floats of another."""
+    if dtypes.is_complex(x.dtype) or dtypes.is_bool(whole.dtype):
+        return False
+    bits = dtypes.bits_of(whole.dtype) - dtypes.is_signed(whole.dtype)
+    return bits > ml_dtypes.finfo(x.dtype).nmant + 1
+
+
+def _one_less(y: Any) -> Any:
+    """y - 1 of integers; of the least one its neighbour, which is odd too."""
+    dtype = core.aval_of(y).dtype
+    if dtypes.bits_of(dtype) < 32:
+        y = cast(y, dtypes.int32)
+    less = sub(y, const(y, 1))
+    if dtypes.bits_of(dtype) < 32 or dtypes.is_unsigned(dtype):
+        return less
+    least = -(2 ** (dtypes.bits_of(dtype) - 1))
+    return select(eq_p.bind(y, const(y, least)), filled(y, least + 1), less)
+
+
+def _pow_exponent_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
+    return mul(t, mul(log(replace_zero(x)), ans))
+
+
+def _lower_pow(ctx: Any, x: Any, y: Any) -> Any:
+    out = ctx.avals_out[0]
+    aval_x, aval_y = ctx.avals_in
+    x, y = broadcast_operands(ctx, (x, y), out.shape)
+    if dtypes.is_inexact(aval_y.dtype):
+        return ctx.op("power", out, x, y)
+    if _is_rounded(aval_y, aval_x):
+        return _lower_rounded_pow(ctx, x, y, out, shaped(out.shape, aval_y.dtype))
+    return ctx.op("power", out, x, ctx.op("convert", out, y))
+
+
+def _lower_rounded_pow(ctx: Any, x: Any, y: Any, out: Any, whole: Any) -> Any:
+    """Emit |x|^y, with the sign of x where y is odd before it is rounded."""
+    wide = shaped(out.shape, dtypes.float32) if dtypes.bits_of(out.dtype) < 32 else out
+    bits = shaped(
+        out.shape, dtypes.int32 if wide.dtype == dtypes.float32 else dtypes.int64
+    )
+    flags = shaped(out.shape, dtypes.bool_)
+    x, one = ctx.op("convert", wide, x), ctx.constant(1, whole)
+    size = ctx.op("power", wide, ctx.op("abs", wide, x), ctx.op("convert", wide, y))
+    odd = emit_compare(ctx, "EQ", ctx.op("and", whole, y, one), one, whole)
+    raw = ctx.op("bitcast_convert", bits, x)
+    below = emit_compare(ctx, "LT", raw, ctx.constant(0, bits), bits)
+    negative = ctx.op("and", flags, odd, below)
+    power = ctx.op("select", wide, negative, ctx.op("negate", wide, size), size)
+    return ctx.op("convert", out, power)
+
+
+pow_p = nary(
+    "pow", [INEXACT, NUMBER], lower=_lower_pow, same=False,
+    jvp=[_pow_base_tangent, _pow_exponent_tangent],
+)  # fmt: skip
+pow_p.abstract = _pow_abstract
+
+
+def pow(x: Any, y: Any) -> Any:
+    r"""Raise elementwise to a power, :math:`x^y`.
+
+    Args:
+      x: an array of an inexact dtype.
+      y: an array of the same dtype, or of integers.
+    Raises:
+      TypeError: dtypes or shapes do not fit.
+
+    >>> pow(2.0, 3)
+    Array(8., dtype=float32, weak_type=True)
+    """
+    return pow_p.bind(x, y)
+
+
+# ---- circular functions
+
+
+def _lower_circular(ctx: Any, x: Any, *, accuracy: Any, cosine: bool) -> Any:
+    """Emit sin(a + bi) = sin a cosh b + i cos a sinh b, or cos(a + bi), of floats too.
+
+    Where a is 0 one part is 0, also where b is infinite or nan.
+    """
+    out = ctx.avals_out[0]
+    if not dtypes.is_complex(out.dtype):
+        op = "cosine" if cosine else "sine"
+        return emit_accurate(ctx, op, out, x, accuracy)
+    part = shaped(out.shape, dtypes.real_of(out.dtype))
+    a, b = ctx.op("real", part, x), ctx.op("imag", part, x)
+    sin_a = emit_accurate(ctx, "sine", part, a, accuracy)
+    cos_a = emit_accurate(ctx, "cosine", part, a, accuracy)
+    up = ctx.op("exponential_minus_one", part, b)
+    down = ctx.op("exponential_minus_one", part, ctx.op("negate", part, b))
+    two = ctx.constant(2, part)
+    sinh_b = ctx.op("divide", part, ctx.op("subtract", part, up, down), two)
+    cosh_b = ctx.op("add", part, ctx.op("add", part, up, down), two)
+    cosh_b = ctx.op("divide", part, cosh_b, two)
+    none = emit_compare(ctx, "EQ", a, ctx.constant(0, part), part)
+    if not cosine:
+        re = ctx.op("select", part, none, a, ctx.op("multiply", part, sin_a, cosh_b))
+        return ctx.op("complex", out, re, ctx.op("multiply", part, cos_a, sinh_b))
+    im = ctx.op("multiply", part, sin_a, sinh_b)
+    wild = emit_compare(ctx, "NE", im, im, part)
+    below = emit_compare(ctx, "LT", b, ctx.constant(0, part), part)
+    flat = ctx.op("select", part, below, ctx.op("negate", part, a), a)
+    both = ctx.op("and", shaped(out.shape, dtypes.bool_), none, wild)
+    im = ctx.op("negate", part, ctx.op("select", part, both, flat, im))
+    return ctx.op("complex", out, ctx.op("multiply", part, cos_a, cosh_b), im)
+
+
+sin_p = accurate(
+    "sin",
+    partial(_lower_circular, cosine=False),
+    lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy)),
+)
+
+
+def sin(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Sine elementwise, :math:`\sin x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> sin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return sin_p.bind(x, accuracy=accuracy)
+
+
+cos_p = accurate(
+    "cos",
+    partial(_lower_circular, cosine=True),
+    lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))),
+)
+
+
+def cos(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Cosine elementwise, :math:`\cos x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> cos(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return cos_p.bind(x, accuracy=accuracy)
+
+
+tan_p = accurate(
+    "tan", "tan", lambda t, ans, x, accuracy: mul(t, add(factor(x, 1), square(ans)))
+)
+
+
+def tan(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Tangent elementwise, :math:`\tan x`, of an array of an inexact dtype.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> tan(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return tan_p.bind(x, accuracy=accuracy)
+
+
+asin_p = nary(
+    "asin", [INEXACT], lower="chlo.asin",
+    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(factor(x, 1), square(x))))],
+)  # fmt: skip
+
+
+def asin(x: Any) -> Any:
+    r"""Inverse sine elementwise, :math:`\arcsin x`, of an array of an inexact dtype.
+
+    >>> asin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return asin_p.bind(x)
+
+
+acos_p = nary(
+    "acos", [INEXACT], lower="chlo.acos",
+    jvp=[lambda t, ans, x: mul(t, neg(rsqrt(sub(factor(x, 1), square(x)))))],
+)  # fmt: skip
+
+
+def acos(x: Any) -> Any:
+    r"""Inverse cosine elementwise, :math:`\arccos x`, of an array of an inexact dtype.
+
+    >>> acos(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return acos_p.bind(x)
+
+
+atan_p = nary(
+    "atan", [INEXACT], lower="chlo.atan",
+    jvp=[lambda t, ans, x: div(t, add(factor(x, 1), square(x)))],
+)  # fmt: skip
+
+
+def atan(x: Any) -> Any:
+    r"""Inverse tangent elementwise, :math:`\arctan x`, of an inexact array.
+
+    >>> atan(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return atan_p.bind(x)
+
+
+def _squares(x: Any, y: Any) -> Any:
+    return add(square(x), square(y))
+
+
+atan2_p = nary(
+    "atan2", [INEXACT, INEXACT], lower="atan2",
+    jvp=[
+        lambda t, ans, x, y: mul(t, div(y, _squares(x, y))),
+        lambda t, ans, x, y: mul(t, div(neg(x), _squares(x, y))),
+    ],
+)  # fmt: skip
+
+
+def atan2(x: Any, y: Any) -> Any:
+    r"""The angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, any quadrant.
+
+    The first operand is the ordinate.  Both are of one inexact dtype.
+
+    >>> atan2(0.0, 1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return atan2_p.bind(x, y)
+
+
+# ---- hyperbolic functions
+
+sinh_p = nary(
+    "sinh", [INEXACT], lower="chlo.sinh", jvp=[lambda t, ans, x: mul(t, cosh(x))]
+)
+cosh_p = nary(
+    "cosh", [INEXACT], lower="chlo.cosh", jvp=[lambda t, ans, x: mul(t, sinh(x))]
+)
+
+
+def sinh(x: Any) -> Any:
+    r"""Hyperbolic sine elementwise, :math:`\sinh x`, of an array of an inexact dtype.
+
+    >>> sinh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return sinh_p.bind(x)
+
+
+def cosh(x: Any) -> Any:
+    r"""Hyperbolic cosine elementwise, :math:`\cosh x`, of an inexact array.
+
+    >>> cosh(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return cosh_p.bind(x)
+
+
+def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+    if accuracy is None:  # t (1 - tanh^2) = (t + t tanh) (1 - tanh)
+        return mul(add(t, mul(t, ans)), sub(const(x, 1), ans))
+    # 1 - tanh(x)^2 = 4 logistic(2x) logistic(-2x), which does not cancel.
+    up = logistic(mul(const(x, 2), x), accuracy=accuracy)
+    down = logistic(mul(const(x, -2), x), accuracy=accuracy)
+    return mul(t, mul(const(x, 4), mul(up, down)))
+
+
+tanh_p = accurate("tanh", "tanh", _tanh_tangent)
+
+
+def tanh(x: Any, *, accuracy: Any = None) -> Any:
+    r"""Hyperbolic tangent elementwise, :math:`\tanh x`, of an inexact array.
+
+    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+
+    >>> tanh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return tanh_p.bind(x, accuracy=accuracy)
+
+
+asinh_p = nary(
+    "asinh", [INEXACT], lower="chlo.asinh",
+    jvp=[lambda t, ans, x: mul(t, rsqrt(add(square(x), const(x, 1))))],
+)  # fmt: skip
+
+
+def asinh(x: Any) -> Any:
+    r"""Inverse hyperbolic sine elementwise, :math:`\mathrm{asinh}\, x`.
+
+    >>> asinh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return asinh_p.bind(x)
+
+
+acosh_p = nary(
+    "acosh", [INEXACT], lower="chlo.acosh",
+    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(square(x), const(x, 1))))],
+)  # fmt: skip
+
+
+def acosh(x: Any) -> Any:
+    r"""Inverse hyperbolic cosine elementwise, :math:`\mathrm{acosh}\, x`.
+
+    >>> acosh(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return acosh_p.bind(x)
+
+
+def _atanh_tangent(t: Any, ans: Any, x: Any) -> Any:
+    above = integer_pow(add(const(x, 1), x), -1)
+    return mul(above, div(t, sub(const(x, 1), x)))
+
+
+atanh_p = nary("atanh", [INEXACT], lower="chlo.atanh", jvp=[_atanh_tangent])
+
+
+def atanh(x: Any) -> Any:
+    r"""Inverse hyperbolic tangent elementwise, :math:`\mathrm{atanh}\, x`.
+
+    >>> atanh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return atanh_p.bind(x)

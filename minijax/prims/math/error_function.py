@@ -1,0 +1,74 @@
+"""The error function, its complement and its inverse.
+
+Other special functions: gamma.py, beta.py, bessel.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..define import FLOAT, factor, nary
+from .algebraic import mul, neg, square
+from .bessel import *
+from .beta import *
+from .elementary import exp
+from .gamma import *
+from .widen import lower_chlo
+
+__all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
+
+# ---- error functions
+
+
+def _bell(t: Any, x: Any, height: float) -> Any:
+    """height t e^(-x^2)"""
+    return mul(factor(x, height), mul(t, exp(neg(square(x)))))
+
+
+erf_p = nary(
+    "erf", [FLOAT], lower=lower_chlo("erf"),
+    jvp=[lambda t, ans, x: _bell(t, x, 2 / math.sqrt(math.pi))],
+)  # fmt: skip
+
+
+def erf(x: Any) -> Any:
+    r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`, of floats.
+
+    >>> erf(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return erf_p.bind(x)
+
+
+erfc_p = nary(
+    "erfc", [FLOAT], lower=lower_chlo("erfc"),
+    jvp=[lambda t, ans, x: _bell(t, x, -2 / math.sqrt(math.pi))],
+)  # fmt: skip
+
+
+def erfc(x: Any) -> Any:
+    r"""Complementary error function, :math:`1 - \mathrm{erf}(x)`, of floats.
+
+    >>> erfc(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return erfc_p.bind(x)
+
+
+def _erf_inv_tangent(t: Any, ans: Any, x: Any) -> Any:
+    return mul(factor(x, math.sqrt(math.pi) / 2), mul(t, exp(square(ans))))
+
+
+erf_inv_p = nary(
+    "erf_inv", [FLOAT], lower=lower_chlo("erf_inv"), jvp=[_erf_inv_tangent]
+)
+
+
+def erf_inv(x: Any) -> Any:
+    r"""Inverse error function, :math:`\mathrm{erf}^{-1}(x)`, of floats in [-1, 1].
+
+    >>> erf_inv(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return erf_inv_p.bind(x)

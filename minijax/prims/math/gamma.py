@@ -1,0 +1,485 @@
+r"""The gamma function's family: its logarithm, derivatives, and incomplete integrals.
+
+The regularized incomplete gamma function P(a, x) is a power series in x up to a, and
+one minus a continued fraction beyond (NIST Digital Library of Mathematical Functions,
+8.11.4 and 8.9.2), which is evaluated forwards (Lentz's method).  Differentiating both
+term by term gives dP/da, and with it how a gamma sample moves with its parameter:
+P(a, x(a)) stays what it is, so dx/da = -(dP/da) / (dP/dx).
+
+Next: beta.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+
+from ...ir import core
+from ...ir.core import unsupported
+from ..define import FLOAT, Rule, const, factor, filled, nary
+from .algebraic import abs, add, div, mul, neg, reciprocal, sqrt, square, sub
+from .elementary import exp, expm1, log, log1p
+from .logic import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    clamp,
+    eq,
+    ge,
+    gt,
+    lt,
+    ne,
+    select,
+)
+from .widen import emit_loop, lower_chlo, narrow, widen
+
+__all__ = (
+    "digamma_p", "lgamma_p", "lgamma", "digamma", "polygamma_p", "polygamma", "zeta_p",
+    "zeta", "igamma_p", "igamma", "igammac_p", "igammac", "igamma_grad_a_p",
+    "igamma_grad_a", "random_gamma_grad",
+)  # fmt: skip
+
+LIMIT = 2000  # steps; about 10 sqrt(a) are needed where x is close to a
+
+# ---- the gamma function and its derivatives
+
+digamma_p = nary(
+    "digamma", [FLOAT], lower=lower_chlo("digamma"),
+    jvp=[lambda t, ans, x: mul(t, polygamma(factor(x, 1), x))],
+)  # fmt: skip
+lgamma_p = nary(
+    "lgamma", [FLOAT], lower=lower_chlo("lgamma"),
+    jvp=[lambda t, ans, x: mul(t, digamma(x))],
+)  # fmt: skip
+
+
+def lgamma(x: Any) -> Any:
+    r"""Logarithm of the gamma function, :math:`\ln |\Gamma(x)|`, of floats.
+
+    >>> print(f"{lgamma(3.0):.5f}")
+    0.69315
+    """
+    return lgamma_p.bind(x)
+
+
+def digamma(x: Any) -> Any:
+    r"""Derivative of `lgamma`, :math:`\psi(x)`, of floats.
+
+    >>> print(f"{digamma(1.0):.5f}")
+    -0.57722
+    """
+    return digamma_p.bind(x)
+
+
+def _no_order(t: Any, ans: Any, m: Any, x: Any) -> Any:
+    raise ValueError(
+        "polygamma gradient with respect to m is not supported.\n"
+        "Why: the order counts derivatives.\nTry: lax.stop_gradient(m)."
+    )
+
+
+polygamma_p = nary(
+    "polygamma", [FLOAT, FLOAT], lower=lower_chlo("polygamma"),
+    jvp=[
+        _no_order,
+        lambda t, ans, m, x: mul(t, polygamma(add(m, const(m, 1)), x)),
+    ],
+)  # fmt: skip
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    r"""Derivatives of the digamma function, :math:`\psi^{(m)}(x)`.
+
+    Args:
+      m: the order, whole numbers as floats; it cannot be differentiated.
+      x: the point, of the same float dtype.
+    Raises:
+      TypeError: no float dtype, or two of them.
+
+    >>> print(f"{polygamma(1.0, 1.0):.5f}")
+    1.64493
+    """
+    return polygamma_p.bind(m, x)
+
+
+zeta_p = nary("zeta", [FLOAT, FLOAT], lower=lower_chlo("zeta"))
+zeta_p.jvp = unsupported("zeta has no derivative rule.")
+
+
+def zeta(x: Any, q: Any) -> Any:
+    r"""Hurwitz zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.
+
+    Both arrays are of one float dtype.  It cannot be differentiated.
+
+    >>> print(f"{zeta(2.0, 1.0):.5f}")
+    1.64493
+    """
+    return zeta_p.bind(x, q)
+
+
+# ---- incomplete gamma functions: how they are computed
+# With w = x^a e^-x / Gamma(a):  P = w S / a,  S = sum_n x^n / ((a+1) ... (a+n)),
+#                            1 - P = w F,      F the continued fraction.
+
+
+def _series_step(n: Any, active: Any, total: Any, term: Any, a: Any, x: Any) -> Any:
+    term = mul(term, div(x, add(a, n)))
+    total = select(active, add(total, term), total)
+    return bitwise_and(active, gt(term, mul(total, _eps(x)))), total, term, a, x
+
+
+def _series_slope_step(n, active, total, term, slope, term_slope, a, x):
+    """Also the derivative of the sum by a."""
+    ratio = div(x, add(a, n))
+    term = mul(term, ratio)
+    # d ln(ratio) / da = -1 / (a + n)
+    term_slope = sub(mul(term_slope, ratio), div(term, add(a, n)))
+    total = select(active, add(total, term), total)
+    slope = select(active, add(slope, term_slope), slope)
+    more = bitwise_or(
+        gt(term, mul(total, _eps(x))), gt(abs(term_slope), mul(abs(slope), _eps(x)))
+    )
+    return bitwise_and(active, more), total, term, slope, term_slope, a, x
+
+
+def _fraction_step(n: Any, active: Any, f: Any, c: Any, d: Any, a: Any, x: Any) -> Any:
+    b = _denominator(n, a, x)
+    top = mul(n, sub(a, n))
+    d = reciprocal(add(mul(top, d), b))
+    c = add(b, div(top, c))
+    ratio = mul(c, d)
+    f = select(active, mul(f, ratio), f)
+    more = gt(abs(sub(ratio, const(x, 1))), _eps(x))
+    return bitwise_and(active, more), f, c, d, a, x
+
+
+def _fraction_slope_step(n, active, f, c, d, df, dc, dd, a, x):
+    """Also the derivatives by a; those of `b` and `top` are -1 and n."""
+    b = _denominator(n, a, x)
+    top = mul(n, sub(a, n))
+    dd = sub(sub(const(x, 1), mul(n, d)), mul(top, dd))
+    d = reciprocal(add(mul(top, d), b))
+    dd = mul(mul(d, d), dd)
+    dc = sub(div(sub(n, div(mul(top, dc), c)), c), const(x, 1))
+    c = add(b, div(top, c))
+    ratio = mul(c, d)
+    ratio_slope = add(mul(dc, d), mul(c, dd))
+    step = mul(f, ratio_slope)
+    df = select(active, add(mul(df, ratio), step), df)
+    f = select(active, mul(f, ratio), f)
+    more = bitwise_or(
+        gt(abs(sub(ratio, const(x, 1))), _eps(x)), gt(abs(step), mul(abs(df), _eps(x)))
+    )
+    return bitwise_and(active, more), f, c, d, df, dc, dd, a, x
+
+
+def _denominator(n: Any, a: Any, x: Any) -> Any:
+    """The n-th denominator of the continued fraction: x + 2n + 1 - a."""
+    return add(sub(x, a), add(mul(const(x, 2), n), const(x, 1)))
+
+
+def _eps(x: Any) -> Any:
+    return const(x, float(ml_dtypes.finfo(core.aval_of(x).dtype).eps))
+
+
+def _regions(a: Any, x: Any) -> tuple[Any, Any]:
+    """Where the series, and where the continued fraction, is to be used."""
+    top = const(x, float(ml_dtypes.finfo(core.aval_of(x).dtype).max))
+    inside = bitwise_and(
+        bitwise_and(gt(x, const(x, 0)), gt(a, const(x, 0))),
+        bitwise_and(lt(x, top), lt(a, top)),
+    )
+    beyond = bitwise_and(gt(x, const(x, 1)), gt(x, a))
+    return bitwise_and(inside, bitwise_not(beyond)), bitwise_and(inside, beyond)
+
+
+def _start_series(a: Any, x: Any) -> list[Any]:
+    one = filled(x, 1)
+    return [_regions(a, x)[0], one, one, a, x]
+
+
+def _start_series_slope(a: Any, x: Any) -> list[Any]:
+    one, zero = filled(x, 1), filled(x, 0)
+    return [_regions(a, x)[0], one, one, zero, zero, a, x]
+
+
+def _start_fraction(a: Any, x: Any) -> list[Any]:
+    use = _regions(a, x)[1]
+    d = select(use, reciprocal(add(sub(x, a), const(x, 1))), filled(x, 1))
+    return [use, d, filled(x, _HUGE), d, a, x]
+
+
+def _start_fraction_slope(a: Any, x: Any) -> list[Any]:
+    use, f, c, d, _, _ = _start_fraction(a, x)
+    zero = filled(x, 0)
+    return [use, f, c, d, mul(d, d), zero, mul(d, d), a, x]
+
+
+_HUGE = 1e30  # stands for infinity in Lentz's method
+
+
+def _weight(a: Any, x: Any) -> Any:
+    """x^a e^-x / Gamma(a)."""
+    return mul(a, _weight_over_a(a, x))
+
+
+def _weight_over_a(a: Any, x: Any) -> Any:
+    """x^a e^-x / Gamma(a+1), without the cancellation of its large factors.
+
+    exp(a ln x - x - ln Gamma(a+1)) for small a; Stirling's formula from 10 on.
+    """
+    large = ge(a, const(a, 10))
+    big = select(large, a, filled(a, 10))
+    log_small = sub(sub(mul(a, log(x)), x), lgamma(add(a, const(a, 1))))
+    log_big = neg(add(mul(big, _gap(div(sub(x, big), big))), _stirling(big)))
+    square_of = reciprocal(mul(big, const(a, 2 * math.pi)))
+    return select(large, mul(sqrt(square_of), exp(log_big)), exp(log_small))
+
+
+def _stirling(a: Any) -> Any:
+    """ln Gamma(a) less Stirling's formula, for a >= 10 (DLMF 5.11.1)."""
+    inverse = reciprocal(a)
+    return mul(inverse, polynomial(square(inverse), STIRLING))
+
+
+STIRLING = (
+    1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
+    -3617 / 122400,
+)  # fmt: skip
+
+
+def _gap(u: Any) -> Any:
+    """u - ln(1 + u): near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u)."""
+    near = lt(abs(u), const(u, 0.3))
+    v = select(near, u, filled(u, 0))
+    t = div(v, add(v, const(v, 2)))
+    cube = mul(const(t, 2), mul(t, square(t)))
+    series = sub(mul(v, t), mul(cube, polynomial(square(t), ODD_INVERSES)))
+    return select(near, series, sub(u, log1p(u)))
+
+
+ODD_INVERSES = tuple(1 / (2 * k + 3) for k in range(12))
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """The sum of c_k x^k, by Horner's rule."""
+    total = filled(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total = add(mul(total, x), const(x, c))
+    return total
+
+
+def _lower_incomplete(finish: Rule, slopes: bool) -> Rule:
+    """The lowering rule: both loops, then finish(a, x, S, F [, dS/da, dF/da])."""
+
+    def run(ctx: Any, start: Rule, step: Rule, a: Any, x: Any, aval: Any) -> list[Any]:
+        state = ctx.fun(start, a, x, avals=[aval, aval])
+        flags = aval.update(dtype=core.aval_of(True).dtype)
+        return emit_loop(ctx, step, state, [flags, *[aval] * (len(state) - 1)], LIMIT)
+
+    def lower(ctx: Any, a: Any, x: Any) -> Any:
+        (a, x), aval = widen(ctx, (a, x))
+        if slopes:
+            s = run(ctx, _start_series_slope, _series_slope_step, a, x, aval)
+            f = run(ctx, _start_fraction_slope, _fraction_slope_step, a, x, aval)
+            values = [a, x, s[1], f[1], s[3], f[4]]
+        else:
+            s = run(ctx, _start_series, _series_step, a, x, aval)
+            f = run(ctx, _start_fraction, _fraction_step, a, x, aval)
+            values = [a, x, s[1], f[1]]
+        (out,) = ctx.fun(finish, *values, avals=[aval] * len(values))
+        return narrow(ctx, out, aval)
+
+    return lower
+
+
+def _bad(a: Any, x: Any) -> Any:
+    """Where a or x is negative or nan."""
+    fine = bitwise_and(ge(a, const(a, 0)), ge(x, const(x, 0)))
+    return bitwise_not(fine)
+
+
+def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
+    """The values outside of the regions: of x = 0, a = inf; of a = 0, x = inf."""
+    infinity, zero = const(x, float("inf")), const(x, 0)
+    nan = filled(x, float("nan"))
+    high = bitwise_or(eq(a, zero), eq(x, infinity))
+    low = bitwise_or(eq(x, zero), bitwise_and(eq(a, infinity), ne(x, infinity)))
+    inner = clamp(zero, inner, const(x, 1))  # rounding may lead out
+    out = select(high, filled(x, beyond), select(low, filled(x, below), inner))
+    nowhere = bitwise_or(_bad(a, x), bitwise_and(eq(a, zero), eq(x, zero)))
+    return select(nowhere, nan, out)
+
+
+def _upper_of_small(a: Any, x: Any) -> Any:
+    """Q(a, x) of a < 1/2 and x <= 1, which is about a (-gamma - ln x - T) for small a:
+    1 - x^a / Gamma(a+1) (1 + a T), T = sum_k>0 (-x)^k / (k! (a+k)) (DLMF 8.7.1)."""
+    exponent = sub(mul(a, log(x)), _log_gamma_above_1(a))
+    total = filled(x, 0)
+    for k in range(18, 0, -1):
+        term = div(const(x, (-1) ** k / math.factorial(k)), add(a, const(a, k)))
+        total = add(mul(total, x), term)
+    return neg(add(expm1(exponent), mul(mul(a, exp(exponent)), mul(total, x))))
+
+
+def _log_gamma_above_1(a: Any) -> Any:
+    """ln Gamma(1 + a) of 0 <= a < 1/2, in proportion to a (DLMF 5.7.3)."""
+    return sub(mul(a, polynomial(a, LOG_GAMMA)), log1p(a))
+
+
+# (-1)^k (zeta(k) - 1) / k for k > 1, after 1 less Euler's constant.
+LOG_GAMMA = (1 - 0.5772156649015329,) + tuple(
+    (-1) ** k * value / k
+    for k, value in enumerate([
+        0.6449340668482264, 0.2020569031595943, 0.08232323371113819,
+        0.03692775514336993, 0.01734306198444914, 0.008349277381922827,
+        0.00407735619794434, 0.0020083928260822143, 0.0009945751278180853,
+        0.0004941886041194645, 0.0002460865533080483, 0.00012271334757848915,
+        6.124813505870483e-05, 3.058823630702049e-05, 1.528225940865187e-05,
+        7.637197637899763e-06, 3.81729326499984e-06, 1.908212716553939e-06,
+        9.539620338727962e-07, 4.769329867878064e-07, 2.38450502727733e-07,
+        1.1921992596531106e-07, 5.960818905125948e-08,
+    ], 2)
+)  # fmt: skip
+
+
+def _both(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
+    """P and Q inside, each without the cancellation of 1 less the other."""
+    one = const(x, 1)
+    beyond = _regions(a, x)[1]
+    small = bitwise_and(lt(a, const(a, 0.5)), bitwise_not(beyond))
+    lower = mul(_weight_over_a(a, x), s)
+    upper = select(small, _upper_of_small(a, x), sub(one, lower))
+    upper = select(beyond, mul(_weight(a, x), f), upper)
+    large = bitwise_or(beyond, lt(upper, const(x, 0.5)))
+    return select(large, sub(one, upper), lower), upper
+
+
+def _igamma_value(a: Any, x: Any, s: Any, f: Any) -> Any:
+    return _edges(a, x, _both(a, x, s, f)[0], 0.0, 1.0)
+
+
+def _igammac_value(a: Any, x: Any, s: Any, f: Any) -> Any:
+    return _edges(a, x, _both(a, x, s, f)[1], 1.0, 0.0)
+
+
+def _slopes(a: Any, x: Any, s: Any, f: Any, ds: Any, df: Any) -> tuple[Any, Any]:
+    """(dP/da) a / w by the series, and (dP/da) / w by the continued fraction."""
+    # w/a has a Gamma(a+1) in place of w's Gamma(a).
+    gap_below = sub(log(x), digamma(add(a, const(a, 1))))
+    below = add(mul(s, gap_below), ds)
+    return below, neg(add(mul(f, sub(log(x), digamma(a))), df))
+
+
+def _igamma_grad_a_value(a: Any, x: Any, *parts: Any) -> Any:
+    below, beyond = _slopes(a, x, *parts)
+    below = mul(_weight_over_a(a, x), below)
+    slope = select(_regions(a, x)[1], mul(_weight(a, x), beyond), below)
+    out = select(eq(x, const(x, 0)), filled(x, 0), slope)
+    return _nan_outside(a, x, out)
+
+
+def _random_gamma_grad_value(a: Any, x: Any, *parts: Any) -> Any:
+    # dP/dx = w / x
+    below, beyond = _slopes(a, x, *parts)
+    slope = neg(mul(x, select(_regions(a, x)[1], beyond, div(below, a))))
+    out = select(eq(x, const(x, 0)), filled(x, 0), slope)
+    return _nan_outside(a, x, out)
+
+
+def _nan_outside(a: Any, x: Any, out: Any) -> Any:
+    zero, infinity = const(x, 0), const(x, float("inf"))
+    fine = bitwise_and(
+        bitwise_and(gt(a, zero), lt(a, infinity)),
+        bitwise_and(ge(x, zero), lt(x, infinity)),
+    )
+    return select(fine, out, filled(x, float("nan")))
+
+
+# ---- incomplete gamma functions
+
+
+def _density(a: Any, x: Any) -> Any:
+    """dP/dx = x^(a-1) e^-x / Gamma(a)."""
+    return exp(sub(add(neg(x), mul(sub(a, const(a, 1)), log(x))), lgamma(a)))
+
+
+igamma_p = nary(
+    "igamma", [FLOAT, FLOAT], lower=_lower_incomplete(_igamma_value, False),
+    jvp=[
+        lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
+        lambda t, ans, a, x: mul(t, _density(a, x)),
+    ],
+)  # fmt: skip
+
+
+def igamma(a: Any, x: Any) -> Any:
+    r"""Regularized lower incomplete gamma function,
+    :math:`P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.
+
+    Both arrays are of one float dtype; nan where a or x is negative.
+
+    >>> print(f"{igamma(1.0, 1.0):.5f}")
+    0.63212
+    """
+    return igamma_p.bind(a, x)
+
+
+igammac_p = nary(
+    "igammac", [FLOAT, FLOAT], lower=_lower_incomplete(_igammac_value, False),
+    jvp=[
+        lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
+        lambda t, ans, a, x: neg(mul(t, _density(a, x))),
+    ],
+)  # fmt: skip
+
+
+def igammac(a: Any, x: Any) -> Any:
+    r"""Regularized upper incomplete gamma function, :math:`Q(a, x) = 1 - P(a, x)`.
+
+    Both arrays are of one float dtype; nan where a or x is negative.
+
+    >>> print(f"{igammac(1.0, 1.0):.5f}")
+    0.36788
+    """
+    return igammac_p.bind(a, x)
+
+
+igamma_grad_a_p = nary(
+    "igamma_grad_a", [FLOAT, FLOAT], lower=_lower_incomplete(_igamma_grad_a_value, True)
+)
+igamma_grad_a_p.jvp = unsupported("igamma_grad_a has no derivative rule.")
+
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    r"""Derivative of `igamma` by its first argument, :math:`\partial P / \partial a`.
+
+    Both arrays are of one float dtype.  It cannot be differentiated.
+
+    >>> print(f"{igamma_grad_a(1.0, 1.0):.5f}")
+    -0.43173
+    """
+    return igamma_grad_a_p.bind(a, x)
+
+
+random_gamma_grad_p = nary(
+    "random_gamma_grad", [FLOAT, FLOAT],
+    lower=_lower_incomplete(_random_gamma_grad_value, True),
+)  # fmt: skip
+random_gamma_grad_p.jvp = unsupported("random_gamma_grad has no derivative rule.")
+
+
+def random_gamma_grad(*args: Any) -> Any:
+    r"""How a gamma sample moves with its parameter: :math:`\partial x / \partial a` of
+    arguments (a, x), where P(a, x) is held.
+
+    Both arrays are of one float dtype.  It cannot be differentiated.
+
+    >>> print(f"{random_gamma_grad(1.0, 1.0):.5f}")
+    1.17356
+    """
+    a, x = args
+    return random_gamma_grad_p.bind(a, x)

@@ -1,0 +1,519 @@
+"""Comparisons, bits, and choice: eq .. ge, and or xor not, shifts, select, clamp.
+
+Comparisons give bools; derivatives stop there.  `select_n` and `clamp` pass tangents on
+from the operand that was chosen.
+
+Knows no arithmetic.  Next: algebraic.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import Zero, instantiate, is_linear, lib
+from ...passes.batch import bring_front
+from ...runtime import lower
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import *
+
+__all__ = (
+    "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
+    "is_finite_p", "is_finite", "eq_to_p", "le_to_p", "lt_to_p", "and_p", "or_p",
+    "xor_p", "not_p", "shift_left_p", "shift_right_arithmetic_p",
+    "shift_right_logical_p", "population_count_p", "clz_p", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_not", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "population_count", "clz", "select_n_p", "select_n",
+    "select", "clamp_p", "clamp",
+)  # fmt: skip
+
+ORDERED = ANY - COMPLEX
+
+# ---- comparison
+
+
+def _bool(*_: Any) -> Any:
+    return dtypes.bool_
+
+
+def lower_compare(direction: str, total: bool = False) -> Rule:
+    """The lowering rule of a comparison, on demand in the total order of floats."""
+
+    def rule(ctx: Any, x: Any, y: Any) -> Any:
+        shape = ctx.avals_out[0].shape
+        x, y = broadcast_operands(ctx, (x, y), shape)
+        aval = shaped(shape, ctx.avals_in[0].dtype)
+        return emit_compare(ctx, direction, x, y, aval, total)
+
+    return rule
+
+
+def comparison(name: str, accepts: frozenset[str]) -> Primitive:
+    """Declare a comparison."""
+    return nary(
+        name, [accepts, accepts], lower=lower_compare(name.upper()), out_dtype=_bool
+    )
+
+
+def key_comparison(name: str) -> Primitive:
+    """Declare a comparison that takes random keys too: as all of their words."""
+    prim = comparison(name, ANY | KEY)
+    plain = prim.lower
+
+    def words(x: Any, y: Any) -> Any:
+        total: Any = None
+        for i in range(core.aval_of(x).shape[-1]):
+            one = prim.bind(word(x, i), word(y, i))
+            join = and_p if name == "eq" else or_p
+            total = one if total is None else join.bind(total, one)
+        return total
+
+    def word(x: Any, i: int) -> Any:
+        shape = core.aval_of(x).shape
+        return lib.reshape(lib.slice_axis(x, len(shape) - 1, i, i + 1), shape[:-1])
+
+    def rule(ctx: Any, x: Any, y: Any) -> Any:
+        if not dtypes.is_extended(ctx.avals_in[0].dtype):
+            return plain(ctx, x, y)
+        avals = [lower.physical(a) for a in ctx.avals_in]
+        return ctx.fun(words, x, y, avals=avals)[0]
+
+    prim.lower = rule
+    prim.takes_keys = True
+    return prim
+
+
+eq_p = key_comparison("eq")
+ne_p = key_comparison("ne")
+lt_p = comparison("lt", ORDERED)
+le_p = comparison("le", ORDERED)
+gt_p = comparison("gt", ORDERED)
+ge_p = comparison("ge", ORDERED)
+
+
+def eq(x: Any, y: Any) -> Any:
+    r"""Whether :math:`x = y`, elementwise, for arrays of equal dtypes.
+
+    >>> eq(1, 1)
+    Array(True, dtype=bool, weak_type=True)
+    """
+    return eq_p.bind(x, y)
+
+
+def ne(x: Any, y: Any) -> Any:
+    r"""Whether :math:`x \neq y`, elementwise, for arrays of equal dtypes.
+
+    >>> ne(1, 1)
+    Array(False, dtype=bool, weak_type=True)
+    """
+    return ne_p.bind(x, y)
+
+
+def lt(x: Any, y: Any) -> Any:
+    r"""Whether :math:`x < y`, elementwise, for arrays of equal real dtypes.
+
+    >>> lt(1., 2.)
+    Array(True, dtype=bool, weak_type=True)
+    """
+    return lt_p.bind(x, y)
+
+
+def le(x: Any, y: Any) -> Any:
+    r"""Whether :math:`x \leq y`, elementwise, for arrays of equal real dtypes.
+
+    >>> le(2., 2.)
+    Array(True, dtype=bool, weak_type=True)
+    """
+    return le_p.bind(x, y)
+
+
+def gt(x: Any, y: Any) -> Any:
+    r"""Whether :math:`x > y`, elementwise, for arrays of equal real dtypes.
+
+    >>> gt(1., 2.)
+    Array(False, dtype=bool, weak_type=True)
+    """
+    return gt_p.bind(x, y)
+
+
+def ge(x: Any, y: Any) -> Any:
+    r"""Whether :math:`x \geq y`, elementwise, for arrays of equal real dtypes.
+
+    >>> ge(2., 2.)
+    Array(True, dtype=bool, weak_type=True)
+    """
+    return ge_p.bind(x, y)
+
+
+is_finite_p = nary("is_finite", [FLOAT], lower="is_finite", out_dtype=_bool)
+
+
+def is_finite(x: Any) -> Any:
+    """Whether elements are neither infinite nor nan, for arrays of a float dtype.
+
+    >>> is_finite(float('inf'))
+    Array(False, dtype=bool, weak_type=True)
+    """
+    return is_finite_p.bind(x)
+
+
+# ---- comparison in the total order of floats: -nan < -inf .. -0 < 0 .. inf < nan
+
+eq_to_p = nary(
+    "eq_to", [ORDERED, ORDERED], lower=lower_compare("EQ", True), out_dtype=_bool
+)
+le_to_p = nary(
+    "le_to", [ORDERED, ORDERED], lower=lower_compare("LE", True), out_dtype=_bool
+)
+lt_to_p = nary(
+    "lt_to", [ORDERED, ORDERED], lower=lower_compare("LT", True), out_dtype=_bool
+)
+
+# ---- bits
+
+and_p = nary("and", [BITS, BITS], lower="and")
+or_p = nary("or", [BITS, BITS], lower="or")
+xor_p = nary("xor", [BITS, BITS], lower="xor")
+not_p = nary("not", [BITS], lower="not")
+shift_left_p = nary("shift_left", [INT, INT], lower="shift_left")
+shift_right_arithmetic_p = nary(
+    "shift_right_arithmetic", [INT, INT], lower="shift_right_arithmetic"
+)
+shift_right_logical_p = nary(
+    "shift_right_logical", [INT, INT], lower="shift_right_logical"
+)
+population_count_p = nary("population_count", [INT], lower="popcnt")
+clz_p = nary("clz", [INT], lower="count_leading_zeros")
+
+
+def bitwise_and(x: Any, y: Any) -> Any:
+    r"""Bitwise and, :math:`x \wedge y`, of arrays of equal integer or bool dtypes.
+
+    >>> bitwise_and(6, 3)
+    Array(2, dtype=int32, weak_type=True)
+    """
+    return and_p.bind(x, y)
+
+
+def bitwise_or(x: Any, y: Any) -> Any:
+    r"""Bitwise or, :math:`x \vee y`, of arrays of equal integer or bool dtypes.
+
+    >>> bitwise_or(6, 3)
+    Array(7, dtype=int32, weak_type=True)
+    """
+    return or_p.bind(x, y)
+
+
+def bitwise_xor(x: Any, y: Any) -> Any:
+    r"""Exclusive or, :math:`x \oplus y`, of arrays of equal integer or bool dtypes.
+
+    >>> bitwise_xor(6, 3)
+    Array(5, dtype=int32, weak_type=True)
+    """
+    return xor_p.bind(x, y)
+
+
+def bitwise_not(x: Any) -> Any:
+    r"""Bitwise not, :math:`\neg x`, of an array of an integer or bool dtype.
+
+    >>> bitwise_not(6)
+    Array(-7, dtype=int32, weak_type=True)
+    """
+    return not_p.bind(x)
+
+
+def shift_left(x: Any, y: Any) -> Any:
+    r"""Shift bits to the left, :math:`x \ll y`, for equal integer dtypes.
+
+    A shift by more bits than there are gives 0.
+
+    >>> shift_left(3, 2)
+    Array(12, dtype=int32, weak_type=True)
+    """
+    return shift_left_p.bind(x, y)
+
+
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    r"""Shift bits to the right, :math:`x \gg y`, and repeat the sign bit.
+
+    >>> shift_right_arithmetic(-8, 1)
+    Array(-4, dtype=int32, weak_type=True)
+    """
+    return shift_right_arithmetic_p.bind(x, y)
+
+
+def shift_right_logical(x: Any, y: Any) -> Any:
+    r"""Shift bits to the right, :math:`x \gg y`, and fill with zeros.
+
+    >>> shift_right_logical(-8, 28)
+    Array(15, dtype=int32, weak_type=True)
+    """
+    return shift_right_logical_p.bind(x, y)
+
+
+def population_count(x: Any) -> Any:
+    """Count the bits that are set in each element of an integer array.
+
+    >>> population_count(7)
+    Array(3, dtype=int32, weak_type=True)
+    """
+    return population_count_p.bind(x)
+
+
+def clz(x: Any) -> Any:
+    """Count the leading zero bits of each element of an integer array.
+
+    >>> clz(1)
+    Array(31, dtype=int32, weak_type=True)
+    """
+    return clz_p.bind(x)
+
+
+# ---- choice
+
+select_n_p = Primitive("select_n")
+
+
+def select_abstract(which: Any, *cases: Any) -> Any:
+    if dtypes.kind(which.dtype) not in ("bool", "int", "uint"):
+        raise errors.type_error(
+            f"select `which` must be boolean or integer type, got {which.dtype}.",
+            which=which.str_short(),
+            why="it says which case each element comes from.",
+            tries=["a comparison such as lax.gt(x, 0.)", "which.astype(bool)"],
+        )
+    if dtypes.is_bool(which.dtype) and len(cases) > 2:
+        raise errors.type_error(
+            f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.",
+            why="a bool chooses between two.",
+            tries=["an integer `which`, which counts the cases from 0"],
+        )
+    first = cases[0]
+    for case in cases:
+        if case.shape != first.shape:
+            raise errors.type_error(
+                "select cases must have the same shapes, got"
+                f" {[c.shape for c in cases]}.",
+                why="each element of the result comes from one of them.",
+                tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
+            )
+    if which.shape and which.shape != first.shape:
+        raise errors.type_error(
+            "select `which` must be scalar or have the same shape as cases, got"
+            f" `which` shape {which.shape} but case shape {first.shape}.",
+            why="it chooses for all elements together, or for each one.",
+            tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
+        )
+    dtype = same_dtype("select", cases, "where")
+    weak = all(c.weak_type for c in cases) and not dtypes.is_bool(dtype)
+    return shaped(first.shape, dtype, weak)
+
+
+def select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    which, *cases = primals
+    ans = select_n_p.bind(which, *cases)
+    ts = tangents[1:]
+    if all(type(t) is Zero for t in ts):
+        return ans, Zero(core.aval_of(ans).to_tangent())
+    zero: Any = None
+    filled_in = []
+    for t in ts:
+        if type(t) is Zero:
+            t = zero = instantiate(t) if zero is None else zero
+        filled_in.append(t)
+    return ans, select_n_p.bind(which, *filled_in)
+
+
+def select_transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
+    zeros = filled(ct, 0)
+    cts: list[Any] = [None]
+    for i, case in enumerate(cases):
+        if not is_linear(case):
+            cts.append(None)
+        elif len(cases) > 2 or not dtypes.is_bool(core.aval_of(which).dtype):
+            dtype = core.aval_of(which).dtype
+            cts.append(select_n_p.bind(eq_p.bind(which, dtype.type(i)), zeros, ct))
+        else:
+            cts.append(
+                select_n_p.bind(
+                    which, *(ct if i == j else zeros for j in range(len(cases)))
+                )
+            )
+    return cts
+
+
+def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+    shapes = [core.aval_of(x).shape for x in args]
+    lined, lane = same_lanes(args, shapes, dims)
+    if lined is not None and all(d is not None for d in dims[1:]):
+        return select_n_p.bind(*lined), lane
+    shared = dims[0] is None and not shapes[0]  # one choice for all
+    which = args[0] if shared else bring_front(args[0], axis.size, dims[0])
+    cases = [
+        bring_front(x, axis.size, d) for x, d in zip(args[1:], dims[1:], strict=True)
+    ]
+    shape = core.aval_of(cases[0]).shape
+    if not shared and len(shapes[0]) < len(shape) and dims[0] is not None:
+        which = lib.broadcast_in_dim(which, shape, (0,))  # one choice a lane
+    return select_n_p.bind(which, *cases), 0
+
+
+def lower_select(ctx: Any, which: Any, *cases: Any) -> Any:
+    aval, out = ctx.avals_in[0], ctx.avals_out[0]
+    if len(cases) == 1:
+        return cases[0]
+    if dtypes.is_bool(aval.dtype):
+        return ctx.op("select", out, which, cases[1], cases[0])
+    return _select_between(ctx, which, aval, out, cases, 0)
+
+
+def _select_between(ctx, which, aval, out, cases: Sequence[Any], first: int):
+    """Halve the cases until one is left: a choice below the middle, one above."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    bound = ctx.constant(first + middle, aval)
+    below = emit_compare(ctx, "LT", which, bound, aval)
+    low = _select_between(ctx, which, aval, out, cases[:middle], first)
+    high = _select_between(ctx, which, aval, out, cases[middle:], first + middle)
+    return ctx.op("select", out, below, low, high)
+
+
+select_n_p.abstract = select_abstract
+select_n_p.jvp = select_jvp
+select_n_p.transpose = select_transpose
+select_n_p.batch = select_batch
+select_n_p.lower = lower_select
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """Take each element from one of several arrays.
+
+    Args:
+      which: bools (the second case where true) or integers counting the cases from 0,
+        of the shape of the cases or a scalar.
+      cases: arrays of equal shapes and dtypes; two at most for a bool `which`.
+    Raises:
+      TypeError: shapes or dtypes do not fit.
+      ValueError: no cases.
+
+    >>> select_n(True, 1, 2)
+    Array(2, dtype=int32, weak_type=True)
+    """
+    if not cases:
+        raise ValueError("select_n() must have at least one case")
+    return select_n_p.bind(which, *cases)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Take each element from `on_true` where `pred` holds, from `on_false` elsewhere.
+
+    Args:
+      pred: bools of the shape of the cases, or a scalar.
+      on_true, on_false: arrays of equal shapes and dtypes.
+    Raises:
+      TypeError: shapes or dtypes do not fit.
+
+    >>> select(True, 1, 2)
+    Array(1, dtype=int32, weak_type=True)
+    """
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+# ---- clamp
+
+clamp_p = Primitive("clamp")
+
+
+def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
+    if dtypes.kind(x.dtype) not in ORDERED:
+        raise errors.type_error(
+            f"clamp does not accept dtype {x.dtype}.",
+            which=x.str_short(),
+            why="its values have no order.",
+        )
+    for name, bound in (("min", low), ("max", high)):
+        if bound.shape and bound.shape != x.shape:
+            raise errors.type_error(
+                f"clamp requires {name}.shape == operand.shape or {name}.shape =="
+                f" (), got {name}.shape={bound.shape}, operand.shape={x.shape}.",
+                why="a bound holds for all elements together, or for each one.",
+                tries=["jnp.clip, which broadcasts", "lax.broadcast_in_dim"],
+            )
+    dtype = same_dtype("clamp", (low, x, high), "clip")
+    weak = all(a.weak_type for a in (low, x, high)) and not dtypes.is_bool(dtype)
+    return shaped(x.shape, dtype, weak)
+
+
+def _where(pred: Any, t: Any, ans: Any) -> Any:
+    """The tangent where `pred` holds, zero elsewhere."""
+    return select(pred, t, filled(ans, 0))
+
+
+def _clamp_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
+    inside = and_p.bind(gt_p.bind(x, low), lt_p.bind(x, high))
+    return _where(inside, t, ans)
+
+
+def _low_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
+    used = and_p.bind(gt_p.bind(low, x), lt_p.bind(low, high))
+    return _where(used, _spread(t, ans), ans)
+
+
+def _high_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
+    return _where(lt_p.bind(high, x), _spread(t, ans), ans)
+
+
+def _spread(t: Any, ans: Any) -> Any:
+    """A scalar bound's tangent in the shape of the answer."""
+    shape = core.aval_of(ans).shape
+    return t if core.aval_of(t).shape == shape else lib.broadcast_in_dim(t, shape, ())
+
+
+def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+    shapes = [core.aval_of(x).shape for x in args]
+    lined, lane = same_lanes(args, shapes, dims)
+    if lined is not None and dims[1] is not None:
+        return clamp_p.bind(*lined), lane
+    x = bring_front(args[1], axis.size, dims[1])
+    shape = core.aval_of(x).shape
+    bounds = []
+    for i in (0, 2):
+        scalar = dims[i] is None and not shapes[i]
+        bounds.append(
+            lib.broadcast_in_dim(args[i], shape, ())
+            if scalar
+            else bring_front(args[i], axis.size, dims[i])
+        )
+    for k, bound in enumerate(bounds):
+        if len(core.aval_of(bound).shape) < len(shape):  # one bound a lane
+            bounds[k] = lib.broadcast_in_dim(bound, shape, (0,))
+    return clamp_p.bind(bounds[0], x, bounds[1]), 0
+
+
+clamp_p.abstract = clamp_abstract
+defjvp(clamp_p, [_low_tangent, _clamp_tangent, _high_tangent])
+clamp_p.batch = clamp_batch
+clamp_p.lower = lower_elementwise("clamp")
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    r"""Move elements into a range: :math:`\max(min, \min(x, max))`.
+
+    Args:
+      min, max: bounds of the dtype of `x`, of its shape or scalars.
+      x: an array of a real dtype.
+    Raises:
+      TypeError: shapes or dtypes do not fit.
+
+    >>> clamp(0, 7, 5)
+    Array(5, dtype=int32, weak_type=True)
+    """
+    return clamp_p.bind(min, x, max)
+
+
+hands_on_nans(clamp_p, select_n_p)

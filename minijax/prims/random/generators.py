@@ -1,0 +1,199 @@
+"""XLA's own random number generators.
+
+`rng_bit_generator` turns a state into a new state and random bits, by an algorithm that
+each platform chooses: fast, but not the same numbers everywhere.  `rng_uniform` draws
+from a hidden state of the program.  minijax.random is built on hashes.py instead, except
+for the key implementations `rbg` and `unsafe_rbg` (implementations.py).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from ...ir import core
+from ...ir.core import Primitive, unsupported
+from ...passes.batch import bring_front
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import zero_jvp
+from ..shape.concatenation import concatenate
+from ..shape.shapes import (
+    check_sizes,
+    expand_dims,
+    int_tuple,
+    placed,
+    type_problem,
+    value_problem,
+)
+from ..shape.slicing import index_in_dim, slice_in_dim
+
+__all__ = (
+    "RandomAlgorithm", "rng_bit_generator_p", "rng_bit_generator", "rng_uniform_p",
+    "rng_uniform",
+)  # fmt: skip
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """The algorithm of `rng_bit_generator`; RNG_DEFAULT leaves it to the platform."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_ATTRIBUTES = {0: "DEFAULT", 1: "THREE_FRY", 2: "PHILOX"}
+
+# ------------------------------------------------------------------- rng_bit_generator
+
+rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True)
+
+
+def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any]:
+    check_sizes("rng_bit_generator", "shape", shape)
+    if (state.shape, state.dtype) not in _STATES:
+        raise type_problem(
+            f"rng_bit_generator: unsupported state {state.str_short()}.",
+            state,
+            why="the generators have 128 bits of state: u32[4] or u64[2].",
+        )
+    if not dtypes.is_unsigned(dtype) or dtype.itemsize * 8 not in (8, 16, 32, 64):
+        raise type_problem(
+            f"rng_bit_generator: unsupported dtype {dtype}",
+            state,
+            why="bits come as uint8, uint16, uint32 or uint64.",
+            tries=["lax.bitcast_convert_type for other dtypes"],
+        )
+    return [state, shaped(shape, dtype)]
+
+
+_STATES = (((4,), dtypes.uint32), ((2,), dtypes.uint64))
+rng_bit_generator_p.abstract = _generator_type
+zero_jvp(rng_bit_generator_p)
+rng_bit_generator_p.transpose = unsupported("random bits are linear in nothing")
+
+
+def _generator_batch(axis, args, dims, *, shape, **params):
+    # The first lane's state makes the bits of all lanes, as in JAX: lanes differ, but
+    # are not what the other lanes' states would give.
+    states = bring_front(args[0], axis.size, dims[0])
+    first = index_in_dim(states, 0, keepdims=False)
+    new, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)
+    new = concatenate([expand_dims(new, (0,)), slice_in_dim(states, 1, None)], 0)
+    return [new, bits], 0
+
+
+rng_bit_generator_p.batch = _generator_batch
+
+
+def _generator_lower(ctx, state, *, shape, dtype, algorithm, out_sharding) -> list[Any]:
+    new, bits = ctx.avals_out
+    narrow = new.dtype == dtypes.uint32
+    words = shaped((2,), dtypes.uint64)
+    if narrow:
+        pairs = shaped((2, 2), dtypes.uint32)
+        state = ctx.op("bitcast_convert", words, ctx.op("reshape", pairs, state))
+    name = _ATTRIBUTES[int(algorithm)]
+    out = ctx.create(
+        "stablehlo.rng_bit_generator",
+        [ctx.type(words), ctx.type(bits)],
+        [state],
+        rng_algorithm=ctx.parse(f"#stablehlo<rng_algorithm {name}>"),
+    )
+    state, value = out.results
+    if narrow:
+        state = ctx.op("reshape", new, ctx.op("bitcast_convert", pairs, state))
+    return [state, placed(ctx, value, out_sharding)]
+
+
+rng_bit_generator_p.lower = _generator_lower
+
+
+def rng_bit_generator(
+    key: Any, shape: Any, dtype: Any = np.uint32,
+    algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Random bits by the platform's generator: the new state, and the bits.
+
+    Args:
+      key: the state, uint32[4] or uint64[2].
+      shape: the shape of the bits.
+      dtype: uint8, uint16, uint32 or uint64.
+      algorithm: a `RandomAlgorithm`.
+      out_sharding: how the bits lie on devices.
+
+    Raises:
+      TypeError: the state or the dtype is another one.
+
+    >>> import numpy as np
+    >>> state, bits = rng_bit_generator(np.arange(4, dtype=np.uint32), (3,))
+    >>> bits.shape
+    (3,)
+    """
+    new, bits = rng_bit_generator_p.bind(
+        key,
+        shape=int_tuple(shape, "shape"),
+        dtype=dtypes.asked(dtype, "rng_bit_generator"),
+        algorithm=RandomAlgorithm(algorithm),
+        out_sharding=out_sharding,
+    )
+    return new, bits
+
+
+# ------------------------------------------------------------------------- rng_uniform
+
+rng_uniform_p = Primitive("rng_uniform")
+
+
+def _uniform_type(low: Any, high: Any, *, shape: Any) -> Any:
+    if low.dtype != high.dtype:
+        names = f"{low.dtype.name} and {high.dtype.name}"
+        raise value_problem(
+            f"Arguments to rng_uniform must have identical dtypes, got {names}.",
+            low,
+            high,
+            why="lax functions do not promote.",
+        )
+    if low.shape or high.shape:
+        raise value_problem(
+            "Arguments to rng_uniform must be scalars; got shapes"
+            f" {low.shape} and {high.shape}.",
+            low,
+            high,
+            why="all numbers are drawn from one range.",
+        )
+    return shaped(shape, low.dtype)
+
+
+def _uniform_lower(ctx: Any, low: Any, high: Any, *, shape: Any) -> Any:
+    sizes = ctx.constant(np.array(shape, np.int64), shaped((len(shape),), dtypes.int64))
+    kind = ctx.parse("#stablehlo<rng_distribution UNIFORM>")
+    return ctx.op("rng", ctx.avals_out[0], low, high, sizes, rng_distribution=kind)
+
+
+rng_uniform_p.abstract = _uniform_type
+zero_jvp(rng_uniform_p)
+rng_uniform_p.transpose = unsupported("random numbers are linear in nothing")
+rng_uniform_p.batch = unsupported("rng_uniform draws from a hidden state: no lanes")
+rng_uniform_p.lower = _uniform_lower
+
+
+def rng_uniform(a: Any, b: Any, shape: Any) -> Any:
+    """Numbers from [a, b), drawn by the platform from a state that nobody sees.
+
+    The numbers cannot be reproduced; `minijax.random` gives ones that can.
+
+    Raises:
+      ValueError: the bounds are no scalars of one dtype.
+
+    >>> rng_uniform(0., 1., (2,)).shape
+    (2,)
+    """
+    low, high = core.aval_of(a), core.aval_of(b)
+    _uniform_type(low, high, shape=())
+    return rng_uniform_p.bind(a, b, shape=int_tuple(shape, "shape"))

@@ -1,0 +1,201 @@
+"""Counter-based hashes, out of which random bits are made.
+
+A hash takes the words of a key and the words of a counter, all 32 bits, to words that
+look random: Threefry (add, rotate, xor) and Philox (multiply, xor) of Salmon, Moraes,
+Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).  Each is one
+primitive; operands repeat as in elementwise primitives.
+
+The rounds are written with `Word`, which emits StableHLO for `+ ^ * << >>`.  They are
+unrolled into one function a shape, called wherever a program hashes: XLA fuses them
+with what the bits are used for.  A loop over rounds would compile and run slower.
+
+What keys are is not known here: that is key_arrays.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ...ir.core import Primitive, unsupported
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import batch_elementwise, broadcast_shape, zero_jvp
+from ..shape.shapes import type_problem
+
+Rounds = Callable[[list["Word"], list["Word"]], list["Word"]]
+
+
+class Word:
+    """A 32-bit value being emitted; an int stands for a constant, scalars repeat."""
+
+    __slots__ = ("aval", "ctx", "value")
+
+    def __init__(self, ctx: Any, value: Any, aval: Any) -> None:
+        self.ctx = ctx
+        self.value = value
+        self.aval = aval
+
+    def wide(self, aval: Any) -> Any:
+        """The value repeated to a larger type."""
+        if self.aval is aval:
+            return self.value
+        dims = range(len(aval.shape)) if self.aval.shape else ()
+        return self.ctx.op(
+            "broadcast_in_dim", aval, self.value,
+            broadcast_dimensions=self.ctx.i64s(dims),
+        )  # fmt: skip
+
+    def _with(self, other: Word | int, op: str) -> Word:
+        if isinstance(other, int):
+            other = Word(self.ctx, self.ctx.constant(other, self.aval), self.aval)
+        aval = self.aval
+        if other.aval is not aval:
+            aval = shaped(broadcast_shape(op, (aval, other.aval)), dtypes.uint32)
+        x, y = self.wide(aval), other.wide(aval)
+        out = self.ctx.create(op, [self.ctx.type(aval)], [x, y]).result
+        return Word(self.ctx, out, aval)
+
+    def __add__(self, other: Word | int) -> Word:
+        return self._with(other, "stablehlo.add")
+
+    def __xor__(self, other: Word | int) -> Word:
+        return self._with(other, "stablehlo.xor")
+
+    def __mul__(self, other: Word | int) -> Word:
+        return self._with(other, "stablehlo.multiply")
+
+    def high(self, other: int) -> Word:
+        """The high 32 bits of the product."""
+        return self._with(other, "chlo.mulhi")
+
+    def rotate(self, bits: int) -> Word:
+        """Rotate left."""
+        left = self._with(bits, "stablehlo.shift_left")
+        right = self._with(32 - bits, "stablehlo.shift_right_logical")
+        return left._with(right, "stablehlo.or")
+
+
+# -------------------------------------------------------------------------- the rounds
+
+PARITY = 0x1BD11BDA
+ROTATIONS_2 = ((13, 15, 26, 6), (17, 29, 16, 24))
+ROTATIONS_4 = (
+    ((10, 26), (11, 21), (13, 27), (23, 5)),
+    ((6, 20), (17, 11), (25, 10), (18, 20)),
+)
+GOLDEN, SQRT3 = 0x9E3779B9, 0xBB67AE85
+PHILOX_2 = 0xD256D193
+PHILOX_4 = (0xD2511F53, 0xCD9E8D57)
+
+
+def _inject(words: list[Word], schedule: list[Word], turn: int) -> list[Word]:
+    """Add the key, rotated by `turn` words; the last word also counts the turns."""
+    n = len(schedule)
+    keys = [schedule[(turn + i) % n] for i in range(len(words))]
+    if turn:
+        keys[-1] = keys[-1] + turn
+    return [w + k for w, k in zip(words, keys, strict=True)]
+
+
+def threefry2x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
+    """Threefry-2x32 with 20 rounds."""
+    schedule = [*key, key[0] ^ key[1] ^ PARITY]
+    words = _inject(words, schedule, 0)
+    for turn in range(1, 6):
+        for bits in ROTATIONS_2[(turn - 1) % 2]:
+            total = words[0] + words[1]
+            words = [total, words[1].rotate(bits) ^ total]
+        words = _inject(words, schedule, turn)
+    return words
+
+
+def threefry4x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
+    """Threefry-4x32 with 20 rounds; words 1 and 3 change places after each."""
+    schedule = [*key, key[0] ^ key[1] ^ key[2] ^ key[3] ^ PARITY]
+    words = _inject(words, schedule, 0)
+    for turn in range(1, 6):
+        for first, second in ROTATIONS_4[(turn - 1) % 2]:
+            a, b, c, d = words
+            a, c = a + b, c + d
+            words = [a, d.rotate(second) ^ c, c, b.rotate(first) ^ a]
+        words = _inject(words, schedule, turn)
+    return words
+
+
+def philox2x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
+    """Philox-2x32 with 10 rounds."""
+    (k,), (a, b) = key, words
+    for turn in range(10):
+        bump = k + turn * GOLDEN % 2**32 if turn else k
+        a, b = a.high(PHILOX_2) ^ b ^ bump, a * PHILOX_2
+    return [a, b]
+
+
+def philox4x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
+    """Philox-4x32 with 10 rounds."""
+    (k, k2), (a, b, c, d) = key, words
+    m, n = PHILOX_4
+    for turn in range(10):
+        bump = k + turn * GOLDEN % 2**32 if turn else k
+        bump2 = k2 + turn * SQRT3 % 2**32 if turn else k2
+        a, b, c, d = c.high(n) ^ b ^ bump, c * n, a.high(m) ^ d ^ bump2, a * m
+    return [a, b, c, d]
+
+
+# ---------------------------------------------------------------------- the primitives
+
+
+def _type(name: str, count: int) -> Callable[..., list[Any]]:
+    def rule(*avals: Any) -> list[Any]:
+        for a in avals:
+            if a.dtype != dtypes.uint32:
+                raise type_problem(
+                    f"Arguments to {name} must have uint32 type, got"
+                    f" {[x.dtype.name for x in avals]}.",
+                    *avals,
+                    why="it mixes words of 32 bits.",
+                )
+        out = shaped(broadcast_shape(name, avals), dtypes.uint32)
+        return [out] * count
+
+    return rule
+
+
+@lru_cache(maxsize=4096)
+def _called(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) -> Any:
+    """The jaxpr of one hash, so that the lowering driver makes it a function."""
+    ins, results = [Var(a) for a in avals], [Var(a) for a in outs]
+    return ClosedJaxpr(Jaxpr([], ins, results, [Equation(rounds, ins, results, {})]))
+
+
+def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primitive:
+    """The primitive of a hash: the key's words, then the counter's, to as many words."""
+    prim = Primitive(name, multiple_results=True)
+    prim.abstract = _type(name, words)
+    zero_jvp(prim)
+    batch_elementwise(prim)
+
+    # Its body is lowered where it is called: as a function of its own.
+    body = Primitive(name + "_rounds", multiple_results=True)
+
+    def emit(ctx: Any, *operands: Any) -> list[Any]:
+        ins = [Word(ctx, x, a) for x, a in zip(operands, ctx.avals_in, strict=True)]
+        outs = rounds(ins[:key_words], ins[key_words:])
+        return [w.wide(a) for w, a in zip(outs, ctx.avals_out, strict=True)]
+
+    def lower(ctx: Any, *operands: Any) -> Sequence[Any]:
+        called = _called(body, tuple(ctx.avals_in), tuple(ctx.avals_out))
+        return ctx.call(called, name, operands)
+
+    body.abstract, body.lower, prim.lower = prim.abstract, emit, lower
+    body.jvp = body.transpose = body.batch = unsupported(f"{body} is only lowered")
+    return prim
+
+
+threefry2x32_p = counter_hash("threefry2x32", 2, 2, threefry2x32_rounds)
+threefry4x32_p = counter_hash("threefry4x32", 4, 4, threefry4x32_rounds)
+philox2x32_p = counter_hash("philox2x32", 1, 2, philox2x32_rounds)
+philox4x32_p = counter_hash("philox4x32", 2, 4, philox4x32_rounds)

@@ -1,0 +1,378 @@
+"""Random keys as arrays, and the primitives on them.
+
+A key array has an element type `key<fry>`: opaque, stored as uint32 words in trailing
+axes.  Keys come from seeds (`random_seed`) or from words (`random_wrap`), multiply
+(`random_split`, `random_fold_in`), and end as bits (`random_bits`).  What these do for
+one key is the implementation's affair (implementations.py); here they are lifted to
+arrays of keys, traced once for a type, and lowered as functions.
+
+Distributions are made of bits on the surface: surface/random/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from ...base import config
+from ...ir import core
+from ...ir.core import Primitive, unsupported
+from ...ir.jaxpr import ClosedJaxpr
+from ...passes.batch import Axis, batch_flat, bring_front, no_name
+from ...passes.stage import stage_closed
+from ...runtime import dispatch, lower
+from ...runtime.array import Array, base_array, put_numpy, under_key
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import batch_elementwise, broadcast_shape, zero_jvp
+from ..shape.shapes import (
+    broadcast_in_dim,
+    check_sizes,
+    lane_first,
+    reshape,
+    type_problem,
+)
+from .implementations import PRNGImpl, uint_of
+
+# ----------------------------------------------------------- one key -> arrays of keys
+
+
+def each(fun: Callable[..., Any], lead: Sequence[int], *xs: Any) -> Any:
+    """Apply `fun` at every index of the leading axes `lead`, which all arrays share."""
+    if not lead:
+        return fun(*xs)
+    size = prod(lead)
+    flat = [reshape(x, (size, *core.aval_of(x).shape[len(lead) :])) for x in xs]
+    (out,), (dim,) = batch_flat(
+        lambda *lanes: [fun(*lanes)], Axis(no_name, size), flat, [0] * len(flat)
+    )
+    out = bring_front(out, size, dim)
+    return reshape(out, (*lead, *core.aval_of(out).shape[1:]))
+
+
+@lru_cache(maxsize=2048)
+def _program(
+    fun: Callable[..., Any], impl: PRNGImpl, lead: tuple[int, ...],
+    avals: tuple[Any, ...], params: tuple[tuple[str, Any], ...], setting,
+) -> ClosedJaxpr:  # fmt: skip
+    """The jaxpr of `fun` on the numbers under key arrays of shape `lead`."""
+    return stage_closed(
+        lambda *xs: [fun(impl, lead, *xs, **dict(params))], avals, text="lowering"
+    )
+
+
+def lowering(
+    prim: Primitive, fun: Callable[..., Any], elementwise: bool = True
+) -> Callable[..., Any]:
+    """A rule that lowers `prim` as a function: fun(impl, lead, *numbers, **params).
+
+    `numbers` lie under the operands; `lead` is the common shape of the operands, or,
+    where they are not elementwise, that of the keys.
+    """
+
+    def rule(ctx, *operands, impl=None, partitionable=None, **params):
+        keys = ctx.avals_in[0]
+        avals = tuple([lower.physical(a) for a in ctx.avals_in])
+        lead = broadcast_shape(prim.name, ctx.avals_in) if elementwise else keys.shape
+        impl = impl or keys.dtype.impl
+        option = config.THREEFRY_PARTITIONABLE
+        with option(option.value if partitionable is None else partitionable):
+            key = (fun, impl, lead, avals, tuple(params.items()), config.trace_key())
+            return ctx.call(_program(*key), prim.name, operands)[0]
+
+    prim.takes_keys = True
+    return rule
+
+
+def lowered_as(
+    prim: Primitive, fun: Callable[..., Any], elementwise: bool = True
+) -> None:
+    """Set the lowering of `prim` to that of `fun`, on all platforms."""
+    prim.lower = lowering(prim, fun, elementwise)
+
+
+def by_setting(prim: Primitive) -> None:
+    """Evaluate `prim` by a program for the present `jax_threefry_partitionable`."""
+
+    def impl(*args: Any, **params: Any) -> Any:
+        setting = config.THREEFRY_PARTITIONABLE.value
+        return dispatch.run(prim, args, {**params, "partitionable": setting})
+
+    prim.impl = impl
+
+
+def no_transpose(prim: Primitive) -> None:
+    """Say why keys have no cotangents."""
+    prim.transpose = unsupported(f"{prim} is not linear: random keys have no tangents")
+
+
+def check_keys(name: str, keys: Any) -> None:
+    """TypeError unless the aval is one of keys."""
+    if not isinstance(keys.dtype, dtypes.KeyDType):
+        raise type_problem(
+            f"{name} requires a PRNG key array, got dtype {keys.dtype}.",
+            keys,
+            why="bits are made from keys.",
+            tries=["jax.random.key(seed)", "jax.random.wrap_key_data(words)"],
+        )
+
+
+# ------------------------------------------------------------------------- random_seed
+
+random_seed_p = Primitive("random_seed")
+
+
+def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
+    if not dtypes.is_integer(seeds.dtype):
+        raise type_problem(
+            f"PRNG key seed must be an integer; got {seeds.str_short()}.",
+            seeds,
+            why="a seed is a whole number.",
+            tries=["int(seed)"],
+        )
+    return shaped(seeds.shape, impl.dtype)
+
+
+def _seed_batch(axis: Any, args: Any, dims: Any, *, impl: PRNGImpl) -> Any:
+    return random_seed_p.bind(args[0], impl=impl), dims[0]
+
+
+random_seed_p.abstract = _seed_type
+zero_jvp(random_seed_p)
+no_transpose(random_seed_p)
+random_seed_p.batch = _seed_batch
+lowered_as(random_seed_p, lambda impl, lead, seeds: each(impl.seed, lead, seeds))
+
+
+def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
+    """One key for each of an array of integers."""
+    return random_seed_p.bind(seeds, impl=impl)
+
+
+# ------------------------------------------------------------------------ random_split
+
+random_split_p = Primitive("random_split")
+
+
+def _split_type(keys: Any, *, shape: Any, partitionable: Any = None) -> Any:
+    check_keys("random_split", keys)
+    check_sizes("split", "shape", shape)
+    return shaped((*keys.shape, *shape), keys.dtype)
+
+
+def _front_batch(prim: Primitive) -> Callable[..., Any]:
+    """The batch rule of a primitive that puts new axes after those of the keys."""
+
+    def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        return prim.bind(lane_first(args[0], dims[0]), **params), 0
+
+    return batch
+
+
+def _split_lanes(impl: PRNGImpl, lead: Any, keys: Any, *, shape: Any) -> Any:
+    return each(lambda key: impl.split(key, shape), lead, keys)
+
+
+random_split_p.abstract = _split_type
+zero_jvp(random_split_p)
+no_transpose(random_split_p)
+random_split_p.batch = _front_batch(random_split_p)
+lowered_as(random_split_p, _split_lanes)
+by_setting(random_split_p)
+
+
+def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
+    """New keys from each key, along new last axes `shape`."""
+    return random_split_p.bind(keys, shape=shape)
+
+
+# ---------------------------------------------------------------------- random_fold_in
+
+random_fold_in_p = Primitive("random_fold_in")
+
+
+def _fold_type(keys: Any, data: Any) -> Any:
+    check_keys("random_fold_in", keys)
+    if data.dtype != dtypes.uint32:
+        raise type_problem(
+            f"random_fold_in requires uint32 data, got {data.dtype}.",
+            keys,
+            data,
+            why="a key takes up 32 bits at a time.",
+        )
+    return shaped(broadcast_shape("random_fold_in", (keys, data)), keys.dtype)
+
+
+def _repeated(x: Any, lead: Sequence[int], cells: int) -> Any:
+    """Numbers, with `cells` trailing axes an element, repeated to the shape `lead`."""
+    shape = core.aval_of(x).shape
+    tail = shape[len(shape) - cells :]
+    whole = (*lead, *tail)
+    if shape == whole:
+        return x
+    first = 0 if len(shape) == len(whole) else len(lead)
+    return broadcast_in_dim(x, whole, tuple(range(first, len(whole))))
+
+
+def _fold_lanes(impl: PRNGImpl, lead: Any, keys: Any, data: Any) -> Any:
+    keys = _repeated(keys, lead, len(impl.key_shape))
+    return each(impl.fold_in, lead, keys, _repeated(data, lead, 0))
+
+
+random_fold_in_p.abstract = _fold_type
+zero_jvp(random_fold_in_p)
+no_transpose(random_fold_in_p)
+batch_elementwise(random_fold_in_p)
+lowered_as(random_fold_in_p, _fold_lanes)
+
+
+def random_fold_in(keys: Any, data: Any) -> Any:
+    """A new key from each key and number (uint32)."""
+    return random_fold_in_p.bind(keys, data)
+
+
+# ------------------------------------------------------------------------- random_bits
+
+random_bits_p = Primitive("random_bits")
+
+
+def _bits_type(keys, *, bit_width: int, shape, partitionable=None):
+    check_keys("random_bits", keys)
+    check_sizes("random_bits", "shape", shape)
+    if bit_width not in (8, 16, 32, 64):
+        raise type_problem(
+            "requires 8-, 16-, 32- or 64-bit field width.",
+            keys,
+            why=f"random_bits got bit_width={bit_width}.",
+        )
+    return shaped((*keys.shape, *shape), uint_of(bit_width))
+
+
+def _bits_lanes(impl: PRNGImpl, lead, keys, *, bit_width: int, shape):
+    return each(lambda key: impl.random_bits(key, bit_width, shape), lead, keys)
+
+
+random_bits_p.abstract = _bits_type
+zero_jvp(random_bits_p)
+no_transpose(random_bits_p)
+random_bits_p.batch = _front_batch(random_bits_p)
+lowered_as(random_bits_p, _bits_lanes)
+by_setting(random_bits_p)
+_emit_bits = random_bits_p.lower
+
+
+def _bits_cpu(ctx: Any, keys: Any, **params: Any) -> Any:
+    # XLA makes one loop of the hash and of what uses its bits, and the CPU compiler
+    # vectorizes that loop only if it can do so with all of it: not with division or
+    # erf_inv.  Large hashes get a loop of their own.
+    (aval,) = ctx.avals_out
+    out = _emit_bits(ctx, keys, **params)
+    return out if aval.size < 4096 else ctx.op("optimization_barrier", aval, out)
+
+
+random_bits_p.lower_on["cpu"] = _bits_cpu
+
+
+def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """Unsigned numbers of `bit_width` bits from each key, along new last axes `shape`."""
+    return random_bits_p.bind(keys, bit_width=bit_width, shape=shape)
+
+
+# ---------------------------------------------------------- random_wrap, random_unwrap
+
+random_wrap_p = Primitive("random_wrap")
+random_unwrap_p = Primitive("random_unwrap")
+
+
+def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
+    """Keys over words; says what is wrong with words that make none."""
+    expected = ""
+    n = len(impl.key_shape)
+    if words.dtype != dtypes.uint32:
+        expected = f"dtype = uint32; got dtype={words.dtype}"
+    elif len(words.shape) < n:
+        expected = f"ndim >= {n}; got ndim={len(words.shape)}"
+    elif words.shape[len(words.shape) - n :] != impl.key_shape:
+        expected = f"shape to end with {impl.key_shape}; got shape={words.shape}"
+        expected += f" for impl={impl.name}"
+    if expected:
+        raise type_problem(
+            f"JAX encountered invalid PRNG key data: expected key_data.{expected}",
+            words,
+            why=f"a key of {impl.name} is {impl.key_shape[0]} words of 32 bits.",
+            tries=["jax.random.key(seed)", "jax.random.PRNGKey(seed)"],
+        )
+    return shaped(words.shape[: len(words.shape) - n], impl.dtype)
+
+
+def _wrap_eagerly(words: Any, *, impl: PRNGImpl) -> Any:
+    _wrap_type(core.aval_of(words), impl=impl)
+    if type(words) is not Array:
+        words = Array(put_numpy(words))
+    return under_key(words, impl.dtype)
+
+
+def _wrap_batch(axis: Any, args: Any, dims: Any, *, impl: PRNGImpl) -> Any:
+    return random_wrap_p.bind(lane_first(args[0], dims[0]), impl=impl), 0
+
+
+random_wrap_p.abstract = _wrap_type
+random_wrap_p.impl = _wrap_eagerly
+zero_jvp(random_wrap_p)
+no_transpose(random_wrap_p)
+random_wrap_p.batch = _wrap_batch
+random_wrap_p.lower = lambda ctx, words, *, impl: words
+random_wrap_p.takes_keys = True
+
+
+def random_wrap(words: Any, impl: PRNGImpl) -> Any:
+    """Keys over uint32 words in trailing axes."""
+    return random_wrap_p.bind(words, impl=impl)
+
+
+def _unwrap_type(keys: Any) -> Any:
+    check_keys("random_unwrap", keys)
+    return lower.physical(keys)
+
+
+def _unwrap_batch(axis: Any, args: Any, dims: Any) -> Any:
+    return random_unwrap_p.bind(args[0]), dims[0]
+
+
+random_unwrap_p.abstract = _unwrap_type
+random_unwrap_p.impl = lambda keys: base_array(keys)
+zero_jvp(random_unwrap_p)
+no_transpose(random_unwrap_p)
+random_unwrap_p.batch = _unwrap_batch
+random_unwrap_p.lower = lambda ctx, keys: keys
+random_unwrap_p.takes_keys = True
+
+
+def random_unwrap(keys: Any) -> Any:
+    """The uint32 words of keys, in trailing axes."""
+    return random_unwrap_p.bind(keys)
+
+
+# ------------------------------------------------------------------------ random_clone
+
+random_clone_p = Primitive("random_clone")
+
+
+def _clone_batch(axis: Any, args: Any, dims: Any) -> Any:
+    return random_clone_p.bind(args[0]), dims[0]
+
+
+random_clone_p.abstract = lambda keys: keys  # opaque or words
+random_clone_p.impl = lambda keys: keys
+zero_jvp(random_clone_p)
+no_transpose(random_clone_p)
+random_clone_p.batch = _clone_batch
+random_clone_p.lower = lambda ctx, keys: keys
+random_clone_p.takes_keys = True
+
+
+def random_clone(keys: Any) -> Any:
+    """The same keys, known to be meant for use once more."""
+    return random_clone_p.bind(keys)

@@ -1,0 +1,287 @@
+"""Cumulative sums, products, extremes and log-sum-exps along an axis.
+
+Each is a window that reaches back to the start; the compiler turns it into a scan of
+logarithmic depth.  The derivative of a sum is the sum of tangents; those of the others
+are the derivatives of the scan written out (fold.py).
+
+Next: slicing.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...ir.core import Primitive
+from ...passes.algebra import Zero
+from ...passes.jvp import jvp_flat
+from ...types.avals import shaped
+from ..define import INEXACT, NUMBER, check_kind, filled, hands_on_nans, linear_in_first
+from ..math.algebraic import add, add_p, max, max_p, min_p, mul, mul_p, sub
+from ..math.elementary import exp, log1p, logistic
+from ..math.logic import bitwise_and, eq, ne, select
+from ..shape.shapes import rev, value_problem
+from .fold import prefix_scan
+from .over_axes import emit_monoid, highest, lowest
+
+__all__ = (
+    "cumsum_p", "cumsum", "cumprod_p", "cumprod", "cummax_p", "cummin_p", "cummax",
+    "cummin", "cumlogsumexp_p", "cumlogsumexp",
+)  # fmt: skip
+
+
+def cumulative(
+    name: str, accepts: frozenset[str], neutral: Callable[[Any], Any],
+    emit: Callable[[Any, Any, Any], None],
+) -> Primitive:  # fmt: skip
+    """Declare a cumulative operation.
+
+    emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
+    """
+    out = Primitive(name)
+
+    def abstract(x: Any, *, axis: int, reverse: bool) -> Any:
+        check_kind(name, x, accepts, 0, 1)
+        if not 0 <= axis < len(x.shape):
+            raise value_problem(
+                f"{name}: axis {axis} is out of bounds for array of shape {x.shape}."
+                if axis >= 0
+                else f"XLA operations do not allow negative axes: {name} got {axis}.",
+                x,
+                why="axes count from 0, not from the end.",
+                tries=[f"minijax.numpy.{name} counts negative axes from the end"],
+            )
+        return x
+
+    def batch(axes: Any, args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+        moved = axis + (dims[0] <= axis)
+        return out.bind(args[0], axis=moved, reverse=reverse), dims[0]
+
+    def lower(ctx: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        aval = ctx.avals_in[0]
+        n, rank = aval.shape[axis], len(aval.shape)
+        if n == 0:
+            return x
+        low, high = (0, n - 1) if reverse else (n - 1, 0)
+        rows = [[low, high] if i == axis else [0, 0] for i in range(rank)]
+        cell, ones = shaped((), aval.dtype), (1,) * rank
+        window = tuple(n if i == axis else 1 for i in range(rank))
+        op = ctx.region_op(
+            "stablehlo.reduce_window",
+            [ctx.type(ctx.avals_out[0])],
+            [x, ctx.constant(neutral(aval.dtype), cell)],
+            window_dimensions=ctx.i64s(window),
+            window_strides=ctx.i64s(ones),
+            base_dilations=ctx.i64s(ones),
+            window_dilations=ctx.i64s(ones),
+            padding=ctx.parse(f"dense<{rows}> : tensor<{rank}x2xi64>"),
+        )
+        emit(ctx, op.regions[0], cell)
+        return op.results[0]
+
+    out.abstract = abstract
+    out.batch = batch
+    out.lower = lower
+    return out
+
+
+def _by(prim: Primitive) -> Callable[[Any, Any, Any], None]:
+    """The window's body that is one primitive."""
+    return lambda ctx, region, cell: emit_monoid(ctx, region, prim, cell)
+
+
+def _turned(scan: Callable[[Any], Any], xs: Any, axis: int, reverse: bool) -> list[Any]:
+    """A scan of arrays along an axis, on demand from its end."""
+    if not reverse:
+        return list(scan(xs))
+    return [rev(y, (axis,)) for y in scan([rev(x, (axis,)) for x in xs])]
+
+
+def _written_out_jvp(prim: Primitive, by: Primitive) -> None:
+    """Set the jvp of a cumulative operation to that of a prefix scan."""
+
+    def scan(x: Any, axis: int, reverse: bool) -> list[Any]:
+        def one(xs: Any) -> list[Any]:
+            return prefix_scan(lambda a, b: [by.bind(a[0], b[0])], xs, axis)
+
+        return _turned(one, [x], axis, reverse)
+
+    def jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+        if type(tangents[0]) is Zero:
+            return prim.bind(*primals, axis=axis, reverse=reverse), tangents[0]
+        out, t = jvp_flat(lambda x: scan(x, axis, reverse), primals, tangents)
+        return out[0], t[0]
+
+    prim.jvp = jvp
+
+
+# ------------------------------------------------------------------------------- sum
+
+
+def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]:
+    return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
+
+
+cumsum_p = cumulative("cumsum", NUMBER, lambda _: 0, _by(add_p))
+linear_in_first(cumsum_p, _cumsum_transpose)
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    r"""Cumulative sum, :math:`y_i = \sum_{j \le i} x_j`, along an axis.
+
+    Args:
+      operand: an array of numbers.
+      axis: the axis, non-negative.
+      reverse: sum from the end instead.
+    Raises:
+      TypeError: bools.
+      ValueError: no such axis.
+
+    >>> import minijax.numpy as jnp
+    >>> cumsum(jnp.arange(4))
+    Array([0, 1, 3, 6], dtype=int32)
+    """
+    return cumsum_p.bind(operand, axis=int(axis), reverse=bool(reverse))
+
+
+# --------------------------------------------------------------------------- product
+
+cumprod_p = cumulative("cumprod", NUMBER, lambda _: 1, _by(mul_p))
+_written_out_jvp(cumprod_p, mul_p)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    r"""Cumulative product, :math:`y_i = \prod_{j \le i} x_j`, along an axis.
+
+    Args:
+      operand: an array of numbers.
+      axis: the axis, non-negative.
+      reverse: multiply from the end instead.
+    Raises:
+      TypeError: bools.
+      ValueError: no such axis.
+
+    >>> import minijax.numpy as jnp
+    >>> cumprod(jnp.arange(1, 5))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
+    return cumprod_p.bind(operand, axis=int(axis), reverse=bool(reverse))
+
+
+# -------------------------------------------------------------------------- extremes
+
+cummax_p = cumulative("cummax", NUMBER, lowest, _by(max_p))
+_written_out_jvp(cummax_p, max_p)
+cummin_p = cumulative("cummin", NUMBER, highest, _by(min_p))
+_written_out_jvp(cummin_p, min_p)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    r"""The largest element so far, :math:`y_i = \max_{j \le i} x_j`, along an axis.
+
+    Args:
+      operand: an array of numbers.
+      axis: the axis, non-negative.
+      reverse: start from the end instead.
+    Raises:
+      TypeError: bools.
+      ValueError: no such axis.
+
+    >>> import minijax.numpy as jnp
+    >>> cummax(jnp.array([1, 3, 2]))
+    Array([1, 3, 3], dtype=int32)
+    """
+    return cummax_p.bind(operand, axis=int(axis), reverse=bool(reverse))
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    r"""The smallest element so far, :math:`y_i = \min_{j \le i} x_j`, along an axis.
+
+    Args:
+      operand: an array of numbers.
+      axis: the axis, non-negative.
+      reverse: start from the end instead.
+    Raises:
+      TypeError: bools.
+      ValueError: no such axis.
+
+    >>> import minijax.numpy as jnp
+    >>> cummin(jnp.array([2, 1, 3]))
+    Array([2, 1, 1], dtype=int32)
+    """
+    return cummin_p.bind(operand, axis=int(axis), reverse=bool(reverse))
+
+
+# ----------------------------------------------------------------------- log-sum-exp
+
+
+def _gap(x: Any, y: Any) -> Any:
+    """x - y; 0 where both are the same infinity."""
+    gap = sub(x, y)
+    same = bitwise_and(ne(gap, gap), eq(x, y))
+    return select(same, filled(gap, 0), gap)
+
+
+def log_add_exp(x: Any, y: Any) -> Any:
+    """ln(e^x + e^y) without overflow.
+
+    Either choice is smooth, so that derivatives of any order are right at ties too.
+    """
+    first = eq(max(x, y), x)
+    top, low = select(first, x, y), select(first, y, x)
+    return add(top, log1p(exp(_gap(low, top))))
+
+
+def _emit_log_add_exp(ctx: Any, region: Any, cell: Any) -> None:
+    kind = ctx.type(cell)
+    with ctx.block(region, kind, kind) as (a, b):
+        ctx.return_(*ctx.fun(log_add_exp, a, b, avals=(cell, cell)))
+
+
+def _share(part: Any, other: Any) -> Any:
+    """d ln(e^a + e^b) / da; a half where both are the same infinity."""
+    return logistic(_gap(part, other))
+
+
+def _combine_pairs(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    """Combine (value, tangent) with (value, tangent)."""
+    tangent = add(mul(a[1], _share(a[0], b[0])), mul(b[1], _share(b[0], a[0])))
+    return [log_add_exp(a[0], b[0]), tangent]
+
+
+def _cumlogsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+    (x,), (t,) = primals, tangents
+    if type(t) is Zero:
+        return cumlogsumexp_p.bind(x, axis=axis, reverse=reverse), t
+    out, out_t = _turned(
+        lambda pair: prefix_scan(_combine_pairs, pair, axis), [x, t], axis, reverse
+    )
+    return out, out_t
+
+
+cumlogsumexp_p = cumulative(
+    "cumlogsumexp", INEXACT, lambda _: -math.inf, _emit_log_add_exp
+)
+cumlogsumexp_p.jvp = _cumlogsumexp_jvp
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    r"""Cumulative log-sum-exp, :math:`y_i = \ln \sum_{j \le i} e^{x_j}`, along an axis.
+
+    Args:
+      operand: an array of a float dtype.
+      axis: the axis, non-negative.
+      reverse: start from the end instead.
+    Raises:
+      TypeError: no inexact dtype.
+      ValueError: no such axis.
+
+    >>> import minijax.numpy as jnp
+    >>> cumlogsumexp(jnp.zeros(2))
+    Array([0.       , 0.6931472], dtype=float32)
+    """
+    return cumlogsumexp_p.bind(operand, axis=int(axis), reverse=bool(reverse))
+
+
+hands_on_nans(cummax_p, cummin_p)

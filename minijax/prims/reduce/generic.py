@@ -1,0 +1,335 @@
+"""`lax.reduce`: reduction of several arrays together by any associative computation.
+
+A computation that is one of the monoids of over_axes.py, started from its neutral
+element, becomes that primitive.  Any other is staged once on scalars, and lives in the
+equation as a jaxpr.
+
+Next: cumulative.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import tree, util
+from ...ir import core
+from ...ir.core import Primitive, Tracer
+from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
+from ...passes.algebra import Zero
+from ...passes.batch import Axis, batch_flat, move_lane, no_name
+from ...passes.jvp import jvp_flat
+from ...passes.stage import stage
+from ...runtime import dispatch
+from ...types import dtypes
+from ...types.avals import shaped
+from ..math.algebraic import add, max, min, mul
+from ..math.cast import cast
+from ..math.logic import bitwise_and, bitwise_or, bitwise_xor
+from ..shape.shapes import broadcast, int_tuple, problem, type_problem, value_problem
+from .fold import fold
+from .over_axes import (
+    all_ones,
+    check_axes,
+    drop_axes,
+    highest,
+    lowest,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)
+
+__all__ = ("reduce_p", "reduce")
+
+# ------------------------------------------------------------------ the computation
+
+_staged = util.cache(util.Memos())
+
+
+def staged_computation(
+    name: str, computation: Callable[..., Any], treedef: Any, cells: Sequence[Any]
+) -> ClosedJaxpr:
+    """The jaxpr of `computation(a, b)` on pytrees of scalars of types `cells`.
+
+    Remembered for as long as the function lives.
+    """
+    key = (name, treedef, tuple(cells))
+    known = _staged.of(computation)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _stage_computation(name, computation, treedef, cells)
+    return found
+
+
+def _stage_computation(
+    name: str, computation: Callable[..., Any], treedef: Any, cells: Sequence[Any]
+) -> ClosedJaxpr:
+    n = len(cells)
+
+    def flat(*xs: Any) -> list[Any]:
+        out = computation(
+            tree.unflatten(treedef, xs[:n]), tree.unflatten(treedef, xs[n:])
+        )
+        leaves, found = tree.flatten(out)
+        if found != treedef:
+            raise value_problem(
+                f"{name} computation must return a tree like its operands: expected"
+                f" {treedef}, got {found}.",
+                why="what it returns is combined again.",
+            )
+        return leaves
+
+    jaxpr, consts = stage(flat, [*cells, *cells])
+    if any(isinstance(c, Tracer) for c in consts):
+        raise problem(
+            NotImplementedError,
+            f"{name} computations can't close over Tracers.",
+            why="inside of a reduction only the computation's arguments are known.",
+            tries=["pass the value in as another operand", "lax.scan"],
+        )
+    for want, got in zip(cells, jaxpr.out_avals, strict=True):
+        if got.shape or got.dtype != want.dtype:
+            raise type_problem(
+                f"{name} computation must return scalars of its operands' dtypes:"
+                f" expected {want.str_short()}, got {got.str_short()}.",
+                why="what it returns is combined again.",
+            )
+    return ClosedJaxpr(jaxpr, consts)
+
+
+# ----------------------------------------------------------------------- the primitive
+
+reduce_p = Primitive("reduce", multiple_results=True)
+
+
+def _split(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Operands and initial values."""
+    return args[: len(args) // 2], args[len(args) // 2 :]
+
+
+def _reduce_type(*avals, computation, jaxpr, dimensions: tuple[int, ...]) -> list[Any]:
+    operands, inits = _split(avals)
+    if any(x.shape != operands[0].shape for x in operands):
+        raise value_problem(
+            "reduce operands must have one shape, got"
+            f" {', '.join(str(x.shape) for x in operands)}.",
+            *operands,
+            why="they are reduced together, element by element.",
+        )
+    if any(v.shape for v in inits):
+        raise value_problem(
+            f"reduce found non-scalar initial value: {[v.shape for v in inits]}",
+            *inits,
+            why="the computation starts from scalars.",
+        )
+    if any(x.dtype != v.dtype for x, v in zip(operands, inits, strict=True)):
+        raise type_problem(
+            "reduce operand dtypes should match corresponding initial value dtypes.",
+            *avals,
+            why="lax functions do not promote.",
+            tries=["an initial value such as np.float32(0)"],
+        )
+    shape = check_axes("reduce", operands[0], dimensions)
+    return [
+        shaped(shape, x.dtype, x.weak_type and v.weak_type)
+        for x, v in zip(operands, inits, strict=True)
+    ]
+
+
+def on_arrays(jaxpr: ClosedJaxpr, rank: int) -> Callable[..., Sequence[Any]]:
+    """The computation on arrays of `rank` axes, elementwise."""
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
+        return _mapped(jaxpr, rank, (*a, *b))
+
+    return combine
+
+
+def _mapped(jaxpr: ClosedJaxpr, rank: int, xs: Sequence[Any]) -> Sequence[Any]:
+    if rank == 0:
+        return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *xs)
+    axis = Axis(no_name, core.aval_of(xs[0]).shape[0])
+    outs, dims = batch_flat(
+        lambda *lanes: _mapped(jaxpr, rank - 1, lanes), axis, xs, [0] * len(xs)
+    )
+    return [move_lane(x, axis.size, d, 0) for x, d in zip(outs, dims, strict=True)]
+
+
+def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    jaxpr, axes = params["jaxpr"], params["dimensions"]
+    operands, inits = _split(primals)
+    ts, init_ts = _split(tangents)
+    if not all(type(t) is Zero for t in init_ts):
+        raise problem(
+            NotImplementedError,
+            "reduce cannot be differentiated with respect to its initial values.",
+            why="they are neutral elements, used any number of times.",
+            tries=["combine the value with the result of the reduction"],
+        )
+    if all(type(t) is Zero for t in ts):
+        outs = reduce_p.bind(*primals, **params)
+        return outs, [Zero(core.aval_of(x).to_tangent()) for x in outs]
+    shape = core.aval_of(operands[0]).shape
+    rank = len(shape) - len(axes)
+
+    def written_out(*xs: Any) -> Sequence[Any]:
+        out = fold(xs, on_arrays(jaxpr, rank + 1), inits, axes)
+        if any(shape[i] == 0 for i in axes):
+            return out
+        starts = [broadcast(v, core.aval_of(x).shape) for v, x in zip(inits, out)]
+        return on_arrays(jaxpr, rank)(starts, out)
+
+    return jvp_flat(written_out, operands, ts)
+
+
+def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    operands, inits = _split(args)
+    lanes, init_lanes = _split(dims)
+    if any(d is not None for d in init_lanes):
+        raise problem(
+            NotImplementedError,
+            "reduce cannot be vmapped over its initial values.",
+            why="they are neutral elements, the same for all lanes.",
+            tries=["combine the value with the result of the reduction"],
+        )
+    lane = next(d for d in lanes if d is not None)
+    operands = [
+        move_lane(x, axis.size, d, lane) for x, d in zip(operands, lanes, strict=True)
+    ]
+    params["dimensions"], out = drop_axes(lane, params["dimensions"])
+    return reduce_p.bind(*operands, *inits, **params), out
+
+
+def _lower_reduce(ctx, *args, computation, jaxpr: ClosedJaxpr, dimensions) -> list[Any]:
+    _, cells = _split(ctx.avals_in)
+    op = ctx.region_op(
+        "stablehlo.reduce",
+        [ctx.type(a) for a in ctx.avals_out],
+        args,
+        dimensions=ctx.i64s(dimensions),
+    )
+    kinds = [ctx.type(shaped((), c.dtype)) for c in cells]
+    emit_computation(ctx, op.regions[0], [*kinds, *kinds], jaxpr)
+    return list(op.results)
+
+
+def emit_computation(ctx, region, kinds: Sequence[Any], jaxpr: ClosedJaxpr) -> None:
+    """Fill the region of a reduction with a jaxpr of scalars.
+
+    Such a region sees nothing around it, so captured arrays become constants inside.
+    """
+    captured, ctx.consts = ctx.consts, {}
+    with ctx.block(region, *kinds) as scalars:
+        ctx.return_(*ctx.jaxpr(jaxpr, *scalars))
+    ctx.consts = captured
+
+
+reduce_p.abstract = _reduce_type
+reduce_p.jvp = _reduce_jvp
+reduce_p.batch = _reduce_batch
+reduce_p.lower = _lower_reduce
+# The program is kept with the jaxpr, and must not keep the function alive.
+reduce_p.impl = lambda *args, computation, **params: dispatch.run(
+    reduce_p, args, {"computation": None, **params}
+)
+
+# ------------------------------------------------------------------------ the function
+
+_MONOIDS: dict[Any, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
+    add: (reduce_sum, lambda _: 0), mul: (reduce_prod, lambda _: 1),
+    max: (reduce_max, lowest), min: (reduce_min, highest),
+    bitwise_and: (reduce_and, all_ones), bitwise_or: (reduce_or, lambda _: 0),
+    bitwise_xor: (reduce_xor, lambda _: 0),
+}  # fmt: skip
+
+
+def monoid_of(
+    computation: Any, dtype: Any, init: Any
+) -> tuple[Callable[..., Any], Callable[[Any], Any]] | None:
+    """The monoid that a computation is, if it starts from the neutral element."""
+    try:
+        found = _MONOIDS.get(computation)
+    except TypeError:  # unhashable
+        return None
+    if found is None or isinstance(init, Tracer) or dtypes.is_extended(dtype):
+        return None
+    value = np.asarray(init)
+    if value.shape or not np.array_equal(value, np.asarray(found[1](dtype))):
+        return None
+    return found
+
+
+def reduce(
+    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int], out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Combine the elements along axes by an associative computation.
+
+    Args:
+      operands: a pytree of arrays of one shape.
+      init_values: a pytree like it, of scalars: neutral elements of the computation.
+      computation: takes two pytrees of scalars and returns one; associative.
+      dimensions: the axes to reduce, which disappear.
+      out_sharding: how to lay the result out on devices (for sums alone).
+    Raises:
+      TypeError, ValueError: trees, shapes or dtypes do not fit.
+      NotImplementedError: the computation closes over traced values.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce(jnp.arange(1, 5), 1, mul, (0,))
+    Array(24, dtype=int32)
+    """
+    xs, treedef = tree.flatten(operands)
+    inits, init_treedef = tree.flatten(init_values)
+    if treedef != init_treedef:
+        raise value_problem(
+            "Operands must have the same tree structure as init_values:"
+            f" {treedef} vs. {init_treedef}",
+            why="each operand starts from a value of its own.",
+        )
+    if not xs:
+        raise value_problem(
+            "reduce needs at least one operand.", why="there is no shape."
+        )
+    rank = len(core.aval_of(xs[0]).shape)
+    axes = tuple(
+        a + rank if -rank <= a < 0 else a for a in int_tuple(dimensions, "dimensions")
+    )
+    if len(xs) == 1 and tree.treedef_is_leaf(treedef):
+        monoid = monoid_of(computation, core.aval_of(xs[0]).dtype, inits[0])
+        if monoid is not None:
+            if monoid[0] is reduce_sum:
+                out = reduce_sum(xs[0], axes, out_sharding=out_sharding)
+            else:
+                _refuse_sharding(out_sharding)
+                out = monoid[0](xs[0], axes)
+            kind = core.aval_of(out)
+            weak = kind.weak_type and core.aval_of(inits[0]).weak_type
+            return cast(out, kind.dtype, weak)
+    _refuse_sharding(out_sharding)
+    cells = [core.aval_of(v) for v in inits]
+    # Checked before the computation is staged on scalars of these types.
+    _reduce_type(
+        *map(core.aval_of, xs), *cells, computation=None, jaxpr=None, dimensions=axes
+    )
+    jaxpr = staged_computation("reduce", computation, treedef, cells)
+    outs = reduce_p.bind(
+        *xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes
+    )
+    return tree.unflatten(treedef, outs)
+
+
+def _refuse_sharding(out_sharding: Any) -> None:
+    if out_sharding is not None:
+        raise problem(
+            NotImplementedError,
+            "reduce takes out_sharding for sums alone.",
+            why="other reductions are laid out by the compiler.",
+            tries=["lax.with_sharding_constraint on the result"],
+        )

@@ -1,0 +1,430 @@
+"""Reductions over axes: sums, products, extremes and their positions, bits.
+
+A reduction drops its axes.
+
+Knows no windows (reduce_window.py) and no scans along an axis (cumulative.py).
+Next: generic.py, reductions by any computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import Zero, lib
+from ...passes.jvp import jvp_flat
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import *
+from ..math.algebraic import add_p, div, max_p, min_p, mul, mul_p
+from ..math.cast import cast, user_dtype
+from ..math.logic import and_p, eq, or_p, xor_p
+from ..shape.shapes import int_tuple, reshape, value_problem
+from .fold import fold
+
+__all__ = (
+    "reduce_sum_p", "reduce_sum", "reduce_max_p", "reduce_min_p", "reduce_max",
+    "reduce_min", "reduce_prod_p", "reduce_prod", "reduce_and_p", "reduce_or_p",
+    "reduce_xor_p", "reduce_and", "reduce_or", "reduce_xor", "argmax_p", "argmin_p",
+    "argmax", "argmin",
+)  # fmt: skip
+
+# ------------------------------------------------------------------ neutral elements
+
+
+def highest(dtype: Any) -> Any:
+    """The largest value of a dtype: infinity if there is one."""
+    return _end(dtype, 1)
+
+
+def lowest(dtype: Any) -> Any:
+    """The smallest value of a dtype: minus infinity if there is one."""
+    return _end(dtype, -1)
+
+
+def _end(dtype: Any, sign: int) -> Any:
+    if dtypes.is_bool(dtype):
+        return sign > 0
+    if dtypes.is_integer(dtype):
+        info = ml_dtypes.iinfo(dtype)
+        return info.max if sign > 0 else info.min
+    part = dtypes.real_of(dtype)
+    value: Any = np.asarray(sign * np.inf, part)[()]
+    if not np.isinf(value):
+        limits = ml_dtypes.finfo(part)
+        value = limits.max if sign > 0 else limits.min
+    return value if part == dtype else dtype.type(complex(value, value))
+
+
+def all_ones(dtype: Any) -> Any:
+    """The value of which all bits are set."""
+    return highest(dtype) if dtypes.kind(dtype) in ("bool", "uint") else -1
+
+
+# ------------------------------------------------------------------------- machinery
+
+
+def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
+    """The shape without its reduced axes; ValueError if they do not fit."""
+    if len(set(axes)) != len(axes):
+        raise errors.value_error(
+            f"duplicate value in 'axes' of reduction: {axes}",
+            which=aval.str_short(),
+            why="an axis can be reduced once.",
+        )
+    n = len(aval.shape)
+    if not all(0 <= a < n for a in axes):
+        raise errors.value_error(
+            f"reduction axes {axes} contains out-of-bounds indices for"
+            f" {aval.str_short(False)}.",
+            why=f"{name} counts axes from 0 up to {n - 1}, not from the end.",
+            tries=["minijax.numpy counts negative axes from the end"],
+        )
+    return tuple(size for i, size in enumerate(aval.shape) if i not in axes)
+
+
+def emit_reduce(ctx, x, init, aval, axes: Sequence[int], prim: Primitive):
+    """Emit `stablehlo.reduce` of one operand by a primitive of two scalars."""
+    out, cell = ctx.avals_out[0], shaped((), aval.dtype)
+    op = ctx.region_op(
+        "stablehlo.reduce",
+        [ctx.type(out)],
+        [x, ctx.constant(init, cell)],
+        dimensions=ctx.i64s(axes),
+    )
+    emit_monoid(ctx, op.regions[0], prim, cell)
+    return op.results[0]
+
+
+def emit_monoid(ctx: Any, region: Any, prim: Primitive, cell: Any) -> None:
+    """Fill a region with a primitive of two scalars of type `cell`."""
+    saved = ctx.avals_in, ctx.avals_out
+    ctx.avals_in, ctx.avals_out = (cell, cell), (cell,)
+    kind = ctx.type(cell)
+    with ctx.block(region, kind, kind) as (a, b):
+        ctx.return_(prim.lower(ctx, a, b))
+    ctx.avals_in, ctx.avals_out = saved
+
+
+def drop_axes(dim: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """For a lane axis at `dim`: the reduced axes among all, and where the lanes end."""
+    moved = tuple(a + (a >= dim) for a in axes)
+    return moved, dim - sum(a < dim for a in moved)
+
+
+def reduction(
+    name: str, accepts: frozenset[str], neutral: Callable[[Any], Any], prim: Primitive
+) -> Primitive:
+    """Declare the reduction by a primitive of two operands."""
+    out = Primitive(name)
+
+    def abstract(x: Any, *, axes: tuple[int, ...], **_: Any) -> Any:
+        check_kind(name, x, accepts, 0, 1)
+        shape = check_axes(name, x, axes)
+        return shaped(shape, x.dtype, x.weak_type and accepts is not BITS)
+
+    def batch(axis: Any, args: Any, dims: Any, *, axes: Any, **params: Any) -> Any:
+        moved, lane = drop_axes(dims[0], axes)
+        return out.bind(args[0], axes=moved, **params), lane
+
+    def lower(ctx: Any, x: Any, *, axes: Any, **_: Any) -> Any:
+        aval = ctx.avals_in[0]
+        if not axes:
+            return x
+        return emit_reduce(ctx, x, neutral(aval.dtype), aval, axes, prim)
+
+    out.abstract = abstract
+    out.batch = batch
+    out.lower = lower
+    return out
+
+
+# ------------------------------------------------------------------------------- sum
+
+
+def _sum_transpose(ct: Any, x: Any, *, axes: Any, out_sharding: Any) -> list[Any]:
+    shape = x.aval.shape
+    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    return [lib.broadcast_in_dim(ct, shape, kept) if axes else ct]
+
+
+reduce_sum_p = reduction("reduce_sum", NUMBER, lambda _: 0, add_p)
+linear_in_first(reduce_sum_p, _sum_transpose)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Sum over axes.
+
+    Args:
+      operand: an array of numbers.
+      axes: which axes; non-negative, each once.
+      out_sharding: how to lay the result out on devices.
+    Raises:
+      TypeError: bools.
+      ValueError: axes that do not exist or come twice.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_sum(jnp.arange(4), (0,))
+    Array(6, dtype=int32)
+    """
+    return reduce_sum_p.bind(
+        operand, axes=int_tuple(axes, "axes"), out_sharding=out_sharding
+    )
+
+
+# -------------------------------------------------------------------------- extremes
+
+
+def _extremum_tangent(t: Any, ans: Any, x: Any, *, axes: Any, **_: Any) -> Any:
+    """The mean of the tangents of those elements that equal the answer."""
+    shape = core.aval_of(x).shape
+    if any(shape[i] == 0 for i in axes):
+        return reduce_sum(t, axes)  # of nothing the extremum is a constant
+    kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
+    where = cast(eq(x, reshape(ans, kept)), core.aval_of(t).dtype)
+    count = reduce_sum(where, axes)
+    return div(reduce_sum(mul(t, where), axes), count)
+
+
+reduce_max_p = reduction("reduce_max", ANY, lowest, max_p)
+defjvp(reduce_max_p, [_extremum_tangent])
+reduce_min_p = reduction("reduce_min", ANY, highest, min_p)
+defjvp(reduce_min_p, [_extremum_tangent])
+
+
+reduce_max_p.pretty = {"out_sharding": None}
+reduce_min_p.pretty = {"out_sharding": None}
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+    """The largest element along axes; of no elements, the lowest value of the dtype.
+
+    Args:
+      operand: an array; nan is larger than anything.
+      axes: which axes; non-negative, each once.
+    Raises:
+      ValueError: axes that do not exist or come twice.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_max(jnp.arange(4), (0,))
+    Array(3, dtype=int32)
+    """
+    return reduce_max_p.bind(operand, axes=int_tuple(axes, "axes"), out_sharding=None)
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+    """The smallest element along axes; of no elements, the highest value of the dtype.
+
+    Args:
+      operand: an array; nan is smaller than anything.
+      axes: which axes; non-negative, each once.
+    Raises:
+      ValueError: axes that do not exist or come twice.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_min(jnp.arange(4), (0,))
+    Array(0, dtype=int32)
+    """
+    return reduce_min_p.bind(operand, axes=int_tuple(axes, "axes"), out_sharding=None)
+
+
+# -------------------------------------------------------------------------- products
+
+
+def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Any) -> Any:
+    # Dividing the product by each factor would fail where one is zero.
+    (x,), (t,) = primals, tangents
+    if type(t) is Zero:
+        ans = reduce_prod_p.bind(x, axes=axes)
+        return ans, Zero(core.aval_of(ans).to_tangent())
+
+    def product(x: Any) -> list[Any]:
+        one = [const(x, 1)]
+        return fold([x], lambda a, b: [mul(a[0], b[0])], one, axes, ordered=False)
+
+    out, out_t = jvp_flat(product, primals, tangents)
+    return out[0], out_t[0]
+
+
+reduce_prod_p = reduction("reduce_prod", NUMBER, lambda _: 1, mul_p)
+reduce_prod_p.jvp = _prod_jvp
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The product over axes.
+
+    Args:
+      operand: an array of numbers.
+      axes: which axes; non-negative, each once.
+    Raises:
+      TypeError: bools.
+      ValueError: axes that do not exist or come twice.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_prod(jnp.arange(1, 5), (0,))
+    Array(24, dtype=int32)
+    """
+    return reduce_prod_p.bind(operand, axes=int_tuple(axes, "axes"))
+
+
+# ------------------------------------------------------------------------------ bits
+
+reduce_and_p = reduction("reduce_and", BITS, all_ones, and_p)
+zero_jvp(reduce_and_p)
+reduce_or_p = reduction("reduce_or", BITS, lambda _: 0, or_p)
+zero_jvp(reduce_or_p)
+reduce_xor_p = reduction("reduce_xor", BITS, lambda _: 0, xor_p)
+zero_jvp(reduce_xor_p)
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise and over axes of an array of an integer or bool dtype.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_and(jnp.array([6, 3]), (0,))
+    Array(2, dtype=int32)
+    """
+    return reduce_and_p.bind(operand, axes=int_tuple(axes, "axes"))
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise or over axes of an array of an integer or bool dtype.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_or(jnp.array([6, 3]), (0,))
+    Array(7, dtype=int32)
+    """
+    return reduce_or_p.bind(operand, axes=int_tuple(axes, "axes"))
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """Exclusive or over axes of an array of an integer or bool dtype.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_xor(jnp.array([6, 3]), (0,))
+    Array(5, dtype=int32)
+    """
+    return reduce_xor_p.bind(operand, axes=int_tuple(axes, "axes"))
+
+
+# ------------------------------------------------------------- positions of extremes
+
+
+def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitive:
+    """Declare argmax or argmin."""
+    out = Primitive(name)
+
+    def abstract(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+        check_kind(name, x, ANY, 0, 1)
+        (axis,) = axes
+        if not 0 <= axis < len(x.shape):
+            raise ValueError(
+                f"Invalid axis {axis} for operand shape {x.shape} of {name}."
+            )
+        if not dtypes.is_integer(index_dtype):
+            raise TypeError(
+                f"{name}: index_dtype must be an integer type, but got {index_dtype}."
+            )
+        if x.shape[axis] == 0:
+            raise value_problem(
+                "argmin and argmax require non-empty reduced dimension."
+                f" operand.shape={x.shape} {axis=}",
+                x,
+                why="no element has a position there.",
+            )
+        return shaped(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
+
+    def batch(axis: Any, args: Any, dims: Any, *, axes: Any, index_dtype: Any) -> Any:
+        moved, lane = drop_axes(dims[0], axes)
+        return out.bind(args[0], axes=moved, index_dtype=index_dtype), lane
+
+    def lower(ctx: Any, x: Any, *, axes: Any, index_dtype: Any) -> Any:
+        aval = ctx.avals_in[0]
+        return _emit_position(
+            ctx, x, aval, axes[0], index_dtype, direction, worst(aval.dtype)
+        )
+
+    out.abstract = abstract
+    zero_jvp(out)
+    out.batch = batch
+    out.lower = lower
+    return out
+
+
+def _emit_position(ctx, x, aval, axis: int, index, direction: str, worst):
+    """Emit a reduction of (value, position) pairs: nan wins, then the first one."""
+    out = ctx.avals_out[0]
+    where = ctx.op("iota", shaped(aval.shape, index), iota_dimension=ctx.i64(axis))
+    cell, place, flag = (shaped((), d) for d in (aval.dtype, index, dtypes.bool_))
+    op = ctx.region_op(
+        "stablehlo.reduce",
+        [ctx.type(shaped(out.shape, aval.dtype)), ctx.type(out)],
+        [x, where, ctx.constant(worst, cell), ctx.constant(0, place)],
+        dimensions=ctx.i64s((axis,)),
+    )
+    kinds = [ctx.type(cell), ctx.type(place)] * 2
+    with ctx.block(op.regions[0], *kinds) as (a, i, b, j):
+        nan_a = emit_compare(ctx, "NE", a, a, cell)
+        nan_b = emit_compare(ctx, "NE", b, b, cell)
+        beats = emit_precedes(ctx, direction, a, b, cell)
+        only_a = ctx.op("and", flag, nan_a, ctx.op("not", flag, nan_b))
+        wins = ctx.op("or", flag, beats, only_a)
+        equal = emit_compare(ctx, "EQ", a, b, cell)
+        tie = ctx.op("or", flag, equal, ctx.op("and", flag, nan_a, nan_b))
+        earlier = emit_compare(ctx, "LT", i, j, place)
+        first = ctx.op("or", flag, wins, ctx.op("and", flag, tie, earlier))
+        ctx.return_(
+            ctx.op("select", cell, first, a, b), ctx.op("select", place, first, i, j)
+        )
+    return op.results[1]
+
+
+argmax_p = position("argmax", "GT", lowest)
+argmin_p = position("argmin", "LT", highest)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the largest element along an axis: the first, or a nan's.
+
+    Args:
+      operand: an array with at least one element along `axis`.
+      axis: the axis, non-negative; it disappears.
+      index_dtype: the integer dtype of the result.
+    Raises:
+      TypeError: `index_dtype` is no integer dtype.
+      ValueError: no such axis, or an empty one.
+
+    >>> import minijax.numpy as jnp
+    >>> argmax(jnp.array([1, 5, 5]), 0, 'int32')
+    Array(1, dtype=int32)
+    """
+    dtype = user_dtype(index_dtype, "argmax")
+    return argmax_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the smallest element along an axis: the first, or a nan's.
+
+    Args:
+      operand: an array with at least one element along `axis`.
+      axis: the axis, non-negative; it disappears.
+      index_dtype: the integer dtype of the result.
+    Raises:
+      TypeError: `index_dtype` is no integer dtype.
+      ValueError: no such axis, or an empty one.
+
+    >>> import minijax.numpy as jnp
+    >>> argmin(jnp.array([5, 1, 1]), 0, 'int32')
+    Array(1, dtype=int32)
+    """
+    dtype = user_dtype(index_dtype, "argmin")
+    return argmin_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
+
+
+hands_on_nans(reduce_max_p, reduce_min_p)

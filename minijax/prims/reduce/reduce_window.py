@@ -1,0 +1,282 @@
+"""Windows under any computation: reduce_window, and select_and_scatter.
+
+A computation that is a sum, a maximum or a minimum from its neutral element becomes
+that primitive of pooling.py.  Any other is staged once on scalars, and lives in the
+equation as a jaxpr; its derivative is that of the same windows written out as shifted
+slices.
+
+pooling.py holds what windows are; its primitives are handed on from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors, tree
+from ...ir import core
+from ...ir.core import Primitive, Tracer, unsupported
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr
+from ...passes.algebra import Zero
+from ...passes.batch import move_lane
+from ...passes.jvp import jvp_flat
+from ...types.avals import shaped
+from ..math.algebraic import add, max, min
+from ..math.cast import cast, scalar
+from ..math.logic import select
+from ..shape.shapes import broadcast
+from ..sliding import dilated, ints, padtype_to_pads
+from .generic import monoid_of, on_arrays, staged_computation
+from .pooling import (
+    batch_windows,
+    check_windows,
+    emit_scatter,
+    emit_windows,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_sum_p,
+    window_slices,
+)
+
+__all__ = ("reduce_window_p", "reduce_window", "select_and_scatter_p")
+
+# ----------------------------------------------------------------------- reduce_window
+
+reduce_window_p = Primitive("reduce_window", multiple_results=True)
+
+
+def _halves(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Operands and initial values."""
+    return args[: len(args) // 2], args[len(args) // 2 :]
+
+
+def _windows_abstract(*avals: Any, jaxpr: Any, consts: Any, **params: Any) -> list[Any]:
+    operands, inits = _halves(avals)
+    if any(x.shape != operands[0].shape for x in operands):
+        raise TypeError(
+            "reduce_window operands must have one shape, got"
+            f" {[x.shape for x in operands]}."
+        )
+    if any(v.shape for v in inits):
+        raise TypeError(
+            "reduce_window expected init_values to be scalars but init_values have"
+            f" shapes {[v.shape for v in inits]}."
+        )
+    if any(x.dtype != v.dtype for x, v in zip(operands, inits, strict=True)):
+        raise errors.type_error(
+            "reduce_window got inconsistent dtypes for operands and init_values:"
+            f" got operand dtypes {[str(x.dtype) for x in operands]} and init_value"
+            f" dtypes {[str(v.dtype) for v in inits]}.",
+            why="lax functions do not promote.",
+            tries=["an initial value such as np.float32(0)"],
+        )
+    shape = check_windows("reduce_window", operands[0].shape, **params)
+    return [shaped(shape, x.dtype) for x in operands]
+
+
+def _windows_jvp(primals, tangents, *, jaxpr: Jaxpr, consts, **params):
+    operands, inits = _halves(primals)
+    ts, init_ts = _halves(tangents)
+    if not all(type(t) is Zero for t in init_ts):
+        raise errors.type_error(
+            "reduce_window jvp does not support non-zero init_value_tangent.",
+            why="initial values are neutral elements, used any number of times.",
+            tries=["combine the value with the result of the reduction"],
+        )
+    if all(type(t) is Zero for t in ts):
+        outs = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **params)
+        return outs, [Zero(core.aval_of(x).to_tangent()) for x in outs]
+    rank = len(core.aval_of(operands[0]).shape)
+    combine = on_arrays(ClosedJaxpr(jaxpr, consts), rank)
+
+    shape = core.aval_of(operands[0]).shape
+    inside = window_slices(broadcast(np.True_, shape), np.False_, **params)
+
+    def written_out(*xs: Any) -> Sequence[Any]:
+        slices = [window_slices(x, v, **params) for x, v in zip(xs, inits, strict=True)]
+        counts = core.aval_of(inside[0]).shape
+        out: Sequence[Any] = [broadcast(v, counts) for v in inits]
+        for here, *values in zip(inside, *slices, strict=True):
+            more = combine(out, values)  # but what is padded takes no part
+            out = [select(here, x, y) for x, y in zip(more, out, strict=True)]
+        return out
+
+    return jvp_flat(written_out, operands, ts)
+
+
+def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    operands, inits = _halves(args)
+    lanes, init_lanes = _halves(dims)
+    if any(d is not None for d in init_lanes):
+        raise NotImplementedError(
+            "reduce_window batching is not implemented for initial values.\nWhy: they"
+            " are neutral elements, the same for all lanes."
+        )
+    lane = next(d for d in lanes if d is not None)
+    operands = [
+        move_lane(x, axis.size, d, lane) for x, d in zip(operands, lanes, strict=True)
+    ]
+    return reduce_window_p.bind(*operands, *inits, **batch_windows(lane, params)), lane
+
+
+def _windows_lower(ctx, *args, jaxpr: Jaxpr, consts, **params) -> list[Any]:
+    operands, inits = _halves(args)
+    closed = ClosedJaxpr(jaxpr, consts)
+
+    def fill(region: Any) -> None:
+        with ctx.block(region, *map(ctx.type, closed.in_avals)) as scalars:
+            ctx.return_(*ctx.jaxpr(closed, *scalars))
+
+    return emit_windows(ctx, operands, inits, ctx.avals_out, fill, params)
+
+
+reduce_window_p.abstract = _windows_abstract
+reduce_window_p.jvp = _windows_jvp
+reduce_window_p.batch = _windows_batch
+reduce_window_p.lower = _windows_lower
+
+_POOLS = {
+    add: reduce_window_sum_p, max: reduce_window_max_p, min: reduce_window_min_p,
+}  # fmt: skip
+
+
+def reduce_window(
+    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+    padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:  # fmt: skip
+    """Combine the elements in each window by an associative computation.
+
+    Args:
+      operand: a pytree of arrays of one shape, of n axes.
+      init_value: a pytree like it, of scalars: neutral elements of the computation.
+      computation: takes two pytrees of scalars and returns one; associative.
+      window_dimensions: the n sizes of the window.
+      window_strides: by how much it moves along each axis (default: 1).
+      padding: 'SAME', 'SAME_LOWER', 'VALID', or n pairs (low, high).
+      base_dilation, window_dilation: n factors by which operand and window are spread
+        (default: ones).
+
+    Raises:
+      TypeError: for windows that do not fit, or dtypes that differ.
+      ValueError: for trees that differ.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce_window(jnp.arange(5.0), 0.0, add, (3,), (2,))
+    Array([3., 9.], dtype=float32)
+    """
+    xs, treedef = tree.flatten(operand)
+    inits, init_treedef = tree.flatten(init_value)
+    if not xs:
+        raise ValueError("reduce_window must have at least one operand.")
+    if treedef != init_treedef:
+        raise ValueError(
+            "Operands must have the same tree structure as init_values:"
+            f" {treedef} vs. {init_treedef}"
+        )
+    shape = core.aval_of(xs[0]).shape
+    params = _window_params(
+        shape, window_dimensions, window_strides, padding, base_dilation,
+        window_dilation,
+    )  # fmt: skip
+    if len(xs) == 1 and tree.treedef_is_leaf(treedef):
+        dtype = core.aval_of(xs[0]).dtype
+        init = inits[0]
+        if type(init) is float and init in (np.inf, -np.inf):
+            init = scalar(init, dtype)  # an integer's least or greatest
+        if monoid_of(computation, dtype, init) and computation in _POOLS:
+            return _POOLS[computation].bind(xs[0], **params)
+    cells = [shaped((), core.aval_of(v).dtype) for v in inits]
+    # Checked before the computation is staged on scalars of these types.
+    _windows_abstract(
+        *map(core.aval_of, (*xs, *inits)), jaxpr=None, consts=(), **params
+    )
+    closed = staged_computation("reduce_window", computation, treedef, cells)
+    inits = [
+        v if isinstance(v, Tracer) else cast(v, c.dtype)
+        for v, c in zip(inits, cells, strict=True)
+    ]
+    outs = reduce_window_p.bind(
+        *xs, *inits, jaxpr=closed.jaxpr, consts=tuple(closed.consts), **params
+    )
+    return tree.unflatten(treedef, outs)
+
+
+def _window_params(
+    shape: Sequence[int], window: Any, strides: Any, padding: Any, base: Any, apart: Any
+) -> dict[str, Any]:
+    window = tuple(map(int, window))
+    n = len(window)
+    strides = (1,) * n if strides is None else tuple(map(int, strides))
+    base = ints(base, "base_dilation", n)
+    apart = ints(apart, "window_dilation", n)
+    if isinstance(padding, str) or hasattr(padding, "name"):
+        check_windows(
+            "reduce_window", shape, window, strides, [(0, 0)] * n, base, apart
+        )
+        reach = [dilated(k, d) for k, d in zip(window, apart, strict=True)]
+        padding = padtype_to_pads(shape, reach, strides, padding)
+    return {
+        "window_dimensions": window,
+        "window_strides": strides,
+        "padding": tuple((int(lo), int(hi)) for lo, hi in padding),
+        "base_dilation": base,
+        "window_dilation": apart,
+    }
+
+
+# ------------------------------------------------------------------ select_and_scatter
+
+select_and_scatter_p = Primitive("select_and_scatter")
+
+
+def _scatter_abstract(operand: Any, source: Any, init: Any, **_: Any) -> Any:
+    if not operand.dtype == source.dtype == init.dtype:
+        raise TypeError(
+            "select_and_scatter takes an operand, a source and an initial value of one"
+            f" dtype, got {operand.dtype}, {source.dtype}, {init.dtype}."
+        )
+    return shaped(operand.shape, operand.dtype)
+
+
+def _scatter_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    if dims[2] is not None:
+        raise NotImplementedError(
+            "select_and_scatter cannot be vmapped over its initial value."
+        )
+    x, source = (
+        move_lane(v, axis.size, d, 0) for v, d in zip(args[:2], dims[:2], strict=True)
+    )
+    return select_and_scatter_p.bind(x, source, args[2], **batch_windows(0, params)), 0
+
+
+def _scatter_lower(
+    ctx, operand, source, init, *, select_jaxpr: Jaxpr, select_consts,
+    scatter_jaxpr: Jaxpr, scatter_consts, window_dimensions, window_strides, padding,
+):  # fmt: skip
+    if not ctx.avals_out[0].shape:  # one window, one element; XLA aborts here
+        (out,) = ctx.jaxpr(ClosedJaxpr(scatter_jaxpr, scatter_consts), init, source)
+        return out
+    op = emit_scatter(
+        ctx, [operand, source, init], ctx.avals_out[0], window_dimensions,
+        window_strides, padding,
+    )  # fmt: skip
+    for region, jaxpr, consts in (
+        (op.regions[0], select_jaxpr, select_consts),
+        (op.regions[1], scatter_jaxpr, scatter_consts),
+    ):
+        closed = ClosedJaxpr(jaxpr, consts)
+        with ctx.block(region, *map(ctx.type, closed.in_avals)) as scalars:
+            ctx.return_(*ctx.jaxpr(closed, *scalars))
+    return op.result
+
+
+select_and_scatter_p.abstract = _scatter_abstract
+select_and_scatter_p.jvp = unsupported(
+    "Differentiation rule for 'select_and_scatter' not implemented"
+)
+select_and_scatter_p.batch = _scatter_batch
+select_and_scatter_p.lower = _scatter_lower

@@ -1,0 +1,126 @@
+"""Arrays filled with one value: `full`, `full_like`, zeros.  Next: reduce/over_axes.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import core
+from ...passes.algebra import lib
+from ...runtime.array import Array, put_numpy
+from ...types import dtypes
+from ...types.avals import shaped
+from ..math.cast import (
+    HOST,
+    cast,
+    user_dtype,
+)
+from .shapes import broadcast, shape_tuple, type_problem, zero_array
+
+__all__ = ("full", "full_like", "dtype")
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
+) -> Any:
+    """An array of which every element is `fill_value`.
+
+    Args:
+      shape: the shape, a sequence of ints or an int.
+      fill_value: a scalar.
+      dtype: the dtype; by default that of `fill_value`.
+      sharding: where to put the array, or None.
+    Raises:
+      TypeError: `fill_value` is no scalar, or the shape no sequence of ints.
+
+    >>> full((2,), 1.5)
+    Array([1.5, 1.5], dtype=float32, weak_type=True)
+    """
+    shape = shape_tuple(shape)
+    if dtype is not None and type(fill_value) is int:  # of any size
+        return _filled(shape, fill_value, user_dtype(dtype, "full"), False, sharding)
+    aval = core.aval_of(fill_value)
+    if aval.shape:
+        raise type_problem(
+            "full must be called with scalar fill_value, got fill_value.shape"
+            f" {aval.shape}.",
+            aval,
+            why="every element gets the same value.",
+            tries=["lax.broadcast_in_dim", "minijax.numpy.full, which broadcasts"],
+        )
+    weak = dtype is None and aval.weak_type
+    if dtype is None:
+        dtype = aval.dtype
+    else:
+        dtype = user_dtype(dtype, "full")
+    return _filled(shape, fill_value, dtype, weak, sharding)
+
+
+def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
+    """`full`, with all of the type given."""
+    if dtypes.is_extended(dtype) and (
+        type(value) is int or core.aval_of(value).dtype != dtype
+    ):
+        # A number stands for keys of which it is every word.
+        whole = (*shape, *dtype.base_shape)
+        words = _filled(whole, value, dtype.base_dtype, False, None)
+        out = core.registry["random_wrap"].bind(words, impl=dtype.impl)
+    else:
+        out = cast(value, dtype, weak)
+        if shape:
+            out = broadcast(out, shape)
+        elif isinstance(out, HOST):
+            out = Array(put_numpy(np.asarray(out, dtype), shaped((), dtype, weak)))
+    return out if sharding is None else lib.place(out, sharding)
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None,
+) -> Any:  # fmt: skip
+    """An array like `x` of which every element is `fill_value`.
+
+    Args:
+      x: an array, or anything with a shape and a dtype.
+      fill_value: a scalar.
+      dtype, shape: those of the result; by default those of `x`.
+      sharding: where to put the array, or None.
+    Raises:
+      TypeError: `fill_value` is no scalar.
+
+    >>> full_like(full((2,), 1.5), 2)
+    Array([2., 2.], dtype=float32, weak_type=True)
+    """
+    if shape is None:
+        shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
+    if dtype is not None or (
+        type(fill_value) is not int and core.aval_of(fill_value).shape
+    ):
+        return full(shape, fill_value, dtype, sharding=sharding)
+    aval = (
+        core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
+    )
+    shape = shape_tuple(shape)
+    return _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
+
+
+def dtype(x: Any) -> Any:
+    """The dtype of a value; of a type, that of arrays made of it.
+
+    Raises:
+      TypeError: neither an array nor a type of numbers.
+      ValueError: None.
+
+    >>> dtype(1.0), dtype(int)
+    (dtype('float32'), dtype('int32'))
+    """
+    if x is None:
+        raise ValueError("Invalid argument to dtype: None.")
+    if isinstance(x, (type, np.dtype, dtypes.ExtendedDType)):
+        return dtypes.canonical(x)
+    return core.aval_of(x).dtype
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros of the shape, dtype and weak type of `x`."""
+    return zero_array(core.aval_of(x))

@@ -1,0 +1,741 @@
+"""Primitives that change an array's shape or the order of its axes, not its elements.
+
+Each is one block: type, transpose, batch, lowering.  All are linear in operand 0, so
+their jvp is themselves (`linear_in_first`).  Types are checked in the type rule, which
+runs once for each new combination of types; functions only normalise their arguments
+and take the shortcuts that keep no-ops out of jaxprs.
+
+This room joins and cuts nothing: that is concatenation.py, which hands these names on.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...base.util import canonical_axis
+from ...ir import core
+from ...ir.core import Primitive
+from ...passes.algebra import lib
+from ...runtime.array import ARRAYS
+from ...types import dtypes
+from ...types.avals import AbstractValue, shaped
+from ..define import hands_on_nans, linear_in_first, zero_jvp
+
+__all__ = (
+    "broadcast_in_dim_p", "broadcast_in_dim", "broadcast", "broadcast_to_rank",
+    "broadcast_shapes", "broadcast_like", "reshape_p", "reshape", "collapse",
+    "transpose_p", "transpose", "squeeze_p", "squeeze", "expand_dims", "rev_p", "rev",
+    "copy_p", "iota_p", "iota", "broadcasted_iota", "empty",
+)  # fmt: skip
+
+Rule = Callable[..., Any]
+
+
+# ----------------------------------------------------------------- shared by this room
+
+
+def primitive(
+    name: str, *, type: Rule, batch: Rule, lower: Rule, jvp: Rule | None = None,
+    transpose: Rule | None = None, many: bool = False,
+) -> Primitive:  # fmt: skip
+    """Declare a primitive by its rules; without `jvp` it is linear in operand 0."""
+    prim = Primitive(name, multiple_results=many)
+    prim.abstract = type
+    prim.batch = batch
+    prim.lower = lower
+    if jvp is None:
+        linear_in_first(prim)
+    else:
+        prim.jvp = jvp
+    if transpose is not None:
+        prim.transpose = transpose
+    return prim
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array or a tracer, which a shortcut may hand back as it is."""
+    return type(x) in ARRAYS or isinstance(x, core.Tracer)
+
+
+def problem(
+    error: type[Exception], what: str, *values: Any, why: str, tries: Sequence[str] = ()
+) -> Exception:
+    """An error in the house's form about values or abstract values."""
+    avals = [v if isinstance(v, AbstractValue) else core.aval_of(v) for v in values]
+    return errors.error(
+        error,
+        what,
+        which=", ".join(a.str_short() for a in avals) or None,
+        where=core.stack_text(),
+        why=why,
+        tries=list(tries),
+    )
+
+
+type_problem = functools.partial(problem, TypeError)
+value_problem = functools.partial(problem, ValueError)
+
+
+def int_tuple(values: Any, what: str) -> tuple[int, ...]:
+    """A tuple of Python ints; TypeError for anything that is no sequence of ints."""
+    try:
+        return tuple(map(operator.index, values))
+    except TypeError:
+        raise _shape_error(values, what) from None
+
+
+def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
+    """A shape as a tuple; one integer stands for an array of one axis."""
+    return int_tuple((shape,) if isinstance(shape, int) else shape, what)
+
+
+def size_of(value: Any, what: str) -> int:
+    """One size as a Python int; TypeError for anything that is no integer."""
+    return int_tuple([value], what)[0]
+
+
+def _shape_error(values: Any, what: str) -> TypeError:
+    text = (
+        f"Shapes must be 1D sequences of concrete values of integer type, got {values}."
+    )
+    why = f"{what}: a shape is part of the program, not of its data."
+    given = values if isinstance(values, (tuple, list)) else (values,)
+    traced = [v for v in given if isinstance(v, core.Tracer)]
+    if not traced:
+        return errors.type_error(text, why=why, tries=["a tuple of Python ints"])
+    tries = [
+        "x.shape and NumPy functions of it, which are known while tracing",
+        "static_argnums or static_argnames for arguments that are sizes",
+    ]
+    return TypeError(core.conversion_message(traced[0], text, why, tries))
+
+
+def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
+    """TypeError if any size is negative."""
+    if sizes and min(sizes) < 0:
+        raise type_problem(
+            f"{name} {what} must have every element be nonnegative, got {sizes}.",
+            why="a negative size or position means nothing here.",
+            tries=[f"compute {what} from x.shape"],
+        )
+
+
+def placed(ctx: Any, value: Any, sharding: Any) -> Any:
+    """Emit the wish that the result be laid out as `sharding` (None: no wish)."""
+    return value if sharding is None else sharding.constrain(ctx, value)
+
+
+def lane_first(x: Any, dim: int) -> Any:
+    """`x` with its lane axis moved to the front."""
+    return x if dim == 0 else lib.move_axis(x, dim, 0)
+
+
+# ------------------------------------------------------------------- broadcast_in_dim
+
+
+def _broadcast_type(x, *, shape, broadcast_dimensions, sharding):
+    check_sizes("broadcast_in_dim", "shape", shape)
+    check_sizes("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+    dims = broadcast_dimensions
+    ndim = len(x.shape)
+    if len(shape) < ndim:
+        what = "target broadcast shape must have equal or higher rank to the operand"
+        what += f" shape; got operand ndim {ndim} and target broadcast ndim"
+        what += f" {len(shape)}."
+        why = "no axis is dropped."
+    elif len(dims) != ndim:
+        what = "broadcast_dimensions must have length equal to operand ndim; got"
+        what += f" broadcast_dimensions {dims} for operand ndim {ndim}."
+        why = "each axis needs a place."
+    elif any(d >= len(shape) for d in dims):
+        what = "broadcast_dimensions must be a subset of output dimensions,"
+        what += f" got {dims} for operand ndim {ndim} and shape {shape}."
+        why = "the result has fewer axes."
+    elif any(n not in (1, shape[d]) for n, d in zip(x.shape, dims, strict=True)):
+        what = "operand dimension sizes must either be 1, or be equal to their"
+        what += " corresponding dimensions in the target broadcast shape; got operand"
+        what += f" of shape {x.shape}, target broadcast shape {shape},"
+        what += f" broadcast_dimensions {dims}"
+        why = "an axis of size 1 repeats, others become axes of their size."
+    elif len(set(dims)) < len(dims):
+        what = f"broadcast_dimensions must not contain duplicates, got {dims}"
+        why = "two axes cannot share a place."
+    else:
+        return shaped(shape, x.dtype, x.weak_type)
+    raise type_problem(
+        f"broadcast_in_dim {what}",
+        x,
+        why=why,
+        tries=["minijax.numpy.broadcast_to lines axes up from the last"],
+    )
+
+
+def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding) -> list[Any]:
+    old = x.aval.shape
+    kept = [(d, i) for i, d in enumerate(broadcast_dimensions) if old[i] != 1]
+    places = {d for d, _ in kept}
+    axes = tuple(d for d in range(len(shape)) if d not in places)
+    out = lib.sum(ct, axes) if axes else ct
+    order = [i for _, i in sorted(kept)]  # the operand's axes as they lie in `out`
+    if order != sorted(order):
+        out = transpose(out, tuple(np.argsort(order).tolist()))
+    return [expand_dims(out, [i for i, n in enumerate(old) if n == 1])]
+
+
+def _broadcast_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
+    x = lane_first(args[0], dims[0])
+    out = broadcast_in_dim_p.bind(
+        x,
+        shape=(axis.size, *shape),
+        broadcast_dimensions=(0, *(d + 1 for d in broadcast_dimensions)),
+        sharding=sharding,
+    )
+    return out, 0
+
+
+def _broadcast_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
+    dims = ctx.i64s(broadcast_dimensions)
+    out = ctx.op("broadcast_in_dim", ctx.avals_out[0], x, broadcast_dimensions=dims)
+    return placed(ctx, out, sharding)
+
+
+broadcast_in_dim_p = primitive(
+    "broadcast_in_dim", type=_broadcast_type, transpose=_broadcast_transpose,
+    batch=_broadcast_batch, lower=_broadcast_lower,
+)  # fmt: skip
+broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": None}
+
+
+def broadcast_in_dim(
+    operand: Any, shape: Any, broadcast_dimensions: Any, *, out_sharding: Any = None
+) -> Any:
+    """Repeat an array to `shape`; its axis i becomes axis `broadcast_dimensions[i]`.
+
+    Args:
+      operand: array; an axis has size 1 or the size of the axis that it becomes.
+      shape: the shape of the result.
+      broadcast_dimensions: one axis of the result for each axis of `operand`.
+      out_sharding: how to lay the result out on devices.
+
+    Raises:
+      TypeError: the shapes do not fit.
+
+    >>> import minijax.numpy as jnp
+    >>> broadcast_in_dim(jnp.arange(3), (2, 3), (1,)).shape
+    (2, 3)
+    """
+    shape = int_tuple(shape, "shape")
+    dims = int_tuple(broadcast_dimensions, "broadcast_dimensions")
+    old = core.aval_of(operand).shape
+    same = shape == old and dims == tuple(range(len(shape)))
+    if same and out_sharding is None and is_array(operand):
+        return operand
+    return broadcast_in_dim_p.bind(
+        operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
+    )
+
+
+def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
+    """Repeat an array along new leading axes of the given sizes.
+
+    >>> import minijax.numpy as jnp
+    >>> broadcast(jnp.arange(3), (2,))
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
+    sizes = int_tuple(sizes, "sizes")
+    if not sizes and out_sharding is None and is_array(operand):
+        return operand
+    old = core.aval_of(operand).shape
+    shape = (*sizes, *old)
+    return broadcast_in_dim_p.bind(
+        operand,
+        shape=shape,
+        broadcast_dimensions=tuple(range(len(sizes), len(shape))),
+        sharding=out_sharding,
+    )
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """Add leading axes of size 1 until the array has `rank` axes.
+
+    >>> import minijax.numpy as jnp
+    >>> broadcast_to_rank(jnp.arange(3), 2).shape
+    (1, 3)
+    """
+    ndim = len(core.aval_of(x).shape)
+    if ndim >= rank:
+        return x
+    return expand_dims(x, tuple(range(rank - ndim)))
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape of arrays of these shapes combined elementwise, as NumPy has it.
+
+    Raises:
+      ValueError: the shapes do not broadcast.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    tuples = [int_tuple(s, "a shape") for s in shapes]
+    for s in tuples:
+        if s and min(s) < 0:
+            raise TypeError(
+                "Only non-negative indices are allowed when broadcasting static shapes,"
+                f" but got shape {s}."
+            )
+    rank = max(map(len, tuples), default=0)
+    out = []
+    for sizes in zip(*((1,) * (rank - len(s)) + s for s in tuples), strict=True):
+        wide = set(sizes) - {1}
+        if len(wide) > 1:
+            raise value_problem(
+                f"Incompatible shapes for broadcasting: shapes={tuples}.",
+                why=f"sizes {sorted(wide)} meet in one axis; only 1 repeats.",
+            )
+        out.append(wide.pop() if wide else 1)
+    return tuple(out)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """Repeat `x` to `shape`, axes lined up from the last."""
+    ndim = len(core.aval_of(x).shape)
+    return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))
+
+
+def broadcast_like(operand: Any, like: Any) -> Any:
+    """Repeat `operand` to the shape of `like`, axes lined up from the last."""
+    return broadcast_to(operand, core.aval_of(like).shape)
+
+
+# ---------------------------------------------------------------------------- reshape
+
+
+def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> Any:
+    if any(n < 0 for n in new_sizes):
+        raise type_problem(
+            f"reshape new_sizes must all be positive, got {new_sizes}.",
+            x,
+            why="lax.reshape infers no size.",
+            tries=["minijax.numpy.reshape takes one -1"],
+        )
+    out = shaped(new_sizes, x.dtype, x.weak_type)
+    if out.size != x.size:
+        raise type_problem(
+            "reshape total size must be unchanged, got new_sizes"
+            f" {new_sizes} (total size {out.size}) for shape {x.shape}"
+            f" (total size {x.size}).",
+            x,
+            why="reshaping neither makes nor drops elements.",
+        )
+    if dimensions is not None and sorted(dimensions) != list(range(len(x.shape))):
+        raise type_problem(
+            "reshape dimensions must be a permutation of operand dimensions, got"
+            f" dimensions {dimensions} for shape {x.shape}.",
+            x,
+            why="dimensions is the order in which elements are read.",
+        )
+    return out
+
+
+def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding) -> list[Any]:
+    old = x.aval.shape
+    if dimensions is None:
+        return [reshape(ct, old)]
+    ct = reshape(ct, tuple(old[d] for d in dimensions))
+    return [transpose(ct, tuple(np.argsort(dimensions).tolist()))]
+
+
+def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
+    x = lane_first(args[0], dims[0])
+    if dimensions is not None:
+        dimensions = (0, *(d + 1 for d in dimensions))
+    out = reshape_p.bind(
+        x, new_sizes=(axis.size, *new_sizes), dimensions=dimensions, sharding=sharding
+    )
+    return out, 0
+
+
+def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
+    if dimensions is not None:
+        old = ctx.avals_in[0]
+        turned = shaped(tuple(old.shape[d] for d in dimensions), old.dtype)
+        x = ctx.op("transpose", turned, x, permutation=ctx.i64s(dimensions))
+    return placed(ctx, ctx.op("reshape", ctx.avals_out[0], x), sharding)
+
+
+reshape_p = primitive(
+    "reshape", type=_reshape_type, transpose=_reshape_transpose, batch=_reshape_batch,
+    lower=_reshape_lower,
+)  # fmt: skip
+
+
+def reshape(
+    operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Give an array's elements, read in row-major order, a new shape.
+
+    Args:
+      operand: array of any shape.
+      new_sizes: the shape of the result, of the same total size.
+      dimensions: read the operand with its axes in this order (default: as they are).
+      out_sharding: how to lay the result out on devices.
+
+    Raises:
+      TypeError: the total sizes differ, or `dimensions` is no permutation.
+
+    >>> import minijax.numpy as jnp
+    >>> reshape(jnp.arange(6), (2, 3)).shape
+    (2, 3)
+    """
+    new_sizes = shape_tuple(new_sizes, "new_sizes")
+    old = core.aval_of(operand).shape
+    if dimensions is not None:
+        dimensions = int_tuple(dimensions, "dimensions")
+        if dimensions == tuple(range(len(old))):
+            dimensions = None
+    same = old == new_sizes and dimensions is None
+    if same and out_sharding is None and is_array(operand):
+        return operand
+    return reshape_p.bind(
+        operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
+    )
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> Any:
+    """Merge the axes from `start_dimension` up to `stop_dimension` into one.
+
+    >>> import minijax.numpy as jnp
+    >>> collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
+    shape = core.aval_of(operand).shape
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop < start:
+        raise value_problem(
+            f"Invalid dimension range passed to collapse: {shape}[{start}:{stop}]",
+            operand,
+            why="the axes are counted upwards.",
+        )
+    merged = int(np.prod(shape[start:stop], dtype=np.int64))
+    return reshape(operand, (*shape[:start], merged, *shape[stop:]))
+
+
+# -------------------------------------------------------------------------- transpose
+
+
+def _transpose_type(x: Any, *, permutation: Any) -> Any:
+    if sorted(permutation) != list(range(len(x.shape))):
+        raise type_problem(
+            "transpose permutation isn't a permutation of operand dimensions, got"
+            f" permutation {permutation} for operand shape {x.shape}.",
+            x,
+            why="each axis must be named once, by a number from 0.",
+        )
+    return shaped(tuple(x.shape[d] for d in permutation), x.dtype, x.weak_type)
+
+
+def _transpose_transpose(ct: Any, x: Any, *, permutation: Any) -> list[Any]:
+    return [transpose(ct, tuple(np.argsort(permutation).tolist()))]
+
+
+def _transpose_batch(axis: Any, args: Any, dims: Any, *, permutation: Any) -> Any:
+    lane = dims[0]
+    order = (lane, *(d + (d >= lane) for d in permutation))
+    return transpose(args[0], order), 0
+
+
+def _transpose_lower(ctx: Any, x: Any, *, permutation: Any) -> Any:
+    order = ctx.i64s(permutation)
+    return ctx.op("transpose", ctx.avals_out[0], x, permutation=order)
+
+
+transpose_p = primitive(
+    "transpose", type=_transpose_type, transpose=_transpose_transpose,
+    batch=_transpose_batch, lower=_transpose_lower,
+)  # fmt: skip
+
+
+def transpose(operand: Any, permutation: Any) -> Any:
+    """Put an array's axes in the order `permutation`.
+
+    Raises:
+      TypeError: `permutation` does not name each axis once.
+
+    >>> import minijax.numpy as jnp
+    >>> transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    order = int_tuple(permutation, "permutation")
+    if is_array(operand) and order == tuple(range(len(operand.aval.shape))):
+        return operand
+    return transpose_p.bind(operand, permutation=order)
+
+
+def move_axis(x: Any, src: int, dst: int) -> Any:
+    """`x` with its axis `src` at place `dst`; both count from 0."""
+    order = list(range(len(core.aval_of(x).shape)))
+    order.insert(dst, order.pop(src))
+    return transpose(x, order)
+
+
+# --------------------------------------------------------------- squeeze, expand_dims
+
+
+def _squeeze_type(x: Any, *, dimensions: Any) -> Any:
+    if any(x.shape[d] != 1 for d in dimensions):
+        raise value_problem(
+            "cannot select an axis to squeeze out which has size not equal to one, got"
+            f" shape={x.shape} and dimensions={dimensions}.",
+            x,
+            why="dropping a larger axis would drop elements.",
+            tries=["x[0] for one of the elements", "lax.reshape to merge axes"],
+        )
+    shape = tuple(n for i, n in enumerate(x.shape) if i not in dimensions)
+    return shaped(shape, x.dtype, x.weak_type)
+
+
+def _squeeze_transpose(ct: Any, x: Any, *, dimensions: Any) -> list[Any]:
+    return [expand_dims(ct, dimensions)]
+
+
+def _squeeze_batch(axis: Any, args: Any, dims: Any, *, dimensions: Any) -> Any:
+    x = lane_first(args[0], dims[0])
+    return squeeze_p.bind(x, dimensions=tuple(d + 1 for d in dimensions)), 0
+
+
+def _squeeze_lower(ctx: Any, x: Any, *, dimensions: Any) -> Any:
+    return ctx.op("reshape", ctx.avals_out[0], x)
+
+
+squeeze_p = primitive(
+    "squeeze", type=_squeeze_type, transpose=_squeeze_transpose, batch=_squeeze_batch,
+    lower=_squeeze_lower,
+)  # fmt: skip
+
+
+def squeeze(array: Any, dimensions: Any) -> Any:
+    """Drop axes of size 1.
+
+    Raises:
+      ValueError: an axis has another size, is named twice, or does not exist.
+
+    >>> import minijax.numpy as jnp
+    >>> squeeze(jnp.zeros((1, 3, 1)), (0, 2)).shape
+    (3,)
+    """
+    ndim = len(core.aval_of(array).shape)
+    axes = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
+    if len(set(axes)) < len(axes):
+        raise value_problem(
+            f"dimensions are not unique: {axes}", why="an axis goes once."
+        )
+    if not axes and is_array(array):
+        return array
+    return squeeze_p.bind(array, dimensions=axes)
+
+
+def expand_dims(array: Any, dimensions: Any) -> Any:
+    """Insert axes of size 1, at `dimensions` of the result.
+
+    Raises:
+      ValueError: a place is named twice or does not exist.
+
+    >>> import minijax.numpy as jnp
+    >>> expand_dims(jnp.zeros(3), (0, 2)).shape
+    (1, 3, 1)
+    """
+    old = core.aval_of(array).shape
+    places = tuple(dimensions)
+    ndim = len(old) + len(places)
+    new = {canonical_axis(d, ndim) for d in places}
+    if len(new) < len(places):
+        raise value_problem(
+            f"repeated axis in lax.expand_dims: {places}",
+            why="each new axis needs a place of its own.",
+        )
+    kept = tuple(i for i in range(ndim) if i not in new)
+    shape = [1] * ndim
+    for i, n in zip(kept, old, strict=True):
+        shape[i] = n
+    return broadcast_in_dim(array, shape, kept)
+
+
+# -------------------------------------------------------------------------------- rev
+
+
+def _rev_type(x: Any, *, dimensions: Any) -> Any:
+    check_sizes("rev", "dimensions", dimensions)
+    if len(set(dimensions)) < len(dimensions):
+        what, why = "must be unique", "an axis is reversed once"
+    elif any(d >= len(x.shape) for d in dimensions):
+        what, why = "must all be less than operand ndim", f"it has {len(x.shape)}"
+    else:
+        return x
+    raise type_problem(
+        f"rev dimensions {what}, got dimensions {dimensions} for operand ndim"
+        f" {len(x.shape)}.",
+        x,
+        why=why + ".",
+    )
+
+
+def _rev_batch(axis: Any, args: Any, dims: Any, *, dimensions: Any) -> Any:
+    lane = dims[0]
+    moved = tuple(d + (d >= lane) for d in dimensions)
+    return rev_p.bind(args[0], dimensions=moved), lane
+
+
+def _rev_lower(ctx: Any, x: Any, *, dimensions: Any) -> Any:
+    axes = ctx.i64s(dimensions)
+    return ctx.op("reverse", ctx.avals_out[0], x, dimensions=axes)
+
+
+rev_p: Primitive = primitive(
+    "rev",
+    type=_rev_type,
+    transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
+    batch=_rev_batch,
+    lower=_rev_lower,
+)
+
+
+def rev(operand: Any, dimensions: Any) -> Any:
+    """Reverse the order of elements along `dimensions`.
+
+    >>> import minijax.numpy as jnp
+    >>> rev(jnp.arange(3), (0,))
+    Array([2, 1, 0], dtype=int32)
+    """
+    return rev_p.bind(operand, dimensions=int_tuple(dimensions, "dimensions"))
+
+
+# ------------------------------------------------------------------------------- copy
+
+copy_p: Primitive = primitive(
+    "copy",
+    type=lambda x: x,
+    transpose=lambda ct, x: [copy_p.bind(ct)],
+    batch=lambda axis, args, dims: (copy_p.bind(args[0]), dims[0]),
+    lower=lambda ctx, x: x,
+)
+
+
+def copy(x: Any) -> Any:
+    """A new array with the same elements."""
+    return copy_p.bind(x)
+
+
+# ---------------------------------------------------------------- arrays out of nothing
+
+
+def _no_operand(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    raise TypeError("minijax bug: a primitive without operands has no lanes")
+
+
+def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
+    check_sizes("iota", "shape", shape)
+    if dtypes.kind(dtype) not in ("int", "uint", "float", "complex"):
+        raise type_problem(
+            f"iota does not accept dtype {dtype}. Accepted dtypes are subtypes of"
+            " integer, floating, complexfloating.",
+            why="positions are numbers.",
+        )
+    if not 0 <= dimension < len(shape):
+        raise value_problem(
+            "iota dimension must be between 0 and len(shape), got"
+            f" dimension={dimension} for shape={shape}.",
+            why="numbers must run along an axis that exists.",
+        )
+    return shaped(shape, dtype)
+
+
+def _iota_lower(ctx, *, dtype, shape, dimension, sharding):
+    out = ctx.op("iota", ctx.avals_out[0], iota_dimension=ctx.i64(dimension))
+    return placed(ctx, out, sharding)
+
+
+iota_p = primitive("iota", type=_iota_type, batch=_no_operand, lower=_iota_lower)
+zero_jvp(iota_p)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The numbers 0, 1, ... `size` - 1.
+
+    >>> import numpy as np
+    >>> iota(np.float32, 3)
+    Array([0., 1., 2.], dtype=float32)
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None
+) -> Any:
+    """Each element's index along axis `dimension`.
+
+    Raises:
+      TypeError: `dtype` is bool. ValueError: there is no such axis.
+
+    >>> import numpy as np
+    >>> broadcasted_iota(np.int32, (2, 2), 1)
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    return iota_p.bind(
+        dtype=dtypes.asked(dtype, "broadcasted_iota"),
+        shape=shape_tuple(shape),
+        dimension=operator.index(dimension),
+        sharding=out_sharding,
+    )
+
+
+def _empty_type(*, shape: Any, dtype: Any, out_sharding: Any) -> Any:
+    check_sizes("empty", "shape", shape)
+    return shaped(shape, dtype)
+
+
+def _empty_lower(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) -> Any:
+    return placed(ctx, ctx.constant(0, ctx.avals_out[0]), out_sharding)
+
+
+empty_p = primitive("empty", type=_empty_type, batch=_no_operand, lower=_empty_lower)
+zero_jvp(empty_p)
+empty_p.takes_keys = True
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements nobody should read before writing them.
+
+    Differs from NumPy: the elements are zeros, since memory is never handed out as is.
+    """
+    return empty_p.bind(
+        shape=shape_tuple(shape),
+        dtype=dtypes.asked(dtype, "empty"),
+        out_sharding=out_sharding,
+    )
+
+
+def zero_array(aval: Any) -> Any:
+    """Zeros of a type; a scalar one stays a literal where it is staged.
+
+    Keys are of words that are zero.
+    """
+    if dtypes.is_extended(aval.dtype):
+        return empty(aval.shape, aval.dtype)
+    zero = np.zeros((), aval.dtype)[()]
+    if aval.weak_type and aval.dtype == dtypes.scalar_dtype(type(zero.item())):
+        zero = zero.item()
+    return broadcast(zero, aval.shape) if aval.shape else zero
+
+
+hands_on_nans(
+    broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p, empty_p
+)

@@ -1,0 +1,604 @@
+"""Cutting parts out of an array, and putting parts in.
+
+`slice` has fixed bounds; `dynamic_slice` and `dynamic_update_slice` start where values
+say.  A start that would lead out of bounds is moved inside (StableHLO's rule), after
+negative starts have counted from the end.  Under vmap dynamic ones become gathers and
+scatters, which are therefore imported from gather.py.
+
+Basic indexing (`x[1:, i]`) is made of these on the surface, not here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...base.util import canonical_axis
+from ...ir import core
+from ...passes.algebra import Zero, instantiate, is_linear
+from ...types import dtypes
+from ...types.avals import shaped
+from ..define import hands_on_nans, same_dtype
+from ..gather.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from ..gather.gather import gather_p
+from ..gather.scatter import scatter_p
+from ..math.algebraic import add
+from ..math.cast import convert_element_type
+from ..math.logic import lt, select_n
+from .concatenation import concatenate, pad
+from .shapes import (
+    broadcast_in_dim,
+    expand_dims,
+    int_tuple,
+    is_array,
+    primitive,
+    problem,
+    shape_tuple,
+    squeeze,
+    type_problem,
+    value_problem,
+    zero_array,
+)
+
+__all__ = (
+    "slice_p", "slice", "slice_in_dim", "index_in_dim", "dynamic_slice_p",
+    "dynamic_slice", "dynamic_update_slice_p", "dynamic_update_slice",
+    "dynamic_slice_in_dim", "dynamic_update_slice_in_dim",
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------ slice
+
+
+def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+    start, limit = start_indices, limit_indices
+    steps = (1,) * len(start) if strides is None else strides
+    text = f"got start_indices {start} and limit_indices {limit} for shape {x.shape}"
+    if len(start) != len(x.shape):
+        what = "start_indices must have length equal to the number of dimensions of the"
+        what += f" operand, got indices {start} for operand shape {x.shape}"
+        why = "each axis needs a start"
+    elif len(limit) != len(start):
+        what = f"limit_indices must have the same length as start_indices, {text}"
+        why = "each axis needs a limit"
+    elif len(steps) != len(start):
+        what = "strides must have length equal to the number of dimensions of the"
+        what += f" operand, got strides {strides} for operand shape {x.shape}"
+        why = "each axis needs a stride"
+    elif any(i < 0 for i in start):
+        what = f"start_indices must have every element be nonnegative, got {start}"
+        why = "lax counts from the start"
+    elif any(i < 0 for i in limit):
+        what = f"limit_indices must have every element be nonnegative, got {limit}"
+        why = "lax counts from the start"
+    elif any(i > n for i, n in zip(limit, x.shape, strict=True)):
+        what = "limit_indices must be less than or equal to operand shape, got"
+        what += f" limit_indices {limit} for operand shape {x.shape}"
+        why = "the elements must exist"
+    elif any(a > b for a, b in zip(start, limit, strict=True)):
+        what = f"limit_indices must be greater than or equal to start_indices, {text}"
+        why = "a size cannot be negative"
+    elif any(s <= 0 for s in steps):
+        what, why = f"strides must be positive, got {strides}", "lax.rev turns around"
+    else:
+        shape = tuple(
+            -((a - b) // s) for a, b, s in zip(start, limit, steps, strict=True)
+        )
+        return shaped(shape, x.dtype, x.weak_type)
+    raise type_problem(
+        f"slice {what}.",
+        x,
+        why=why + ".",
+        tries=["x[a:b:c], which takes negative bounds and steps"],
+    )
+
+
+def _slice_transpose(ct, x, *, start_indices, limit_indices, strides) -> list[Any]:
+    shape, size = x.aval.shape, core.aval_of(ct).shape
+    steps = strides or (1,) * len(shape)
+    config = []
+    for n, m, start, step in zip(shape, size, start_indices, steps, strict=True):
+        covered = (m - 1) * step + 1 if m else 0
+        config.append((start, n - start - covered, step - 1))
+    return [pad(ct, zero_array(shaped((), core.aval_of(ct).dtype)), config)]
+
+
+def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
+    lane = dims[0]
+
+    def insert(values: Any, new: int) -> Any:
+        return (*values[:lane], new, *values[lane:])
+
+    out = slice_p.bind(
+        args[0],
+        start_indices=insert(start_indices, 0),
+        limit_indices=insert(limit_indices, axis.size),
+        strides=None if strides is None else insert(strides, 1),
+    )
+    return out, lane
+
+
+def _slice_lower(ctx, x, *, start_indices, limit_indices, strides):
+    return ctx.op(
+        "slice", ctx.avals_out[0], x,
+        start_indices=ctx.i64s(start_indices),
+        limit_indices=ctx.i64s(limit_indices),
+        strides=ctx.i64s(strides or (1,) * len(start_indices)),
+    )  # fmt: skip
+
+
+slice_p = primitive(
+    "slice", type=_slice_type, transpose=_slice_transpose, batch=_slice_batch,
+    lower=_slice_lower,
+)  # fmt: skip
+
+
+def slice(
+    operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None
+) -> Any:
+    """Cut a box out of an array.
+
+    Args:
+      operand: array.
+      start_indices: for each axis the first index taken.
+      limit_indices: for each axis the first index not taken any more.
+      strides: for each axis the step (default: 1).
+
+    Raises:
+      TypeError: the bounds do not fit the shape.
+
+    >>> import minijax.numpy as jnp
+    >>> slice(jnp.arange(6), (1,), (6,), (2,))
+    Array([1, 3, 5], dtype=int32)
+    """
+    return slice_p.bind(
+        operand,
+        start_indices=int_tuple(start_indices, "start_indices"),
+        limit_indices=int_tuple(limit_indices, "limit_indices"),
+        strides=None if strides is None else int_tuple(strides, "strides"),
+    )
+
+
+def slice_in_dim(
+    operand: Any, start_index: Any, limit_index: Any, stride: int = 1, axis: int = 0
+) -> Any:
+    """Cut a run of indices out along one axis; negative bounds count from the end.
+
+    >>> import minijax.numpy as jnp
+    >>> slice_in_dim(jnp.arange(6), 1, -1)
+    Array([1, 2, 3, 4], dtype=int32)
+    """
+    shape = core.aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    n = shape[axis]
+    start = 0 if start_index is None else operator.index(start_index)
+    limit = n if limit_index is None else operator.index(limit_index)
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis] = start + n if start < 0 else start
+    limits[axis] = limit + n if limit < 0 else limit
+    strides[axis] = operator.index(stride)
+    return slice(operand, starts, limits, strides)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """The elements at one fixed index along an axis.
+
+    Raises:
+      IndexError: there is no such index.
+
+    >>> import minijax.numpy as jnp
+    >>> index_in_dim(jnp.arange(6), -1, keepdims=False)
+    Array(5, dtype=int32)
+    """
+    shape = core.aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    n, i = shape[axis], operator.index(index)
+    if not -n <= i < n:
+        raise problem(
+            IndexError,
+            f"index {i} is out of bounds for axis {axis} with size {n}",
+            core.aval_of(operand),
+            why="a fixed index must exist.",
+        )
+    i += n if i < 0 else 0
+    out = slice_in_dim(operand, i, i + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+# ------------------------------------------------------------------------------ starts
+
+
+def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[Any]:
+    """The scalar starts of a dynamic slice; negative ones count from the end."""
+    starts = _scalars(indices)
+    if len(starts) != len(shape):
+        raise value_problem(
+            "Length of slice indices must match number of operand dimensions"
+            f" ({len(starts)} vs {tuple(shape)})",
+            why=f"each axis of shape {tuple(shape)} needs a start.",
+        )
+    if isinstance(allow_negative, bool):
+        allow_negative = (allow_negative,) * len(shape)
+    if any(_too_narrow(i, n) for i, n in zip(starts, shape, strict=True)):
+        starts = [convert_element_type(i, dtypes.int_default()) for i in starts]
+    return [
+        _from_start(i, n, bool(negative))
+        for i, n, negative in zip(starts, shape, allow_negative, strict=True)
+    ]
+
+
+def _scalars(indices: Any) -> list[Any]:
+    """A sequence of starts, or a vector's elements."""
+    if not is_array(indices):
+        return [_known(i) for i in indices]
+    aval = core.aval_of(indices)
+    if len(aval.shape) != 1:
+        raise value_problem(
+            f"Slice indices must be a 1D sequence, got an array of shape {aval.shape}",
+            why="each axis has one start.",
+        )
+    return [index_in_dim(indices, i, keepdims=False) for i in range(aval.shape[0])]
+
+
+def _known(index: Any) -> Any:
+    """A NumPy scalar for a NumPy array without axes: its value is known now."""
+    fixed = isinstance(index, np.ndarray) and not index.shape
+    return index[()] if fixed else index
+
+
+def _too_narrow(index: Any, n: int) -> bool:
+    """Whether `index + n` might not fit the index's own dtype."""
+    if type(index) is int:
+        return False
+    dtype = core.aval_of(index).dtype
+    return dtypes.is_signed(dtype) and n > int(ml_dtypes.iinfo(dtype).max)
+
+
+def _from_start(index: Any, n: int, negative: bool) -> Any:
+    """An index counted from the start of an axis of size `n`."""
+    aval = core.aval_of(index)
+    if isinstance(index, (int, np.integer)) and type(index) is not bool:
+        value = int(index)
+        if value < 0 and not negative:
+            raise value_problem(
+                f"Index {value} is out of bounds for dimension {n} if"
+                " allow_negative_indices=False",
+                why="it would be moved to 0.",
+            )
+        return np.asarray(value + n if negative and value < 0 else value, aval.dtype)[
+            ()
+        ]
+    if not negative or not dtypes.is_signed(aval.dtype):
+        return index
+    size = np.asarray(n, aval.dtype)[()]
+    if aval.weak_type:
+        below = lt(index, 0)
+        wrapped = add(convert_element_type(index, aval.dtype), size)
+    else:
+        below = lt(index, np.zeros((), aval.dtype)[()])
+        wrapped = add(index, size)
+    return select_n(below, index, wrapped)
+
+
+def check_starts(name: str, starts: Sequence[Any]) -> None:
+    """TypeError unless starts are integer scalars of one dtype."""
+    if any(i.shape for i in starts):
+        raise type_problem(
+            f"start_indices arguments to {name} must be scalars,  got indices"
+            f" {tuple(starts)}",
+            *starts,
+            why="each axis has one start.",
+        )
+    kinds = {i.dtype for i in starts}
+    if len(kinds) > 1 or not builtins.all(map(dtypes.is_integer, kinds)):
+        raise type_problem(
+            f"index arguments to {name} must be integers of the same type, got:"
+            f" {', '.join(str(i.dtype) for i in starts)}",
+            *starts,
+            why="the compiler takes them together.",
+            tries=["index.astype(int)"],
+        )
+
+
+def _index_vector(axis: Any, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
+    """Scalar starts as one index vector (a lane): and where its lanes are."""
+    if builtins.all(d is None for d in dims):
+        return concatenate([broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
+    rows = [
+        broadcast_in_dim(i, (axis.size, 1), () if d is None else (0,))
+        for i, d in zip(starts, dims, strict=True)
+    ]
+    return concatenate(rows, 1), 0
+
+
+# ---------------------------------------------------------------------- dynamic_slice
+
+
+def _dynamic_slice_type(x: Any, *starts: Any, slice_sizes: Any) -> Any:
+    check_starts("dynamic_slice", starts)
+    if len(slice_sizes) != len(x.shape) or len(starts) != len(x.shape):
+        what = "must have length equal to the number of dimensions of the operand"
+    elif any(m < 0 for m in slice_sizes):
+        what = "must be greater than or equal to zero"
+    elif any(m > n for m, n in zip(slice_sizes, x.shape, strict=True)):
+        what = "must be less than or equal to operand shape"
+    else:
+        return shaped(slice_sizes, x.dtype, x.weak_type)
+    raise type_problem(
+        f"slice slice_sizes {what}, got slice_sizes {slice_sizes} for operand shape"
+        f" {x.shape}.",
+        x,
+        why="the part cut out must fit into the operand.",
+    )
+
+
+def _dynamic_slice_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes):
+    (x, *starts), t = primals, tangents[0]
+    if type(t) is not Zero:
+        t = dynamic_slice_p.bind(t, *starts, slice_sizes=slice_sizes)
+    out = dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
+    return out, Zero(core.aval_of(out).to_tangent()) if type(t) is Zero else t
+
+
+def _dynamic_slice_transpose(ct, x, *starts, slice_sizes) -> list[Any]:
+    zeros = zero_array(shaped(x.aval.shape, x.aval.dtype))
+    out = dynamic_update_slice_p.bind(zeros, ct, *starts)
+    return [out, *[None] * len(starts)]
+
+
+def _dynamic_slice_batch(axis: Any, args: Any, dims: Any, *, slice_sizes: Any) -> Any:
+    (x, *starts), (lane, *start_dims) = args, dims
+    ndim = len(slice_sizes)
+    if not ndim:  # a scalar: the slice is all of it
+        return x, lane
+    index, index_dim = _index_vector(axis, starts, start_dims)
+    every = tuple(range(ndim))
+    return gather_p.batch(
+        axis, (x, index), (lane, index_dim),
+        dimension_numbers=GatherDimensionNumbers(every, (), every),
+        slice_sizes=slice_sizes,
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+        fill_value=None,
+    )  # fmt: skip
+
+
+def _dynamic_slice_lower(ctx: Any, x: Any, *starts: Any, slice_sizes: Any) -> Any:
+    sizes = ctx.i64s(slice_sizes)
+    return ctx.op("dynamic_slice", ctx.avals_out[0], x, *starts, slice_sizes=sizes)
+
+
+dynamic_slice_p = primitive(
+    "dynamic_slice", type=_dynamic_slice_type, jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
+    lower=_dynamic_slice_lower,
+)  # fmt: skip
+
+
+def dynamic_slice(
+    operand: Any, start_indices: Any, slice_sizes: Any, *,
+    allow_negative_indices: Any = True,
+) -> Any:  # fmt: skip
+    """Cut out a box of fixed size, starting where values say.
+
+    Args:
+      operand: array.
+      start_indices: for each axis an integer scalar; or a vector of them.  Starts that
+        lead out of bounds are moved inside.
+      slice_sizes: for each axis the size of the box.
+      allow_negative_indices: whether negative starts count from the end (one bool, or
+        one an axis); False spares the arithmetic where there are none.
+
+    Raises:
+      TypeError: sizes do not fit, or starts are no integers of one dtype.
+
+    >>> import minijax.numpy as jnp
+    >>> dynamic_slice(jnp.arange(6), (jnp.int32(2),), (3,))
+    Array([2, 3, 4], dtype=int32)
+    """
+    shape = core.aval_of(operand).shape
+    starts = starts_of(start_indices, shape, allow_negative_indices)
+    sizes = shape_tuple(slice_sizes, "slice_sizes")
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
+
+
+# --------------------------------------------------------------- dynamic_update_slice
+
+
+def _update_type(x: Any, update: Any, *starts: Any) -> Any:
+    same_dtype("dynamic_update_slice", [x, update])
+    check_starts("dynamic_update_slice", starts)
+    text = f"got update shape {update.shape} for operand shape {x.shape}."
+    if len(update.shape) != len(x.shape):
+        what = f"update must have the same rank as operand, {text}"
+    elif any(m > n for m, n in zip(update.shape, x.shape, strict=True)):
+        what = f"update shape must be smaller than operand shape, {text}"
+    elif len(starts) != len(x.shape):
+        what = f"needs {len(x.shape)} starts, got {len(starts)}."
+    else:
+        weak = builtins.all(a.weak_type for a in (x, update, *starts))
+        return shaped(x.shape, x.dtype, weak)
+    raise type_problem(
+        f"dynamic_update_slice {what}",
+        x,
+        update,
+        why="the part put in must fit into the operand.",
+    )
+
+
+def _update_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (x, update, *starts), (x_t, update_t) = primals, tangents[:2]
+    out = dynamic_update_slice_p.bind(x, update, *starts)
+    if type(x_t) is Zero and type(update_t) is Zero:
+        return out, Zero(core.aval_of(out).to_tangent())
+    x_t, update_t = instantiate(x_t), instantiate(update_t)
+    return out, dynamic_update_slice_p.bind(x_t, update_t, *starts)
+
+
+def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
+    aval = update.aval if is_linear(update) else core.aval_of(update)
+    rest = share = None
+    if is_linear(x):
+        none = zero_array(shaped(aval.shape, aval.dtype))
+        rest = dynamic_update_slice_p.bind(ct, none, *starts)
+    if is_linear(update):
+        share = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
+    return [rest, share, *[None] * len(starts)]
+
+
+def _update_batch(axis: Any, args: Any, dims: Any) -> Any:
+    (x, update, *starts), (lane, update_lane, *start_dims) = args, dims
+    ndim = len(starts)
+    if not ndim:  # a scalar: the update replaces it
+        return update, update_lane
+    index, index_dim = _index_vector(axis, starts, start_dims)
+    every = tuple(range(ndim))
+    return scatter_p.batch(
+        axis, (x, index, update), (lane, index_dim, update_lane),
+        dimension_numbers=ScatterDimensionNumbers(every, (), every),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+        update_jaxpr=None,
+        update_consts=(),
+    )  # fmt: skip
+
+
+dynamic_update_slice_p = primitive(
+    "dynamic_update_slice", type=_update_type, jvp=_update_jvp,
+    transpose=_update_transpose, batch=_update_batch,
+    lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
+)  # fmt: skip
+
+
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *,
+    allow_negative_indices: Any = True,
+) -> Any:  # fmt: skip
+    """An array with a box replaced, starting where values say.
+
+    Args:
+      operand: array.
+      update: what to put in, of the same rank and dtype, no larger along any axis.
+      start_indices, allow_negative_indices: as for `dynamic_slice`.
+
+    Raises:
+      TypeError: shapes or dtypes do not fit, or starts are no integers of one dtype.
+
+    >>> import minijax.numpy as jnp
+    >>> dynamic_update_slice(jnp.zeros(4), jnp.ones(2), (jnp.int32(1),))
+    Array([0., 1., 1., 0.], dtype=float32)
+    """
+    shape = core.aval_of(operand).shape
+    starts = starts_of(start_indices, shape, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+# ---------------------------------------------------------------------- along one axis
+
+
+def _one_start(index: Any, axis: int, ndim: int) -> list[Any]:
+    """Starts that are 0 but along one axis, of that start's dtype."""
+    dtype = dtypes.int_default()
+    if type(index) is not int:
+        dtype = core.aval_of(index).dtype
+    starts: list[Any] = [np.zeros((), dtype)[()]] * ndim
+    starts[axis] = index
+    return starts
+
+
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
+    allow_negative_indices: bool = True,
+) -> Any:  # fmt: skip
+    """`dynamic_slice` along one axis, taking the others whole.
+
+    >>> import minijax.numpy as jnp
+    >>> dynamic_slice_in_dim(jnp.arange(6), jnp.int32(-2), 2)
+    Array([4, 5], dtype=int32)
+    """
+    sizes = list(core.aval_of(operand).shape)
+    axis = canonical_axis(axis, len(sizes))
+    starts = _one_start(start_index, axis, len(sizes))
+    sizes[axis] = operator.index(slice_size)
+    return dynamic_slice(
+        operand, starts, sizes, allow_negative_indices=allow_negative_indices
+    )
+
+
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
+    allow_negative_indices: bool = True,
+) -> Any:  # fmt: skip
+    """The elements at one index along an axis; out of bounds, at the nearest.
+
+    >>> import minijax.numpy as jnp
+    >>> dynamic_index_in_dim(jnp.arange(6), jnp.int32(4), keepdims=False)
+    Array(4, dtype=int32)
+    """
+    axis = canonical_axis(axis, len(core.aval_of(operand).shape))
+    out = dynamic_slice_in_dim(
+        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+    )
+    return out if keepdims else squeeze(out, (axis,))
+
+
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *,
+    allow_negative_indices: bool = True,
+) -> Any:  # fmt: skip
+    """`dynamic_update_slice` along one axis, from the start of the others.
+
+    >>> import minijax.numpy as jnp
+    >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, axis=0)
+    Array([0., 1., 1., 0.], dtype=float32)
+    """
+    ndim = len(core.aval_of(operand).shape)
+    starts = _one_start(start_index, canonical_axis(axis, ndim), ndim)
+    return dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
+    )
+
+
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *,
+    allow_negative_indices: bool = True,
+) -> Any:  # fmt: skip
+    """An array with its elements at one index along an axis replaced.
+
+    Args:
+      update: of `operand`'s shape without `axis`, or with size 1 there.
+
+    >>> import minijax.numpy as jnp
+    >>> dynamic_update_index_in_dim(jnp.zeros(3), 1.0, jnp.int32(1), axis=0)
+    Array([0., 1., 0.], dtype=float32)
+    """
+    ndim = len(core.aval_of(operand).shape)
+    axis = canonical_axis(axis, ndim)
+    if len(core.aval_of(update).shape) != ndim:
+        update = expand_dims(update, (axis,))
+    return dynamic_update_slice_in_dim(
+        operand, update, index, axis, allow_negative_indices=allow_negative_indices
+    )
+
+
+def _slice_bounds(x, *starts, slice_sizes, **_):
+    shape = core.aval_of(x).shape
+    last = [n - m for n, m in zip(shape, slice_sizes, strict=True)]
+    return shape, list(starts), range(len(shape)), last
+
+
+dynamic_slice_p.bounds = _slice_bounds
+dynamic_update_slice_p.bounds = lambda x, update, *starts, **_: _slice_bounds(
+    x, *starts, slice_sizes=core.aval_of(update).shape
+)
+hands_on_nans(slice_p, dynamic_slice_p, dynamic_update_slice_p)

@@ -1,0 +1,554 @@
+"""Sorting, and finding the largest elements.
+
+The order of floats is total: -inf ... inf, NaN; all NaNs are equal, so are the zeros.
+Complex numbers are ordered by real, then imaginary part.  The derivative of a sort
+moves tangents as the sort moved the values: it sorts an index along, and gathers.
+
+On the CPU a sort by one short key sorts (key, index) packed into one integer, which the
+compiler does with native code, several times faster than by a comparison program.
+
+Next: dot.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from ..base.util import canonical_axis
+from ..ir import core
+from ..ir.jaxpr import ClosedJaxpr
+from ..passes.algebra import Zero, lib
+from ..passes.batch import move_lane
+from ..passes.stage import stage_closed
+from ..types import dtypes
+from ..types.avals import shaped
+from .gather.dimension_numbers import GatherDimensionNumbers
+from .gather.gather import gather
+from .math.logic import gt, lt
+from .shape.shapes import (
+    broadcasted_iota,
+    expand_dims,
+    primitive,
+    size_of,
+    type_problem,
+    value_problem,
+    zero_array,
+)
+
+__all__ = (
+    "sort_p", "sort", "sort_key_val", "top_k_p", "top_k", "approx_top_k_p",
+    "approx_max_k", "approx_min_k",
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------- sort
+
+
+def _sort_type(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    shapes = [x.shape for x in xs]
+    if len(set(shapes)) > 1:
+        raise type_problem(
+            "Arguments to sort must have equal shapes, got:"
+            f" {' '.join(map(str, shapes))}",
+            *xs,
+            why="arrays are sorted together, element by element.",
+        )
+    for i, x in enumerate(xs[:num_keys]):
+        if dtypes.is_extended(x.dtype):
+            raise type_problem(
+                f"sort does not accept dtype {x.dtype} at position {i}.",
+                x,
+                why="opaque elements have no order.",
+                tries=["random.key_data(keys)"],
+            )
+    return list(xs)
+
+
+def _sort_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int, **params: Any
+) -> Any:
+    shape = core.aval_of(primals[0]).shape
+    kind = dtypes.uint32 if shape[dimension] < 2**32 else dtypes.uint64
+    places = broadcasted_iota(kind, shape, dimension)
+    *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
+    index = expand_dims(order, (len(shape),))
+    return outs, [
+        Zero(core.aval_of(out).to_tangent())
+        if type(t) is Zero
+        else _take_along(t, index, dimension)
+        for out, t in zip(outs, tangents, strict=True)
+    ]
+
+
+def _take_along(x: Any, index: Any, axis: int) -> Any:
+    """`x` at positions `index[..., 0]` along one axis, the others running along."""
+    aval, ndim = core.aval_of(x), len(core.aval_of(x).shape)
+    if not aval.size:
+        return zero_array(shaped(core.aval_of(index).shape[:-1], aval.dtype))
+    others = tuple(d for d in range(ndim) if d != axis)
+    dims = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    return gather(x, index, dims, (1,) * ndim)
+
+
+def _sort_batch(axis, args, dims, *, dimension: int, **params):
+    lane = next(d for d in dims if d is not None)
+    xs = [move_lane(x, axis.size, d, lane) for x, d in zip(args, dims, strict=True)]
+    outs = sort_p.bind(*xs, dimension=dimension + (dimension >= lane), **params)
+    return outs, [lane] * len(outs)
+
+
+def _sort_lower(ctx, *xs, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    op = ctx.region_op(
+        "stablehlo.sort", [x.type for x in xs], xs,
+        dimension=ctx.i64(dimension), is_stable=ctx.bool(is_stable),
+    )  # fmt: skip
+    scalars = [shaped((), a.dtype) for a in ctx.avals_in]
+    with ctx.block(
+        op.regions[0], *(ctx.type(s) for s in scalars for _ in "xy")
+    ) as args:
+        pairs = [(args[2 * i], args[2 * i + 1], scalars[i]) for i in range(num_keys)]
+        ctx.return_(_emit_less(ctx, pairs))
+    return list(op.results)
+
+
+def _emit_less(ctx: Any, pairs: Sequence[tuple[Any, Any, Any]]) -> Any:
+    """Emit whether the first of each pair come before the second, in order."""
+    flag = shaped((), dtypes.bool_)
+    parts = [part for pair in pairs for part in _emit_parts(ctx, *pair)]
+    less = None
+    for x, y, kind in reversed(parts):
+        before = _compare(ctx, x, y, flag, "LT", kind)
+        if less is not None:  # where equal, the later keys decide
+            equal = _compare(ctx, x, y, flag, "EQ", kind)
+            before = ctx.op("or", flag, before, ctx.op("and", flag, equal, less))
+        less = before
+    return less
+
+
+def _emit_parts(ctx: Any, x: Any, y: Any, aval: Any) -> list[tuple[Any, Any, str]]:
+    """What is compared of a key: (x, y, StableHLO's kind of comparison)."""
+    if dtypes.is_complex(aval.dtype):
+        part = shaped((), dtypes.real_of(aval.dtype))
+        return [
+            _emit_parts(ctx, ctx.op(op, part, x), ctx.op(op, part, y), part)[0]
+            for op in ("real", "imag")
+        ]
+    if dtypes.is_float(aval.dtype):
+        x, y = _emit_canonical(ctx, x, aval), _emit_canonical(ctx, y, aval)
+        return [(x, y, "TOTALORDER")]
+    signed = dtypes.is_signed(aval.dtype)
+    return [(x, y, "SIGNED" if signed else "UNSIGNED")]
+
+
+def _emit_canonical(ctx: Any, x: Any, aval: Any) -> Any:
+    """Emit one zero and one NaN for all; a form that the GPU's radix sort knows."""
+    flag = shaped(aval.shape, dtypes.bool_)
+    zero, nan = ctx.constant(0, aval), ctx.constant(np.nan, aval)
+    is_zero = _compare(ctx, x, zero, flag, "EQ", "FLOAT")
+    is_nan = _compare(ctx, x, x, flag, "NE", "FLOAT")
+    return ctx.op("select", aval, is_nan, nan, ctx.op("select", aval, is_zero, zero, x))
+
+
+def _compare(ctx: Any, x: Any, y: Any, flag: Any, direction: str, kind: str) -> Any:
+    return ctx.op(
+        "compare", flag, x, y,
+        comparison_direction=ctx.parse(f"#stablehlo<comparison_direction {direction}>"),
+        compare_type=ctx.parse(f"#stablehlo<comparison_type {kind}>"),
+    )  # fmt: skip
+
+
+def _sort_lower_cpu(
+    ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int
+) -> list[Any]:
+    """Sort a 32-bit key over its index in 64 bits; then fetch each operand by index."""
+    key = ctx.avals_in[0]
+    alone = len(xs) == 1 and not dtypes.is_float(key.dtype)
+    if num_keys > 1 or alone or not _is_short(key, dimension):
+        return _sort_lower(
+            ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys
+        )
+    wide = shaped(key.shape, dtypes.int64)
+    high = ctx.op("convert", wide, _emit_ordinal(ctx, xs[0], key))
+    high = ctx.op("shift_left", wide, high, ctx.constant(32, wide))
+    places = ctx.op("iota", wide, iota_dimension=ctx.i64(dimension))
+    op = ctx.region_op(
+        "stablehlo.sort", [ctx.type(wide)], [ctx.op("or", wide, high, places)],
+        dimension=ctx.i64(dimension), is_stable=ctx.bool(False),
+    )  # fmt: skip
+    scalar = shaped((), dtypes.int64)
+    with ctx.block(op.regions[0], ctx.type(scalar), ctx.type(scalar)) as (x, y):
+        ctx.return_(_compare(ctx, x, y, shaped((), dtypes.bool_), "LT", "SIGNED"))
+    low = ctx.op("convert", shaped(key.shape, dtypes.int32), op.result)
+    index_aval = shaped((*key.shape, 1), dtypes.int32)
+    index = ctx.op("reshape", index_aval, low)
+    avals = [shaped(a.shape, a.dtype) for a in ctx.avals_in]
+    return [
+        ctx.fun(
+            functools.partial(_take_along, axis=dimension), x, index,
+            avals=[aval, index_aval],
+        )[0]
+        for x, aval in zip(xs, avals, strict=True)
+    ]  # fmt: skip
+
+
+def _is_short(key: Any, dimension: int) -> bool:
+    """Whether key and index fit into 64 bits together."""
+    if dtypes.is_complex(key.dtype) or dtypes.is_extended(key.dtype):
+        return False
+    return key.dtype.itemsize <= 4 and 1 < key.shape[dimension] < 2**31
+
+
+def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:
+    """Emit a 32-bit integer that is ordered as the key is."""
+    number = shaped(aval.shape, dtypes.int32)
+    if dtypes.is_float(aval.dtype):
+        single = shaped(aval.shape, dtypes.float32)
+        if aval.dtype != dtypes.float32:
+            x = ctx.op("convert", single, x)
+        bits = ctx.op("bitcast_convert", number, _emit_canonical(ctx, x, single))
+        # Negative floats grow with falling bits: turn all but their sign.
+        sign = ctx.op("shift_right_arithmetic", number, bits, ctx.constant(31, number))
+        turn = ctx.op("and", number, sign, ctx.constant(2**31 - 1, number))
+        return ctx.op("xor", number, bits, turn)
+    if aval.dtype == dtypes.uint32:
+        flipped = ctx.op("xor", aval, x, ctx.constant(2**31, aval))
+        return ctx.op("bitcast_convert", number, flipped)
+    return ctx.op("convert", number, x)
+
+
+sort_p = primitive(
+    "sort", type=_sort_type, jvp=_sort_jvp, batch=_sort_batch, lower=_sort_lower,
+    many=True,
+)  # fmt: skip
+sort_p.lower_on["cpu"] = _sort_lower_cpu
+sort_p.makes_nans = False
+
+
+def sort(
+    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Any:
+    """Sort an array along an axis, or several arrays together.
+
+    Args:
+      operand: array, or sequence of arrays of one shape, all moved as the first ones
+        are.
+      dimension: the axis.
+      is_stable: whether elements with equal keys keep their order.
+      num_keys: how many of the arrays, from the first, are keys.
+
+    Returns:
+      The sorted array, or a tuple of arrays.
+
+    Raises:
+      TypeError: shapes differ. ValueError: there is no such axis, or too few arrays.
+
+    >>> import minijax.numpy as jnp
+    >>> sort((jnp.array([3, 1, 2]), jnp.array([0, 1, 2])))[1]
+    Array([1, 2, 0], dtype=int32)
+    """
+    several = isinstance(operand, (tuple, list))
+    xs = tuple(operand) if several else (operand,)
+    if not xs:
+        raise type_problem("Sort requires at least one operand", why="it needs a key.")
+    if not 1 <= num_keys <= len(xs):
+        what = f"{num_keys=} must be between 1 and len(operand)={len(xs)}"
+        if not several:
+            what = f"num_keys={num_keys} must equal 1 for a single operand."
+        raise value_problem(what, why="keys are the first operands.")
+    outs = sort_p.bind(
+        *xs,
+        dimension=canonical_axis(dimension, len(core.aval_of(xs[0]).shape)),
+        is_stable=bool(is_stable),
+        num_keys=num_keys,
+    )
+    return tuple(outs) if several else outs[0]
+
+
+def sort_key_val(
+    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+) -> tuple[Any, Any]:
+    """Sort `keys` along an axis, and move `values` along with them.
+
+    >>> import minijax.numpy as jnp
+    >>> sort_key_val(jnp.array([3, 1, 2]), jnp.array([0, 1, 2]))[1]
+    Array([1, 2, 0], dtype=int32)
+    """
+    keys, values = sort((keys, values), dimension, is_stable)
+    return keys, values
+
+
+# ------------------------------------------------------------------------------ top_k
+
+
+def _top_k_type(x: Any, *, k: int, axis: int) -> list[Any]:
+    if k < 0:
+        raise value_problem(
+            f"k argument to top_k must be nonnegative, got {k}",
+            x,
+            why="it is a number of elements.",
+        )
+    if dtypes.is_complex(x.dtype):
+        raise value_problem(
+            "top_k is not compatible with complex inputs.",
+            x,
+            why="complex numbers have no largest.",
+            tries=["top_k of jnp.abs(x)"],
+        )
+    if x.shape[axis] < k:
+        raise value_problem(
+            "k argument to top_k must be no larger than size along axis; got"
+            f" k={k} with shape={list(x.shape)} and axis={axis}",
+            x,
+            why="there are not as many elements.",
+        )
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    weak = x.weak_type
+    return [shaped(shape, x.dtype, weak), shaped(shape, dtypes.int32, weak)]
+
+
+def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    out, index = top_k_p.bind(*primals, **params)
+    return _selected_jvp(out, index, tangents[0], params["axis"])
+
+
+def _selected_jvp(out: Any, index: Any, t: Any, axis: int) -> Any:
+    """The tangents of elements chosen by `index` along an axis."""
+    still = Zero(core.aval_of(index).to_tangent())
+    if type(t) is Zero:
+        return [out, index], [Zero(core.aval_of(out).to_tangent()), still]
+    rows = lib.reshape(index, (*core.aval_of(index).shape, 1))
+    return [out, index], [_take_along(t, rows, axis), still]
+
+
+def _top_k_batch(lanes: Any, args: Any, dims: Any, *, k: int, axis: int) -> Any:
+    lane = dims[0]
+    return top_k_p.bind(args[0], k=k, axis=axis + (axis >= lane)), [lane, lane]
+
+
+_NARROW = {
+    dtypes.int2: dtypes.int8, dtypes.int4: dtypes.int8,
+    dtypes.uint2: dtypes.uint8, dtypes.uint4: dtypes.uint8,
+}  # fmt: skip
+
+
+def _top_k_lower(ctx: Any, x: Any, *, k: int, axis: int) -> list[Any]:
+    """CHLO takes the last axis, of dtypes from 8 bits on."""
+    aval, outs = ctx.avals_in[0], ctx.avals_out
+    order = [*(d for d in range(aval.ndim) if d != axis), axis]
+    back = np.argsort(order).tolist()
+    if aval.dtype in _NARROW:
+        aval = shaped(aval.shape, _NARROW[aval.dtype])
+        x = ctx.op("convert", aval, x)
+    if axis != aval.ndim - 1:
+        aval = shaped(tuple(aval.shape[d] for d in order), aval.dtype)
+        x = ctx.op("transpose", aval, x, permutation=ctx.i64s(order))
+    shape = (*aval.shape[:-1], k)
+    found = [shaped(shape, aval.dtype), shaped(shape, dtypes.int32)]
+    op = ctx.create("chlo.top_k", [ctx.type(a) for a in found], [x], k=ctx.i64(k))
+    results = list(op.results)
+    if axis != aval.ndim - 1:
+        for i, a in enumerate(found):
+            found[i] = shaped(tuple(a.shape[d] for d in back), a.dtype)
+            results[i] = ctx.op(
+                "transpose", found[i], results[i], permutation=ctx.i64s(back)
+            )
+    if found[0].dtype != outs[0].dtype:
+        results[0] = ctx.op("convert", outs[0], results[0])
+    return results
+
+
+top_k_p = primitive(
+    "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower,
+    many=True,
+)  # fmt: skip
+top_k_p.makes_nans = False
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
+    """The `k` largest elements along an axis, in falling order, and where they are.
+
+    Args:
+      operand: array of any dtype but a complex one.
+      k: how many; of equal elements the first ones are taken.
+      axis: the axis.
+
+    Returns:
+      [values, indices], with size `k` along the axis.
+
+    Raises:
+      ValueError: there are not so many elements, or no such axis.
+
+    >>> import minijax.numpy as jnp
+    >>> top_k(jnp.array([1.0, 3.0, 2.0]), 2)
+    [Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32)]
+    """
+    axis = canonical_axis(axis, len(core.aval_of(operand).shape))
+    return list(top_k_p.bind(operand, k=size_of(k, "top_k: k"), axis=axis))
+
+
+# ----------------------------------------------------------------------- approx_top_k
+
+
+def _approx_type(
+    x: Any, *, k: int, reduction_dimension: int, recall_target: float,
+    is_max_k: bool, reduction_input_size_override: int, aggregate_to_topk: bool,
+) -> list[Any]:  # fmt: skip
+    if not dtypes.is_float(x.dtype):
+        raise value_problem(
+            "operand must be a floating type", x, why="XLA takes no other."
+        )
+    shape = list(x.shape)
+    axis = canonical_axis(reduction_dimension, len(shape))
+    n = shape[axis]
+    if k <= 0 or n < k:
+        raise value_problem(
+            f"k must be smaller than the size of reduction_dim {n}, got {k}"
+            if k > 0
+            else f"k must be positive, got {k}",
+            x,
+            why="there are not as many elements.",
+        )
+    shape[axis] = k
+    if not aggregate_to_topk:
+        shape[axis] = _jax.approx_top_k_reduction_output_size(
+            n, len(shape), k, recall_target, aggregate_to_topk,
+            reduction_input_size_override,
+        )[0]  # fmt: skip
+    weak = x.weak_type
+    return [shaped(tuple(shape), d, weak) for d in (x.dtype, dtypes.int32)]
+
+
+def _approx_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    out, index = approx_top_k_p.bind(*primals, **params)
+    ndim = len(core.aval_of(out).shape)
+    axis = canonical_axis(params["reduction_dimension"], ndim)
+    return _selected_jvp(out, index, tangents[0], axis)
+
+
+def _approx_batch(lanes, args, dims, *, reduction_dimension: int, **params):
+    lane, ndim = dims[0], len(core.aval_of(args[0]).shape) - 1
+    axis = canonical_axis(reduction_dimension, ndim)
+    outs = approx_top_k_p.bind(
+        args[0], reduction_dimension=axis + (axis >= lane), **params
+    )
+    return outs, [lane, lane]
+
+
+def _approx_lower(
+    ctx: Any, x: Any, *, k: int, reduction_dimension: int, recall_target: float,
+    is_max_k: bool, reduction_input_size_override: int, aggregate_to_topk: bool,
+) -> list[Any]:  # fmt: skip
+    """XLA's ApproxTopK: partial reduction on the TPU, a sort elsewhere."""
+    aval = ctx.avals_in[0]
+    axis = canonical_axis(reduction_dimension, aval.ndim)
+    worst = -np.inf if is_max_k else np.inf
+    index = shaped(aval.shape, dtypes.int32)
+    operands = [
+        x,
+        ctx.op("iota", index, iota_dimension=ctx.i64(axis)),
+        ctx.constant(worst, shaped((), aval.dtype)),
+        ctx.constant(-1, shaped((), dtypes.int32)),
+    ]
+    name, closed = _approx_comparator(aval.dtype, is_max_k)
+    config = (
+        f"top_k = {k} : i64, reduction_dim = {axis} : i64,"
+        f" recall_target = {recall_target:.9e} : f32,"
+        f" aggregate_to_topk = {str(aggregate_to_topk).lower()},"
+        f" reduction_input_size_override = {reduction_input_size_override} : i64"
+    )
+    if ctx.platform != "tpu":
+        config += ", is_fallback = true"
+    attributes = {
+        "call_target_name": ctx.string("ApproxTopK"),
+        "called_computations": ctx.parse(f"[@{ctx.symbol_of(closed, name)}]"),
+        "mhlo.backend_config": ctx.parse(f"{{{config}}}"),
+        "backend_config": ctx.string(""),
+    }
+    results = [ctx.type(a) for a in ctx.avals_out]
+    return list(
+        ctx.create("stablehlo.custom_call", results, operands, **attributes).results
+    )
+
+
+@functools.cache
+def _approx_comparator(dtype: Any, is_max_k: bool) -> tuple[str, ClosedJaxpr]:
+    """Name and program of (x, y, index of x, index of y) -> whether x is better."""
+    value, index = shaped((), dtype), shaped((), dtypes.int32)
+    better = gt if is_max_k else lt
+    closed = stage_closed(lambda x, y, *_: [better(x, y)], [value, value, index, index])
+    name = f"top_k_{'gt' if is_max_k else 'lt'}_{dtypes.short_name(dtype)}_comparator"
+    return name, closed
+
+
+approx_top_k_p = primitive(
+    "approx_top_k", type=_approx_type, jvp=_approx_jvp, batch=_approx_batch,
+    lower=_approx_lower, many=True,
+)  # fmt: skip
+
+
+def _approx(
+    operand: Any, k: int, dimension: int, recall: float, largest: bool, override: int,
+    aggregate: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    out, index = approx_top_k_p.bind(
+        operand,
+        k=int(k),
+        reduction_dimension=int(dimension),
+        recall_target=float(recall),
+        is_max_k=largest,
+        reduction_input_size_override=int(override),
+        aggregate_to_topk=bool(aggregate),
+    )
+    return out, index
+
+
+def approx_max_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
+    """About the `k` largest elements along an axis, fast on TPUs, exact elsewhere.
+
+    Args:
+      operand: array of floats.
+      k: how many.
+      reduction_dimension: the axis.
+      recall_target: how many of the true ones to find, on average: 0 to 1.
+      reduction_input_size_override: the axis's size over all devices, if it is spread.
+      aggregate_to_topk: False returns the candidates unsorted, and more than `k`.
+
+    Returns:
+      (values, indices).
+
+    Raises:
+      ValueError: there are not so many elements.
+
+    >>> import minijax.numpy as jnp
+    >>> approx_max_k(jnp.array([1.0, 3.0, 2.0]), 2)[1]
+    Array([1, 2], dtype=int32)
+
+    Source: F. Chern et al., TPU-KNN: K nearest neighbor search at peak FLOP/s, 2022.
+    """
+    return _approx(
+        operand, k, reduction_dimension, recall_target, True,
+        reduction_input_size_override, aggregate_to_topk,
+    )  # fmt: skip
+
+
+def approx_min_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
+    """About the `k` smallest elements along an axis; see `approx_max_k`.
+
+    >>> import minijax.numpy as jnp
+    >>> approx_min_k(jnp.array([1.0, 3.0, 2.0]), 2)[1]
+    Array([0, 2], dtype=int32)
+    """
+    return _approx(
+        operand, k, reduction_dimension, recall_target, False,
+        reduction_input_size_override, aggregate_to_topk,
+    )  # fmt: skip

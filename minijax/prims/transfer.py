@@ -1,0 +1,122 @@
+"""`device_put` inside programs: what moves a value between memories.
+
+Where a program runs is decided by its arguments, so of a place only its memory matters
+here: the device's own, or the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base import errors
+from ..ir.core import Primitive
+from ..passes.algebra import Zero
+from ..runtime import jaxlib_compat as compat
+from ..runtime import placing
+from ..runtime import sharding as shardings
+from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
+from .shape.concatenation import linear_many_jvp
+
+__all__ = ("device_put_p",)
+
+Copy = compat.CopySemantics
+
+
+def memory_at(where: Any, otherwise: MemorySpace) -> MemorySpace:
+    """The memory that a place (a device, sharding, memory space or None) means."""
+    if where is None:
+        return otherwise
+    if isinstance(where, MemorySpace):
+        return where
+    return MemorySpace.of_kind(getattr(where, "memory_kind", None))
+
+
+def check_place(where: Any) -> None:
+    """Raise ValueError unless a value can be put at `where`."""
+    if isinstance(where, MemorySpace):
+        if where is not MemorySpace.Any:
+            return
+    elif where is None or isinstance(where, (compat.Device, shardings.Sharding)):
+        return
+    raise errors.value_error(
+        "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`,"
+        " `Format`, `jax.memory.Space` or a pytree of these values. Received invalid"
+        f" value: {where}",
+        tries=["one of minijax.devices()", "minijax.memory.Space.Host"],
+    )
+
+
+device_put_p = Primitive("device_put", multiple_results=True)
+device_put_p.takes_keys = True
+device_put_p.places = True
+device_put_p.makes_nans = False
+
+
+def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:
+    return [
+        a.update(memory_space=memory_at(where, a.memory_space))
+        for a, where in zip(avals, devices, strict=True)
+    ]
+
+
+device_put_p.abstract = _put_type
+linear_many_jvp(device_put_p)
+
+
+def _put_transpose(
+    cts: Any, *args: Any, devices: Sequence[Any], srcs: Sequence[Any], **_: Any
+) -> list[Any]:
+    there = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+    back = device_put_p.bind(
+        *(cts[i] for i in there),
+        devices=tuple(
+            srcs[i] if args[i].aval.memory_space is cts[i].aval.memory_space
+            else args[i].aval.memory_space
+            for i in there
+        ),
+        srcs=tuple(devices[i] for i in there),
+        copy_semantics=(Copy.ALWAYS_COPY,) * len(there),
+    )  # fmt: skip
+    found = dict(zip(there, back, strict=True))
+    return [found.get(i) for i in range(len(cts))]
+
+
+device_put_p.transpose = _put_transpose
+device_put_p.batch = lambda axis, args, dims, **params: (
+    device_put_p.bind(*args, **params),
+    dims,
+)
+
+
+def _put_lower(ctx: Any, *xs: Any, **_: Any) -> list[Any]:
+    return [
+        x if a.memory_space is b.memory_space else _annotated(ctx, x, b)
+        for x, a, b in zip(xs, ctx.avals_in, ctx.avals_out, strict=True)
+    ]
+
+
+def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
+    """The value in another memory, as XLA wants to be told of it."""
+    kind = "device" if aval.memory_space is DEVICE else HOST_KINDS[0]
+    return ctx.op(
+        "custom_call", aval, x,
+        call_target_name=ctx.string("annotate_device_placement"),
+        has_side_effect=ctx.bool(True), backend_config=ctx.string(""),
+        **{"mhlo.frontend_attributes": ctx.parse(f'{{_xla_buffer_placement = "{kind}"}}')},
+    )  # fmt: skip
+
+
+device_put_p.lower = _put_lower
+# One memory serves a CPU and its host, and its compiler knows no annotations.
+device_put_p.lower_on["cpu"] = lambda ctx, *xs, **_: list(xs)
+device_put_p.impl = lambda *xs, devices, **_: list(map(placing.put_one, xs, devices))
+
+
+def place(x: Any, where: Any) -> Any:
+    """One value at a device, a sharding or in a memory."""
+    check_place(where)
+    (out,) = device_put_p.bind(
+        x, devices=(where,), srcs=(None,), copy_semantics=(Copy.REUSE_INPUT,)
+    )
+    return out

@@ -1,0 +1,69 @@
+"""Questions about dtypes: the functions of `minijax.dtypes`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..types import dtypes
+from .numpy import dtype_info
+
+__all__ = (
+    "bfloat16", "canonicalize_dtype", "itemsize_bits", "result_type", "scalar_type_of",
+)  # fmt: skip
+
+bfloat16 = dtypes.bfloat16.type
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python scalar type (bool, int, float, complex) of a value's dtype.
+
+    >>> scalar_type_of(np.float32(1))
+    <class 'float'>
+    """
+    kinds = {"bool": bool, "int": int, "uint": int, "float": float, "complex": complex}
+    dtype = x if isinstance(x, np.dtype) else getattr(x, "dtype", type(x))
+    try:
+        return kinds[dtypes.kind(dtypes.as_dtype(dtype))]
+    except (KeyError, TypeError):
+        raise TypeError(f"Invalid scalar value {x}") from None
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that `dtype` means: 64-bit ones are narrowed where x64 is off.
+
+    >>> canonicalize_dtype(None).kind
+    'f'
+    """
+    if dtypes.is_extended(dtype) and not allow_extended_dtype:
+        raise ValueError(
+            f"canonicalize_dtype called on extended dtype {dtype} with"
+            " allow_extended_dtype=False"
+        )
+    return dtypes.canonical(float if dtype is None else dtype)
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that arrays, numbers and dtypes promote to; also whether it is weak.
+
+    >>> result_type(np.int8(1), 2, return_weak_type_flag=True)
+    (dtype('int8'), False)
+    """
+    dtype = dtype_info.result_type(*args)
+    return (
+        (dtype, dtype_info.result_weak_type(*args)) if return_weak_type_flag else dtype
+    )
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """The size of an element in bits.
+
+    >>> itemsize_bits('int4')
+    4
+    """
+    if dtype is None:
+        raise ValueError("dtype cannot be None.")
+    if dtypes.is_extended(dtype):
+        raise ValueError(f"unexpected input: dtype={dtype}")
+    return dtypes.bits_of(dtypes.as_dtype(dtype))

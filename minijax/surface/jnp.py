@@ -1,0 +1,44 @@
+"""NumPy's functions by their names: `from .. import jnp` in rooms beside numpy's.
+
+A table, as `prims/lax.py` is one of operations.  The public `minijax.numpy` is a face,
+which loads a room when one of its names is used.
+"""
+
+from .numpy.constants import *
+from .numpy.contraction import *
+from .numpy.conversion import *
+from .numpy.convolution import *
+from .numpy.creation import *
+from .numpy.diagonals import *
+from .numpy.dtype_info import *
+from .numpy.edits import *
+from .numpy.elementwise import *
+from .numpy.equality import *
+from .numpy.floats import *
+from .numpy.functional import *
+from .numpy.grids import *
+from .numpy.indexing import *
+from .numpy.io import *
+from .numpy.joining import *
+from .numpy.linear import *
+from .numpy.manipulation import *
+from .numpy.moments import *
+from .numpy.nanreductions import *
+from .numpy.padding import *
+from .numpy.polynomial import *
+from .numpy.quantiles import *
+from .numpy.ranges import *
+from .numpy.rearrange import *
+from .numpy.reductions import *
+from .numpy.running import *
+from .numpy.searching import *
+from .numpy.selection import *
+from .numpy.setops import *
+from .numpy.signals import *
+from .numpy.sorting import *
+from .numpy.statistics import *
+from .numpy.ufunc import *
+from .numpy.ufuncs import *
+from .numpy.ufuncs import absolute as abs  # noqa: F401
+from .numpy.windows import *
+from .numpy.writing import *

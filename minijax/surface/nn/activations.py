@@ -1,0 +1,524 @@
+"""Activation functions: what neural networks apply to each number.
+
+All are elementwise but `glu`, which halves an axis.  `relu`, `relu6` and `log1mexp` have
+derivatives of their own; those of the first two are 0 where the function bends.
+
+Each is one compiled call when evaluated, and a few equations when traced.
+
+Next: normalization.py, for what works along an axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite, jit
+from ...control.rules.custom_jvp import custom_jvp
+from ...ir.core import aval_of
+from ...prims.math.elementary import logistic
+from ...prims.math.error_function import erfc
+from .. import jnp
+from ..numpy._common import as_array, check_arraylike, promote_args_inexact
+from .normalization import mixed_with_floats
+
+__all__ = (
+    "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "sigmoid", "silu", "swish",
+    "softplus", "log_sigmoid", "mish", "squareplus", "soft_sign", "log1mexp", "gelu",
+    "hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "sparse_plus",
+    "sparse_sigmoid", "glu", "identity",
+)  # fmt: skip
+
+ArrayLike = Any
+
+tanh = jnp.tanh
+
+
+def _only_where(rising: Any, tangent: Any) -> Any:
+    """The tangent where a function rises with slope 1; zero elsewhere."""
+    return jnp.where(rising, tangent, jnp.zeros_like(tangent))
+
+
+def own_rule(name: str) -> Callable[[Any], Any]:
+    """Declare a function with its own derivative; jaxprs call it by this name."""
+
+    def declare(fun: Any) -> custom_jvp:
+        fun.__name__ = name
+        return custom_jvp(jit(fun))
+
+    return declare
+
+
+# ------------------------------------------------------------------------- rectifiers
+
+
+@own_rule("relu")
+def _relu(x: Any) -> Any:
+    return jnp.maximum(x, 0)
+
+
+_relu.defjvps(lambda t, ans, x: _only_where(x > 0, t))
+
+
+@composite
+def relu(x: ArrayLike) -> Any:
+    """Rectified linear unit: max(x, 0), whose derivative at 0 is 0.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.relu(mj.numpy.array([-1., 0., 2.]))
+      Array([0., 0., 2.], dtype=float32)
+
+    Source: Nair and Hinton, Rectified linear units improve restricted Boltzmann
+    machines (2010).
+    """
+    check_arraylike("relu", x)
+    return _relu(x)
+
+
+@own_rule("relu6")
+def _relu6(x: Any) -> Any:
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+_relu6.defjvps(lambda t, ans, x: _only_where((x > 0) & (x < 6), t))
+
+
+@composite
+def relu6(x: ArrayLike) -> Any:
+    """min(max(x, 0), 6), whose derivative at 0 and at 6 is 0.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.relu6(mj.numpy.array([-1., 5., 7.]))
+      Array([0., 5., 6.], dtype=float32)
+
+    Source: Krizhevsky, Convolutional deep belief networks on CIFAR-10 (2010).
+    """
+    check_arraylike("relu6", x)
+    return _relu6(x)
+
+
+@composite
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Any:
+    """x where x >= 0, else negative_slope * x.
+
+    Args:
+      x: array or number.
+      negative_slope: array or number that broadcasts with `x`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.leaky_relu(mj.numpy.array([-2., 3.]), 0.5)
+      Array([-1.,  3.], dtype=float32)
+    """
+    check_arraylike("leaky_relu", x, negative_slope)
+    x = as_array(x)
+    return jnp.where(x >= 0, x, negative_slope * x)
+
+
+@composite
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
+    """Exponential linear unit: x where x > 0, else alpha * (exp(x) - 1).
+
+    Args:
+      x: array or number.
+      alpha: array or number that broadcasts with `x`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.elu(mj.numpy.array([0., 3.]))
+      Array([0., 3.], dtype=float32)
+
+    Source: Clevert and others, arXiv:1511.07289.
+    """
+    check_arraylike("elu", x, alpha)
+    x = as_array(x)
+    positive = x > 0
+    # Away from the exponential, which would overflow and spoil the derivative.
+    negative = jnp.where(positive, 0.0, x)
+    return jnp.where(positive, x, alpha * jnp.expm1(negative))
+
+
+@composite
+def selu(x: ArrayLike) -> Any:
+    """Self-normalising `elu`: its scale keeps mean 0 and variance 1 through layers.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.selu(mj.numpy.array([0., 1.]))
+      Array([0.      , 1.050701], dtype=float32)
+
+    Source: Klambauer and others, arXiv:1706.02515.
+    """
+    check_arraylike("selu", x)
+    return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
+
+
+@composite
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
+    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1): an `elu` without a kink.
+
+    Args:
+      x: array or number; integers become floats.
+      alpha: array or number that broadcasts with `x`, not 0.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.celu(mj.numpy.array([0., 3.]), 2.)
+      Array([0., 3.], dtype=float32)
+
+    Source: Barron, arXiv:1704.07483.
+    """
+    check_arraylike("celu", x, alpha)
+    low = jnp.minimum(x, 0.0)
+    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(low / alpha)
+
+
+# --------------------------------------------------------------- sigmoids and their kin
+
+
+@composite
+def sigmoid(x: ArrayLike) -> Any:
+    """1 / (1 + exp(-x)).
+
+    Args:
+      x: float or complex array or number.
+
+    Raises:
+      TypeError: `x` is an integer or a bool.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.sigmoid(0.)
+      Array(0.5, dtype=float32, weak_type=True)
+    """
+    check_arraylike("sigmoid", x)
+    return logistic(x)
+
+
+@composite
+def silu(x: ArrayLike) -> Any:
+    """x * sigmoid(x); also called `swish`.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.silu(mj.numpy.array([0., 2.]))
+      Array([0.      , 1.761594], dtype=float32)
+
+    Source: Elfwing and others, arXiv:1702.03118.
+    """
+    check_arraylike("silu", x)
+    return as_array(x) * sigmoid(x)
+
+
+swish = silu
+
+
+@composite
+def softplus(x: ArrayLike) -> Any:
+    """log(1 + exp(x)), without overflow.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.softplus(mj.numpy.array([0., 1000.]))
+      Array([6.931472e-01, 1.000000e+03], dtype=float32)
+    """
+    check_arraylike("softplus", x)
+    return jnp.logaddexp(x, 0)
+
+
+@composite
+def log_sigmoid(x: ArrayLike) -> Any:
+    """log(sigmoid(x)) = -softplus(-x), precise where the sigmoid is near 0 or 1.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.log_sigmoid(mj.numpy.array([-1000., 0.]))
+      Array([-1.000000e+03, -6.931472e-01], dtype=float32)
+    """
+    check_arraylike("log_sigmoid", x)
+    return -softplus(-as_array(x))
+
+
+@composite
+def mish(x: ArrayLike) -> Any:
+    """x * tanh(softplus(x)).
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.mish(mj.numpy.array([0., 20.]))
+      Array([ 0., 20.], dtype=float32)
+
+    Source: Misra, arXiv:1908.08681.
+    """
+    check_arraylike("mish", x)
+    return as_array(x) * jnp.tanh(softplus(x))
+
+
+@composite
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Any:
+    """(x + sqrt(x**2 + b)) / 2: a smooth rectifier without exponentials.
+
+    Args:
+      x: array or number; integers become floats.
+      b: smoothness, an array or number that broadcasts with `x`; 0 gives `relu`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.squareplus(mj.numpy.array([0., 1.5]))
+      Array([1., 2.], dtype=float32)
+
+    Source: Barron, arXiv:2112.11687.
+    """
+    check_arraylike("squareplus", x, b)
+    x = as_array(x)
+    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+
+
+@composite
+def soft_sign(x: ArrayLike) -> Any:
+    """x / (|x| + 1).
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.soft_sign(mj.numpy.array([-1., 3.]))
+      Array([-0.5 ,  0.75], dtype=float32)
+    """
+    check_arraylike("soft_sign", x)
+    x = as_array(x)
+    return x / (jnp.abs(x) + 1)
+
+
+@own_rule("log1mexp")
+def _log1mexp(x: Any) -> Any:
+    # Each form where the other would cancel; they meet where exp(-x) is a half.
+    falling = -x
+    near = jnp.log(-jnp.expm1(falling))
+    return jnp.where(x < math.log(2.0), near, jnp.log1p(-jnp.exp(falling)))
+
+
+_log1mexp.defjvps(lambda t, ans, x: t / jnp.expm1(x))
+
+
+@composite
+def log1mexp(x: ArrayLike) -> Any:
+    """log(1 - exp(-x)) for x >= 0, precise near 0 and far from it.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.log1mexp(mj.numpy.array([0.6931472, 100.]))
+      Array([-0.6931472, -0.       ], dtype=float32)
+
+    Source: Mächler, Accurately computing log(1 - exp(-|a|)) (2012).
+    """
+    return _log1mexp(mixed_with_floats("log1mexp", x))
+
+
+# -------------------------------------------------------------------------- gaussian
+
+
+@composite(static=("approximate",))
+def gelu(x: ArrayLike, approximate: bool = True) -> Any:
+    """Gaussian error linear unit: x times the normal distribution function of x.
+
+    Args:
+      x: array or number; integers become floats.
+      approximate: use the formula with tanh, which is near but quicker.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.gelu(mj.numpy.array([0., 10.]))
+      Array([ 0., 10.], dtype=float32)
+
+    Source: Hendrycks and Gimpel, arXiv:1606.08415.
+    """
+    (x,) = promote_args_inexact("gelu", x)
+    if approximate:
+        inner = np.sqrt(2 / np.pi).astype(aval_of(x).dtype) * (x + 0.044715 * x**3)
+        return x * (0.5 * (1.0 + jnp.tanh(inner)))
+    root_half = np.sqrt(0.5).astype(aval_of(x).dtype)
+    return 0.5 * x * erfc(-x * root_half)
+
+
+# -------------------------------------------------------------------- in straight pieces
+
+
+@composite
+def hard_tanh(x: ArrayLike) -> Any:
+    """x brought into [-1, 1].
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.hard_tanh(mj.numpy.array([-3., 0.5, 3.]))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
+    check_arraylike("hard_tanh", x)
+    x = as_array(x)
+    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
+
+
+@composite
+def hard_sigmoid(x: ArrayLike) -> Any:
+    """relu6(x + 3) / 6: a sigmoid in straight pieces.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.hard_sigmoid(mj.numpy.array([-4., 0., 4.]))
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    check_arraylike("hard_sigmoid", x)
+    return relu6(as_array(x) + 3.0) / 6.0
+
+
+@composite
+def hard_silu(x: ArrayLike) -> Any:
+    """x * hard_sigmoid(x); also called `hard_swish`.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.hard_silu(mj.numpy.array([-4., 0., 4.]))
+      Array([-0.,  0.,  4.], dtype=float32)
+
+    Source: Howard and others, arXiv:1905.02244.
+    """
+    check_arraylike("hard_silu", x)
+    return as_array(x) * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@composite
+def sparse_plus(x: ArrayLike) -> Any:
+    """0 up to -1, x from 1 on, and (x + 1)**2 / 4 between.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.sparse_plus(mj.numpy.array([-2., 0., 2.]))
+      Array([0.  , 0.25, 2.  ], dtype=float32)
+
+    Source: Blondel and Roulet, arXiv:2403.14606, chapter 13.
+    """
+    check_arraylike("sparse_plus", x)
+    x = as_array(x)
+    return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
+
+
+@composite
+def sparse_sigmoid(x: ArrayLike) -> Any:
+    """0 up to -1, 1 from 1 on, and (x + 1) / 2 between: the slope of `sparse_plus`.
+
+    Args:
+      x: array or number; integers become floats.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.sparse_sigmoid(mj.numpy.array([-2., 0., 2.]))
+      Array([0. , 0.5, 1. ], dtype=float32)
+
+    Source: Martins and Astudillo, arXiv:1602.02068.
+    """
+    check_arraylike("sparse_sigmoid", x)
+    return 0.5 * jnp.clip(as_array(x) + 1.0, 0.0, 2.0)
+
+
+# ------------------------------------------------------------------------------ others
+
+
+@composite(static=("axis",))
+def glu(x: ArrayLike, axis: int = -1) -> Any:
+    """Gated linear unit: the first half along an axis, times the second's sigmoid.
+
+    Args:
+      x: array whose size along `axis` is even.
+      axis: the axis that is halved.
+
+    Raises:
+      AssertionError: the axis has an odd size.
+      IndexError: there is no such axis.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.glu(mj.numpy.array([1., 2., 0., 0.]))
+      Array([0.5, 1. ], dtype=float32)
+
+    Source: Dauphin and others, arXiv:1612.08083.
+    """
+    check_arraylike("glu", x)
+    shape = aval_of(x).shape
+    if not -len(shape) <= axis < len(shape):
+        raise errors.error(
+            IndexError,
+            f"glu: axis {axis} is out of bounds for {errors.type_text(x)}.",
+            tries=["an axis below x.ndim"],
+        )
+    if shape[axis] % 2:
+        raise errors.error(
+            AssertionError,
+            f"glu: axis size must be divisible by 2, got {errors.type_text(x)}.",
+            which=f"axis {axis} of size {shape[axis]}",
+            why="one half gates the other.",
+            tries=["a layer before it with an even number of outputs"],
+        )
+    kept, gate = jnp.split(x, 2, axis)
+    return kept * sigmoid(gate)
+
+
+@composite
+def identity(x: ArrayLike) -> Any:
+    """The argument itself, as an array.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.identity(3.)
+      Array(3., dtype=float32, weak_type=True)
+    """
+    check_arraylike("identity", x)
+    return as_array(x)

@@ -1,0 +1,252 @@
+"""Dot-product attention, for heads that share keys and values in groups too.
+
+Letters of axes: B batch, T query positions, S key positions, N query heads, K heads of
+keys and values, H features of a head.  Scores and their softmax are computed in at
+least float32.  Masks and biases have the axes of the scores, (B, N, T, S).
+
+Next: scaled.py, for products of numbers with common scales.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...control.rules.stop_gradient import stop_gradient
+from ...prims.shape.shapes import broadcasted_iota
+from ...types import dtypes
+from .. import jnp
+from .normalization import logsumexp, softmax
+
+__all__ = ("dot_product_attention",)
+
+ArrayLike = Any
+Window = int | tuple[int, int] | None
+
+
+def dot_product_attention(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None, *, scale: float | None = None,
+    is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None, local_window_size: Window = None,
+    implementation: str | None = None, return_residual: bool = False,
+) -> Any:  # fmt: skip
+    """softmax(scale * query @ key^T + bias) @ value, for each head.
+
+    Args:
+      query: float array (B, T, N, H), or (T, N, H) without a batch.
+      key: array (B, S, K, H); K divides N, and each head serves N / K query heads.
+      value: array like `key`.
+      bias: added to the scores; broadcasts to (B, N, T, S).
+      mask: bools that broadcast to (B, N, T, S); scores where it is False do not count.
+      scale: factor of the scores (default: 1 / sqrt(H)).
+      is_causal: no position sees a later one.
+      query_seq_lengths: int32[B], positions of each query that count; beyond them the
+        result is 0.
+      key_value_seq_lengths: int32[B], positions of each key that count.
+      local_window_size: how many positions to the left and to the right each one sees:
+        a pair, or one number for both.
+      implementation: None or "xla"; "cudnn" needs that library.
+      return_residual: return the logarithm of the softmax's divisor, too.
+
+    Returns:
+      An array like `query`; with `return_residual` also one of shape (B, T, N) and that
+      dtype, a constant to derivatives.
+
+    Raises:
+      ValueError: shapes or dtypes do not fit, or an unknown implementation.
+      RuntimeError: "cudnn", which is not here.
+
+    Example:
+      >>> import minijax as mj
+      >>> q = mj.numpy.ones((1, 2, 1, 4))
+      >>> v = mj.numpy.array([1., 3.])[None, :, None, None] * q
+      >>> mj.nn.dot_product_attention(q, q, v, is_causal=True)[0, :, 0, 0]
+      Array([1., 2.], dtype=float32)
+
+    Source: Vaswani and others, arXiv:1706.03762; Ainslie and others, arXiv:2305.13245.
+    """
+    check_implementation(implementation)
+    return _attention(
+        query, key, value, bias, mask, scale, query_seq_lengths, key_value_seq_lengths,
+        bool(is_causal), as_window(local_window_size), bool(return_residual),
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------------- arguments
+
+
+def check_implementation(name: str | None) -> None:
+    """Refuse what is not known or not here."""
+    if name == "cudnn":
+        raise errors.error(
+            RuntimeError,
+            "dot_product_attention: cuDNN is not detected.",
+            which="implementation='cudnn'",
+            tries=["implementation='xla', or None"],
+        )
+    if name not in (None, "xla"):
+        raise errors.value_error(
+            f"dot_product_attention: Unsupported implementation option: {name}",
+            tries=["'xla', or None"],
+        )
+
+
+def as_window(window: Window) -> tuple[int, int] | None:
+    """How far to the left and to the right a position sees."""
+    if window is None or isinstance(window, int):
+        return None if window is None else (window, window)
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise TypeError(
+            f"dot_product_attention: local_window_size must be an int or two, got {window}."
+        )
+    return int(window[0]), int(window[1])
+
+
+def check_shape(name: str, x: Any, shape: Sequence[int]) -> None:
+    """ValueError unless `x` has this shape; -1 stands for any size."""
+    if x.ndim != len(shape):
+        raise errors.value_error(
+            f"dot_product_attention: {name} ndim should be {len(shape)}, but got"
+            f" {x.ndim}",
+            which=errors.type_text(x),
+        )
+    if any(n not in (-1, m) for n, m in zip(shape, x.shape, strict=True)):
+        raise errors.value_error(
+            f"dot_product_attention: {name} shape should be {list(shape)}: but got"
+            f" {x.shape}",
+            why="batches, heads and features must fit those of the key.",
+        )
+
+
+def check_dtype(name: str, x: Any, dtype: Any) -> None:
+    """ValueError unless `x` has this dtype."""
+    if x.dtype != dtype:
+        raise errors.value_error(
+            f"dot_product_attention: {name} dtype should be {dtype}, but got {x.dtype}",
+            tries=[f"{name}.astype({str(dtype)!r})"],
+        )
+
+
+def check_operands(query: Any, key: Any, value: Any) -> None:
+    """ValueError unless queries, keys and values fit together."""
+    batch, _, heads, features = key.shape
+    check_shape("value", value, key.shape)
+    check_shape("query", query, [batch, -1, -1, features])
+    check_dtype("value", value, key.dtype)
+    check_dtype("query", query, key.dtype)
+    if heads == 0 or query.shape[2] % heads:
+        raise errors.value_error(
+            "dot_product_attention: The number of query heads must be a multiple of"
+            f" key/value heads, but got {query.shape[2]} vs {heads}",
+            which=f"query {errors.type_text(query)}, key {errors.type_text(key)}",
+            why="each head of keys serves equally many query heads.",
+        )
+
+
+def with_four_axes(x: Any) -> Any:
+    """An array with leading axes of size 1."""
+    return jnp.expand_dims(x, tuple(range(4 - x.ndim))) if x.ndim < 4 else x
+
+
+def lengths_of(name: str, lengths: Any, batch: int) -> Any:
+    """Sequence lengths as int32[B, 1, 1, 1]."""
+    if lengths is None:
+        return None
+    lengths = jnp.asarray(lengths)
+    check_shape(name, lengths, [batch])
+    check_dtype(name, lengths, np.dtype("int32"))
+    return lengths[:, None, None, None]
+
+
+# ---------------------------------------------------------------------------- masks
+
+
+def visible(
+    mask, sizes: tuple[int, int], causal: bool, window: tuple[int, int] | None,
+    query_lengths, key_lengths,
+):  # fmt: skip
+    """Which keys each query sees, as bools that broadcast to (B, N, T, S), or None."""
+    found = [] if mask is None else [mask]
+    if causal or window is not None or query_lengths is not None:
+        t = broadcasted_iota(dtypes.int32, (1, 1, sizes[0], 1), 2)
+    if causal or window is not None or key_lengths is not None:
+        s = broadcasted_iota(dtypes.int32, (1, 1, 1, sizes[1]), 3)
+    if causal:
+        found.append(t >= s)
+    if window is not None:
+        found += [t <= s + window[0], t >= s - window[1]]
+    if query_lengths is not None:
+        found.append(t < query_lengths)
+    if key_lengths is not None:
+        found.append(s < key_lengths)
+    return functools.reduce(operator.and_, found) if found else None
+
+
+# ---------------------------------------------------------------------------- scores
+
+
+def scores_of(query: Any, key: Any, dtype: Any) -> Any:
+    """Products of every query with every key, (B, N, T, S)."""
+    b, t, n, h = query.shape
+    s, k = key.shape[1:3]
+    kwargs = {"preferred_element_type": dtype}
+    if n == k:
+        return jnp.einsum("btnh,bsnh->bnts", query, key, **kwargs)
+    query = jnp.reshape(query, (b, t, k, n // k, h))
+    out = jnp.einsum("btkgh,bskh->bkgts", query, key, **kwargs)
+    return jnp.reshape(out, (b, n, t, s))
+
+
+def weighted(weights: Any, value: Any) -> Any:
+    """Sums of values with weights (B, N, T, S), as (B, T, N, H)."""
+    b, n, t, s = weights.shape
+    k, h = value.shape[2:]
+    kwargs = {"preferred_element_type": value.dtype}
+    if n == k:
+        return jnp.einsum("bnts,bsnh->btnh", weights, value, **kwargs)
+    weights = jnp.reshape(weights, (b, k, n // k, t, s))
+    out = jnp.einsum("bkgts,bskh->btkgh", weights, value, **kwargs)
+    return jnp.reshape(out, (b, t, n, h))
+
+
+@composite(static=("causal", "window", "return_residual"))
+def _attention(
+    query, key, value, bias, mask, scale, query_lengths, key_lengths, causal: bool,
+    window, return_residual: bool,
+):  # fmt: skip
+    query = jnp.asarray(query)
+    shape = query.shape
+    query, key, value = (with_four_axes(jnp.asarray(x)) for x in (query, key, value))
+    check_operands(query, key, value)
+    b, t, _, h = query.shape
+    if mask is not None:
+        mask = with_four_axes(jnp.asarray(mask))
+        check_dtype("mask", mask, dtypes.bool_)
+    query_lengths = lengths_of("query_seq_lengths", query_lengths, b)
+    key_lengths = lengths_of("key_value_seq_lengths", key_lengths, b)
+    dtype = jnp.promote_types(query.dtype, dtypes.float32)
+    scores = scores_of(query, key, dtype)
+    scores = scores * (1 / max(h, 1) ** 0.5 if scale is None else scale)
+    if bias is not None:
+        scores = scores + with_four_axes(jnp.asarray(bias))
+    seen = visible(mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths)
+    if seen is not None:
+        # Not -inf: a query that sees nothing gets the mean of all values, not nan.
+        scores = jnp.where(seen, scores, -0.7 * float(jnp.finfo(dtype).max))
+    weights = softmax(scores.astype(dtype))
+    out = weighted(weights.astype(value.dtype), value)
+    if query_lengths is not None:
+        positions = broadcasted_iota(dtypes.int32, (1, t, 1, 1), 1)
+        out = out * (positions < query_lengths).astype(out.dtype)
+    out = jnp.reshape(out, shape)
+    if not return_residual:
+        return out
+    residual = logsumexp(stop_gradient(scores), -1).astype(key.dtype)
+    return out, jnp.reshape(jnp.swapaxes(residual, 1, 2), shape[:-1])

@@ -1,0 +1,429 @@
+"""Initial values of parameters: functions of a random key, a shape and a dtype.
+
+Most scale random numbers by the *fan* of a parameter: how many inputs each output sums
+(`fan_in`), or how many outputs each input reaches (`fan_out`), so that signals neither
+grow nor fade through many layers.
+
+>>> import minijax as mj
+>>> init = mj.nn.initializers.lecun_normal()
+>>> init(mj.random.key(0), (784, 10)).shape
+(784, 10)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ...base import errors
+from ...types import dtypes
+from .. import jnp
+from ..numpy import decompositions
+from ..numpy._common import static_dtype
+from ..random import continuous, keys, sampling
+from ..random.common import placed
+
+Axes = int | Sequence[int]
+
+
+@runtime_checkable
+class Initializer(Protocol):
+    """What makes an initial value: a function of a key, a shape and a dtype."""
+
+    def __call__(
+        self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
+    ) -> Any:
+        raise TypeError("Initializer is a protocol: a type, not a function.")
+
+
+def dtype_for(name: str, dtype: Any, usual: Any) -> Any:
+    """The dtype asked for, else an initializer's own, else that of Python floats."""
+    dtype = usual if dtype is None else dtype
+    return dtypes.float_default() if dtype is None else static_dtype(dtype, name)
+
+
+# --------------------------------------------------------------------------- constants
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros.
+
+    Args:
+      key: not read; here so that all initializers are called alike.
+      shape: the result's shape.
+      dtype: the result's dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.initializers.zeros(mj.random.key(0), (2,))
+      Array([0., 0.], dtype=float32)
+    """
+    dtype = dtype_for("zeros", dtype, None)
+    return jnp.zeros(shape, dtype, out_sharding=out_sharding)
+
+
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Ones; arguments as for `zeros`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.initializers.ones(mj.random.key(0), (2,))
+      Array([1., 1.], dtype=float32)
+    """
+    dtype = dtype_for("ones", dtype, None)
+    return jnp.ones(shape, dtype, out_sharding=out_sharding)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that repeats one value.
+
+    Args:
+      value: a number, or an array that broadcasts to the shape.
+      dtype: what the initializer makes if it is not told otherwise.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.initializers.constant(7)(mj.random.key(0), (2,))
+      Array([7., 7.], dtype=float32)
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        dtype = dtype_for("constant", dtype, usual)
+        return jnp.full(shape, value, dtype, out_sharding=out_sharding)
+
+    return init
+
+
+# ------------------------------------------------------------------ plain distributions
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of numbers even in [0, scale).
+
+    Args:
+      scale: the upper end.
+      dtype: what the initializer makes if it is not told otherwise.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.initializers.uniform(10.)(mj.random.key(0), (2,))
+      Array([9.47667 , 9.785799], dtype=float32)
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        dtype = dtype_for("uniform", dtype, usual)
+        drawn = sampling.uniform(key, shape, dtype, out_sharding=out_sharding)
+        return drawn * jnp.asarray(scale, dtype)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of normal numbers with mean 0.
+
+    Args:
+      stddev: their standard deviation.
+      dtype: what the initializer makes if it is not told otherwise.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.initializers.normal(5.)(mj.random.key(0), (2,))
+      Array([ 8.113211, 10.126324], dtype=float32)
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        dtype = dtype_for("normal", dtype, usual)
+        drawn = sampling.normal(key, shape, dtype, out_sharding=out_sharding)
+        return drawn * jnp.asarray(stddev, dtype)
+
+    return init
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """An initializer of normal numbers without those far from 0.
+
+    Args:
+      stddev: standard deviation before the ends are cut off.
+      dtype: what the initializer makes if it is not told otherwise.
+      lower, upper: where they are cut off, in standard deviations.
+
+    Example:
+      >>> import minijax as mj
+      >>> init = mj.nn.initializers.truncated_normal(5.)
+      >>> bool((abs(init(mj.random.key(0), (99,))) <= 10).all())
+      True
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        dtype = dtype_for("truncated_normal", dtype, usual)
+        drawn = continuous.truncated_normal(
+            key, lower, upper, shape, dtype, out_sharding=out_sharding
+        )
+        return drawn * jnp.asarray(stddev, dtype)
+
+    return init
+
+
+# ----------------------------------------------------------------------- scaled by fan
+
+
+def size_of(shape: Sequence[int], axes: Axes) -> int:
+    """How many elements an array of this shape has along axes."""
+    return math.prod(shape[i] for i in ([axes] if isinstance(axes, int) else axes))
+
+
+def fans(
+    shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> tuple[float, float]:
+    """How many inputs each output sums, and how many outputs each input reaches."""
+    if len(shape) <= 1:
+        raise errors.value_error(
+            "Can't compute input and output sizes of a"
+            f" {len(shape)}-dimensional weights tensor with default in_axis. Must be at"
+            " least 2D or specify in_axis explicitly.",
+            which=f"shape {tuple(shape)}",
+            tries=["zeros or normal for biases and scales"],
+        )
+    ins, outs = size_of(shape, in_axis), size_of(shape, out_axis)
+    # What is neither: the window of a convolution.
+    window = math.prod(shape) / ins / outs / size_of(shape, batch_axis)
+    return ins * window, outs * window
+
+
+_MEANS = {
+    "fan_in": lambda i, o: i, "fan_out": lambda i, o: o,
+    "fan_avg": lambda i, o: (i + o) / 2, "fan_geo_avg": lambda i, o: math.sqrt(i * o),
+}  # fmt: skip
+
+# Standard deviations of the real and of the complex normal distribution cut off at two.
+_TRUNCATED_STDDEV = 0.87962566103423978
+_TRUNCATED_STDDEV_COMPLEX = 0.95311164380491208
+
+
+def variance_scaling(
+    scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
+    batch_axis: Axes = (), dtype: Any = None,
+) -> Initializer:  # fmt: skip
+    """An initializer of random numbers with mean 0 and variance scale / fan.
+
+    Args:
+      scale: factor of the variance.
+      mode: which fan: "fan_in", "fan_out", "fan_avg", their mean, or "fan_geo_avg",
+        their geometric mean.
+      distribution: "truncated_normal" (at two standard deviations), "normal" or
+        "uniform".
+      in_axis, out_axis: axes of inputs and of outputs.
+      batch_axis: axes that count for neither.
+      dtype: what the initializer makes if it is not told otherwise.
+
+    Raises:
+      ValueError: an unknown mode or distribution, or a shape with less than two axes.
+
+    Example:
+      >>> import minijax as mj
+      >>> init = mj.nn.initializers.variance_scaling(2., "fan_in", "normal")
+      >>> float(init(mj.random.key(0), (200, 50)).std().round(2))
+      0.09999999403953552
+
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward
+    neural networks (2010); He and others, arXiv:1502.01852.
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        dtype = dtype_for("variance_scaling", dtype, usual)
+        shape = tuple(shape)
+        ins, outs = fans(shape, in_axis, out_axis, batch_axis)
+        if mode not in _MEANS:
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+        if distribution not in _DRAWS:
+            raise ValueError(
+                f"invalid distribution for variance scaling initializer: {distribution}"
+            )
+        variance = jnp.asarray(scale / _MEANS[mode](ins, outs), dtype)
+        drawn, factor = _DRAWS[distribution](key, shape, dtype, variance, out_sharding)
+        return drawn * factor
+
+    return init
+
+
+def _draw_normal(key: Any, shape: Any, dtype: Any, variance: Any, where: Any) -> Any:
+    drawn = sampling.normal(key, shape, dtype, out_sharding=where)
+    return drawn, jnp.sqrt(variance)
+
+
+def _draw_truncated(key: Any, shape: Any, dtype: Any, variance: Any, where: Any) -> Any:
+    if dtypes.is_complex(dtype):
+        drawn = _in_disk(key, shape, dtype, where, 1 - math.exp(-4.0))
+        return drawn, jnp.sqrt(variance) / jnp.asarray(_TRUNCATED_STDDEV_COMPLEX, dtype)
+    drawn = continuous.truncated_normal(key, -2, 2, shape, dtype, out_sharding=where)
+    return drawn, jnp.sqrt(variance) / jnp.asarray(_TRUNCATED_STDDEV, dtype)
+
+
+def _draw_uniform(key: Any, shape: Any, dtype: Any, variance: Any, where: Any) -> Any:
+    if dtypes.is_complex(dtype):
+        # The numbers of a disk of radius sqrt(2) have variance 1.
+        return _in_disk(key, shape, dtype, where, None), jnp.sqrt(2 * variance)
+    drawn = sampling.uniform(key, shape, dtype, -1, out_sharding=where)
+    return drawn, jnp.sqrt(3 * variance)
+
+
+def _in_disk(key: Any, shape: Any, dtype: Any, where: Any, mass: Any) -> Any:
+    """Complex numbers even in the unit disk, or normal ones: the nearest `mass` of all."""
+    real = dtypes.real_of(dtype)
+    key_radius, key_angle = keys.split(key)
+    u = sampling.uniform(key_radius, shape, real, out_sharding=where)
+    turn = sampling.uniform(key_angle, shape, real, out_sharding=where)
+    # The squared radius is even in [0, 1), or exponential: its distribution inverted.
+    radius = jnp.sqrt(u) if mass is None else jnp.sqrt(-jnp.log1p(-u * mass))
+    angle = (2 * np.pi * turn).astype(dtype)
+    return radius.astype(dtype) * jnp.exp(1j * angle)
+
+
+_DRAWS = {
+    "normal": _draw_normal,
+    "truncated_normal": _draw_truncated,
+    "uniform": _draw_uniform,
+}
+
+
+def _by_fan(name: str, scale: float, mode: str, distribution: str, source: str) -> Any:
+    def make(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+        dtype: Any = None,
+    ) -> Initializer:  # fmt: skip
+        return variance_scaling(
+            scale, mode, distribution, in_axis, out_axis, batch_axis, dtype
+        )
+
+    make.__name__ = make.__qualname__ = name
+    settings = f"{scale}, {mode!r}, {distribution!r}"
+    make.__doc__ = f"""An initializer: `variance_scaling({settings})`.
+
+    Args:
+      in_axis, out_axis: axes of inputs and of outputs.
+      batch_axis: axes that count for neither.
+      dtype: what the initializer makes if it is not told otherwise.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.initializers.{name}()(mj.random.key(0), (2, 3)).shape
+      (2, 3)
+
+    Source: {source}.
+    """
+    return make
+
+
+_GLOROT = (
+    "Glorot and Bengio, Understanding the difficulty of training deep feedforward"
+    "\n    neural networks (2010)"
+)
+_HE = "He and others, arXiv:1502.01852"
+_LECUN = "LeCun and others, Efficient backprop (1998)"
+
+glorot_uniform = _by_fan("glorot_uniform", 1.0, "fan_avg", "uniform", _GLOROT)
+glorot_normal = _by_fan("glorot_normal", 1.0, "fan_avg", "truncated_normal", _GLOROT)
+lecun_uniform = _by_fan("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN)
+lecun_normal = _by_fan("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN)
+he_uniform = _by_fan("he_uniform", 2.0, "fan_in", "uniform", _HE)
+he_normal = _by_fan("he_normal", 2.0, "fan_in", "truncated_normal", _HE)
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+# -------------------------------------------------------------------------- orthogonal
+
+
+def orthogonal(
+    scale: Any = 1.0, column_axis: int = -1, dtype: Any = None
+) -> Initializer:
+    """An initializer of matrices with orthogonal columns (or rows, if they are fewer).
+
+    Args:
+      scale: the length of the columns.
+      column_axis: the axis of columns; all others together are rows.
+      dtype: what the initializer makes if it is not told otherwise.
+
+    Raises:
+      ValueError: the shape has less than two axes.
+
+    Example:
+      >>> import minijax as mj
+      >>> q = mj.nn.initializers.orthogonal()(mj.random.key(0), (3, 2))
+      >>> bool(abs(q.T @ q - mj.numpy.eye(2)).max() < 1e-5)
+      True
+
+    Source: Saxe and others, arXiv:1312.6120.
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        dtype = dtype_for("orthogonal", dtype, usual)
+        shape = tuple(shape)
+        if len(shape) < 2:
+            raise ValueError("orthogonal initializer requires at least a 2D shape")
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns if columns else 0
+        tall = (max(rows, columns), min(rows, columns))
+        q, r = decompositions.qr(sampling.normal(key, tall, dtype))
+        # Signs that make the distribution even over all orthogonal matrices.
+        q = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r)), 0)
+        if columns > rows:
+            q = q.T
+        rest = [n for i, n in enumerate(shape) if i != column_axis % len(shape)]
+        q = jnp.moveaxis(jnp.reshape(q, (*rest, columns)), -1, column_axis)
+        return placed(jnp.asarray(scale, dtype) * q, out_sharding, "orthogonal")
+
+    return init
+
+
+def delta_orthogonal(
+    scale: Any = 1.0, column_axis: int = -1, dtype: Any = None
+) -> Initializer:
+    """An initializer of convolutions that act as an orthogonal matrix at each place.
+
+    Args:
+      scale: the length of the matrix's columns.
+      column_axis: the matrix's axis of columns.
+      dtype: what the initializer makes if it is not told otherwise.
+
+    Raises:
+      ValueError: the shape has not 3, 4 or 5 axes, or fewer outputs than inputs.
+
+    Example:
+      >>> import minijax as mj
+      >>> w = mj.nn.initializers.delta_orthogonal()(mj.random.key(0), (3, 2, 2))
+      >>> bool((w[0] == 0).all() and (w[1] != 0).all())
+      True
+
+    Source: Xiao and others, arXiv:1806.05393.
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        dtype = dtype_for("delta_orthogonal", dtype, usual)
+        shape = tuple(shape)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(
+                "Delta orthogonal initializer requires a 3D, 4D or 5D shape."
+            )
+        ins, outs = shape[-2:]
+        if outs < ins:
+            raise ValueError("`fan_in` must be less or equal than `fan_out`. ")
+        matrix = orthogonal(scale, column_axis, dtype)(key, (outs, outs))
+        middle = tuple((k - 1) // 2 for k in shape[:-2])
+        out = jnp.zeros(shape, dtype).at[middle].set(matrix[:ins])
+        return placed(out, out_sharding, "delta_orthogonal")
+
+    return init

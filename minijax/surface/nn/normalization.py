@@ -1,0 +1,361 @@
+"""What works along an axis: softmax, sums of exponentials, standardizing, one-hot.
+
+The maximum is taken away before exponentials are made, so that none overflows, and it
+takes no part in derivatives.  Masked elements are replaced before anything is computed
+of them, so that neither values nor gradients see them.
+
+Next: attention.py.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+from ...base import config, errors
+from ...control.calls.jit import composite
+from ...control.rules.custom_jvp import custom_jvp
+from ...control.rules.stop_gradient import stop_gradient
+from ...ir import core
+from ...ir.core import aval_of
+from ...prims import lax
+from ...prims.math.algebraic import rsqrt
+from ...prims.shape.shapes import broadcasted_iota
+from ...types import dtypes
+from .. import jnp
+from ..numpy._common import (
+    Axis,
+    as_array,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    promote_args_inexact,
+    static_axis,
+    static_dtype,
+)
+from ..numpy.reductions import keep
+
+__all__ = (
+    "softmax", "log_softmax", "logsumexp", "logmeanexp", "standardize", "one_hot",
+)  # fmt: skip
+
+ArrayLike = Any
+
+
+def check_mask(name: str, where: Any) -> None:
+    """ValueError unless a mask consists of bools."""
+    if where is not None and not dtypes.is_bool(aval_of(where).dtype):
+        raise errors.value_error(
+            f"{name}: where must be None or a boolean array; got"
+            f" where.dtype={aval_of(where).dtype!r}.",
+            tries=["where != 0"],
+        )
+
+
+def highest(x: Any, axis: Any, keepdims: bool = True) -> Any:
+    """The maximum along axes; of no elements -inf.  A constant to derivatives."""
+    x = stop_gradient(x)
+    shape = aval_of(x).shape
+    empty = 0 in [shape[i] for i in canonical_axes(axis, len(shape))]
+    return jnp.max(x, axis, keepdims=keepdims, initial=-jnp.inf if empty else None)
+
+
+# ---------------------------------------------------------------------------- softmax
+
+
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:
+    """exp(x) / sum(exp(x)) along axes: positive numbers with sum 1.
+
+    Args:
+      x: array; integers become floats.
+      axis: axes that are summed over; None for all of them.
+      where: a mask of bools; elements where it is False count as -inf.
+
+    Raises:
+      ValueError: there is no such axis, or the mask is not of bools.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.softmax(mj.numpy.array([0., 0., -mj.numpy.inf]))
+      Array([0.5, 0.5, 0. ], dtype=float32)
+
+    With the option `jax_softmax_custom_jvp` its derivative is made of the result alone,
+    which saves memory.
+    """
+    return _softmax(x, static_axis(axis), where)
+
+
+@composite(static=("axis",))
+def _softmax(x: Any, axis: Any, where: Any) -> Any:
+    check_mask("softmax", where)
+    if where is not None:
+        x = jnp.where(where, x, -jnp.inf)
+    (x,) = promote_args_inexact("softmax", x)
+    kernel = _softmax_own if config.SOFTMAX_CUSTOM_JVP.value else shares
+    out = kernel(x, axis)
+    # Where everything is masked, the shares are nan.
+    return out if where is None else jnp.where(where, out, 0)
+
+
+def mixed_with_floats(name: str, x: Any) -> Any:
+    """`x` as floats; TypePromotionError for integers where promotion is forbidden."""
+    (out,) = promote_args_inexact(name, x)
+    types = [(aval_of(v).dtype, aval_of(v).weak_type) for v in (x, out)]
+    if dtypes.is_integer(types[0][0]) or name == "standardize":
+        dtypes.promote(tuple(types))
+    return out
+
+
+def shares(x: Any, axis: Any) -> Any:
+    """Exponentials divided by their sum."""
+    grown = jnp.exp(x - highest(x, axis))
+    return grown / jnp.sum(grown, axis, keepdims=True)
+
+
+_softmax_own = custom_jvp(shares, nondiff_argnums=(1,))
+
+
+@_softmax_own.defjvp
+def _softmax_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    y = _softmax_own(x, axis)
+    return y, y * (t - jnp.sum(y * t, axis, keepdims=True))
+
+
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:
+    """log(softmax(x)) along axes, precise where the softmax is near 0.
+
+    Args:
+      x: array; integers become floats.
+      axis: axes that are summed over; None for all of them.
+      where: a mask of bools; elements where it is False count as -inf.
+
+    Raises:
+      ValueError: there is no such axis, or the mask is not of bools.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.log_softmax(mj.numpy.array([1000., 0.]))
+      Array([    0., -1000.], dtype=float32)
+    """
+    return _log_softmax(x, static_axis(axis), where)
+
+
+@composite(static=("axis",))
+def _log_softmax(x: Any, axis: Any, where: Any) -> Any:
+    check_mask("log_softmax", where)
+    if where is not None:
+        x = jnp.where(where, x, -jnp.inf)
+    x = mixed_with_floats("log_softmax", x)
+    shifted = x - highest(x, axis)
+    out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
+    return out if where is None else jnp.where(where, out, -jnp.inf)
+
+
+# ------------------------------------------------------------- sums of exponentials
+
+
+def logsumexp(
+    a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
+    return_sign: bool = False, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """log(sum(b * exp(a))) along axes, without overflow.
+
+    Args:
+      a: array or number; integers become floats.
+      axis: axes that are summed over; None for all of them.
+      b: factors that broadcast with `a`; they may be negative or 0.
+      keepdims: keep summed axes with size 1.
+      return_sign: return the logarithm of the sum's magnitude, and its sign.
+      where: a mask of bools; elements where it is False are left out.
+
+    Returns:
+      The logarithm, nan where the sum is negative; with `return_sign` a pair of arrays,
+      the second one a number of magnitude 1, or 0, by which to multiply.
+
+    Raises:
+      ValueError: there is no such axis, or the mask is not of bools.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.logsumexp(mj.numpy.array([1000., -mj.numpy.inf]))
+      Array(1000., dtype=float32)
+    """
+    return _logsumexp(a, static_axis(axis), b, bool(keepdims), bool(return_sign), where)
+
+
+@composite(static=("axis", "keepdims", "return_sign"))
+def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
+    check_mask("logsumexp", where)
+    if where is not None:
+        a = jnp.where(where, a, -jnp.inf)
+    if b is None:
+        (a,) = promote_args_inexact("logsumexp", a)
+    else:
+        a, b = promote_args_inexact("logsumexp", a, b)
+        a = jnp.where(b != 0, a, -jnp.inf)
+    real = jnp.real(a) if dtypes.is_complex(aval_of(a).dtype) else a
+    top = highest(real, axis, keepdims=False)
+    top = jnp.where(jnp.isfinite(top), top, aval_of(top).dtype.type(0))
+    ndim = aval_of(a).ndim
+    kept = keep(top, canonical_axes(axis, ndim), ndim)
+    grown = jnp.exp(a - convert(kept, aval_of(a).dtype))
+    if b is not None:
+        grown = grown * (b if where is None else jnp.where(where, b, 0))
+    total = jnp.sum(grown, axis, keepdims=keepdims)
+    top = kept if keepdims else top
+    if return_sign:
+        return jnp.log(jnp.abs(total)) + top, jnp.sign(total)
+    out = jnp.log(total) + convert(top, aval_of(total).dtype)
+    if b is None or dtypes.is_complex(aval_of(total).dtype):
+        return out
+    return jnp.where(total < 0, jnp.nan, out)  # nan, as it should be; it does not move
+
+
+def logmeanexp(
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
+    keepdims: bool = False,
+) -> Any:  # fmt: skip
+    """log(mean(exp(x))) along axes, without overflow.
+
+    Args:
+      x: array or number; integers become floats.
+      axis: axes that are averaged over; None for all of them.
+      where: a mask of bools; elements where it is False are left out.
+      keepdims: keep averaged axes with size 1.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.logmeanexp(mj.numpy.array([1000., 1000.]))
+      Array(1000., dtype=float32)
+    """
+    return _logmeanexp(x, static_axis(axis), where, bool(keepdims))
+
+
+@composite(static=("axis", "keepdims"))
+def _logmeanexp(x: Any, axis: Any, where: Any, keepdims: bool) -> Any:
+    check_arraylike("logmeanexp", x)
+    total = logsumexp(x, axis, where=where, keepdims=keepdims)
+    shape = aval_of(x).shape
+    if where is None:
+        n: Any = 1
+        for i in canonical_axes(axis, len(shape)):
+            n *= shape[i]
+    else:
+        n = jnp.sum(jnp.broadcast_to(where, shape), axis, keepdims=keepdims)
+    return total - jnp.log(convert(n, aval_of(total).dtype))
+
+
+# ----------------------------------------------------------------------- standardizing
+
+
+def standardize(
+    x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None, *, algorithm: str = "fast",
+) -> Any:  # fmt: skip
+    """(x - mean) / sqrt(variance + epsilon), along axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: axes over which mean and variance are taken.
+      mean, variance: what to use in their place; arrays that broadcast with `x`.
+      epsilon: a small number that keeps the divisor from 0.
+      where: a mask; elements where it is False take no part in mean and variance.
+      algorithm: "fast", by the mean of the squares, or "stable", by the squares of the
+        differences from the mean.
+
+    Raises:
+      ValueError: an unknown algorithm, or no such axis.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.standardize(mj.numpy.array([-2., 2.]), epsilon=0.)
+      Array([-1.,  1.], dtype=float32)
+    """
+    return _standardize(x, static_axis(axis), mean, variance, epsilon, where, algorithm)
+
+
+@composite(static=("axis", "algorithm"))
+def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(
+            f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'."
+        )
+    x = mixed_with_floats("standardize", x)
+    if mean is None:
+        mean = jnp.mean(x, axis, keepdims=True, where=where)
+    centered = x - mean
+    if variance is None and algorithm == "stable":
+        variance = jnp.mean(jnp.square(centered), axis, keepdims=True, where=where)
+    elif variance is None:
+        squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
+        # Rounding may bring the difference below 0.
+        variance = jnp.clip(squares - jnp.square(mean), 0)
+    return centered * rsqrt(variance + epsilon)
+
+
+# ----------------------------------------------------------------------------- one-hot
+
+
+def one_hot(
+    x: Any, num_classes: int, *, dtype: Any = None, axis: int | Any = -1
+) -> Any:
+    """Classes as vectors that are 1 at the class's place and 0 elsewhere.
+
+    Args:
+      x: array (or nested lists) of classes; one outside of [0, num_classes) gives zeros.
+      num_classes: size of the new axis.
+      dtype: the result's dtype (default: that of Python floats).
+      axis: where the new axis stands in the result, or the name of a mapped axis, each
+        lane of which gets its own element.
+
+    Raises:
+      ConcretizationTypeError: `num_classes` is traced.
+      ValueError: no such axis, or a named one of another size than `num_classes`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.one_hot(mj.numpy.array([0, 2]), 3)
+      Array([[1., 0., 0.],
+             [0., 0., 1.]], dtype=float32)
+    """
+    n = core.concrete_or_error(
+        None, num_classes, "It is num_classes of jax.nn.one_hot."
+    )
+    dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, "one_hot")
+    x = jnp.asarray(x)
+    if not dtypes.is_integer(x.dtype):
+        warnings.warn(
+            f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+    if not isinstance(axis, (str, tuple)) and hasattr(axis, "__index__"):
+        axis = operator.index(axis)
+    return _one_hot(x, operator.index(n), dtype, axis)
+
+
+@composite(static=("n", "dtype", "axis"))
+def _one_hot(x: Any, n: int, dtype: Any, axis: Any) -> Any:
+    if type(axis) is not int:
+        return convert(x == _lane_of(axis, n), dtype)
+    aval = aval_of(x)
+    place = canonical_axis(axis, aval.ndim + 1)
+    shape = [1] * (aval.ndim + 1)
+    shape[place] = n
+    classes = broadcasted_iota(aval.dtype, tuple(shape), place)
+    return convert(jnp.expand_dims(x, place) == classes, dtype)
+
+
+def _lane_of(axis: Any, n: int) -> Any:
+    """This lane's position along a named axis, which must have n lanes."""
+    size = lax.axis_size(axis)
+    if size != n:
+        raise ValueError(
+            f"one_hot: Expected num_classes to match the size of axis {axis}, but"
+            f" {n} != {size}"
+        )
+    return as_array(lax.axis_index(axis))

@@ -1,0 +1,519 @@
+"""What all of minijax.numpy shares: promotion, conversion, axis and dtype arguments.
+
+`promote_args` and its kin bring array-like operands to one dtype and one rank with as
+few equations as may be: Python and NumPy scalars become literals, arrays that are
+already right pass untouched.  `as_array` makes an array of any array-like value.
+
+This room knows no NumPy function by name.  Next: ufuncs.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors
+from ...base.util import canonical_axis as canonical_axis
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import STATE, Tracer
+from ...ir.core import aval_of as aval_of
+from ...ir.jaxpr import Literal
+from ...passes.stage import JitTracer, StageTrace
+from ...prims import lax
+from ...prims.math.cast import scalar
+from ...prims.shape.shapes import int_tuple
+from ...runtime import array as arrays
+from ...runtime.array import ARRAYS, Array
+from ...types import dtypes
+from ...types.avals import shaped
+
+__all__ = (
+    "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",
+    "as_array", "from_host", "convert", "settled", "promote_dtypes",
+    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
+    "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
+    "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
+    "joint_shape", "broadcast_to", "choose", "canonical_axes", "has_items",
+    "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
+    "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
+)  # fmt: skip
+
+ArrayLike = Any
+DTypeLike = Any
+Axis = None | int | Sequence[int]
+
+_PLAIN = frozenset((Array, np.ndarray, bool, int, float, complex))
+
+
+# ----------------------------------------------------------------------- what is given
+
+
+def is_arraylike(x: Any) -> bool:
+    """Whether NumPy functions take `x`: an array, a NumPy array or a number."""
+    return type(x) in _PLAIN or core.is_value(x)
+
+
+def check_arraylike(name: str, *xs: Any) -> None:
+    """TypeError unless every operand of `name` is an array or a number."""
+    for i, x in enumerate(xs):
+        if type(x) not in _PLAIN and not core.is_value(x):
+            raise arraylike_error(name, x, i)
+
+
+def arraylike_error(name: str, x: Any, position: int) -> TypeError:
+    """The error for an operand that is no array."""
+    tries = ["jnp.asarray(...) around it"]
+    if x is None:
+        tries = ["leave the argument out, or pass an array"]
+    return errors.type_error(
+        f"{name} requires ndarray or scalar arguments, got {type(x)} at position"
+        f" {position}.",
+        which=f"{x!r}"[:160],
+        why="lists, tuples and objects are not converted silently.",
+        tries=tries,
+    )
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array-like value."""
+    return aval_of(x).shape
+
+
+def as_array(x: Any) -> Any:
+    """An array-like value as an Array or tracer; Python numbers are weakly typed."""
+    if type(x) in ARRAYS or isinstance(x, Tracer):
+        return x
+    custom = getattr(x, "__jax_array__", None)
+    if custom is not None:
+        return as_array(custom())
+    aval = aval_of(x)
+    if isinstance(x, np.ndarray):
+        x = x.astype(aval.dtype, copy=False)
+    return from_host(x, aval)
+
+
+def from_host(x: Any, aval: Any) -> Any:
+    """A host value as an array of this type; in a staged program, a scalar literal."""
+    if not aval.shape and STATE.trace is not core.EVAL:
+        for trace in core.trace_stack():
+            if type(trace) is StageTrace:  # no trace of tangents, which this is not
+                if trace.folds:
+                    break
+                literal = x if aval.weak_type else np.asarray(x, aval.dtype)[()]
+                return JitTracer(trace, aval, Literal(literal, aval))  # type: ignore
+    return Array(arrays.put_numpy(x, aval))
+
+
+# -------------------------------------------------------------------------- conversion
+
+
+def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """`x` with this dtype and weakness; a host scalar becomes a literal."""
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak:
+        return x
+    if not aval.shape:
+        host = x
+        if type(x) is JitTracer and type(x.variable) is Literal:
+            host = x.variable.val
+        if not isinstance(host, (Array, Tracer)):
+            literal = scalar_literal(host, aval, dtype, weak)
+            if literal is not None:
+                return literal if host is x else as_array(literal)
+    return lax.convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=weak, sharding=None
+    )
+
+
+def settled(x: Any) -> Any:
+    """`x`, strongly typed if it has axes: combined with a constant of its shape."""
+    aval = aval_of(x)
+    return convert(x, aval.dtype) if aval.weak_type and aval.shape else x
+
+
+def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
+    """A host scalar of this dtype, or None where there is no such Python value."""
+    if hasattr(x, "__jax_array__") or dtypes.is_extended(dtype):
+        return None
+    value = scalar(np.asarray(x, aval.dtype), dtype)
+    if not weak:
+        return value
+    value = value.item()
+    kind = type(value)
+    if kind is not bool and dtypes.scalar_dtype(kind) == dtype:
+        return value
+    return None
+
+
+def promote_dtypes(*xs: Any) -> Sequence[Any]:
+    """Operands converted to their common dtype in the promotion lattice."""
+    types = [aval_of(x) for x in xs]
+    dtype, weak = types[0].dtype, types[0].weak_type
+    for a in types:
+        if a.dtype is not dtype or a.weak_type is not weak:
+            break
+    else:
+        return xs
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    return [convert(x, dtype, weak) for x in xs]
+
+
+def promote_dtypes_inexact(*xs: Any) -> Sequence[Any]:
+    """Operands converted to their common dtype, integers and bools to a float one."""
+    types = [aval_of(x) for x in xs]
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    dtype = dtypes.to_inexact(dtype)
+    return [convert(x, dtype, weak) for x in xs]
+
+
+def wider(x: Any, y: Any) -> Any:
+    """Where two inexact dtypes meet, also those that are not to be promoted."""
+    if dtypes.is_complex(x) or dtypes.is_complex(y):
+        return dtypes.complex_of(wider(dtypes.real_of(x), dtypes.real_of(y)))
+    if x != y and x.itemsize == y.itemsize:
+        return dtypes.float32
+    return max(x, y, key=lambda dtype: dtype.itemsize)
+
+
+def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
+    """Operands converted to their common dtype, bools to int32."""
+    types = [aval_of(x) for x in xs]
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    if dtypes.is_bool(dtype):
+        dtype = dtypes.int32
+    return [convert(x, dtype, weak) for x in xs]
+
+
+# ------------------------------------------------------------------------------ shapes
+
+
+def promote_shapes(name: str, *xs: Any) -> Sequence[Any]:
+    """Operands of one rank: leading axes of size 1 added; scalars stay scalars."""
+    shapes = [aval_of(x).shape for x in xs]
+    first = shapes[0]
+    for s in shapes:
+        if s != first:
+            break
+    else:
+        return xs
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) < 2:
+        return xs
+    check_rank_promotion(name, shapes)
+    broadcast_shapes_of(name, *xs)
+    rank = max(ranks)
+    return [lead_with_ones(x, s, rank) for x, s in zip(xs, shapes, strict=True)]
+
+
+def lead_with_ones(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+    """`x` with leading axes of size 1 up to `rank`, unless it is a scalar."""
+    missing = rank - len(shape)
+    if not shape or not missing:
+        return x
+    return lax.broadcast_in_dim(x, (1,) * missing + shape, tuple(range(missing, rank)))
+
+
+def ranked(*xs: Any) -> list[Any]:
+    """Operands of one rank, as `promote_shapes`, whatever the options say of that."""
+    shapes = [aval_of(x).shape for x in xs]
+    rank = max(map(len, shapes))
+    return [lead_with_ones(x, s, rank) for x, s in zip(xs, shapes, strict=True)]
+
+
+def check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+    """`check_rank_promotion` of shapes whose ranks differ, scalars among them."""
+    if len({*map(len, shapes)}) > 1:
+        check_rank_promotion(name, shapes)
+
+
+def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+    """What jax_numpy_rank_promotion says of operands of different ranks."""
+    mode = config.RANK_PROMOTION.value
+    if mode == "allow":
+        return
+    text = " ".join(map(str, shapes))
+    if mode == "raise":
+        raise errors.value_error(
+            f"Operands could not be broadcast together for {name} on shapes {text}"
+            " and with the config option jax_numpy_rank_promotion='raise'.",
+            why="their ranks differ.",
+            tries=["x[None] or jnp.expand_dims to make the ranks equal"],
+        )
+    warnings.warn(
+        f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the"
+        " jax_numpy_rank_promotion config option to 'allow' to disable this warning.",
+        stacklevel=4,
+    )
+
+
+def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
+    """`promote_args` of two operands, with short ways for what is most common."""
+    if isinstance(x, Tracer):
+        if isinstance(y, Tracer):
+            if x.aval is y.aval:
+                return x, y
+        elif (scalar := scalar_beside(y, x.aval)) is not None:
+            return x, scalar
+    elif isinstance(y, Tracer) and (scalar := scalar_beside(x, y.aval)) is not None:
+        return scalar, y
+    return promote_args(name, x, y)
+
+
+def scalar_beside(x: Any, aval: Any) -> Any:
+    """A Python number as a literal of the type beside it; None if not so easy."""
+    kind = type(x)
+    if kind is float:
+        if aval.dtype not in _FLOATING:
+            return None
+    elif kind is not int or not -(2**31) <= x < 2**31:
+        return None
+    elif aval.dtype not in _FLOATING:
+        return small_integer(x, aval)
+    return float(x) if aval.weak_type else aval.dtype.type(x)
+
+
+def small_integer(x: int, aval: Any) -> Any:
+    """A Python int as a literal of an integer type; None if it does not fit."""
+    if aval.dtype not in _INTEGRAL:
+        return None
+    if aval.weak_type:
+        return x
+    try:
+        return aval.dtype.type(x)
+    except OverflowError:
+        return None
+
+
+_FLOATING = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64))
+_INTEGRAL = frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED))
+
+
+def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequence[Any]:
+    """Operands of one dtype; TypeError if one is no number's (a random key's)."""
+    try:
+        return promote(*xs)
+    except dtypes.OpaqueDtypeError as e:
+        found = ", ".join(str(aval_of(x).dtype) for x in xs)
+        raise errors.type_error(
+            f"{name} does not accept dtypes {found}.",
+            why="random keys, and tangents of integers, are no numbers.",
+            tries=["random.key_data(key), the numbers inside"],
+        ) from e
+
+
+def promote_args(name: str, *xs: Any) -> Sequence[Any]:
+    """Array-like operands of one dtype and rank."""
+    check_arraylike(name, *xs)
+    return promote_shapes(name, *_joined(name, promote_dtypes, xs))
+
+
+def promote_args_inexact(name: str, *xs: Any) -> Sequence[Any]:
+    """Array-like operands of one rank and one float or complex dtype."""
+    check_arraylike(name, *xs)
+    return promote_shapes(name, *_joined(name, promote_dtypes_inexact, xs))
+
+
+def promote_args_numeric(name: str, *xs: Any) -> Sequence[Any]:
+    """Array-like operands of one rank and one dtype that is not bool."""
+    check_arraylike(name, *xs)
+    return promote_shapes(name, *_joined(name, promote_dtypes_numeric, xs))
+
+
+def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
+    """The shape that array-like operands broadcast to."""
+    shapes = [aval_of(x).shape for x in xs]
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise errors.value_error(
+            f"{name}: Incompatible shapes for broadcasting:"
+            f" {', '.join(map(str, shapes))}.",
+            why="aligned at the last axis, sizes must be equal or 1.",
+            tries=["x[:, None] or jnp.expand_dims to align the axes"],
+        ) from None
+
+
+def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """What shapes broadcast to; TypeError, as of the operation `op`, if they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise errors.type_error(
+            f"{op} got incompatible shapes for broadcasting:"
+            f" {', '.join(map(str, shapes))}.",
+            why="aligned at the last axis, sizes must be equal or 1.",
+        ) from None
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` repeated to `shape`, which it must broadcast to; itself if it has it."""
+    old = aval_of(x).shape
+    if old == shape:
+        return x
+    lead = len(shape) - len(old)
+    return lax.broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
+
+
+def choose(which: Any, x: Any, y: Any) -> Any:
+    """`x` where `which` holds, else `y`: promoted, broadcast as NumPy does."""
+    x, y = promote_dtypes(x, y)
+    shape = broadcast_shapes_of("where", which, x, y)
+    if aval_of(which).shape:
+        which = broadcast_to(which, shape)
+    return lax.select_n_p.bind(which, broadcast_to(y, shape), broadcast_to(x, shape))
+
+
+# --------------------------------------------------------------------------- arguments
+
+
+def canonical_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+    """Axes as a tuple of distinct non-negative ints; None stands for all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not has_items(axis):
+        return (canonical_axis(axis, ndim, what),)
+    given = tuple(axis)
+    axes = tuple([canonical_axis(a, ndim, what) for a in given])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in {what!r}: {given}")
+    return axes
+
+
+def has_items(axis: Any) -> bool:
+    """Whether an axis argument is several: a sequence, an array, a range ..."""
+    if type(axis) is int or isinstance(axis, str) or getattr(axis, "ndim", 1) == 0:
+        return False
+    return isinstance(axis, Iterable)
+
+
+def static_axis(axis: Any) -> Any:
+    """An axis argument in hashable form: None, an int or a tuple of ints."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, Tracer):
+        axis = core.concrete_or_error(
+            None, axis, "The axis argument must be known statically."
+        )
+    return tuple(map(operator.index, axis)) if has_items(axis) else operator.index(axis)
+
+
+def composite_along(*static: str, position: int = 1) -> Callable[[Any], Any]:
+    """A `composite` along an axis, which may also be an array of one number.
+
+    `static` names the arguments besides `axis` that are not arrays.
+    """
+
+    def declare(fun: Any) -> Any:
+        compiled = composite(fun, static=("axis", *static))
+
+        @functools.wraps(fun)
+        def public(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > position:
+                axis = args[position]
+                if axis is not None and type(axis) is not int:
+                    axis = operator.index(axis)
+                    args = (*args[:position], axis, *args[position + 1 :])
+            elif type(axis := kwargs.get("axis")) is not int and axis is not None:
+                kwargs["axis"] = operator.index(axis)
+            return compiled(*args, **kwargs)
+
+        return public
+
+    return declare
+
+
+def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
+    """A shape argument as a tuple of ints (an int stands for one axis)."""
+    if type(shape) is tuple and {*map(type, shape)} <= _INTS:
+        return shape
+    if (
+        not isinstance(shape, (tuple, list, np.ndarray, Array))
+        and not hasattr(shape, "__iter__")
+    ) or not getattr(shape, "shape", (1,)):
+        shape = (shape,)
+    return int_tuple(shape, name)
+
+
+_INTS = {int}
+
+
+def check_sizes(shape: Sequence[int], name: str) -> None:
+    """TypeError if a size is negative."""
+    if any(n < 0 for n in shape):
+        raise TypeError(
+            f"{name} shape must have every element be nonnegative, got {tuple(shape)}."
+        )
+
+
+def static_dtype(dtype: Any, name: str) -> Any:
+    """A dtype argument as an np.dtype that arrays can have; None stays None."""
+    if dtype is None:
+        return None
+    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "dtype", None)
+    if isinstance(plain, np.dtype) and plain in _SAFE:
+        return plain
+    return dtypes.asked(dtype, name)
+
+
+_SAFE = frozenset(
+    (dtypes.bool_, *dtypes.SIGNED[:-1], *dtypes.UNSIGNED[:-1], dtypes.float16,
+     dtypes.bfloat16, dtypes.float32, dtypes.complex64)
+)  # fmt: skip
+
+
+def not_numeric(x: Any, dtype: Any) -> str:
+    """What is said of a value whose elements no array can have."""
+    return errors.message(
+        f"Value '{str(x)[:80]}' with dtype {dtype} is not a valid JAX array type. Only"
+        " arrays of numeric types are supported by JAX.",
+        tries=["a nested list of numbers", "encode strings and objects as integers"],
+    )
+
+
+def not_broadcastable(x: Any, shape: tuple[int, ...]) -> str:
+    """What is said of a value that does not broadcast to a shape."""
+    aval = aval_of(x)
+    wanted = shaped(shape, aval.dtype, aval.weak_type)
+    what = (
+        f"Incompatible types for broadcasting: input type={aval.str_short(False)} and"
+        f" requested type={wanted.str_short(False)}"
+    )
+    if len(aval.shape) > len(shape):
+        what = "Cannot broadcast to shape with fewer dimensions:"
+        what += f" arr_shape={aval.shape} shape={shape}"
+    return errors.message(
+        what,
+        why="aligned at the last axis, sizes must be equal or 1.",
+        tries=["x[:, None] or jnp.expand_dims to align the axes", "x.sum(axis)"],
+    )
+
+
+def no_out(name: str, out: Any) -> None:
+    """NotImplementedError if `out` is given: arrays are never written to."""
+    if out is not None:
+        raise NotImplementedError(
+            f"The 'out' argument to jnp.{name} is not supported.\n"
+            "Why: arrays are immutable.\nTry: use the result."
+        )
+
+
+# ----------------------------------------------------------------------- one operand
+
+
+def once(op: Callable[..., Any], *static: str) -> Callable[..., Any]:
+    """`op(x, *static)`: applied at once to a tracer, else as one compiled call."""
+    compiled = composite(op, static=static)
+
+    def apply(x: Any, *params: Any) -> Any:
+        return op(x, *params) if isinstance(x, Tracer) else compiled(x, *params)
+
+    return apply

@@ -1,0 +1,141 @@
+"""Linear algebra: `minijax.numpy.linalg`, a face.
+
+Decompositions, systems and norms come from rooms of those names; here are only the
+array API's names for products, which differ a little from NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir import core
+from . import diagonals, linear, manipulation
+from ._common import ArrayLike, DTypeLike, check_arraylike
+from .decompositions import *
+from .least_squares import *
+from .norms import *
+from .systems import *
+
+# --------------------------------------------------- the array API's names for products
+
+
+def matmul(
+    x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Any:  # fmt: skip
+    """Matrix product; see `jnp.matmul`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.matmul(jnp.array([[1, 2]]), jnp.array([[3], [4]]))
+      Array([[11]], dtype=int32)
+    """
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    return linear.matmul(x1, x2, **options)
+
+
+def tensordot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Products summed over pairs of axes; see `jnp.tensordot`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.tensordot(jnp.array([1, 2]), jnp.array([3, 4]), axes=1)
+      Array(11, dtype=int32)
+    """
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    return linear.tensordot(x1, x2, axes, out_sharding=out_sharding, **options)
+
+
+def vecdot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Any:  # fmt: skip
+    """Products summed over one axis; see `jnp.vecdot`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.vecdot(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array(11, dtype=int32)
+    """
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    return linear.vecdot(x1, x2, axis=axis, **options)
+
+
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+    """All products of two vectors' elements; unlike `jnp.outer`, of vectors only.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array([[3, 4],
+             [6, 8]], dtype=int32)
+    """
+    check_arraylike("jnp.linalg.outer", x1, x2)
+    m, n = core.aval_of(x1).ndim, core.aval_of(x2).ndim
+    if m != 1 or n != 1:
+        raise ValueError(
+            "Input arrays must be one-dimensional, but they are"
+            f" x1.ndim={m} x2.ndim={n}"
+        )
+    return linear.outer(x1, x2)
+
+
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
+    """Cross product of vectors of 3 components; see `jnp.cross`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
+    """
+    check_arraylike("jnp.linalg.cross", x1, x2)
+    sizes = [core.aval_of(x).shape[axis] for x in (x1, x2)]
+    if sizes != [3, 3]:
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they have"
+            f" x1.shape[axis]={sizes[0]} and x2.shape[axis]={sizes[1]}"
+        )
+    return linear.cross(x1, x2, axis=axis)
+
+
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Any:
+    """Sum of a diagonal of the matrices in the last two axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
+    """
+    return diagonals.trace(x, offset, -2, -1, dtype)
+
+
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Any:
+    """A diagonal of the matrices in the last two axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 4], dtype=int32)
+    """
+    return diagonals.diagonal(x, offset, -2, -1)
+
+
+def matrix_transpose(x: ArrayLike, /) -> Any:
+    """Matrices transposed.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.matrix_transpose(jnp.array([[1, 2], [3, 4]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
+    check_arraylike("jnp.linalg.matrix_transpose", x)
+    ndim = core.aval_of(x).ndim
+    if ndim < 2:
+        raise ValueError(
+            f"matrix_transpose requires at least 2 dimensions; got {ndim=}"
+        )
+    return manipulation.matrix_transpose(x)

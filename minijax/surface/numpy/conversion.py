@@ -1,0 +1,156 @@
+"""Conversion of arrays: by value (`astype`), by bits (`view`), and copies.
+
+Next: manipulation.py, which moves elements about.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...prims import lax
+from ...prims.shape import shapes
+from ...types import dtypes
+from ._common import ArrayLike, DTypeLike, as_array, check_arraylike, static_dtype
+
+__all__ = ("astype", "copy")
+
+
+def astype(
+    x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None
+) -> Any:
+    """The elements converted to a dtype.
+
+    Args:
+      x: array or number.
+      dtype: a dtype, its name, or a Python type; None for the default float.
+      copy: make a copy even if nothing changes.
+      device: where the result is to lie.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.astype(jnp.array([1.7, 0.]), int)
+      Array([1, 0], dtype=int32)
+    """
+    if dtype is None:
+        dtype = float
+    if not isinstance(dtype, dtypes.ExtendedDType):
+        dtype = static_dtype(dtype, "astype")
+    out = _astype(x, dtype)
+    if copy and out is x:
+        out = shapes.copy(out)
+    if device is not None:
+        from ...api.devices import device_put
+
+        return device_put(out, device)
+    return out
+
+
+@composite(static=("dtype",))
+def _convert(x: Any, dtype: Any) -> Any:
+    found = x.dtype
+    if dtypes.is_complex(found) and not dtypes.is_complex(dtype):
+        if dtypes.is_bool(dtype):
+            return lax.ne(x, found.type(0))
+        return lax.convert_element_type(lax.real(x), dtype)
+    return lax.convert_element_type(x, dtype)
+
+
+def _astype(x: Any, dtype: Any) -> Any:
+    aval = core.aval_of(x)
+    if aval.dtype is dtype and not aval.weak_type and hasattr(x, "aval"):
+        return x
+    check_arraylike("astype", x)
+    if dtypes.is_complex(aval.dtype) and not (
+        dtypes.is_complex(dtype) or dtypes.is_bool(dtype)
+    ):
+        warnings.warn(
+            "Casting from complex to real dtypes will discard the imaginary part.",
+            np.exceptions.ComplexWarning,
+            stacklevel=3,
+        )
+    return _convert(as_array(x), dtype)
+
+
+def copy(a: ArrayLike, order: str | None = None) -> Any:
+    """A copy of an array.
+
+    Args:
+      a: array or number.
+      order: 'K' or 'C' (or None).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.copy(jnp.array([1, 2]))
+      Array([1, 2], dtype=int32)
+    """
+    if order not in (None, "K", "C"):
+        raise NotImplementedError("Only implemented for order='K' or 'C'.")
+    check_arraylike("copy", a)
+    return shapes.copy(as_array(a))
+
+
+def view(x: Any, dtype: Any) -> Any:
+    """The bits of `x` as elements of another dtype; the last axis changes its size."""
+    if dtype is None:
+        return x
+    dtype = static_dtype(dtype, "view")
+    if x.dtype == dtype:
+        return x
+    return _view(x, dtype)
+
+
+@composite(static=("dtype",))
+def _view(x: Any, dtype: Any) -> Any:
+    found = x.dtype
+    old, new = found.itemsize, dtype.itemsize
+    if not x.shape and old != new:
+        raise ValueError(
+            "view() of a 0d array is only supported if the itemsize is unchanged."
+        )
+    if x.shape and (x.shape[-1] * old) % new:
+        raise errors.value_error(
+            "When changing to a larger dtype, its size must be a divisor of the"
+            " total size in bytes of the last axis of the array.",
+            which=f"{errors.type_text(x)} viewed as {dtype}",
+        )
+    x = _plain(x)
+    target = _plain_dtype(dtype)
+    old, new = x.dtype.itemsize, target.itemsize
+    if old < new:
+        ratio = new // old
+        x = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
+    x = lax.bitcast_convert_type(x, target)
+    if old > new:
+        x = lax.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
+    if dtypes.is_bool(dtype):
+        return lax.ne(x, target.type(0))
+    if dtypes.is_complex(dtype):
+        pairs = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
+        rank = pairs.ndim - 1
+        parts = [lax.index_in_dim(pairs, i, rank, keepdims=False) for i in (0, 1)]
+        return lax.complex(*parts)
+    return x
+
+
+def _plain(x: Any) -> Any:
+    """Bools as bytes, complex numbers as pairs of reals: what bits can be cast from."""
+    if dtypes.is_bool(x.dtype):
+        return lax.convert_element_type(x, dtypes.uint8)
+    if not dtypes.is_complex(x.dtype):
+        return x
+    rank = x.ndim
+    pairs = [lax.expand_dims(part(x), (rank,)) for part in (lax.real, lax.imag)]
+    joint = lax.concatenate(pairs, rank)
+    return lax.reshape(joint, (*x.shape[:-1], 2 * x.shape[-1])) if x.shape else joint
+
+
+def _plain_dtype(dtype: Any) -> Any:
+    if dtypes.is_bool(dtype):
+        return dtypes.uint8
+    return dtypes.real_of(dtype)

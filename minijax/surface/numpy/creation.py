@@ -1,0 +1,576 @@
+"""Making arrays from Python and NumPy values, and arrays of one value.
+
+`array` knows how nested lists, numbers, buffers and arrays become one array, with
+JAX's dtypes: Python numbers take the default dtypes, everything else promotes.  Small
+constant arrays are made on the host (no compilation for each new shape), large ones by
+a compiled program; under a transformation they are equations.
+
+Next: ranges.py, for arange, linspace, grids and masks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...api.devices import device_put
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import STATE, Tracer
+from ...prims import lax
+from ...prims.math.cast import scalar
+from ...runtime import array as arrays
+from ...runtime.array import ARRAYS, Array
+from ...types import dtypes
+from ...types.avals import shaped
+from ._common import *
+
+__all__ = (
+    "array", "asarray", "zeros", "ones", "empty", "full", "zeros_like", "ones_like",
+    "empty_like", "full_like",
+)  # fmt: skip
+
+SMALL = 1 << 14  # elements; arrays up to this size are made on the host
+
+# ------------------------------------------------------------------------------- array
+
+
+def array(
+    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K",
+    ndmin: int = 0, *, device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Make an array of numbers, nested sequences, buffers or arrays.
+
+    Args:
+      object: what to convert.  Python numbers take the default dtypes (a lone number is
+        weakly typed); arrays and NumPy scalars keep theirs, narrowed to 32 bits unless
+        x64 is on; mixtures promote.
+      dtype: the dtype of the result.
+      copy: kept for NumPy's sake; memory is never shared with the caller's.
+      order: None or "K".
+      ndmin: leading axes of size 1 are added up to this rank.
+      device, out_sharding: where to put the result.
+
+    Raises:
+      TypeError: `object` is not numeric.
+      ValueError: nested sequences of unequal lengths, or None.
+      OverflowError: a Python int that the dtype cannot hold.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.array([[1, 2], [3, 4]])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+    """
+    if order is not None and order != "K":
+        raise NotImplementedError("Only implemented for order='K'")
+    if not copy and dtype is None and isinstance(object, np.ma.MaskedArray):
+        core.aval_of(object)  # refuses it
+    out = to_array(object, static_dtype(dtype, "array"), copy)
+    rank = len(out.shape)
+    if ndmin > rank:
+        out = lax.broadcast_in_dim(
+            out, (1,) * (ndmin - rank) + out.shape, tuple(range(ndmin - rank, ndmin))
+        )
+    return on_device(out, device, out_sharding)
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
+    device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Make an array of anything that `array` takes; arrays are returned as they are.
+
+    Args:
+      a: an array, number, nested sequence or buffer.
+      dtype: the dtype of the result.
+      order: None or "K".
+      copy: True to copy an array too.
+      device, out_sharding: where to put the result.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.asarray([1., 2.])
+      Array([1., 2.], dtype=float32)
+    """
+    plain = dtype is None and order is None and device is None and out_sharding is None
+    if plain and not copy and (type(a) is Array or isinstance(a, Tracer)):
+        return a
+    wanted = static_dtype(dtype, "asarray")
+    return array(a, wanted, bool(copy), order, device=device, out_sharding=out_sharding)
+
+
+def to_array(x: Any, dtype: Any, copy: bool) -> Any:
+    """`array` proper: a value as an array of this dtype (None: its own)."""
+    kind = type(x)
+    if kind in ARRAYS or isinstance(x, Tracer):
+        if dtype is not None and (x.dtype != dtype or x.weak_type):
+            return cast(x, dtype)
+        return lax.copy_p.bind(x) if copy else x
+    if kind in (bool, int, float, complex):
+        return from_number(x, dtype)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return from_numpy(x, dtype)
+    custom = getattr(x, "__jax_array__", None)
+    if custom is not None:
+        return to_array(custom(), dtype, copy)
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if isinstance(x, (list, tuple)):
+        return from_sequence(x, dtype)
+    if isinstance(x, (bool, int, float, complex)):  # a subclass, e.g. an IntEnum
+        base: Any = next(k for k in (bool, int, float, complex) if isinstance(x, k))
+        return from_number(base(x), dtype)
+    if isinstance(x, (bytearray, memoryview, range)) or hasattr(x, "__array__"):
+        return from_numpy(np.asarray(x), dtype)
+    if (
+        hasattr(x, "__len__")
+        and hasattr(x, "__getitem__")
+        and not isinstance(x, (str, bytes, dict))
+    ):
+        return from_sequence([x[i] for i in range(len(x))], dtype)
+    return from_numpy(np.asarray(x), dtype, x)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """An array in another dtype, with a warning where imaginary parts are lost."""
+    if dtypes.is_complex(x.dtype) and not (
+        dtypes.is_complex(dtype) or dtypes.is_bool(dtype)
+    ):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=4,
+        )
+    return convert(x, dtype)
+
+
+def from_number(x: Any, dtype: Any) -> Any:
+    """A Python number as an array."""
+    if dtype is None:
+        return from_host(x, core.aval_of(x))
+    return from_host(np.asarray(x, dtype), shaped((), dtype))
+
+
+def from_numpy(x: Any, dtype: Any, given: Any = None) -> Any:
+    """A NumPy array or scalar as an array."""
+    if dtype is None:
+        if not dtypes.is_valid(x.dtype):
+            check_numeric(x, given)
+        dtype = dtypes.canonical(x.dtype)
+    elif x.dtype != dtype and x.dtype.kind == "c" and not dtypes.is_complex(dtype):
+        if not dtypes.is_bool(dtype):
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part",
+                np.exceptions.ComplexWarning,
+                stacklevel=4,
+            )
+            x = x.real
+    elif x.dtype.kind in "SU":
+        check_numeric(x, given)
+    return from_host(np.asarray(x, dtype), shaped(np.shape(x), dtype))
+
+
+def check_numeric(x: Any, given: Any) -> None:
+    """TypeError unless a NumPy value's dtype is one that arrays can have."""
+    dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
+    if dtypes.is_valid(dtype):
+        return
+    raise TypeError(not_numeric(x if given is None else given, x.dtype))
+
+
+def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
+    """Nested lists and tuples as an array."""
+    kinds: set[type] = set()
+    leaf_types(x, kinds)
+    if not kinds <= _PYTHON:
+        if type(None) in kinds:
+            raise ValueError("None is not a valid value for jnp.array")
+        if any(k in ARRAYS or issubclass(k, Tracer) or hasattr(k, "__jax_array__")
+               for k in kinds):  # fmt: skip
+            return stack_nested(x, dtype)
+    if dtype is None:
+        dtype = sequence_dtype(x, kinds)
+    if kinds <= _PYTHON:
+        out = np.array(x, dtype)
+    else:
+        out = np.array(x)
+        check_numeric(out, x)
+        out = out.astype(dtype)
+    return from_host(out, shaped(out.shape, dtype))
+
+
+_PYTHON = frozenset((bool, int, float, complex))
+
+
+def leaf_types(x: Any, found: set[type]) -> None:
+    """Collect the types of what nested lists and tuples hold."""
+    kinds = set(map(type, x))
+    nested = kinds & _NESTED
+    if nested:
+        for item in x:
+            if type(item) in nested:
+                leaf_types(item, found)
+        kinds -= nested
+    found |= kinds
+
+
+_NESTED = frozenset((list, tuple))
+
+
+def sequence_dtype(x: Any, kinds: set[type]) -> Any:
+    """The dtype that the leaves of nested sequences promote to."""
+    if not kinds:
+        return dtypes.float_default()
+    if kinds <= _PYTHON:
+        top = max(kinds, key=_RANK.__getitem__)
+        return dtypes.scalar_dtype(top)
+    pairs: list[Any] = []
+    for leaf in leaves(x):
+        if type(leaf) in _PYTHON:
+            kind = type(leaf)
+            pair = (dtypes.scalar_dtype(kind), kind is not bool)
+        else:
+            value = np.asarray(leaf)
+            check_numeric(value, leaf)
+            pair = (dtypes.canonical(value.dtype), False)
+        if pair not in pairs:
+            pairs.append(pair)
+    return dtypes.promote(tuple(pairs))[0]
+
+
+_RANK = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+def leaves(x: Any) -> Any:
+    """The items of nested lists and tuples, one by one."""
+    for item in x:
+        if type(item) in _NESTED:
+            yield from leaves(item)
+        else:
+            yield item
+
+
+def stack_nested(x: Sequence[Any], dtype: Any) -> Any:
+    """Nested sequences with arrays among the leaves: stack them level by level."""
+    if dtype is None:
+        pairs = []
+        for leaf in leaves(x):
+            aval = core.aval_of(leaf if is_arraylike(leaf) else np.asarray(leaf))
+            pairs.append((aval.dtype, aval.weak_type))
+        dtype = dtypes.promote(tuple(dict.fromkeys(pairs)))[0]
+    return stack_rows(x, dtype)
+
+
+def stack_rows(x: Any, dtype: Any) -> Any:
+    if type(x) not in _NESTED:
+        return to_array(x, dtype, False)
+    kinds: set[type] = set()
+    leaf_types(x, kinds)
+    if kinds <= _PYTHON:
+        return from_sequence(x, dtype)
+    rows = [stack_rows(item, dtype) for item in x]
+    shape = rows[0].shape
+    lifted = [
+        lax.broadcast_in_dim(r, (1, *r.shape), tuple(range(1, len(r.shape) + 1)))
+        for r in rows
+    ]
+    if any(r.shape != shape for r in rows):
+        raise errors.type_error(
+            "Cannot concatenate arrays with shapes that differ in dimensions other"
+            " than the one being concatenated: concatenating along dimension 0 for"
+            f" shapes {', '.join(str(r.shape) for r in lifted[:6])}.",
+            why="the items of nested sequences become the rows of one array.",
+            tries=["pad the items to one shape", "a list of arrays as a pytree"],
+        )
+    return lax.concatenate(lifted, 0)
+
+
+def on_device(x: Any, device: Any, out_sharding: Any = None) -> Any:
+    """`x` put where `device` (a device or sharding) says."""
+    where = device if out_sharding is None else out_sharding
+    if where is None:
+        return x
+    return device_put(x, where)
+
+
+# --------------------------------------------------------------------- constant arrays
+
+
+def zeros(
+    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """An array of zeros.
+
+    Args:
+      shape: an int or a sequence of ints.
+      dtype: float32 by default.
+      device, out_sharding: where to put it.
+
+    Raises:
+      TypeError: the shape is not made of concrete non-negative integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.zeros((2, 2))
+      Array([[0., 0.],
+             [0., 0.]], dtype=float32)
+    """
+    return constant("zeros", shape, 0, dtype, device, out_sharding)
+
+
+def ones(
+    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """An array of ones.
+
+    Args:
+      shape: an int or a sequence of ints.
+      dtype: float32 by default.
+      device, out_sharding: where to put it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ones(2)
+      Array([1., 1.], dtype=float32)
+    """
+    return constant("ones", shape, 1, dtype, device, out_sharding)
+
+
+def empty(
+    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """An array of zeros: memory without values does not exist here.
+
+    Args:
+      shape: an int or a sequence of ints.
+      dtype: float32 by default.
+      device, out_sharding: where to put it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.empty(2)
+      Array([0., 0.], dtype=float32)
+    """
+    return constant("empty", shape, 0, dtype, device, out_sharding)
+
+
+def constant(
+    name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any
+) -> Any:
+    """`zeros`, `ones` and `empty`."""
+    shape = static_shape(shape, name)
+    dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, name)
+    out = filled(name, shape, value, shaped(shape, dtype))
+    if device is None and out_sharding is None:
+        return out
+    return on_device(out, device, out_sharding)
+
+
+def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
+    """An array of one host number: made on the host if small, else by a program.
+
+    Of keys, the number is every word.
+    """
+    if dtypes.is_extended(aval.dtype):
+        check_sizes(shape, name)
+        return lax.full(shape, value, aval.dtype)
+    if STATE.trace is not core.EVAL:
+        check_sizes(shape, name)
+        literal = literal_of(value, aval)
+        if not shape:  # a lone number needs no equation
+            return from_host(literal, aval)
+        return lax.broadcast_in_dim(literal, shape, ())
+    if type(value) is int and (known := _templates.get((aval, value))) is not None:
+        return Array(arrays.put_numpy(known, aval))
+    check_sizes(shape, name)
+    if aval.size > SMALL:
+        return _repeat(literal_of(value, aval), shape)
+    full = np.full(shape, scalar(value, aval.dtype), aval.dtype)
+    if type(value) is int and aval.size <= 1024:
+        if len(_templates) > 256:
+            _templates.clear()
+        _templates[aval, value] = full
+    return Array(arrays.put_numpy(full, aval))
+
+
+def literal_of(value: Any, aval: Any) -> Any:
+    """A host number as a scalar of the type of the array to be filled with it."""
+    if not aval.weak_type and type(value) is int and 0 <= value < 2:
+        return aval.dtype.type(value)
+    number = scalar(value, aval.dtype)
+    return number.item() if aval.weak_type else number
+
+
+# Host copies of the small constant arrays made lately: (type, number) -> array.
+_templates: dict[Any, Any] = {}
+
+
+@composite(static="shape")
+def _repeat(x: Any, shape: Any) -> Any:
+    return lax.broadcast_in_dim(x, shape, ())
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """An array in which `fill_value` is repeated.
+
+    Args:
+      shape: an int or a sequence of ints.
+      fill_value: a number, or an array that broadcasts to `shape`.
+      dtype: by default that of `fill_value` (weakly typed for a Python number).
+      device, out_sharding: where to put it.
+
+    Raises:
+      ValueError: `fill_value` does not broadcast to `shape`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.full(3, 7.)
+      Array([7., 7., 7.], dtype=float32, weak_type=True)
+    """
+    check_arraylike("full", fill_value)
+    shape = static_shape(shape, "full")
+    wanted = static_dtype(dtype, "full")
+    out = fill(shape, fill_value, wanted, "full")
+    return on_device(out, device, out_sharding)
+
+
+def fill(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
+    """`value` with this dtype (None: its own), repeated to `shape`."""
+    if type(value) is int and dtype is not None:  # of any size
+        return filled(name, shape, value, shaped(shape, dtype))
+    aval = aval_of(value)
+    weak = aval.weak_type and dtype is None
+    dtype = aval.dtype if dtype is None else dtype
+    host = not isinstance(value, (Array, Tracer)) and not hasattr(
+        value, "__jax_array__"
+    )
+    if host and not aval.shape:
+        return filled(name, shape, value, shaped(shape, dtype, weak))
+    return repeat_to(convert(value, dtype, weak), shape, name)
+
+
+def repeat_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
+    """`x` broadcast to `shape`; ValueError if it does not fit."""
+    old = aval_of(x).shape
+    if old == shape:
+        return x
+    if not fits(old, shape):
+        raise ValueError(not_broadcastable(x, shape))
+    return _spread(x, shape)
+
+
+def fits(old: tuple[int, ...], new: tuple[int, ...]) -> bool:
+    """Whether an array of shape `old` broadcasts to `new`."""
+    lead = len(new) - len(old)
+    return lead >= 0 and all(m in (1, n) for m, n in zip(old, new[lead:], strict=True))
+
+
+@composite(static="shape")
+def _spread(x: Any, shape: Any) -> Any:
+    return broadcast_to(x, shape)
+
+
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Zeros with the shape and dtype of another array.
+
+    Args:
+      a: array, number, or anything with `shape` and `dtype`.
+      dtype, shape: to differ from `a` in these.
+      device, out_sharding: where to put it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.zeros_like(jnp.array([1, 2]))
+      Array([0, 0], dtype=int32)
+    """
+    return like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Ones with the shape and dtype of another array.
+
+    Args:
+      a: array, number, or anything with `shape` and `dtype`.
+      dtype, shape: to differ from `a` in these.
+      device, out_sharding: where to put it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ones_like(jnp.array([3, 2]))
+      Array([1, 1], dtype=int32)
+    """
+    return like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Any:
+    """Zeros with the shape and dtype of another array (see `empty`).
+
+    Args:
+      prototype: array, number, or anything with `shape` and `dtype`.
+      dtype, shape: to differ from `prototype` in these.
+      device: where to put it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.empty_like(jnp.array([3, 2]))
+      Array([0, 0], dtype=int32)
+    """
+    return like("empty_like", prototype, 0, dtype, shape, device, None)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
+    device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """`fill_value` repeated to the shape and dtype of another array.
+
+    Args:
+      a: array, number, or anything with `shape` and `dtype`.
+      fill_value: a number, or an array that broadcasts to the shape.
+      dtype, shape: to differ from `a` in these.
+      device, out_sharding: where to put it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.full_like(jnp.array([3., 2.]), 5)
+      Array([5., 5.], dtype=float32)
+    """
+    check_arraylike("full_like", fill_value)
+    return like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+
+
+def like(name: str, a, value, dtype, shape, device, out_sharding):
+    """The functions whose names end in `_like`."""
+    if is_arraylike(a):
+        aval = aval_of(a)
+    elif hasattr(a, "shape") and hasattr(a, "dtype"):
+        aval = shaped(tuple(a.shape), dtypes.canonical(a.dtype))
+    else:
+        check_arraylike(name, a)
+    shape = aval.shape if shape is None else static_shape(shape, name)
+    weak = aval.weak_type and dtype is None
+    dtype = aval.dtype if dtype is None else static_dtype(dtype, name)
+    if type(value) is not int and (
+        aval_of(value).shape or isinstance(value, (Array, Tracer))
+    ):
+        weak = weak and not aval_of(value).shape
+        out = repeat_to(convert(value, dtype, weak), shape, name)
+    else:
+        out = filled(name, shape, value, shaped(shape, dtype, weak))
+    return on_device(out, device, out_sharding)

@@ -1,0 +1,319 @@
+"""Decompositions of matrices: cholesky, qr, eig, eigh, svd.
+
+The work is done by `minijax.lax.linalg`; here are NumPy's names, arguments and results.
+Matrices are in the last two axes; leading axes are a stack of them.
+
+Next: systems.py, which solves; prims/lax_linalg.py, which decomposes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...prims import lax, lax_linalg
+from ...types import dtypes
+from . import indexing, linear, manipulation, selection, ufuncs
+from ._common import *
+from .creation import asarray
+
+__all__ = (
+    "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky",
+    "qr", "eig", "eigvals", "eigh", "eigvalsh", "svd", "svdvals",
+)  # fmt: skip
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues, and right eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EighResult(NamedTuple):
+    """Real eigenvalues, ascending, and orthonormal eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns and an upper triangle."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors, singular values (descending), right ones in rows."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class SlogdetResult(NamedTuple):
+    """Sign (or phase) and logarithm of the size of a determinant."""
+
+    sign: Any
+    logabsdet: Any
+
+
+# ------------------------------------------------------------------- what they share
+
+
+def operand(name: str, *xs: Any) -> Sequence[Any]:
+    """Operands as inexact arrays of one dtype."""
+    check_arraylike(f"jnp.linalg.{name}", *xs)
+    return promote_dtypes_inexact(*(as_array(x) for x in xs))
+
+
+def square(name: str, a: Any) -> Any:
+    """An operand that is a stack of square matrices."""
+    (a,) = operand(name, a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise errors.value_error(
+            f"Argument to {name} must have shape [..., n, n], got {a.shape}.",
+            which=errors.type_text(a),
+            tries=["jnp.linalg.lstsq or pinv for matrices that are not square"],
+        )
+    return a
+
+
+def turn(x: Any) -> Any:
+    """Matrices transposed."""
+    return manipulation.matrix_transpose(x)
+
+
+def adjoint(x: Any) -> Any:
+    """Matrices transposed and conjugated."""
+    return ufuncs.conj(turn(x))
+
+
+def symmetrized(x: Any) -> Any:
+    """The Hermitian part of square matrices."""
+    return (x + adjoint(x)) / 2
+
+
+def identity(n: int, like: Any) -> Any:
+    """The identity matrix, one for each matrix in a stack."""
+    eye = asarray(np.eye(n, dtype=like.dtype))
+    return lax.broadcast_in_dim(
+        eye, (*like.shape[:-2], n, n), (like.ndim - 2, like.ndim - 1)
+    )
+
+
+def precise(a: Any, b: Any) -> Any:
+    """A matrix product at full precision."""
+    return linear.matmul(a, b, precision="highest")
+
+
+def eps_of(dtype: Any) -> float:
+    """The distance from 1 to the next number of a dtype."""
+    return float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
+
+
+# ----------------------------------------------------------------------- decompositions
+
+
+@composite(static=("upper", "symmetrize_input"))
+def cholesky(
+    a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
+) -> Any:
+    """The triangle L with :math:`A = L L^H`.
+
+    Args:
+      a: Hermitian positive definite matrices, shape (..., n, n).
+      upper: return :math:`L^H`.
+      symmetrize_input: average `a` with its adjoint first; else its lower triangle is
+        read alone.
+
+    Returns:
+      Lower triangles; nan for matrices that are not positive definite.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 2.]]))
+      Array([[2., 0.],
+             [1., 1.]], dtype=float32)
+    """
+    (a,) = operand("cholesky", a)
+    low = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
+    return adjoint(low) if upper else low
+
+
+@composite(static=("mode",))
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
+    """The decomposition :math:`A = Q R` into orthonormal columns and a triangle.
+
+    Args:
+      a: matrices, shape (..., m, n).
+      mode: 'reduced' (min(m, n) columns; NumPy's old name is 'full'), 'complete' (m
+        columns), 'r' (R alone) or 'raw' (LAPACK's form).
+
+    Raises:
+      ValueError: an unknown mode.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> q, r = jnp.linalg.qr(jnp.array([[1., 2.], [3., 4.]]))
+      >>> bool(jnp.allclose(q @ r, jnp.array([[1., 2.], [3., 4.]]), atol=1e-5))
+      True
+    """
+    (a,) = operand("qr", a)
+    if mode == "raw":
+        packed, taus = lax_linalg.geqrf_p.bind(a)
+        return QRResult(turn(packed), taus)
+    if mode not in ("reduced", "r", "full", "complete"):
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}")
+    q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+@composite
+def eig(a: ArrayLike) -> EigResult:
+    """Eigenvalues and right eigenvectors of square matrices; complex.
+
+    Args:
+      a: matrices, shape (..., n, n).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.eig(jnp.array([[2., 0.], [0., 3.]])).eigenvalues.real
+      Array([2., 3.], dtype=float32)
+    """
+    (a,) = operand("eig", a)
+    values, vectors = lax_linalg.eig(a, compute_left_eigenvectors=False)
+    return EigResult(values, vectors)
+
+
+@composite
+def eigvals(a: ArrayLike) -> Any:
+    """Eigenvalues of square matrices; complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.eigvals(jnp.array([[2., 0.], [0., 3.]])).real
+      Array([2., 3.], dtype=float32)
+    """
+    (a,) = operand("eigvals", a)
+    return lax_linalg.eig(
+        a, compute_left_eigenvectors=False, compute_right_eigenvectors=False
+    )[0]
+
+
+@composite(static=("UPLO", "symmetrize_input"))
+def eigh(
+    a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True,
+) -> EighResult:  # fmt: skip
+    """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
+
+    Args:
+      a: matrices, shape (..., n, n).
+      UPLO: 'L' (the default) or 'U': the triangle to read.
+      symmetrize_input: average `a` with its adjoint first.
+
+    Raises:
+      ValueError: an unknown triangle.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.eigh(jnp.array([[2., 0.], [0., 1.]])).eigenvalues
+      Array([1., 2.], dtype=float32)
+    """
+    (a,) = operand("eigh", a)
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    vectors, values = lax_linalg.eigh(
+        a, lower=UPLO != "U", symmetrize_input=symmetrize_input
+    )
+    return EighResult(values, vectors)
+
+
+@composite(static=("UPLO", "symmetrize_input"))
+def eigvalsh(
+    a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True,
+) -> Any:  # fmt: skip
+    """Eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.eigvalsh(jnp.array([[2., 0.], [0., 1.]]))
+      Array([1., 2.], dtype=float32)
+    """
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+@composite(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+def svd(
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
+    hermitian: bool = False, subset_by_index: tuple[int, int] | None = None,
+) -> Any:  # fmt: skip
+    """The singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
+
+    Args:
+      a: matrices, shape (..., m, n).
+      full_matrices: return square U and V.
+      compute_uv: return U and V, not the singular values alone.
+      hermitian: `a` is Hermitian, and its eigenvalues will do.
+      subset_by_index: (first, last + 1) of the singular values wanted.
+
+    Returns:
+      The singular values, descending, or (U, S, Vh).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
+      Array([4., 3.], dtype=float32)
+    """
+    (a,) = operand("svd", a)
+    if hermitian:
+        return _hermitian_svd(a, compute_uv)
+    if not compute_uv:
+        return lax_linalg.svd(
+            a,
+            full_matrices=full_matrices,
+            compute_uv=False,
+            subset_by_index=subset_by_index,
+        )
+    return SVDResult(
+        *lax_linalg.svd(
+            a,
+            full_matrices=full_matrices,
+            compute_uv=True,
+            subset_by_index=subset_by_index,
+        )
+    )
+
+
+def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
+    values, vectors = eigh(a)
+    sizes = ufuncs.absolute(values)
+    order = lax.rev(sizes.argsort(-1), (sizes.ndim - 1,))
+    s = indexing.take_along_axis(sizes, order, -1)
+    if not compute_uv:
+        return s
+    wide = lax.expand_dims(order, (order.ndim - 1,))
+    u = indexing.take_along_axis(vectors, wide, -1)
+    signs = ufuncs.sign(indexing.take_along_axis(values, order, -1))
+    # A zero eigenvalue has sign 0; any unit vector will do for V.
+    signs = selection.where(signs == 0, convert(1, signs.dtype), signs)
+    return SVDResult(u, s, adjoint(u * convert(signs, u.dtype)[..., None, :]))
+
+
+@composite
+def svdvals(x: ArrayLike, /) -> Any:
+    """Singular values of matrices, descending.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.svdvals(jnp.array([[3., 0.], [0., 4.]]))
+      Array([4., 3.], dtype=float32)
+    """
+    (x,) = operand("svdvals", x)
+    return lax_linalg.svd(x, full_matrices=False, compute_uv=False)

@@ -1,0 +1,190 @@
+"""Diagonals of matrices, matrices with given diagonals, traces.
+
+A diagonal is a strided slice of the flattened matrix, never a gather; a matrix with a
+given diagonal is a padding of it.
+
+Next: linear.py.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...prims import lax
+from ...types import dtypes
+from ._common import *
+from .reductions import sum_axes, wide_int
+
+__all__ = ("diagonal", "diag", "diagflat", "trace")
+
+# -------------------------------------------------------------------- diagonals, traces
+
+
+def diagonal_of(x: Any, offset: int = 0) -> Any:
+    """The diagonal of the matrices in the last two axes: a strided slice.
+
+    Row-major, the next element of a diagonal comes after a row and one element more.
+    """
+    *lead, m, n = core.aval_of(x).shape
+    start = offset if offset >= 0 else -offset * n
+    length = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
+    flat_x = lax.reshape(x, (*lead, m * n))
+    if not length:
+        return lax.slice_in_dim(flat_x, 0, 0, axis=len(lead))
+    stop = start + (length - 1) * (n + 1) + 1
+    return lax.slice_in_dim(flat_x, start, stop, n + 1, axis=len(lead))
+
+
+def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
+    ndim = core.aval_of(a).ndim
+    i, j = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
+    if i == j:
+        raise ValueError(
+            f"{name}: axis1 and axis2 cannot be the same, got {axis1} and {axis2}."
+        )
+    order = (*(k for k in range(ndim) if k not in (i, j)), i, j)
+    return a if order == tuple(range(ndim)) else lax.transpose(a, order)
+
+
+@composite(static=("offset", "axis1", "axis2"))
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonal of the matrices in two axes.
+
+    Args:
+      a: array of at least two axes.
+      offset: how far above the main diagonal (negative: below).
+      axis1, axis2: the axes of rows and columns.
+
+    Returns:
+      Array of the other axes, then the diagonal.
+
+    Raises:
+      ValueError: fewer than two axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 4], dtype=int32)
+    """
+    check_arraylike("diagonal", a)
+    if core.aval_of(a).ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    a, offset = as_array(a), operator.index(offset)
+    square = a.ndim == 2 and a.shape[0] == a.shape[1]
+    a = convert(a, a.dtype, a.weak_type and not (square and offset == 0))
+    return diagonal_of(_diagonal_axes_last("diagonal", a, axis1, axis2), offset)
+
+
+@composite(static=("k",))
+def diag(v: ArrayLike, k: int = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with a given diagonal.
+
+    Args:
+      v: matrix or vector.
+      k: how far above the main diagonal (negative: below).
+
+    Raises:
+      ValueError: `v` has neither one axis nor two.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diag(jnp.array([1, 2]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+    """
+    check_arraylike("diag", v)
+    v = as_array(v)
+    k = operator.index(k)
+    if v.ndim == 2:
+        return convert(diagonal_of(v, k), v.dtype, v.weak_type and k != 0)
+    if v.ndim != 1:
+        raise ValueError(f"diag input must be 1d or 2d, got {errors.type_text(v)}")
+    return matrix_of(v, k)
+
+
+def matrix_of(v: Any, k: int = 0) -> Any:
+    """The matrix whose diagonal number `k` is `v`: `diagonal_of` backwards."""
+    n = v.shape[0]
+    size = n + abs(k)
+    zero = v.dtype.type(0)
+    if n == 0:
+        return lax.broadcast_in_dim(zero, (size, size), ())
+    start = k if k >= 0 else -k * size
+    used = n + (n - 1) * size
+    wide = lax.pad(v, zero, [(start, size * size - start - used, size)])
+    return convert(lax.reshape(wide, (size, size)), v.dtype, v.weak_type)
+
+
+@composite(static=("k",))
+def diagflat(v: ArrayLike, k: int = 0) -> Any:
+    """The matrix whose diagonal number `k` is the flattened `v`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diagflat(jnp.array([1, 2]), 1)
+      Array([[0, 1, 0],
+             [0, 0, 2],
+             [0, 0, 0]], dtype=int32)
+    """
+    check_arraylike("diagflat", v)
+    flat = lax.reshape(as_array(v), (core.aval_of(v).size,))
+    return convert(matrix_of(flat, operator.index(k)), flat.dtype)
+
+
+def trace(
+    a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1,
+    dtype: DTypeLike | None = None, out: None = None,
+) -> Any:  # fmt: skip
+    """Sum of a diagonal of the matrices in two axes.
+
+    Args:
+      a: array of at least two axes.
+      offset: how far above the main diagonal (negative: below); may be traced.
+      axis1, axis2: the axes of rows and columns.
+      dtype: dtype to sum in; by default small integers widen.
+      out: not supported.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
+    """
+    no_out("trace", out)
+    if isinstance(offset, (int, np.integer)):
+        return _trace(a, int(offset), axis1, axis2, dtype)
+    return _moving_trace(a, offset, axis1, axis2, dtype)
+
+
+def _trace_operand(a: Any, axis1: int, axis2: int, dtype: Any) -> Any:
+    check_arraylike("trace", a)
+    found = core.aval_of(a).dtype
+    dtype = static_dtype(dtype, "trace") or wide_int(found)
+    return _diagonal_axes_last("trace", convert(as_array(a), dtype), axis1, axis2)
+
+
+@composite(static=("offset", "axis1", "axis2", "dtype"))
+def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
+    parts = diagonal_of(_trace_operand(a, axis1, axis2, dtype), offset)
+    return _total(parts, (parts.ndim - 1,))
+
+
+def _total(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over axes; of Booleans, whether any holds."""
+    return (lax.reduce_or if dtypes.is_bool(x.dtype) else sum_axes)(x, axes)
+
+
+@composite(static=("axis1", "axis2", "dtype"))
+def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
+    a = _trace_operand(a, axis1, axis2, dtype)
+    rank = a.ndim
+    rows = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 2)
+    columns = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 1)
+    on = lax.eq(lax.add(rows, convert(offset, dtypes.int32)), columns)
+    zeros = lax.broadcast_in_dim(a.dtype.type(0), a.shape, ())
+    return _total(lax.select_n(on, zeros, a), (rank - 2, rank - 1))

@@ -1,0 +1,220 @@
+"""Elements taken out of arrays and put in: delete and insert.
+
+Both are one gather along an axis.  Where indices are known now, the places to
+read are worked out on the host; traced ones are sorted and counted in the program.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import Tracer
+from ...prims import lax
+from ...prims.define import const
+from ...types import dtypes
+from ._common import *
+from .manipulation import moveaxis, ravel
+from .rearrange import _take_rows, take_rows
+
+__all__ = ("delete", "insert")
+
+
+def _line(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and the axis meant; None flattens."""
+    if axis is None:
+        return ravel(arr), 0
+    return arr, canonical_axis(operator.index(axis), len(shape_of(arr)))
+
+
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Any:
+    """An array without some elements.
+
+    Args:
+      arr: array.
+      obj: which: an integer, an array of integers or bools, or a slice.  It must be
+        concrete, unless `assume_unique_indices`.
+      axis: along which; None flattens `arr` first.
+      assume_unique_indices: promise that integers in `obj` are distinct, so that the
+        size of the result is known and `obj` may be traced.
+
+    Raises:
+      IndexError: an index is out of bounds. ConcretizationTypeError: `obj` is traced.
+      ValueError: `obj` holds no integers or bools.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.delete(jnp.array([5, 6, 7]), 1)
+      Array([5, 7], dtype=int32)
+    """
+    check_arraylike("delete", arr)
+    arr, axis = _line("delete", arr, axis)
+    size = shape_of(arr)[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(size)[obj]
+    check_arraylike("delete", obj)
+    distinct = assume_unique_indices and dtypes.is_integer(aval_of(obj).dtype)
+    if isinstance(obj, Tracer) and distinct:
+        return _delete_distinct(arr, obj, axis)
+    value = core.concrete_or_error(None, obj, "'obj' array argument of jnp.delete()")
+    keep = _kept(np.asarray(value), size)
+    gone = np.flatnonzero(~keep)
+    if gone.size and gone[-1] - gone[0] + 1 == gone.size:
+        return _without(arr, int(gone[0]), int(gone[-1]) + 1, axis)
+    return _take_rows(arr, np.flatnonzero(keep).astype(np.int32), axis)
+
+
+@composite(static=("start", "stop", "axis"))
+def _without(arr: Any, start: int, stop: int, axis: int) -> Any:
+    """Without one stretch of an axis."""
+    before = lax.slice_in_dim(arr, 0, start, axis=axis)
+    after = lax.slice_in_dim(arr, stop, shape_of(arr)[axis], axis=axis)
+    parts = [p for p in (before, after) if shape_of(p)[axis]]
+    return lax.concatenate(parts or [before], axis)
+
+
+def _kept(obj: Any, size: int) -> Any:
+    """Which elements along an axis are not deleted."""
+    keep = np.ones(size, bool)
+    if obj.dtype.kind == "b" and obj.shape != (size,):
+        raise ValueError(
+            f"boolean array argument obj to delete must be one-dimensional and of"
+            f" length {size}, got shape {obj.shape}"
+        )
+    if obj.dtype.kind not in "biu":
+        raise ValueError(
+            f"np.delete(arr, obj): got obj.dtype={obj.dtype}; must be integer or bool."
+        )
+    if not obj.shape and not -size <= int(obj) < size:
+        raise ValueError(
+            f"axis {int(obj)} is out of bounds for array of dimension {size}"
+        )
+    keep[obj] = False
+    return keep
+
+
+@composite(static="axis")
+def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
+    """Delete k distinct traced indices: row i skips those at or before it."""
+    size = shape_of(arr)[axis]
+    k = math.prod(shape_of(obj))
+    index = convert(lax.reshape(obj, (k,)), dtypes.int32)
+    index = choose(
+        lax.lt(index, const(index, 0)), lax.add(index, const(index, size)), index
+    )
+    gaps = lax.sub(lax.sort(index), lax.iota(dtypes.int32, k))
+    row = lax.iota(dtypes.int32, max(size - k, 0))
+    passed = lax.le(
+        lax.broadcast_in_dim(gaps, (shape_of(row)[0], k), (1,)),
+        lax.broadcast_in_dim(row, (shape_of(row)[0], k), (0,)),
+    )
+    skipped = lax.reduce_sum(convert(passed, dtypes.int32), (1,))
+    return take_rows(arr, lax.add(row, skipped), axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with elements put in before given places.
+
+    Args:
+      arr: array.
+      obj: places: an integer, an array of integers, or a slice.
+      values: what to insert; broadcasts, and takes the dtype of `arr`.
+      axis: along which; None flattens `arr` first.
+
+    Raises:
+      ValueError: places are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.insert(jnp.array([5, 6]), 1, 9)
+      Array([5, 9, 6], dtype=int32)
+    """
+    check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
+    arr, axis = _line("insert", arr, axis)
+    size = shape_of(arr)[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(size)[obj]
+    if not dtypes.is_integer(aval_of(obj).dtype):
+        raise errors.value_error(
+            f"jnp.insert(): index array must be integer typed; got"
+            f" {aval_of(obj).str_short()}",
+            tries=["jnp.flatnonzero(mask) for a mask"],
+        )
+    if len(shape_of(obj)) > 1:
+        raise ValueError(
+            "jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar"
+        )
+    if isinstance(obj, Tracer):
+        return _insert_traced(arr, obj, values, axis)
+    value = np.asarray(obj)
+    places = tuple(value.reshape(-1).tolist())
+    return _insert_known(arr, values, places, not value.shape, axis)
+
+
+def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> Any:
+    """`values` as rows along the axis: k of them, or all those for a scalar place."""
+    rank = len(shape_of(arr))
+    values = convert(values, aval_of(arr).dtype, aval_of(arr).weak_type)
+    lead = rank - len(shape_of(values))
+    if lead > 0:
+        shape = (1,) * lead + shape_of(values)
+        values = lax.broadcast_in_dim(values, shape, tuple(range(lead, rank)))
+    if scalar:
+        values = moveaxis(values, 0, axis)
+        k = shape_of(values)[axis]
+    shape = tuple(k if i == axis else n for i, n in enumerate(shape_of(arr)))
+    return lax.broadcast_in_dim(values, shape, tuple(range(rank)))
+
+
+@composite(static=("places", "scalar", "axis"))
+def _insert_known(arr: Any, values: Any, places: Any, scalar: bool, axis: int) -> Any:
+    size = shape_of(arr)[axis]
+    rows = _rows_to_insert(arr, values, len(places), scalar, axis)
+    count = shape_of(rows)[axis]
+    at = np.asarray(places * count if scalar else places, np.int64)
+    at = np.clip(np.where(at < 0, at + size, at), 0, size)
+    order = np.argsort(at, kind="stable")
+    new = at[order] + np.arange(count)
+    source = np.zeros(size + count, np.int32)
+    is_new = np.zeros(size + count, bool)
+    is_new[new] = True
+    source[new] = size + order
+    source[~is_new] = np.arange(size)
+    both = lax.concatenate(promote_dtypes(arr, rows), axis)
+    return take_rows(both, source, axis)
+
+
+@composite(static="axis")
+def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
+    size = shape_of(arr)[axis]
+    scalar = not shape_of(obj)
+    k = 1 if scalar else shape_of(obj)[0]
+    rows = _rows_to_insert(arr, values, k, scalar, axis)
+    count = shape_of(rows)[axis]
+    at = convert(obj, dtypes.int32)
+    if scalar:
+        at = lax.broadcast_in_dim(at, (count,), ())
+    low, high = const(at, 0), const(at, size)
+    at = choose(lax.lt(at, low), lax.add(at, high), at)
+    at = lax.min(lax.max(at, low), high)
+    at, order = lax.sort_key_val(at, lax.iota(dtypes.int32, count))
+    new = lax.expand_dims(lax.add(at, lax.iota(dtypes.int32, count)), (1,))
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    total = size + count
+    old = lax.full((total,), 1, dtypes.int32)
+    zeros = lax.full((count,), 0, dtypes.int32)
+    mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    old = lax.scatter(old, new, zeros, numbers, unique_indices=True, mode=mode)
+    source = lax.sub(lax.cumsum(old), const(old, 1))
+    moved = lax.add(order, const(order, size))
+    source = lax.scatter(source, new, moved, numbers, unique_indices=True, mode=mode)
+    both = lax.concatenate(promote_dtypes(arr, rows), axis)
+    return take_rows(both, source, axis)

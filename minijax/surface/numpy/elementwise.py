@@ -1,0 +1,668 @@
+"""Elementwise functions made of several primitives.
+
+Division with remainder, divisors, powers, logarithms of sums, clipping, rounding.
+Each is a `composite`: one compiled call when evaluated, inlined when traced.  Formulas
+are the textbook ones; where floats need care a comment says how.
+
+Next: floats.py, for what depends on how floats are made.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...control.loops.while_loop import while_loop
+from ...control.rules.custom_jvp import custom_jvp
+from ...prims import lax
+from ...prims.define import const
+from ...runtime.array import Array
+from ...types import dtypes
+from ._common import *
+
+__all__ = (
+    "floor_divide", "remainder", "mod", "fmod", "divmod", "gcd", "lcm", "power", "pow",
+    "float_power", "logaddexp", "logaddexp2", "fmax", "fmin", "clip", "round", "around",
+    "rint", "trunc", "modf",
+)  # fmt: skip
+
+_EVEN = lax.RoundingMethod.TO_NEAREST_EVEN
+
+
+def _dtype(x: Any) -> Any:
+    return aval_of(x).dtype
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.is_complex(aval_of(x).dtype)
+
+
+# ---------------------------------------------------------------- division, remainder
+
+
+@composite
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """Quotient rounded down, elementwise: `x1 // x2`.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; bools become integers.
+
+    Raises:
+      TypeError: complex operands.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.floor_divide(jnp.array([7, -7]), 2)
+      Array([ 3, -4], dtype=int32)
+    """
+    x, y = promote_args_numeric("floor_divide", x1, x2)
+    if _is_complex(x):
+        raise TypeError("floor_divide does not support complex-valued inputs")
+    if dtypes.is_unsigned(_dtype(x)):
+        return lax.div(x, y)
+    if dtypes.is_integer(_dtype(x)):
+        return _floor_integers(x, y)
+    return _divide_floats(x, y)[0]
+
+
+def _floor_integers(x: Any, y: Any) -> Any:
+    """Integer division truncates; one less where signs differ and something remains."""
+    quotient = lax.div(x, y)
+    differ = lax.ne(lax.sign(x), lax.sign(y))
+    low = lax.bitwise_and(differ, lax.ne(lax.rem(x, y), const(x, 0)))
+    return choose(low, lax.sub(quotient, const(quotient, 1)), quotient)
+
+
+def _divide_floats(x: Any, y: Any) -> tuple[Any, Any]:
+    """Floored quotient and remainder of floats, as Python's divmod defines them."""
+    rest = lax.rem(x, y)
+    # x - rest is a multiple of y, so that the quotient is whole but for rounding.
+    whole = choose(lax.eq(y, const(y, 0)), x, lax.sub(x, rest))
+    quotient = lax.div(whole, y)
+    low = lax.bitwise_and(
+        lax.ne(rest, const(rest, 0)), lax.ne(lax.sign(y), lax.sign(rest))
+    )
+    rest = choose(low, lax.add(rest, y), rest)
+    quotient = choose(low, lax.sub(quotient, const(quotient, 1)), quotient)
+    return lax.round(quotient), rest
+
+
+@composite
+def remainder(x1: Any, x2: Any, /) -> Any:
+    """Remainder with the sign of the divisor, elementwise: `x1 % x2`.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; bools become integers.  The
+        remainder of an integer by zero is 0, of a float nan.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.remainder(jnp.array([7, -7]), 3)
+      Array([1, 2], dtype=int32)
+    """
+    x, y = promote_args_numeric("remainder", x1, x2)
+    y = _divisor(y)
+    rest = lax.rem(x, y)
+    if dtypes.is_unsigned(_dtype(x)):
+        return rest
+    zero = const(rest, 0)
+    differ = lax.ne(lax.lt(rest, zero), lax.lt(y, const(y, 0)))
+    fix = lax.bitwise_and(differ, lax.ne(rest, zero))
+    return choose(fix, lax.add(rest, y), rest)
+
+
+def _divisor(y: Any) -> Any:
+    """Integers with 1 for 0: nothing remains after division by either."""
+    if not dtypes.is_integer(_dtype(y)):
+        return y
+    return choose(lax.eq(y, const(y, 0)), const(y, 1), y)
+
+
+mod = remainder
+
+
+@composite
+def fmod(x1: Any, x2: Any, /) -> Any:
+    """Remainder with the sign of the dividend, elementwise (C's fmod).
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; bools become integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fmod(jnp.array([7, -7]), 3)
+      Array([ 1, -1], dtype=int32)
+    """
+    x, y = promote_args_numeric("fmod", x1, x2)
+    return lax.rem(x, _divisor(y))
+
+
+@composite
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+    """Floored quotient and remainder, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; bools become integers.
+
+    Returns:
+      (floor_divide(x1, x2), remainder(x1, x2)).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.divmod(jnp.array([7]), 3)
+      (Array([2], dtype=int32), Array([1], dtype=int32))
+    """
+    x, y = promote_args_numeric("divmod", x1, x2)
+    if dtypes.is_integer(_dtype(x)):
+        return floor_divide(x, y), remainder(x, y)
+    return _divide_floats(x, y)
+
+
+# ---------------------------------------------------------------------- common divisors
+
+
+@composite
+def _gcd(x: Any, y: Any) -> Any:
+    """Euclid's algorithm on all elements at once, until every remainder is zero."""
+
+    def unfinished(pair: Any) -> Any:
+        rest = pair[1]
+        axes = tuple(range(len(shape_of(rest))))
+        return lax.reduce_or(lax.ne(rest, const(rest, 0)), axes)
+
+    def step(pair: Any) -> Any:
+        a, b = pair
+        done = lax.eq(b, const(b, 0))
+        rest = lax.rem(a, choose(done, const(b, 1), b))
+        return choose(done, a, b), choose(done, const(b, 0), rest)
+
+    if dtypes.is_signed(_dtype(x)):
+        x, y = lax.abs(x), lax.abs(y)
+    return while_loop(unfinished, step, (x, y))[0]
+
+
+def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+    check_arraylike(name, x1, x2)
+    x, y = promote_args(name, x1, x2)
+    if not dtypes.is_integer(_dtype(x)):
+        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+    shape = np.broadcast_shapes(shape_of(x), shape_of(y))
+    return settled(broadcast_to(x, shape)), settled(broadcast_to(y, shape))
+
+
+@composite
+def gcd(x1: Any, x2: Any) -> Any:
+    """Greatest common divisor, elementwise.
+
+    Args:
+      x1, x2: arrays or numbers of integers that broadcast.
+
+    Raises:
+      ValueError: operands are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.gcd(jnp.array([12, 7]), 18)
+      Array([6, 1], dtype=int32)
+    """
+    return _gcd(*_integer_pair("gcd", *ranked(x1, x2)))
+
+
+@composite
+def lcm(x1: Any, x2: Any) -> Any:
+    """Least common multiple, elementwise; 0 if either is 0.
+
+    Args:
+      x1, x2: arrays or numbers of integers that broadcast.
+
+    Raises:
+      ValueError: operands are not integers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.lcm(jnp.array([4, 0]), 6)
+      Array([12,  0], dtype=int32)
+    """
+    x, y = _integer_pair("lcm", x1, x2)
+    if dtypes.is_signed(_dtype(x)):
+        x, y = lax.abs(x), lax.abs(y)
+    divisor = _gcd(x, y)
+    none = lax.eq(divisor, const(divisor, 0))
+    product = lax.mul(x, lax.div(y, choose(none, const(y, 1), divisor)))
+    return choose(none, const(product, 0), product)
+
+
+# ------------------------------------------------------------------------------ powers
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """x1 to the power x2, elementwise: `x1 ** x2`.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast.  A concrete integer scalar exponent
+        multiplies (`integer_pow`); bools become integers.
+
+    Raises:
+      TypeError: an integer base with a concrete negative integer exponent.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.power(jnp.array([1., 2.]), 3)
+      Array([1., 8.], dtype=float32)
+    """
+    check_arraylike("power", x1, x2)
+    exponent = _known_integer(x2)
+    if exponent is not None:
+        return _integer_power(x1, exponent)
+    return _power(x1, x2)
+
+
+def pow(x1: Any, x2: Any, /) -> Any:
+    """x1 to the power x2, elementwise: `power` under the array API's name.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.pow(jnp.array([1., 2.]), 3)
+      Array([1., 8.], dtype=float32)
+    """
+    check_arraylike("pow", x1, x2)
+    return power(x1, x2)
+
+
+def _known_integer(x: Any) -> int | None:
+    """The value of a concrete integer scalar."""
+    if isinstance(x, (int, np.integer)):
+        return int(x)
+    if isinstance(x, (np.ndarray, np.bool_)) and not x.shape and x.dtype.kind in "biu":
+        return int(x)
+    if type(x) is Array and not x.shape and dtypes.is_integer(x.dtype):
+        return int(x)
+    return None
+
+
+@composite(static="exponent")
+def _integer_power(x: Any, exponent: int) -> Any:
+    (x,) = promote_dtypes_numeric(x)
+    if exponent < 0 and dtypes.is_integer(_dtype(x)):
+        raise errors.type_error(
+            "Integers cannot be raised to negative powers, got"
+            f" {aval_of(x).str_short(False)} ** {exponent}.",
+            why="the result would not be an integer.",
+            tries=[f"x ** {float(exponent)}", "x.astype(float)"],
+        )
+    return lax.integer_pow_p.bind(x, y=exponent)
+
+
+@composite
+def _power(x1: Any, x2: Any) -> Any:
+    if dtypes.is_integer(_dtype(x2)) and dtypes.is_inexact(_dtype(x1)):
+        # The exponent stays an integer: exact, and without a derivative of its own.
+        a, b = aval_of(x1), aval_of(x2)
+        dtype, weak = dtypes.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
+        return lax.pow_p.bind(*promote_shapes("power", convert(x1, dtype, weak), x2))
+    x, y = promote_args_numeric("power", x1, x2)
+    if dtypes.is_integer(_dtype(x)):
+        return _integers_power(x, y)
+    return lax.pow_p.bind(x, y)
+
+
+def _integers_power(base: Any, exponent: Any) -> Any:
+    """Integers to integer powers by repeated squaring, modulo the width of the dtype.
+
+    Six bits of the exponent are read: with more, every base but 0, 1 and -1 overflows.
+    """
+    one, zero = const(base, 1), const(base, 0)
+    vanish = lax.bitwise_and(lax.eq(base, zero), lax.ne(exponent, const(exponent, 0)))
+    out = choose(vanish, zero, one)
+    for bit in range(6):
+        odd = lax.ne(lax.bitwise_and(exponent, const(exponent, 1)), const(exponent, 0))
+        out = choose(odd, lax.mul(out, base), out)
+        if bit < 5:
+            base = lax.mul(base, base)
+            exponent = lax.shift_right_logical(exponent, const(exponent, 1))
+    return out
+
+
+@composite
+def float_power(x: Any, y: Any, /) -> Any:
+    """x to the power y in a float dtype, elementwise.
+
+    Args:
+      x, y: arrays or numbers that broadcast; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.float_power(2, -1)
+      Array(0.5, dtype=float32, weak_type=True)
+    """
+    return lax.pow_p.bind(*promote_args_inexact("float_power", x, y))
+
+
+# ------------------------------------------------------------------ logarithms of sums
+
+
+def _logaddexp(base2: bool, x: Any, y: Any) -> Any:
+    """max(x, y) + log(1 + exp(-|x - y|)), which overflows only if the result does."""
+    high, gap = lax.max(x, y), lax.sub(x, y)
+    falling = lax.neg(lax.abs(gap))
+    if base2:
+        rest = lax.log1p(lax.exp2(falling))
+        rest = lax.mul(rest, const(rest, 1 / np.log(2.0)))
+    else:
+        rest = lax.log1p(lax.exp(falling))
+    # Equal infinities: their difference is nan, their sum is the answer.
+    return choose(lax.ne(gap, gap), lax.add(x, y), lax.add(high, rest))
+
+
+def _logaddexp_complex(x: Any, y: Any) -> Any:
+    """The same of complex numbers, with the imaginary part brought to (-pi, pi]."""
+    high = lax.max(x, y)
+    falling = lax.sub(lax.add(x, y), lax.mul(high, const(high, 2)))
+    out = lax.add(high, lax.log1p(lax.exp(falling)))
+    angle = lax.imag(out)
+    turn = const(angle, 2 * np.pi)
+    half = const(angle, np.pi)
+    wrapped = lax.sub(remainder(lax.add(angle, half), turn), half)
+    return lax.complex(lax.real(out), wrapped)
+
+
+def _shares(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
+    """Derivatives of logaddexp: exp(x - ans), exp(y - ans); at +inf: 1 for each."""
+    grow = lax.exp2 if base2 else lax.exp
+
+    def share(z: Any) -> Any:
+        if _is_complex(z):
+            return grow(lax.sub(z, ans))
+        inf = const(z, np.inf)
+        both = lax.bitwise_and(lax.eq(z, inf), lax.eq(ans, inf))
+        return grow(choose(both, const(z, 0), lax.sub(z, ans)))
+
+    return share(x), share(y)
+
+
+@custom_jvp
+def _log_sum(x: Any, y: Any) -> Any:
+    return _logaddexp_complex(x, y) if _is_complex(x) else _logaddexp(False, x, y)
+
+
+@_log_sum.defjvp
+def _log_sum_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    ans = _log_sum(x, y)
+    p, q = _shares(False, x, y, ans)
+    return ans, lax.add(lax.mul(tangents[0], p), lax.mul(tangents[1], q))
+
+
+@custom_jvp
+def _log2_sum(x: Any, y: Any) -> Any:
+    if not _is_complex(x):
+        return _logaddexp(True, x, y)
+    scale = const(x, np.log(2.0))
+    out = _logaddexp_complex(lax.mul(x, scale), lax.mul(y, scale))
+    return lax.div(out, scale)
+
+
+@_log2_sum.defjvp
+def _log2_sum_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    ans = _log2_sum(x, y)
+    p, q = _shares(True, x, y, ans)
+    return ans, lax.add(lax.mul(tangents[0], p), lax.mul(tangents[1], q))
+
+
+def _same_shapes(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Inexact operands of one shape, for functions with rules of their own."""
+    x, y = promote_args_inexact(name, x1, x2)
+    shape = joint_shape("max", shape_of(x), shape_of(y))
+    return broadcast_to(x, shape), broadcast_to(y, shape)
+
+
+@composite
+def logaddexp(x1: Any, x2: Any, /) -> Any:
+    """log(exp(x1) + exp(x2)) without overflow, elementwise.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.logaddexp(1000., 1000.).round(2)
+      Array(1000.69, dtype=float32, weak_type=True)
+    """
+    out = _log_sum(*_same_shapes("logaddexp", x1, x2))
+    return settled(out) if _is_complex(out) else out
+
+
+@composite
+def logaddexp2(x1: Any, x2: Any, /) -> Any:
+    """log2(2**x1 + 2**x2) without overflow, elementwise.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.logaddexp2(1000., 1000.)
+      Array(1001., dtype=float32, weak_type=True)
+    """
+    return settled(_log2_sum(*_same_shapes("logaddexp2", x1, x2)))
+
+
+# ------------------------------------------------------------------- extrema, clipping
+
+
+@composite
+def fmax(x1: Any, x2: Any) -> Any:
+    """The larger one, elementwise; the other where one is nan.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fmax(jnp.array([1., jnp.nan]), 2.)
+      Array([2., 2.], dtype=float32)
+    """
+    x, y = promote_args("fmax", x1, x2)
+    return choose(lax.bitwise_or(_greater(x, y), lax.ne(y, y)), x, y)
+
+
+@composite
+def fmin(x1: Any, x2: Any) -> Any:
+    """The smaller one, elementwise; the other where one is nan.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fmin(jnp.array([1., jnp.nan]), 2.)
+      Array([1., 2.], dtype=float32)
+    """
+    x, y = promote_args("fmin", x1, x2)
+    return choose(lax.bitwise_or(_greater(y, x), lax.ne(y, y)), x, y)
+
+
+def _greater(x: Any, y: Any) -> Any:
+    if not _is_complex(x):
+        return lax.gt(x, y)
+    same = lax.eq(lax.real(x), lax.real(y))
+    return choose(
+        same, lax.gt(lax.imag(x), lax.imag(y)), lax.gt(lax.real(x), lax.real(y))
+    )
+
+
+@composite
+def clip(
+    arr: Any = None, /, min: Any = None, max: Any = None,
+) -> Any:  # fmt: skip
+    """Values brought into an interval, elementwise.
+
+    Args:
+      arr: real array or number.
+      min, max: bounds that broadcast with it; None for none.  Where min exceeds max the
+        result is max.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.clip(jnp.array([-1., 0.5, 2.]), 0, 1)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    if arr is None:
+        raise ValueError("No input was provided to the clip function.")
+    given = [x for x in (arr, min, max) if x is not None]
+    check_arraylike("clip", *given)
+    if any(_is_complex(x) for x in given):
+        raise errors.value_error(
+            "Clip received a complex value either through the input or the min/max"
+            " keywords.",
+            why="complex values have no ordering.",
+            tries=["clip jnp.real(x) and jnp.imag(x)"],
+        )
+    x = arr
+    if min is not None:
+        x = lax.max_p.bind(*promote_pair("clip", min, x))
+    if max is not None:
+        x = lax.min_p.bind(*promote_pair("clip", max, x))
+    return x
+
+
+# ---------------------------------------------------------------------------- rounding
+
+
+@composite(static="decimals")
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """Values rounded to a number of decimals, halves to the even neighbour.
+
+    Args:
+      a: array or number.
+      decimals: how many (static); negative ones round to tens, hundreds, ...
+      out: not supported.
+
+    Raises:
+      NotImplementedError: integers with negative decimals.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.round(jnp.array([1.25, 2.5]), 1)
+      Array([1.2, 2.5], dtype=float32)
+    """
+    no_out("round", out)
+    check_arraylike("round", a)
+    decimals = operator.index(decimals)
+    dtype = aval_of(a).dtype
+    if dtypes.is_bool(dtype):
+        raise ValueError("jnp.round: bools are not numbers to be rounded.")
+    if dtypes.is_integer(dtype):
+        if decimals < 0:
+            raise NotImplementedError(
+                "integer np.round not implemented for decimals < 0\n"
+                "Try: jnp.round(x.astype(float), decimals)"
+            )
+        return a
+    return _round(a, decimals)
+
+
+def _round(x: Any, decimals: int) -> Any:
+    if _is_complex(x):
+        return lax.complex(
+            _round_real(lax.real(x), decimals), _round_real(lax.imag(x), decimals)
+        )
+    return _round_real(x, decimals)
+
+
+def _round_real(x: Any, decimals: int) -> Any:
+    if decimals == 0:
+        return lax.round(x, _EVEN)
+    aval = aval_of(x)
+    half = aval.dtype == dtypes.float16  # 10**5 overflows it
+    wide = convert(x, dtypes.float32) if half else x
+    factor = const(wide, 10.0**decimals)
+    out = lax.div(lax.round(lax.mul(wide, factor), _EVEN), factor)
+    return settled(convert(out, aval.dtype, aval.weak_type))
+
+
+def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """Values rounded to a number of decimals: another name for `round`.
+
+    Args:
+      a: array or number.
+      decimals: how many (static).
+      out: not supported.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.around(jnp.array([1.5, 2.5]))
+      Array([2., 2.], dtype=float32)
+    """
+    return round(a, decimals, out)
+
+
+@composite
+def rint(x: Any, /) -> Any:
+    """The nearest integer, halves to the even one, elementwise.
+
+    Args:
+      x: array or number; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.rint(jnp.array([0.5, 1.5]))
+      Array([0., 2.], dtype=float32)
+    """
+    check_arraylike("rint", x)
+    if not dtypes.is_inexact(_dtype(x)):
+        return convert(x, dtypes.float_default())
+    return _round(x, 0)
+
+
+@composite
+def trunc(x: Any) -> Any:
+    """The fraction cut off, elementwise; integers stay as they are.
+
+    Args:
+      x: real array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.trunc(jnp.array([-1.5, 1.5]))
+      Array([-1.,  1.], dtype=float32)
+    """
+    check_arraylike("trunc", x)
+    if dtypes.kind(_dtype(x)) in ("int", "uint", "bool"):
+        return x
+    return choose(lax.lt(x, const(x, 0)), lax.ceil(x), lax.floor(x))
+
+
+@composite
+def _modf(x: Any) -> tuple[Any, Any]:
+    (x,) = promote_dtypes_inexact(x)
+    whole = choose(lax.ge(x, const(x, 0)), lax.floor(x), lax.ceil(x))
+    return lax.sub(x, whole), whole
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+    """Fraction and whole part, elementwise, both with the sign of x.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+      out: not supported.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.modf(jnp.array([1.5]))
+      (Array([0.5], dtype=float32), Array([1.], dtype=float32))
+    """
+    no_out("modf", out)
+    check_arraylike("modf", x)
+    return _modf(x)

@@ -1,0 +1,120 @@
+"""Comparisons of whole arrays: equal, equivalent, close.
+
+Next: ufunc.py, the methods of ufuncs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...prims import lax
+from ...types import dtypes
+from ._common import *
+from .creation import asarray
+from .floats import isfinite
+
+__all__ = ("isclose", "allclose", "array_equal", "array_equiv")
+
+
+@composite(static="equal_nan")
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Any:
+    """Whether |a - b| <= atol + rtol * |b|, elementwise; equal infinities are close.
+
+    Args:
+      a, b: arrays or numbers that broadcast.
+      rtol, atol: relative and absolute tolerance.
+      equal_nan: whether nan is close to nan.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
+      Array([ True, False], dtype=bool)
+    """
+    check_arraylike("isclose", a, b, rtol, atol)
+    x, y = promote_args("isclose", a, b)
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        x, y = promote_dtypes_inexact(x, y)
+    real = dtypes.real_of(aval_of(x).dtype)
+    margin = lax.mul(convert(rtol, real), lax.abs(y))
+    margin = lax.add(convert(atol, real), margin)
+    near = lax.le(lax.abs(lax.sub(x, y)), margin)
+    out = lax.bitwise_or(lax.eq(x, y), lax.bitwise_and(isfinite(y), near))
+    if equal_nan:
+        out = lax.bitwise_or(out, lax.bitwise_and(lax.ne(x, x), lax.ne(y, y)))
+    return out
+
+
+def _every(x: Any) -> Any:
+    axes = tuple(range(len(shape_of(x))))
+    return lax.reduce_and(x, axes) if axes else convert(x, dtypes.bool_)
+
+
+@composite(static="equal_nan")
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Any:
+    """Whether all elements are close (see `isclose`), as an array without axes.
+
+    Args:
+      a, b: arrays or numbers that broadcast.
+      rtol, atol: relative and absolute tolerance.
+      equal_nan: whether nan is close to nan.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.allclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.]))
+      Array(True, dtype=bool)
+    """
+    check_arraylike("allclose", a, b, rtol, atol)
+    return _every(isclose(a, b, rtol, atol, equal_nan))
+
+
+@composite(static="equal_nan")
+def _all_equal(x: Any, y: Any, equal_nan: bool) -> Any:
+    x, y = promote_args("array_equal", x, y)
+    same = lax.eq(x, y)
+    if equal_nan:
+        same = lax.bitwise_or(same, lax.bitwise_and(lax.ne(x, x), lax.ne(y, y)))
+    return _every(same)
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have one shape and equal elements, as an array without axes.
+
+    Args:
+      a1, a2: arrays, numbers or nested sequences.
+      equal_nan: whether nan equals nan.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
+      Array(True, dtype=bool)
+    """
+    x, y = asarray(a1), asarray(a2)
+    if shape_of(x) != shape_of(y):
+        return asarray(np.bool_(False))
+    return _all_equal(x, y, bool(equal_nan))
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays broadcast to equal ones, as an array without axes.
+
+    Args:
+      a1, a2: arrays, numbers or nested sequences.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.array_equiv(jnp.array([1, 1]), 1)
+      Array(True, dtype=bool)
+    """
+    x, y = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(shape_of(x), shape_of(y))
+    except ValueError:
+        return asarray(np.bool_(False))
+    return _all_equal(*ranked(x, y), False)

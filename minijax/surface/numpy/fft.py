@@ -1,0 +1,410 @@
+"""Fourier transforms: `minijax.numpy.fft`.
+
+The transforms are XLA's, which work on up to three last axes: axes are moved there,
+lengths adjusted by zeros or cutting, more axes done in turns, and the scale of `norm`
+applied.  Formula, for `fft`:
+
+.. math:: X_k = \\sum_n x_n e^{-2 \\pi i k n / N}
+
+Next: prims/fft.py.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...prims import lax
+from ...prims.fft import FftType
+from ...prims.fft import fft as lax_fft
+from ...types import dtypes
+from ._common import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    has_items,
+    static_dtype,
+)
+from ._rows import row
+from .creation import on_device
+from .rearrange import roll
+from .ufuncs import conjugate
+
+__all__ = (
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "ifftn", "rfftn", "irfftn",
+    "fft2", "ifft2", "rfft2", "irfft2", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
+)  # fmt: skip
+
+_KINDS = {
+    "fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT,
+    "irfft": FftType.IRFFT,
+}  # fmt: skip
+_NORMS = ("backward", "ortho", "forward")
+_DIMS = 3  # how many axes XLA transforms at once
+
+
+def _checked_norm(norm: Any) -> str:
+    norm = "backward" if norm is None else norm
+    if norm not in _NORMS:
+        raise ValueError(
+            f'Invalid norm value {norm}; should be "backward","ortho" or "forward".'
+        )
+    return norm
+
+
+def _sizes(name: str, s: Any) -> Any:
+    if s is None:
+        return None
+    sizes = tuple(operator.index(n) for n in s)
+    if any(n <= 0 for n in sizes):
+        raise ValueError(f"Shape should be positive; {name} got s={sizes}.")
+    return sizes
+
+
+def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    """Check and settle the arguments of a transform, then run it."""
+    norm, s = _checked_norm(norm), _sizes(name, s)
+    check_arraylike(f"jax.numpy.fft.{name}", a)
+    ndim = core.aval_of(a).ndim
+    if axes is None:
+        axes = range(ndim) if s is None else range(ndim - len(s), ndim)
+        if s is not None and len(s) > ndim:
+            raise ValueError(
+                f"{name}: an array of shape {core.aval_of(a).shape} has fewer axes than"
+                f" lengths are given, {s}."
+            )
+    places = tuple(canonical_axis(i, ndim) for i in axes)
+    if len(set(places)) != len(places):
+        raise ValueError(
+            f"jax.numpy.fft.{name} does not support repeated axes. Got axes"
+            f" {tuple(axes)}."
+        )
+    if s is not None and len(s) != len(places):
+        raise ValueError(
+            f"Shape and axes have different lengths: {s} and {tuple(axes)}."
+        )
+    return _run(a, kind, s, places, norm)
+
+
+@composite(static=("kind", "s", "axes", "norm"))
+def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
+    x = _operand(kind, as_array(a))
+    rest = [i for i in range(x.ndim) if i not in axes]
+    order = (*rest, *axes)
+    if order != tuple(range(x.ndim)):
+        x = lax.transpose(x, order)
+    first = len(rest)
+    lengths = list(s) if s is not None else list(x.shape[first:])
+    if kind == "irfft" and lengths and s is None:
+        lengths[-1] = max(2 * (lengths[-1] - 1), 0)
+    if kind == "rfft" and lengths and not lengths[-1]:
+        raise ValueError(f"Shape should be positive, got lengths {lengths}.")
+    for i, n in enumerate(lengths):
+        last = kind == "irfft" and i == len(lengths) - 1
+        x = _resized(x, first + i, n // 2 + 1 if last and n else n)
+    if lengths:
+        x = _in_turns(x, kind, lengths)
+    x = _scaled(x, kind, math.prod(lengths), norm)
+    if order != tuple(range(x.ndim)):
+        x = lax.transpose(x, tuple(int(i) for i in np.argsort(order)))
+    return x
+
+
+def _operand(kind: str, x: Any) -> Any:
+    """The operand in a dtype that the transform takes."""
+    if kind != "rfft":
+        return convert(x, dtypes.complex_of(dtypes.to_inexact(x.dtype)))
+    if dtypes.is_complex(x.dtype):
+        raise ValueError(
+            "only real valued inputs supported for rfft,"
+            f" got {errors.type_text(x)}.\nTry: jnp.fft.fft, or x.real."
+        )
+    return convert(x, dtypes.to_inexact(x.dtype))
+
+
+def _resized(x: Any, axis: int, n: int) -> Any:
+    """The operand cut, or lengthened by zeros, to size `n` along an axis."""
+    size = x.shape[axis]
+    if n == size:
+        return x
+    if n < size:
+        return lax.slice_in_dim(x, 0, n, axis=axis)
+    pads = [(0, n - size if i == axis else 0, 0) for i in range(x.ndim)]
+    return lax.pad(x, x.dtype.type(0), pads)
+
+
+def _in_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
+    """The transform of the last `len(lengths)` axes, at most three at a time."""
+    n = len(lengths)
+    if n <= _DIMS:
+        return lax_fft(x, _KINDS[kind], tuple(lengths))
+    others = "ifft" if kind in ("ifft", "irfft") else "fft"
+    if kind == "rfft":  # the last axes first, which make the rest complex
+        x = lax_fft(x, FftType.RFFT, tuple(lengths[-_DIMS:]))
+        return _first_axes(x, others, lengths[:-_DIMS], _DIMS)
+    x = _first_axes(x, others, lengths[:-_DIMS], _DIMS)
+    return lax_fft(x, _KINDS[kind], tuple(lengths[-_DIMS:]))
+
+
+def _first_axes(x: Any, kind: str, lengths: Sequence[int], after: int) -> Any:
+    """The transform of the axes before the last `after` ones."""
+    n = len(lengths)
+    lead = x.ndim - n - after
+    back = (*range(lead), *range(lead + n, x.ndim), *range(lead, lead + n))
+    x = _in_turns(lax.transpose(x, back), kind, lengths)
+    return lax.transpose(x, tuple(int(i) for i in np.argsort(back)))
+
+
+def _scaled(x: Any, kind: str, count: int, norm: str) -> Any:
+    """The scale of `norm`; XLA's inverse transforms divide by the count already."""
+    inverse = kind in ("ifft", "irfft")
+    if norm == "backward":
+        return x
+    scale = math.sqrt(count) if norm == "ortho" else float(count)
+    factor = x.dtype.type(scale)
+    return lax.mul(x, factor) if inverse else lax.div(x, factor)
+
+
+# ----------------------------------------------------------------------------- one axis
+
+
+def _along(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -> Any:
+    if isinstance(axis, (tuple, list)):
+        raise ValueError(
+            f"jax.numpy.fft.{name} does not support multiple axes. Please use"
+            f" jax.numpy.fft.{name}n. Got axis = {axis}."
+        )
+    return _transform(name, kind or name, a, None if n is None else (n,), (axis,), norm)
+
+
+_NORM = (
+    "where to divide by the length: 'backward' (in the inverse), 'forward' (here)\n"
+    "    or 'ortho' (by its root, in both)."
+)
+
+
+def _one_axis(name: str, sentence: str, example: str) -> Any:
+    bad = "ValueError: no such axis, an unknown norm, a length that is not positive."
+    told = {
+        "a": "array.", "n": "the length: the axis is cut or filled up with zeros.",
+        "axis": "the axis.", "norm": _NORM,
+    }  # fmt: skip
+
+    @row(name, __name__, sentence, example, raises=bad, **told)
+    def fun(
+        a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+    ) -> Any:
+        return _along(name, a, n, axis, norm)
+
+    return fun
+
+
+fft = _one_axis("fft", "Discrete Fourier transform along an axis; complex.",
+    "jnp.fft.fft(jnp.array([1., 0., 0.])).real.tolist() -> [1.0, 1.0, 1.0]")  # fmt: skip
+ifft = _one_axis("ifft", "Inverse of `fft`.",
+    "jnp.fft.ifft(jnp.array([1., 1., 1.])).real.tolist() -> [1.0, 0.0, 0.0]")  # fmt: skip
+rfft = _one_axis("rfft",
+    "`fft` of real values: the n // 2 + 1 frequencies that are not negative.",
+    "jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).shape -> (3,)")  # fmt: skip
+irfft = _one_axis("irfft",
+    "Inverse of `rfft`; `n` is the length of the result (default: 2 * (m - 1)).",
+    "jnp.fft.irfft(jnp.array([1., 1., 1.])).tolist() -> [1.0, 0.0, 0.0, 0.0]")  # fmt: skip
+
+
+def hfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
+    """`fft` of values with Hermitian symmetry, of which half are given; real.
+
+    Arguments as of `fft`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fft.hfft(jnp.array([1., 1., 1.]))
+      Array([4., 0., 0., 0.], dtype=float32)
+    """
+    check_arraylike("hfft", a)
+    return _along("hfft", conjugate(a), n, axis, _turned(norm), "irfft")
+
+
+def ihfft(
+    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
+    """Inverse of `hfft`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.])).real
+      Array([1., 1., 1.], dtype=float32)
+    """
+    out = _along("ihfft", a, n, axis, _turned(norm), "rfft")
+    return conjugate(out)
+
+
+def _turned(norm: Any) -> str:
+    """The norm of the transform that goes the other way."""
+    norm = _checked_norm(norm)
+    return {"backward": "forward", "forward": "backward"}.get(norm, norm)
+
+
+# ------------------------------------------------------------------------- several axes
+
+
+_SEVERAL = {
+    "a": "array.", "s": "the lengths: axes are cut or filled up with zeros.",
+    "norm": _NORM,
+}  # fmt: skip
+
+
+def _several_axes(name: str, sentence: str, example: str) -> Any:
+    bad = "ValueError: repeated axes, or not as many lengths as axes."
+    axes_are = "the axes; None for all (or for the last `len(s)`)."
+
+    @row(name, __name__, sentence, example, raises=bad, axes=axes_are, **_SEVERAL)
+    def fun(
+        a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
+    ) -> Any:
+        return _transform(name, name[:-1], a, s, axes, norm)
+
+    return fun
+
+
+fftn = _several_axes("fftn", "Discrete Fourier transform along several axes.",
+    "jnp.fft.fftn(jnp.ones((1, 2))).real.tolist() -> [[2.0, 0.0]]")  # fmt: skip
+ifftn = _several_axes("ifftn", "Inverse of `fftn`.",
+    "jnp.fft.ifftn(jnp.ones((1, 2))).real.tolist() -> [[1.0, 0.0]]")  # fmt: skip
+rfftn = _several_axes("rfftn",
+    "`fftn` of real values; the last axis holds frequencies that are not negative.",
+    "jnp.fft.rfftn(jnp.ones((2, 4))).shape -> (2, 3)")  # fmt: skip
+irfftn = _several_axes("irfftn",
+    "Inverse of `rfftn`; `s` holds the lengths of the result.",
+    "jnp.fft.irfftn(jnp.ones((2, 3))).shape -> (2, 4)")  # fmt: skip
+
+
+def _two_axes(name: str, example: str) -> Any:
+    several = name[:-1] + "n"
+    bad = "ValueError: not two axes, or one twice."
+
+    @row(name, __name__, f"`{several}` along two axes.", example, raises=bad,
+         axes="two axes.", **_SEVERAL)  # fmt: skip
+    def fun(
+        a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1),
+        norm: str | None = None,
+    ) -> Any:  # fmt: skip
+        if len(axes) != 2:
+            raise ValueError(
+                f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}."
+            )
+        return _transform(name, name[:-1], a, s, axes, norm)
+
+    return fun
+
+
+fft2 = _two_axes("fft2", "jnp.fft.fft2(jnp.ones((3, 2, 2))).shape -> (3, 2, 2)")
+ifft2 = _two_axes("ifft2", "jnp.fft.ifft2(jnp.ones((3, 2, 2))).shape -> (3, 2, 2)")
+rfft2 = _two_axes("rfft2", "jnp.fft.rfft2(jnp.ones((3, 2, 4))).shape -> (3, 2, 3)")
+irfft2 = _two_axes("irfft2", "jnp.fft.irfft2(jnp.ones((3, 2, 3))).shape -> (3, 2, 4)")
+
+
+# -------------------------------------------------------------------------- frequencies
+
+
+def _spaced(name: str, k: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
+    dtype = static_dtype(dtype, name) or dtypes.float_default()
+    check_arraylike(name, d)
+    if dtypes.is_complex(core.aval_of(d).dtype):
+        raise TypeError(
+            f"{name}: the spacing d must be real, got {errors.type_text(d)}."
+        )
+    out = as_array(k.astype(dtype)) / (as_array(d).astype(dtype) * n)
+    return on_device(out.astype(dtype), device)
+
+
+def fftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Any:
+    """The frequencies of `fft`'s results, in cycles a unit of `d`.
+
+    Args:
+      n: the length of the transform.
+      d: the spacing of the samples.
+      dtype: of the result.
+      device: where it is to lie.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fft.fftfreq(4)
+      Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    n = core.concrete_or_error(_length, n, "n of fftfreq")
+    k = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
+    return _spaced("fftfreq", k, n, d, dtype, device)
+
+
+def _length(n: Any) -> int:
+    if isinstance(n, (list, tuple)) or n != int(n):
+        raise ValueError(f"The n argument should be an int, got {n!r}.")
+    return int(n)
+
+
+def rfftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Any:
+    """The frequencies of `rfft`'s results; arguments as for `fftfreq`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fft.rfftfreq(4)
+      Array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
+    n = core.concrete_or_error(_length, n, "n of rfftfreq")
+    real = static_dtype(dtype, "rfftfreq")
+    real = real and dtypes.to_inexact(real)
+    return _spaced("rfftfreq", np.arange(n // 2 + 1), n, d, real, device)
+
+
+def _half(name: str, x: Any, axes: Any, sign: int) -> Any:
+    check_arraylike(name, x)
+    shape = core.aval_of(x).shape
+    if axes is None:
+        places: tuple[int, ...] = tuple(range(len(shape)))
+    else:
+        places = tuple(axes) if has_items(axes) else (axes,)
+    shifts = tuple(shape[i] // 2 if sign > 0 else -(shape[i] // 2) for i in places)
+    return roll(x, shifts, places)
+
+
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
+    """Move the frequency 0 to the middle.
+
+    Args:
+      x: array.
+      axes: axes to shift; None for all of them.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fft.fftshift(jnp.fft.fftfreq(4))
+      Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
+    """
+    return _half("fftshift", x, axes, 1)
+
+
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
+    """Undo `fftshift`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fft.ifftshift(jnp.array([-0.5, -0.25, 0., 0.25]))
+      Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    return _half("ifftshift", x, axes, -1)

@@ -1,0 +1,675 @@
+"""Elementwise functions that know how floats are made, and special functions.
+
+Tests for nan and infinity, sign bits, exponents and mantissas, distances between
+floats; hypot, sinc and i0.  Each is a
+`composite`: one compiled call when evaluated, inlined when traced.
+
+Next: equality.py, comparisons of whole arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...control.rules.custom_jvp import custom_jvp
+from ...prims import lax
+from ...prims.define import const, factor
+from ...types import dtypes
+from ._common import *
+from .ufuncs import float_args
+
+__all__ = (
+    "isfinite", "isinf", "isposinf", "isneginf", "isnan", "iscomplex", "isreal",
+    "signbit", "copysign", "spacing", "frexp", "ldexp", "bitwise_count", "fabs",
+    "hypot", "heaviside", "sinc", "i0", "angle", "nan_to_num",
+)  # fmt: skip
+
+
+def _dtype(x: Any) -> Any:
+    return aval_of(x).dtype
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.is_complex(aval_of(x).dtype)
+
+
+# ------------------------------------------------------------------- what a float is
+
+
+def _all_false(x: Any) -> Any:
+    return lax.full_like(x, False, dtypes.bool_)
+
+
+@composite
+def isfinite(x: Any, /) -> Any:
+    """Whether x is neither infinite nor nan, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isfinite(jnp.array([1., jnp.inf, jnp.nan]))
+      Array([ True, False, False], dtype=bool)
+    """
+    check_arraylike("isfinite", x)
+    if _is_complex(x):
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    if dtypes.is_float(_dtype(x)):
+        return lax.is_finite(x)
+    return lax.full_like(x, True, dtypes.bool_)
+
+
+@composite
+def isinf(x: Any, /) -> Any:
+    """Whether x is infinite, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isinf(jnp.array([1., -jnp.inf]))
+      Array([False,  True], dtype=bool)
+    """
+    check_arraylike("isinf", x)
+    if _is_complex(x):
+        return lax.bitwise_or(_infinite(lax.real(x)), _infinite(lax.imag(x)))
+    return _infinite(x) if dtypes.is_float(_dtype(x)) else _all_false(x)
+
+
+def _infinite(x: Any) -> Any:
+    return lax.eq(lax.abs(x), _dtype(x).type(np.inf))
+
+
+def _signed_infinity(name: str, x: Any, out: Any, sign: float) -> Any:
+    no_out("isneginf/isposinf", out)
+    check_arraylike(name, x)
+    if _is_complex(x):
+        raise ValueError("isposinf/isneginf are not well defined for complex types")
+    return _equals_infinity(x, sign)
+
+
+@composite(static="sign")
+def _equals_infinity(x: Any, sign: float) -> Any:
+    if not dtypes.is_float(_dtype(x)):
+        return _all_false(x)
+    return lax.eq(x, _dtype(x).type(sign * np.inf))
+
+
+def isposinf(x: Any, /, out: None = None) -> Any:
+    """Whether x is positive infinity, elementwise.
+
+    Args:
+      x: real array or number.
+      out: not supported.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
+      Array([ True, False], dtype=bool)
+    """
+    return _signed_infinity("isposinf", x, out, 1.0)
+
+
+def isneginf(x: Any, /, out: None = None) -> Any:
+    """Whether x is negative infinity, elementwise.
+
+    Args:
+      x: real array or number.
+      out: not supported.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
+      Array([False,  True], dtype=bool)
+    """
+    return _signed_infinity("isneginf", x, out, -1.0)
+
+
+@composite
+def isnan(x: Any, /) -> Any:
+    """Whether x is nan, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isnan(jnp.array([1., jnp.nan]))
+      Array([False,  True], dtype=bool)
+    """
+    check_arraylike("isnan", x)
+    return lax.ne(x, x)  # only nan differs from itself
+
+
+@composite
+def iscomplex(x: Any) -> Any:
+    """Whether the imaginary part differs from zero, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.iscomplex(jnp.array([1j, 1]))
+      Array([ True, False], dtype=bool)
+    """
+    check_arraylike("iscomplex", x)
+    if not _is_complex(x):
+        weak = aval_of(x).weak_type and not shape_of(x)
+        return convert(_all_false(x), dtypes.bool_, weak)
+    part = lax.imag(x)
+    return lax.ne(part, factor(part, 0))
+
+
+@composite
+def isreal(x: Any) -> Any:
+    """Whether the imaginary part is zero, elementwise.
+
+    Args:
+      x: array or number.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isreal(jnp.array([1j, 1]))
+      Array([False,  True], dtype=bool)
+    """
+    check_arraylike("isreal", x)
+    if not _is_complex(x):
+        weak = aval_of(x).weak_type and not shape_of(x)
+        return convert(lax.full_like(x, True, dtypes.bool_), dtypes.bool_, weak)
+    part = lax.imag(x)
+    return lax.eq(part, factor(part, 0))
+
+
+# ---------------------------------------------------------------------- bits of floats
+
+_BITS: dict[int, Any] = {
+    8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64
+}  # fmt: skip
+
+
+def _bits_of(x: Any) -> Any:
+    """The bits of floats as signed integers of their width."""
+    return lax.bitcast_convert_type(x, _BITS[8 * _dtype(x).itemsize])
+
+
+@composite
+def signbit(x: Any, /) -> Any:
+    """Whether the sign bit is set (of -0. too), elementwise.
+
+    Args:
+      x: real array or number.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.signbit(jnp.array([-0., 0., -1.]))
+      Array([ True, False,  True], dtype=bool)
+    """
+    check_arraylike("signbit", x)
+    if _is_complex(x):
+        raise ValueError(f"jax.numpy.signbit is not well defined for {_dtype(x)}")
+    return convert(_signbit(x), dtypes.bool_)
+
+
+def _signbit(x: Any) -> Any:
+    kind = dtypes.kind(_dtype(x))
+    if kind in ("bool", "uint"):
+        return _all_false(x)
+    if kind == "int":
+        return lax.lt(x, const(x, 0))
+    bits = _bits_of(x)
+    return lax.lt(bits, const(bits, 0))
+
+
+@composite
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """The magnitude of x1 with the sign of x2, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Raises:
+      TypeError: complex operands.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.copysign(jnp.array([1., 2.]), -0.)
+      Array([-1., -2.], dtype=float32)
+    """
+    x, y = float_args("copysign", x1, x2)
+    size = lax.abs(x)
+    return choose(_signbit(y), lax.neg(size), size)
+
+
+@composite
+def spacing(x: Any, /) -> Any:
+    """The distance to the next float away from zero, with the sign of x, elementwise.
+
+    For float16, as in NumPy, the distance to the next larger float.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> float(jnp.spacing(1.))
+      1.1920928955078125e-07
+    """
+    check_arraylike("spacing", x)
+    if _is_complex(x):
+        raise ValueError("jnp.spacing is not defined for complex inputs.")
+    (x,) = promote_dtypes_inexact(x)
+    x = convert(x, _dtype(x))
+    if _dtype(x) == dtypes.float16:
+        return lax.sub(lax.nextafter(x, const(x, np.inf)), x)
+    away = choose(_signbit(x), const(x, -np.inf), const(x, np.inf))
+    gap = lax.sub(lax.nextafter(x, away), x)
+    # Subtraction may flush a subnormal gap to zero: then it is the smallest float.
+    least = const(x, ml_dtypes.finfo(_dtype(x)).smallest_subnormal)
+    least = choose(_signbit(x), lax.neg(least), least)
+    return convert(choose(lax.eq(gap, const(gap, 0)), least, gap), _dtype(x))
+
+
+def _layout(dtype: Any) -> tuple[int, int]:
+    """(mantissa bits, exponent bias) of a float dtype."""
+    info = ml_dtypes.finfo(dtype)
+    return int(info.nmant), 1 - int(info.minexp)
+
+
+def _two_to(k: Any, dtype: Any) -> Any:
+    """2.0**k of integers that are exponents of normal floats, exactly."""
+    mantissa, bias = _layout(dtype)
+    kind = _BITS[8 * dtype.itemsize]
+    biased = lax.add(convert(k, kind), const_of(kind, bias))
+    return lax.bitcast_convert_type(
+        lax.shift_left(biased, const_of(kind, mantissa)), dtype
+    )
+
+
+def const_of(dtype: Any, value: Any) -> Any:
+    """A host scalar."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+@composite
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """Mantissa in [0.5, 1) and exponent of two: x = mantissa * 2**exponent.
+
+    Args:
+      x: real array or number; integers and bools become floats.  Zero, infinities and
+        nan are their own mantissa, with exponent 0.
+
+    Raises:
+      TypeError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.frexp(jnp.array([6.]))
+      (Array([0.75], dtype=float32), Array([3], dtype=int32))
+    """
+    check_arraylike("frexp", x)
+    if _is_complex(x):
+        raise TypeError("frexp does not support complex-valued inputs")
+    (x,) = promote_dtypes_inexact(x)
+    return _frexp(convert(x, _dtype(x)))
+
+
+@custom_jvp
+def _frexp(x: Any) -> tuple[Any, Any]:
+    plain = lax.bitwise_and(lax.is_finite(x), _not_zero(x))
+    normal, lowered = _normalise(x)
+    exponent = _exponent(normal)
+    fraction = _scale(normal, lax.neg(exponent))
+    exponent = choose(plain, lax.sub(exponent, lowered), const(exponent, 0))
+    return choose(plain, fraction, x), exponent
+
+
+@_frexp.defjvp
+def _frexp_jvp(primals: Any, tangents: Any) -> Any:
+    fraction, exponent = _frexp(*primals)
+    still = np.zeros(shape_of(exponent), dtypes.float0)
+    return (fraction, exponent), (_scale(tangents[0], lax.neg(exponent)), still)
+
+
+def _not_zero(x: Any) -> Any:
+    """Whether any bit but the sign is set (processors may take subnormals for zero)."""
+    bits = _bits_of(x)
+    return lax.ne(lax.shift_left(bits, const(bits, 1)), const(bits, 0))
+
+
+def _normalise(x: Any) -> tuple[Any, Any]:
+    """x with subnormals times a power of two, and that power's exponent (or 0).
+
+    A subnormal is an integer, its mantissa, times the smallest float: the integer,
+    converted, is normal.
+    """
+    mantissa, bias = _layout(_dtype(x))
+    bits = _bits_of(x)
+    whole = lax.bitwise_and(bits, const(bits, (1 << mantissa) - 1))
+    field = lax.bitwise_and(bits, const(bits, (2 * bias + 1) << mantissa))
+    subnormal = lax.eq(field, const(bits, 0))
+    size = convert(whole, _dtype(x))
+    signed = choose(lax.lt(bits, const(bits, 0)), lax.neg(size), size)
+    shift = const_of(dtypes.int32, mantissa + bias - 1)
+    return choose(subnormal, signed, x), choose(subnormal, shift, const(shift, 0))
+
+
+def _exponent(x: Any) -> Any:
+    """The exponent of two that frexp returns, of normal floats, as int32."""
+    mantissa, bias = _layout(_dtype(x))
+    bits = _bits_of(x)
+    field = lax.bitwise_and(
+        lax.shift_right_arithmetic(bits, const(bits, mantissa)),
+        const(bits, 2 * bias + 1),
+    )
+    exponent = convert(field, dtypes.int32)
+    return lax.sub(exponent, const(exponent, bias - 1))
+
+
+def _scale(x: Any, k: Any) -> Any:
+    """x * 2**k for any integers k, in steps that neither overflow nor vanish early."""
+    _, bias = _layout(_dtype(x))
+    least, most = const(k, 1 - bias), const(k, bias)
+    for _ in range(3):
+        step = lax.min(lax.max(k, least), most)
+        x = lax.mul(x, _two_to(step, _dtype(x)))
+        k = lax.sub(k, step)
+    return x
+
+
+@composite
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """x1 * 2**x2, elementwise.
+
+    Args:
+      x1: real array or number.
+      x2: array or number of integers.
+
+    Raises:
+      ValueError: x2 is not of an integer dtype, or x1 is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ldexp(jnp.array([0.75]), 3)
+      Array([6.], dtype=float32)
+    """
+    check_arraylike("ldexp", x1, x2)
+    if dtypes.kind(_dtype(x2)) not in ("int", "uint", "bool") or _is_complex(x1):
+        raise ValueError(
+            f"ldexp not supported for input types {(_dtype(x1), _dtype(x2))}"
+        )
+    (x,) = promote_dtypes_inexact(x1)
+    x = convert(x, _dtype(x))
+    shape = joint_shape("add", shape_of(x), shape_of(x2))
+    k = x2
+    if dtypes.kind(_dtype(k)) == "uint" and _dtype(k).itemsize >= 4:
+        k = lax.min(k, const(k, 1 << 30))  # signed ones hold it
+    if not dtypes.is_signed(_dtype(k)) or _dtype(k).itemsize < 4:
+        k = convert(k, dtypes.int32)
+    return _ldexp(broadcast_to(x, shape), broadcast_to(k, shape))
+
+
+@custom_jvp
+def _ldexp(x: Any, k: Any) -> Any:
+    # The exponent of x joins k before anything is multiplied: compilers merge factors
+    # that are constants, and 2^-200 alone vanishes.
+    limit = 4 * _layout(_dtype(x))[1]
+    fraction, exponent = _frexp(x)
+    k = lax.min(lax.max(k, const(k, -limit)), const(k, limit))
+    return _scale(fraction, lax.add(k, convert(exponent, _dtype(k))))
+
+
+@_ldexp.defjvp
+def _ldexp_jvp(primals: Any, tangents: Any) -> Any:
+    return _ldexp(*primals), _scale(tangents[0], primals[1])
+
+
+@composite
+def bitwise_count(x: Any, /) -> Any:
+    """How many bits of |x| are set, elementwise, as uint8.
+
+    Args:
+      x: array or number of integers or bools.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.bitwise_count(jnp.array([7, -8]))
+      Array([3, 1], dtype=uint8)
+    """
+    check_arraylike("bitwise_count", x)
+    if dtypes.is_bool(_dtype(x)):
+        return convert(x, dtypes.uint8)
+    size = lax.abs(x) if dtypes.is_signed(_dtype(x)) else x
+    return convert(lax.population_count(size), dtypes.uint8)
+
+
+# ------------------------------------------------------------------------ special cases
+
+
+@composite
+def fabs(x: Any, /) -> Any:
+    """Absolute value of real numbers as floats, elementwise.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Raises:
+      TypeError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fabs(jnp.array([-1, 2]))
+      Array([1., 2.], dtype=float32)
+    """
+    check_arraylike("fabs", x)
+    if _is_complex(x):
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return lax.abs(*promote_dtypes_inexact(x))
+
+
+@composite
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """sqrt(x1**2 + x2**2) without overflow, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Raises:
+      ValueError: complex operands.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.hypot(3., 4.)
+      Array(5., dtype=float32, weak_type=True)
+    """
+    x, y = promote_args_inexact("hypot", x1, x2)
+    if _is_complex(x):
+        raise ValueError(
+            "jnp.hypot is not well defined for complex-valued inputs."
+            " Try: jnp.hypot(abs(x1), abs(x2))"
+        )
+    x, y = lax.abs(x), lax.abs(y)
+    infinite = lax.bitwise_or(lax.eq(x, const(x, np.inf)), lax.eq(y, const(y, np.inf)))
+    high, low = lax.max(x, y), lax.min(x, y)
+    none = lax.eq(high, const(high, 0))
+    ratio = lax.div(low, choose(none, const(high, 1), high))
+    length = lax.mul(high, lax.sqrt(lax.add(const(ratio, 1), lax.square(ratio))))
+    length = choose(none, high, length)
+    return settled(choose(infinite, const(length, np.inf), length))
+
+
+@composite
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """0 below zero, 1 above, x2 at zero, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.heaviside(jnp.array([-1., 0., 1.]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    check_arraylike("heaviside", x1, x2)
+    x, at_zero = promote_args_inexact("heaviside", *ranked(x1, x2))
+    zero = const(x, 0)
+    out = choose(lax.ne(x, x), x, at_zero)
+    out = choose(lax.gt(x, zero), const(x, 1), out)
+    out = choose(lax.lt(x, zero), zero, out)
+    return settled(out) if shape_of(x) else out
+
+
+@composite
+def sinc(x: Any, /) -> Any:
+    """sin(pi x) / (pi x), and 1 at zero, elementwise.
+
+    Args:
+      x: array or number; integers and bools become floats.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.sinc(jnp.array([0., 0.5])).round(3)
+      Array([1.   , 0.637], dtype=float32)
+    """
+    check_arraylike("sinc", x)
+    (x,) = promote_dtypes_inexact(x)
+    t = lax.mul(const(x, np.pi), x)
+    # Subnormal numbers lose digits when they are multiplied and divided.
+    size = lax.abs(x)
+    at_zero = lax.lt(size, const(size, ml_dtypes.finfo(_dtype(size)).tiny))
+    safe = choose(at_zero, const(t, 1), t)
+    return settled(choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe)))
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _sinc_at_zero(k: int, t: Any) -> Any:
+    """The k-th derivative of sin(t)/t at zero: from 1 - t^2/3! + t^4/5! - ..."""
+    value = 0.0 if k % 2 else (-1.0) ** (k // 2) / (k + 1)
+    return lax.full_like(t, value)
+
+
+@_sinc_at_zero.defjvp
+def _sinc_at_zero_jvp(k: int, primals: Any, tangents: Any) -> Any:
+    (t,), (dt,) = primals, tangents
+    return _sinc_at_zero(k, t), lax.mul(dt, _sinc_at_zero(k + 1, t))
+
+
+@composite
+def i0(x: Any) -> Any:
+    """Modified Bessel function of the first kind, order 0, elementwise.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.i0(jnp.array([0., 1.])).round(3)
+      Array([1.   , 1.266], dtype=float32)
+    """
+    check_arraylike("i0", x)
+    if _is_complex(x):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {_dtype(x)}")
+    return _i0(*promote_dtypes_inexact(x))
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    size = lax.abs(x)
+    return lax.mul(lax.exp(size), lax.bessel_i0e(size))
+
+
+@_i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+    return _i0(x), lax.mul(t, slope)
+
+
+@composite(static="deg")
+def _angle(z: Any, deg: Any) -> Any:
+    if not dtypes.is_inexact(_dtype(z)):
+        z = convert(z, dtypes.float_default())
+    if _is_complex(z):
+        y, x = lax.imag(z), lax.real(z)
+    else:
+        z = z if shape_of(z) else convert(z, _dtype(z))
+        y, x = lax.full_like(z, 0), z
+    out = lax.atan2(y, x)
+    return lax.mul(out, const(out, 180 / np.pi)) if deg else out
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of a complex number, in (-pi, pi], elementwise.
+
+    Args:
+      z: array or number.
+      deg: in degrees instead of radians.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.angle(jnp.array([1j]), deg=True)
+      Array([90.], dtype=float32)
+    """
+    check_arraylike("angle", z)
+    out = _angle(z, bool(deg))
+    return settled(out) if deg else out
+
+
+@composite
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    dtype = _dtype(x)
+    if dtypes.is_complex(dtype):
+        parts = (lax.real(x), lax.imag(x))
+        return lax.complex(*(_nan_to_num(p, nan, posinf, neginf) for p in parts))
+    if not dtypes.is_float(dtype):
+        return x
+    info = ml_dtypes.finfo(dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    x = convert(x, dtype)
+    out = choose(lax.ne(x, x), convert(nan, dtype), x)
+    out = choose(lax.eq(x, const(x, np.inf)), convert(high, dtype), out)
+    return choose(lax.eq(x, const(x, -np.inf)), convert(low, dtype), out)
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """Finite numbers instead of nan and infinities, elementwise.
+
+    Args:
+      x: array or number.
+      copy: kept for NumPy's sake: arrays are immutable.
+      nan: what stands for nan.
+      posinf, neginf: what stands for infinities; by default the largest finite numbers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nan_to_num(jnp.array([jnp.nan, 1.]))
+      Array([0., 1.], dtype=float32)
+    """
+    del copy
+    check_arraylike("nan_to_num", x)
+    return _nan_to_num(x, nan, posinf, neginf)

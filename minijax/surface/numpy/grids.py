@@ -1,0 +1,589 @@
+"""Matrices and grids made of indices: identity, triangles, mesh grids, index helpers.
+
+Everything here compares or combines `iota`s.  Sizes are static; the diagonal `k` of
+`eye` may be traced.  `mgrid`, `ogrid`, `r_` and `c_` are objects to index, as in NumPy.
+
+Next: manipulation.py, which reshapes arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...api.vmap import vmap
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import Tracer
+from ...prims import lax
+from ...prims.define import const
+from ...types import dtypes
+from ._common import *
+from .creation import asarray, on_device, ones
+from .joining import concatenate, stack
+from .manipulation import expand_dims
+from .ranges import arange, linspace
+from .searching import nonzero
+
+__all__ = (
+    "eye", "identity", "tri", "tril", "triu", "tril_indices", "triu_indices",
+    "tril_indices_from", "triu_indices_from", "diag_indices", "diag_indices_from",
+    "mask_indices", "meshgrid", "indices", "fromfunction", "mgrid", "ogrid", "r_", "c_",
+    "index_exp", "s_",
+)  # fmt: skip
+
+# -------------------------------------------------------------------------- triangles
+
+
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None,
+) -> Any:  # fmt: skip
+    """A matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+      N, M: numbers of rows and columns (M: as many as rows).
+      k: which diagonal: 0 the main one, positive ones above it; may be traced.
+      dtype: float32 by default.
+      device: where to put it.
+
+    Raises:
+      ValueError: a size is negative, or k is no integer.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.eye(2)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
+    """
+    shape = matrix_shape("eye", N, M)
+    check_arraylike("eye", k)
+    if aval_of(k).shape or not dtypes.is_integer(aval_of(k).dtype):
+        raise ValueError(f"k must be a scalar integer; got {k}")
+    wanted = dtypes.float_default() if dtype is None else static_dtype(dtype, "eye")
+    if isinstance(k, int):
+        return on_device(_eye(shape, int(k), wanted), device)
+    return on_device(_moving_eye(shape, k, wanted), device)
+
+
+def matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
+    """Rows and columns."""
+    rows = static_shape(n, name)[0]
+    columns = rows if m is None else static_shape(m, name)[0]
+    if rows < 0 or columns < 0:
+        raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
+    return rows, columns
+
+
+@composite(static=("shape", "k", "dtype"))
+def _eye(shape: Any, k: int, dtype: Any) -> Any:
+    return convert(_below(lax.eq, shape, k), dtype)
+
+
+@composite(static=("shape", "dtype"))
+def _moving_eye(shape: Any, k: Any, dtype: Any) -> Any:
+    return convert(_below(lax.eq, shape, convert(k, dtypes.int32)), dtype)
+
+
+def _below(relation: Callable[..., Any], shape: Sequence[int], k: Any) -> Any:
+    """relation(row + k, column), as a matrix of bools."""
+    rows = lax.broadcasted_iota(dtypes.int32, tuple(shape), 0)
+    columns = lax.broadcasted_iota(dtypes.int32, tuple(shape), 1)
+    if not (isinstance(k, int) and k == 0):
+        rows = lax.add(rows, const(rows, k) if isinstance(k, int) else k)
+    return relation(rows, columns)
+
+
+def identity(n: Any, dtype: Any = None) -> Any:
+    """The identity matrix.
+
+    Args:
+      n: its size.
+      dtype: float32 by default.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.identity(2, int)
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
+    """
+    wanted = None if dtype is None else static_dtype(dtype, "identity")
+    return eye(n, dtype=wanted)
+
+
+def tri(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """Ones on and below a diagonal, zeros above.
+
+    Args:
+      N, M: numbers of rows and columns (M: as many as rows).
+      k: which diagonal.
+      dtype: float32 by default.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.tri(2)
+      Array([[1., 0.],
+             [1., 1.]], dtype=float32)
+    """
+    wanted = static_dtype(dtype, "tri") or dtypes.float32
+    return _tri(matrix_shape("tri", N, M), operator.index(k), wanted)
+
+
+@composite(static=("shape", "k", "dtype"))
+def _tri(shape: Any, k: int, dtype: Any) -> Any:
+    return convert(_below(lax.ge, shape, k), dtype)
+
+
+def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
+    check_arraylike(name, m)
+    if len(shape_of(m)) < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
+    if isinstance(k, Tracer):
+        k = core.concrete_or_error(operator.index, k, f"It is the `k` of jnp.{name}.")
+    return _kept_triangle(m, operator.index(k), lower)
+
+
+@composite(static=("k", "lower"))
+def _kept_triangle(m: Any, k: int, lower: bool) -> Any:
+    shape = shape_of(m)
+    inside = _below(lax.ge, shape[-2:], k if lower else k - 1)
+    rank = len(shape)
+    if rank > 2:
+        inside = lax.broadcast_in_dim(inside, shape, (rank - 2, rank - 1))
+    zero = const(m, 0)
+    return choose(inside, m, zero) if lower else choose(inside, zero, m)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    """The lower triangle of matrices, zeros above it.
+
+    Args:
+      m: array of rank 2 or more: the last two axes are the matrices.
+      k: the diagonal above which elements are zeroed.
+
+    Raises:
+      ValueError: the rank is below 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.tril(jnp.ones((2, 2)))
+      Array([[1., 0.],
+             [1., 1.]], dtype=float32)
+    """
+    return _triangle("tril", m, k, True)
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    """The upper triangle of matrices, zeros below it.
+
+    Args:
+      m: array of rank 2 or more: the last two axes are the matrices.
+      k: the diagonal below which elements are zeroed.
+
+    Raises:
+      ValueError: the rank is below 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.triu(jnp.ones((2, 2)))
+      Array([[1., 1.],
+             [0., 1.]], dtype=float32)
+    """
+    return _triangle("triu", m, k, False)
+
+
+# ---------------------------------------------------------------- places of a matrix
+
+
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+    """Rows and columns of the lower triangle of an (n, m) matrix.
+
+    Args:
+      n, m: numbers of rows and columns (m: as many as rows).
+      k: the diagonal up to which.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    rows, columns = matrix_shape("tril_indices", n, m)
+    return _places(np.tri(rows, columns, operator.index(k), bool))
+
+
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+    """Rows and columns of the upper triangle of an (n, m) matrix.
+
+    Args:
+      n, m: numbers of rows and columns (m: as many as rows).
+      k: the diagonal from which.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.triu_indices(2)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    rows, columns = matrix_shape("triu_indices", n, m)
+    return _places(~np.tri(rows, columns, operator.index(k) - 1, bool))
+
+
+def _places(mask: Any) -> tuple[Any, ...]:
+    """The indices of the true elements of a NumPy mask."""
+    return tuple(asarray(i) for i in np.nonzero(mask))
+
+
+def _matrix_of(arr: Any) -> tuple[int, int]:
+    found = tuple(arr.shape) if hasattr(arr, "shape") else np.shape(arr)
+    if len(found) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
+    return found
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """Rows and columns of the lower triangle of a matrix like `arr`.
+
+    Args:
+      arr: array of rank 2, or anything with such a shape.
+      k: the diagonal up to which.
+
+    Raises:
+      ValueError: the rank is not 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.tril_indices_from(jnp.ones((2, 2)))
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    n, m = _matrix_of(arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """Rows and columns of the upper triangle of a matrix like `arr`.
+
+    Args:
+      arr: array of rank 2, or anything with such a shape.
+      k: the diagonal from which.
+
+    Raises:
+      ValueError: the rank is not 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.triu_indices_from(jnp.ones((2, 2)))
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    n, m = _matrix_of(arr)
+    return triu_indices(n, k, m)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array with `ndim` axes of size n.
+
+    Args:
+      n: the size of the axes.
+      ndim: how many there are.
+
+    Raises:
+      ValueError: n or ndim is negative.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diag_indices(2)
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    n, ndim = operator.index(n), operator.index(ndim)
+    for value, name in ((n, "n"), (ndim, "ndim")):
+        if value < 0:
+            raise ValueError(
+                f"{name} argument to diag_indices must be nonnegative, got {value}"
+            )
+    return (arange(n, dtype=dtypes.int_default()),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array like `arr`.
+
+    Args:
+      arr: array of rank 2 or more, with axes of one size.
+
+    Raises:
+      ValueError: the rank is below 2, or sizes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.diag_indices_from(jnp.ones((2, 2)))
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    check_arraylike("diag_indices_from", arr)
+    found = shape_of(arr)
+    if len(found) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(found)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(found[0], len(found))
+
+
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
+) -> tuple[Any, Any]:
+    """Rows and columns where a mask function leaves an (n, n) matrix of ones.
+
+    Args:
+      n: the size of the matrix.
+      mask_func: a function of (matrix, k), such as `jnp.triu`.
+      k: handed to it.
+      size: the number of places to return (static), needed under jit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.mask_indices(2, jnp.triu)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    return nonzero(mask_func(ones((n, n)), k), size=size)
+
+
+# ------------------------------------------------------------------------- mesh grids
+
+
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Any]:
+    """Coordinate arrays of the grid spanned by vectors.
+
+    Args:
+      xi: arrays of rank 1.
+      copy: must be True.
+      sparse: leave axes of size 1 where the coordinate does not change.
+      indexing: "xy": the first vector runs along the second axis; "ij": the first.
+
+    Raises:
+      ValueError: an array is not of rank 1, or `indexing` is unknown.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, y = jnp.meshgrid(jnp.arange(2), jnp.arange(3))
+      >>> x.shape
+      (3, 2)
+    """
+    check_arraylike("meshgrid", *xi)
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    shapes = [shape_of(x) for x in xi]
+    if any(len(s) != 1 for s in shapes):
+        raise ValueError(
+            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}"
+        )
+    return list(_meshgrid(xi, bool(sparse), indexing == "xy"))
+
+
+@composite(static=("sparse", "swapped"))
+def _meshgrid(xs: Any, sparse: bool, swapped: bool) -> list[Any]:
+    rank = len(xs)
+    axes = list(range(rank))
+    if swapped and rank > 1:
+        axes[0], axes[1] = 1, 0
+    full = [1] * rank
+    for axis, x in zip(axes, xs, strict=True):
+        full[axis] = shape_of(x)[0]
+    out = []
+    for axis, x in zip(axes, xs, strict=True):
+        shape = [n if not sparse or i == axis else 1 for i, n in enumerate(full)]
+        out.append(
+            as_array(x) if rank == 1 else lax.broadcast_in_dim(x, shape, (axis,))
+        )
+    return out
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The indices of every element of an array, one array an axis.
+
+    Args:
+      dimensions: the shape.
+      dtype: int32 by default.
+      sparse: a tuple of arrays that broadcast, instead of one array.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.indices((2, 2))[0]
+      Array([[0, 0],
+             [1, 1]], dtype=int32)
+    """
+    shape = static_shape(dimensions, "indices")
+    wanted = dtypes.int_default() if dtype is None else static_dtype(dtype, "indices")
+    check_sizes(shape, "indices")
+    return _indices(shape, wanted, bool(sparse))
+
+
+@composite(static=("shape", "dtype", "sparse"))
+def _indices(shape: Any, dtype: Any, sparse: bool) -> Any:
+    rank = len(shape)
+    if sparse:
+        return tuple(
+            lax.reshape(lax.iota(dtype, n), (1,) * i + (n,) + (1,) * (rank - i - 1))
+            for i, n in enumerate(shape)
+        )
+    grids = [lax.broadcasted_iota(dtype, shape, i) for i in range(rank)]
+    if not grids:
+        return lax.broadcast_in_dim(np.zeros((), dtype)[()], (0,), ())
+    return lax.stack(grids, 0)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """An array (or pytree of arrays) computed from the indices of its elements.
+
+    Args:
+      function: takes one scalar index an axis; it is vectorised.
+      shape: int or sequence of ints.
+      dtype: of the indices.
+      kwargs: handed to `function` as they are.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
+      Array([[0, 1],
+             [1, 2]], dtype=int32)
+    """
+    sizes = static_shape(shape, "fromfunction")
+    fun = functools.partial(function, **kwargs) if kwargs else function
+    for i in range(len(sizes)):
+        axes: list[Any] = [None] * len(sizes)
+        axes[-1 - i] = 0
+        fun = vmap(fun, in_axes=tuple(axes))
+    return fun(*(arange(n, dtype=dtype) for n in sizes))
+
+
+# ------------------------------------------------------------------- objects to index
+
+
+def _stretch(s: slice) -> Any:
+    """The array that a slice stands for: a count of steps if the step is imaginary.
+
+    What is missing or zero is arange's default; so 0.0 makes no floats, and a lone
+    start is a stop.
+    """
+    start, step = s.start or 0, s.step or 1
+    if np.iscomplexobj(step):
+        return linspace(start, s.stop, int(abs(step)))
+    return arange(start, s.stop, step)
+
+
+class _Grid:
+    """`mgrid` or `ogrid`: `mgrid[0:2, 0:3]`."""
+
+    def __init__(self, name: str, sparse: bool, doc: str) -> None:
+        self._name = name
+        self._sparse = sparse
+        self.__doc__ = doc
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _stretch(key)
+        key = tuple(key)
+        if not key:
+            return [] if self._sparse else asarray(np.zeros(0, dtypes.int_default()))
+        axes = promote_dtypes(*(_stretch(s) for s in key))
+        grids = meshgrid(*axes, indexing="ij", sparse=self._sparse)
+        return grids if self._sparse else stack(grids, 0)
+
+    def __repr__(self) -> str:
+        return f"<minijax.numpy.{self._name}>"
+
+
+mgrid = _Grid(
+    "mgrid", False,
+    "Dense coordinate grids from slices: one array for each.\n\n"
+    "Example:\n  >>> import minijax.numpy as jnp\n"
+    "  >>> jnp.mgrid[0:2, 0:3].shape\n  (2, 2, 3)\n",
+)  # fmt: skip
+ogrid = _Grid(
+    "ogrid", True,
+    "Open coordinate grids from slices: arrays that broadcast.\n\n"
+    "Example:\n  >>> import minijax.numpy as jnp\n"
+    "  >>> [x.shape for x in jnp.ogrid[0:2, 0:3]]\n  [(2, 1), (1, 3)]\n",
+)  # fmt: skip
+
+
+class _Joiner:
+    """`r_` or `c_`: arrays, numbers and slices joined by indexing."""
+
+    def __init__(self, name: str, rank: int, start: int, doc: str) -> None:
+        self._name = name
+        self._rank = rank  # of the operands, at least
+        self._start = start  # where an operand's own axes lie in that rank
+        self.__doc__ = doc
+
+    def __getitem__(self, key: Any) -> Any:
+        items = list(key) if isinstance(key, tuple) else [key]
+        axis, rank, start = (-1 if self._name == "c_" else 0), self._rank, self._start
+        matrix = ""
+        if items and isinstance(items[0], str):
+            directive = items.pop(0)
+            if directive in ("r", "c"):
+                matrix = directive
+            else:
+                axis, rank, start = self._numbers(directive, axis, rank, start)
+        if any(isinstance(x, str) for x in items):
+            raise ValueError("string directive must be placed at the beginning")
+        out = concatenate([self._lift(self._part(x), rank, start) for x in items], axis)
+        if matrix and len(shape_of(out)) == 1:
+            out = expand_dims(out, 0 if matrix == "r" else 1)
+        return out
+
+    def _numbers(self, text: str, axis: int, rank: int, start: int) -> Any:
+        try:
+            numbers = [int(n) for n in text.split(",")]
+            if len(numbers) > 3:
+                raise ValueError
+        except ValueError:
+            raise errors.value_error(
+                f"could not understand directive {text!r}",
+                where=self._name,
+                tries=["'axis', 'axis,ndim' or 'axis,ndim,start', e.g. '0,2'"],
+            ) from None
+        default = start if len(numbers) < 3 else numbers[2]
+        return numbers[0], (numbers[1] if len(numbers) > 1 else rank), default
+
+    def _part(self, x: Any) -> Any:
+        return _stretch(x) if isinstance(x, slice) else asarray(x)
+
+    def _lift(self, x: Any, rank: int, start: int) -> Any:
+        """`x` with axes of size 1 up to `rank`, its own ones from `start` on."""
+        own = len(shape_of(x))
+        missing = rank - own
+        if missing <= 0:
+            return x
+        if start == -1:
+            return expand_dims(x, tuple(range(missing)))
+        after = missing - min(start, missing)
+        return expand_dims(
+            x, tuple(range(min(start, missing))) + tuple(range(rank - after, rank))
+        )
+
+    def __repr__(self) -> str:
+        return f"<minijax.numpy.{self._name}>"
+
+
+r_ = _Joiner(
+    "r_", 1, -1,
+    "Arrays, numbers and slices joined along the first axis.\n\n"
+    "Example:\n  >>> import minijax.numpy as jnp\n"
+    "  >>> jnp.r_[1:3, 7]\n  Array([1, 2, 7], dtype=int32)\n",
+)  # fmt: skip
+c_ = _Joiner(
+    "c_", 2, 0,
+    "Arrays, numbers and slices joined along the last axis, vectors as columns.\n\n"
+    "Example:\n  >>> import minijax.numpy as jnp\n"
+    "  >>> jnp.c_[1:3, 3:5]\n  Array([[1, 3],\n         [2, 4]], dtype=int32)\n",
+)  # fmt: skip
+s_, index_exp = np.s_, np.index_exp

@@ -1,0 +1,493 @@
+"""Reading elements: `x[...]`, `take`, `take_along_axis` and `x.at[...].get`.
+
+Subscripts of ints and slices become slices, never gathers.  In eager use the positions
+are operands of the compiled program.  Positions out of bounds read the nearest element,
+unless a `mode` says otherwise.
+
+Writing is in updates.py, choosing by masks in selection.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import EVAL, STATE
+from ...prims import lax
+from ...prims.dot.dot import check_out_sharding
+from ...prims.shape.shapes import move_axis
+from ...runtime.array import Array, in_slices, local_row
+from ...types import dtypes
+from . import subscripts
+from ._common import *
+from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
+
+__all__ = ("take", "take_along_axis")
+
+_PROMISE = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+_FILL = lax.GatherScatterMode.FILL_OR_DROP
+_CLIP = lax.GatherScatterMode.CLIP
+_PROMISED = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+
+
+FAR = 2**31 - 1  # the largest position that a program is given
+
+# ------------------------------------------------------------------------------- x[...]
+
+
+def getitem(x: Any, subscript: Any) -> Any:
+    """`x[subscript]` as NumPy reads it; out of bounds is the nearest element."""
+    eager = STATE.trace is EVAL
+    if subscripts.checked:
+        subscripts.check_static(subscript, x.shape)
+    if eager and type(x) is Array:
+        if type(subscript) is int:
+            found = row(x, min(max(subscript, -FAR), FAR))
+            return local_row(x, subscript) if found is NotImplemented else found
+        plan, leaves = subscripts.parse(subscript, x._b.aval.shape, True)
+        if not leaves and is_whole(plan):
+            return x
+        return _read(x, leaves, plan)
+    plan, leaves = subscripts.parse(subscript, x.shape, eager)
+    return read(x, leaves, plan)
+
+
+@composite(accepts=lambda x, i: type(x) is not Array or not in_slices(x))
+def row(x: Any, i: Any) -> Any:
+    """`x[i]` for a Python int `i`, which is an operand of the program.
+
+    Not for an array that lies on several devices, row by row: its rows need no program.
+    """
+    shape = x.shape
+    if not shape:
+        raise subscripts.too_many(1, 0)
+    if shape[0] == 0:
+        raise IndexError("index is out of bounds for axis 0 with size 0")
+    index = lax.convert_element_type(i, dtypes.int32)
+    index = lax.select_n(
+        lax.lt(index, np.int32(0)), index, lax.add(index, np.int32(shape[0]))
+    )
+    starts = (index, *(np.int32(0) for _ in shape[1:]))
+    cut = lax.dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
+    return lax.squeeze_p.bind(cut, dimensions=(0,))
+
+
+def is_whole(plan: Plan) -> bool:
+    """Whether a plan takes everything as it is."""
+    for e, n in zip(plan.entries, plan.operand, strict=False):
+        if e != (SPAN, 0, n, 1, False):
+            return False
+    return len(plan.entries) == len(plan.operand)
+
+
+def read(
+    x, leaves: Sequence[Any], plan: Plan, mode: lax.GatherScatterMode | None = None,
+    fill_value=None, indices_are_sorted: bool = False, unique_indices: bool = False,
+):  # fmt: skip
+    """The elements of `x` that a plan and its leaves name."""
+    if plan.arrays or (mode is _FILL and may_miss(plan)):
+        flags = (mode, fill_value, indices_are_sorted, unique_indices)
+        return _read_by_gather(x, leaves, plan, *flags)
+    return _read_by_slice(x, leaves, plan, mode is _CLIP)
+
+
+_read = composite(
+    read,
+    static=("plan", "mode", "fill_value", "indices_are_sorted", "unique_indices"),
+)
+
+
+def may_miss(plan: Plan) -> bool:
+    """Whether a position might lie outside of the array."""
+    axis = 0
+    for e in plan.entries:
+        if e[0] == NEW:
+            continue
+        if e[0] == POINT and e[1] is not None and 0 <= e[1] < plan.operand[axis]:
+            pass
+        elif e[0] != SPAN:
+            return True
+        axis += 1
+    return False
+
+
+def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any:
+    """Read a plan without index arrays: slice, reverse, drop and add axes.
+
+    Positions out of bounds become the nearest ones; with `clip` that is no mistake.
+    """
+    todo = iter(leaves)
+    starts: list[Any] = []
+    stops, strides, sizes = [], [], []
+    gone, new, flips = [], [], []
+    moving = False
+    axis = place = 0
+    for e in plan.entries:
+        kind = e[0]
+        if kind == NEW:
+            new.append(place)
+            place += 1
+            continue
+        n = plan.operand[axis]
+        if kind == SPAN:
+            _, start, size, step, flip = e
+            if flip:
+                flips.append(axis)
+            place += 1
+        else:
+            start, size, step = e[1] if kind == POINT else None, 1, 1
+            gone.append(axis)
+            if start is not None and clip:
+                start = min(max(start, 0), n - 1)
+            elif start is not None and not 0 <= start < n:
+                moving = True  # the program moves it inside, where checks can see it
+                start = np.int32(min(max(start, -(2**31)), 2**31 - 1))
+        if start is None:
+            moving = True
+            start = next(todo)
+            if kind == SCALAR:
+                start = subscripts.wrap(start, n if plan.wrap else 0)
+                if clip:
+                    start = lax.convert_element_type(start, dtypes.int32)
+                    start = lax.clamp(np.int32(0), start, np.int32(n - 1))
+            stops.append(n)
+        elif type(start) is np.int32:
+            stops.append(n)
+        else:
+            stops.append(min(start + (size - 1) * step + 1, n) if size else start)
+        starts.append(start)
+        sizes.append(size)
+        strides.append(step)
+        axis += 1
+    x = cut_moving(x, starts, sizes, strides, stops) if moving else cut_fixed(
+        x, starts, strides, stops
+    )  # fmt: skip
+    if flips:
+        x = lax.rev(x, tuple(flips))
+    if gone:
+        x = lax.squeeze_p.bind(x, dimensions=tuple(gone))
+    return lax.expand_dims(x, tuple(new)) if new else x
+
+
+def cut_fixed(x, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]):
+    """A slice at fixed positions; `x` itself if that is all of it."""
+    plain = all(s == 1 for s in strides)
+    if plain and not any(starts) and tuple(stops) == x.shape:
+        return x
+    return lax.slice_p.bind(
+        x,
+        start_indices=tuple(starts),
+        limit_indices=tuple(stops),
+        strides=None if plain else tuple(strides),
+    )
+
+
+def cut_moving(
+    x, starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int],
+    stops: Sequence[int],
+):  # fmt: skip
+    """A slice of which some positions are values; those axes have stride 1."""
+    shape = x.shape
+    fixed = [isinstance(s, int) for s in starts]
+    if any(s != 1 for s in strides):
+        x = cut_fixed(
+            x,
+            [s if f else 0 for s, f in zip(starts, fixed, strict=True)],
+            strides,
+            [e if f else n for e, f, n in zip(stops, fixed, shape, strict=True)],
+        )
+        starts = [0 if f else s for s, f in zip(starts, fixed, strict=True)]
+    wide = any(core.aval_of(s).dtype == dtypes.int64 for s in starts)
+    dtype = (
+        dtypes.int64 if wide and dtypes.int_default() == dtypes.int64 else dtypes.int32
+    )
+    operands = [
+        dtype.type(s) if f else lax.convert_element_type(s, dtype)
+        for s, f in zip(starts, fixed, strict=True)
+    ]
+    return lax.dynamic_slice_p.bind(x, *operands, slice_sizes=tuple(sizes))
+
+
+def _read_by_gather(
+    x, leaves: Sequence[Any], plan: Plan, mode: lax.GatherScatterMode | None,
+    fill_value, indices_are_sorted: bool, unique_indices: bool,
+):  # fmt: skip
+    """Read a plan with index arrays, or one whose misses are to be filled."""
+    at = subscripts.locate(plan, leaves)
+    if len(x.shape) != len(plan.operand):
+        x = lax.reshape(x, plan.operand)
+    if 0 in at.shape:
+        x = lax.full_like(x, 0, shape=at.shape)
+    else:
+        numbers = lax.GatherDimensionNumbers(
+            offset_dims=at.windows,
+            collapsed_slice_dims=at.collapsed,
+            start_index_map=at.indexed,
+        )
+        x = lax.gather(
+            x,
+            at.indices,
+            numbers,
+            at.sizes,
+            indices_are_sorted=indices_are_sorted or at.distinct,
+            unique_indices=unique_indices or at.distinct,
+            mode=_PROMISE if mode is None else mode,
+            fill_value=fill_value,
+        )
+    if at.reversed:
+        x = lax.rev(x, at.reversed)
+    return lax.expand_dims(x, at.new) if at.new else x
+
+
+# ------------------------------------------------------------------------------- modes
+
+
+def mode_of(
+    mode: Any, default: lax.GatherScatterMode | None
+) -> lax.GatherScatterMode | None:
+    """What to do about positions out of bounds, from a user's `mode`."""
+    if mode is None:
+        return default
+    if isinstance(mode, lax.GatherScatterMode):
+        return mode
+    return lax.GatherScatterMode.from_any(mode)
+
+
+def get(
+    x: Any, subscript: Any, indices_are_sorted: bool, unique_indices: bool, mode: Any,
+    fill_value: Any, wrap_negative_indices: bool, out_sharding: Any,
+) -> Any:  # fmt: skip
+    """`x.at[subscript].get(...)`."""
+    check_out_sharding("at[...].get", out_sharding)
+    mode = None if mode is None else mode_of(mode, _FILL)
+    eager = STATE.trace is EVAL and type(x) is Array
+    if subscripts.checked and (mode is None or mode is _PROMISED):
+        subscripts.check_static(subscript, x.shape, wrap_negative_indices)
+    plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
+    fill_value = None if mode is None else host_fill(fill_value)
+    flags = (mode, fill_value, indices_are_sorted, unique_indices)
+    return (_read if eager else read)(x, leaves, plan, *flags)
+
+
+def host_fill(fill_value: Any) -> Any:
+    """A fill value as a hashable number of the host."""
+    if fill_value is None or isinstance(
+        fill_value, (bool, int, float, complex, np.generic)
+    ):
+        return fill_value
+    if np.shape(fill_value):
+        raise ValueError(
+            "fill_value argument to indexed get() must be a scalar; got one of shape"
+            f" {np.shape(fill_value)}."
+        )
+    return core.concrete_or_error(np.asarray, fill_value, "the fill_value of a gather")[
+        ()
+    ]
+
+
+# ------------------------------------------------------------------------------- take
+
+_TAKE_MODES = ("fill", "clip", "wrap", "promise_in_bounds")
+
+
+def take(
+    a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
+    mode: str | None = None, unique_indices: bool = False,
+    indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """The elements (or slices along an axis) at positions.
+
+    Args:
+      a: array.
+      indices: integers.
+      axis: the axis they count along; None for the flattened array.
+      out: not supported.
+      mode: for positions out of bounds: 'fill' (the default), 'clip' (which also moves
+        negative ones to 0) or 'wrap'.
+      unique_indices, indices_are_sorted: promises to the compiler.
+      fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
+
+    Returns:
+      Array of the shape of `a` with `axis` replaced by the shape of `indices`.
+
+    Raises:
+      ValueError: indices that are not integers, an unknown mode.
+      IndexError: nothing to take from.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0]))
+      Array([30, 10], dtype=int32)
+
+    Differs from NumPy: positions out of bounds are not an error.
+    """
+    no_out("take", out)
+    if axis is not None and type(axis) is not int:
+        axis = static_axis(axis)
+    flags = (mode, unique_indices, indices_are_sorted, host_fill(fill_value))
+    return _take(a, indices, axis, *flags)
+
+
+@composite(
+    static=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value")
+)
+def _take(
+    a, indices, axis, mode, unique_indices: bool, indices_are_sorted: bool, fill_value
+):
+    check_arraylike("take", a, indices)
+    x, i = as_array(a), as_array(indices)
+    if axis is None:
+        x, axis = lax.reshape(x, (x.size,)), 0
+    axis = canonical_axis(axis, x.ndim)
+    if dtypes.is_bool(i.dtype) or not i.size:
+        i = lax.convert_element_type(i, dtypes.int_default())
+    elif not dtypes.is_integer(i.dtype):
+        raise ValueError(
+            f"indices must have an integer type, got {errors.type_text(i)}"
+        )
+    if mode == "raise":
+        raise NotImplementedError(
+            "The 'raise' mode to jnp.take is not supported.\n"
+            "Why: a compiled program does not stop for a value.\nTry: mode='fill'."
+        )
+    if mode is not None and mode not in _TAKE_MODES:
+        raise ValueError(f"Invalid mode {mode!r} for np.take")
+    n = x.shape[axis]
+    if n == 0 and i.size:
+        raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
+    if mode == "wrap":
+        i, mode = i % n, "promise_in_bounds"
+    entries: list[Any] = [(SPAN, 0, m, 1, False) for m in x.shape]
+    entries[axis] = (ARRAY,) if i.ndim else (SCALAR,)
+    plan = Plan(tuple(entries), x.shape, bool(i.ndim), mode in (None, "fill"))
+    how = lax.GatherScatterMode.from_any(mode)
+    return _read_by_gather(
+        x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices
+    )
+
+
+def take_along_axis(
+    arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
+    fill_value: Any = None, *, wrap_negative_indices: bool | None = None,
+) -> Any:  # fmt: skip
+    """Elements at positions that vary with the other axes, as `argsort` gives them.
+
+    Args:
+      arr: array.
+      indices: integers, of as many axes; other axes than `axis` broadcast.
+      axis: the axis they count along; None for the flattened array.
+      mode: for positions out of bounds: 'fill' (the default), 'clip',
+        'promise_in_bounds' or 'one_hot', which multiplies by one-hot vectors instead
+        of gathering: 0 out of bounds, and nan beside nan.
+      fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
+      wrap_negative_indices: whether negative positions count from the end (default:
+        except for 'promise_in_bounds').
+
+    Raises:
+      TypeError: indices that are not integers.
+      ValueError: another number of axes, or sizes that do not broadcast.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x = jnp.array([[3, 1, 2]])
+      >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
+      Array([[1, 2, 3]], dtype=int32)
+    """
+    if axis is not None and type(axis) is not int:
+        axis = static_axis(axis)
+    mode = mode_of(mode, _FILL)
+    wrap = wrap_negative_indices
+    wrap = mode is not _PROMISE if wrap is None else wrap
+    return _take_along_axis(arr, indices, axis, mode, host_fill(fill_value), wrap)
+
+
+@composite(static=("axis", "mode", "fill_value", "wrap"))
+def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
+    check_arraylike("take_along_axis", arr, indices)
+    x, i = as_array(arr), as_array(indices)
+    if not dtypes.is_integer(i.dtype):
+        raise TypeError(
+            f"take_along_axis indices must be of integer type, got {i.dtype}"
+        )
+    if axis is None:
+        if i.ndim != 1:
+            raise ValueError(
+                f"take_along_axis indices must be 1D if axis=None, got {i.shape}"
+            )
+        x, axis = lax.reshape(x, (x.size,)), 0
+    if x.ndim != i.ndim:
+        raise ValueError(
+            "indices and arr must have the same number of dimensions;"
+            f" {i.ndim} vs. {x.ndim}"
+        )
+    axis = canonical_axis(axis, x.ndim)
+    lanes, windows, out_shape = _lanes_along(x.shape, i.shape, axis)
+    if 0 in out_shape or not x.shape[axis]:
+        return lax.full_like(x, 0, shape=out_shape)
+    if mode is lax.GatherScatterMode.ONE_HOT:
+        return _pick(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
+    # Axes that only one side has: the array's are windows, the indices' are plain.
+    dropped = tuple([d for d in range(x.ndim) if d != axis and d not in lanes
+                     and d not in windows])  # fmt: skip
+    i = subscripts.wrap(i, x.shape[axis] if wrap else 0)
+    kept = [n for d, n in enumerate(i.shape) if d not in windows]
+    at = {d: k for k, d in enumerate(d for d in range(x.ndim) if d not in windows)}
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=windows,
+        collapsed_slice_dims=tuple(sorted((axis, *dropped))),
+        start_index_map=(axis,),
+        operand_batching_dims=lanes,
+        start_indices_batching_dims=tuple([at[d] for d in lanes]),
+    )
+    sizes = tuple([n if d in windows else 1 for d, n in enumerate(x.shape)])
+    i = lax.reshape(i, (*kept, 1))
+    return lax.gather(x, i, numbers, sizes, mode=mode, fill_value=fill_value)
+
+
+def _pick(x: Any, i: Any, axis: int) -> Any:
+    """Elements along an axis, as products with one-hot vectors of their positions."""
+    rank, n = x.ndim, x.shape[axis]
+    if dtypes.is_bool(x.dtype):
+        return lax.ne(
+            _pick(lax.convert_element_type(x, dtypes.int32), i, axis), np.int32(0)
+        )
+    x, i = move_axis(x, axis, rank - 1), move_axis(i, axis, rank - 1)
+    lead = np.broadcast_shapes(x.shape[:-1], i.shape[:-1])
+    x = broadcast_to(x, (*lead, n))
+    i = broadcast_to(lax.convert_element_type(i, dtypes.int32), (*lead, i.shape[-1]))
+    places = lax.broadcasted_iota(dtypes.int32, (*i.shape, n), rank)
+    hot = lax.eq(lax.broadcast_in_dim(i, places.shape, tuple(range(rank))), places)
+    lanes = tuple(range(rank - 1))
+    numbers = (((rank,), (rank - 1,)), (lanes, lanes))
+    out = lax.dot_general(lax.convert_element_type(hot, x.dtype), x, numbers)
+    return move_axis(out, rank - 1, axis)
+
+
+def _lanes_along(
+    shape: tuple[int, ...], other: tuple[int, ...], axis: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Axes of array and indices; axes of the array alone; the result's shape."""
+    lanes, windows, out = [], [], []
+    for d, (m, n) in enumerate(zip(shape, other, strict=True)):
+        if d == axis:
+            out.append(n)
+        elif m == n:
+            lanes.append(d)
+            out.append(m)
+        elif n == 1:
+            windows.append(d)
+            out.append(m)
+        elif m == 1:
+            out.append(n)
+        else:
+            raise errors.value_error(
+                f"Incompatible shapes for broadcasting: shapes=[{other}, {shape}]",
+                where="take_along_axis",
+                why=f"axis {d} has sizes {m} and {n}.",
+            )
+    return tuple(lanes), tuple(windows), tuple(out)

@@ -1,0 +1,271 @@
+"""Arrays from and to files, buffers and other libraries; how arrays print.
+
+NumPy does the work: arrays come and go through host memory.  What reads a stream as it
+goes (`fromfile`, `fromiter`) is not offered: programs are traced once and run often.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import ml_dtypes
+import numpy as np
+
+from ...base import errors
+from ...runtime import array as arrays
+from ...runtime import client
+from ...runtime import jaxlib_compat as compat
+from ...runtime.array import Array
+from ...types import dtypes
+from ...types.avals import shaped
+from .creation import asarray, on_device
+
+__all__ = (
+    "get_printoptions", "set_printoptions", "printoptions", "iterable", "frombuffer",
+    "fromstring", "fromfile", "fromiter", "load", "save", "savez", "from_dlpack",
+    "array_repr", "array_str",
+)  # fmt: skip
+
+get_printoptions = np.get_printoptions
+set_printoptions = np.set_printoptions
+printoptions = np.printoptions
+iterable = np.iterable
+
+
+def frombuffer(
+    buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
+) -> Any:
+    """A vector from the bytes of a buffer.
+
+    Args:
+      buffer: bytes, or anything with Python's buffer interface.
+      dtype: of the elements in the buffer.
+      count: how many elements; -1 for all.
+      offset: where to start, in bytes.
+
+    Raises:
+      ValueError: the buffer's size does not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.frombuffer(b'\\x01\\x02', jnp.uint8)
+      Array([1, 2], dtype=uint8)
+    """
+    return asarray(np.frombuffer(buffer, dtypes.as_dtype(dtype), count, offset))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """A vector from the numbers in a text.
+
+    Args:
+      string: the text.
+      dtype: of the elements.
+      count: how many numbers to read; -1 for all.
+      sep: what stands between numbers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fromstring('1 2', sep=' ')
+      Array([1., 2.], dtype=float32)
+    """
+    return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
+
+
+def _refuse(name: str) -> NoReturn:
+    raise errors.error(
+        NotImplementedError,
+        f"jnp.{name}() is not implemented because it may be non-pure.",
+        why="reading a stream changes it, and a traced program reads it only once.",
+        tries=[f"jnp.asarray(np.{name}(...)), outside of traced functions"],
+    )
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Any:
+    """Not offered: use `jnp.asarray(np.fromfile(...))`.
+
+    Raises:
+      NotImplementedError: always.
+
+    Example:
+      >>> import minijax.numpy as jnp, numpy as np
+      >>> jnp.asarray(np.frombuffer(b'ab', np.uint8)).shape
+      (2,)
+    """
+    _refuse("fromfile")
+
+
+def fromiter(*args: Any, **kwargs: Any) -> Any:
+    """Not offered: use `jnp.asarray(np.fromiter(...))`.
+
+    Raises:
+      NotImplementedError: always.
+
+    Example:
+      >>> import minijax.numpy as jnp, numpy as np
+      >>> jnp.asarray(np.fromiter(range(2), int))
+      Array([0, 1], dtype=int32)
+    """
+    _refuse("fromiter")
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Read what `save` or `savez` wrote.
+
+    Args:
+      file: path or open file.
+      args, kwargs: as for `numpy.load`.
+
+    Returns:
+      An array (from .npy), or NumPy's mapping of names to NumPy arrays (from .npz).
+
+    Example:
+      >>> import io, minijax.numpy as jnp
+      >>> f = io.BytesIO(); jnp.save(f, jnp.ones(2)); _ = f.seek(0)
+      >>> jnp.load(f)
+      Array([1., 1.], dtype=float32)
+    """
+    out = np.load(file, *args, **kwargs)
+    if not isinstance(out, np.ndarray):
+        return out
+    if out.dtype.kind == "V" and out.dtype.names is None:
+        out = out.view(_narrow_dtype(out.dtype.itemsize))
+    return asarray(out)
+
+
+def _narrow_dtype(itemsize: int) -> Any:
+    """The dtype of bytes that .npy files cannot name: bfloat16 is the one in use."""
+    if itemsize != 2:
+        raise errors.type_error(
+            f"load: the file holds elements of {itemsize} unnamed bytes.",
+            why=".npy files cannot name 8-bit and 4-bit float dtypes.",
+            tries=["np.load(file).view(the_dtype)"],
+        )
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Write an array to a .npy file.
+
+    Args:
+      file: path or open file.
+      arr: the array.
+      allow_pickle: as for `numpy.save`.
+
+    Example:
+      >>> import io, minijax.numpy as jnp
+      >>> f = io.BytesIO()
+      >>> jnp.save(f, jnp.ones(2))
+    """
+    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+
+
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays to a .npz file.
+
+    Args:
+      file: path or open file.
+      args: arrays, named arr_0, arr_1, ...
+      allow_pickle: as for `numpy.savez`.
+      kwds: arrays by name.
+
+    Example:
+      >>> import io, minijax.numpy as jnp
+      >>> f = io.BytesIO()
+      >>> jnp.savez(f, a=jnp.ones(2))
+    """
+    host = {k: np.asarray(v) for k, v in kwds.items()}
+    np.savez(file, *map(np.asarray, args), allow_pickle=allow_pickle, **host)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library, through the DLPack protocol.
+
+    Args:
+      x: an object with `__dlpack__` and `__dlpack_device__`.
+      device: where the result is to lie.
+      copy: True to copy; False to raise where a copy is needed.
+
+    Raises:
+      TypeError: `x` does not speak DLPack.
+
+    Example:
+      >>> import minijax.numpy as jnp, numpy as np
+      >>> jnp.from_dlpack(np.ones(2, np.float32))
+      Array([1., 1.], dtype=float32)
+    """
+    if type(x) is Array:
+        return asarray(x, copy=copy, device=device)
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            f"from_dlpack: {type(x)} has no __dlpack__ method.\n"
+            "Try: jnp.asarray(x) for what NumPy understands."
+        )
+    kind, number = x.__dlpack_device__()
+    if int(kind) == _HOST:
+        return on_device(asarray(_from_host(x)), device)
+    return on_device(_from_device(x, int(number)), device)
+
+
+_HOST = 1  # kDLCPU
+
+
+def _from_host(x: Any) -> np.ndarray[Any, Any]:
+    """A tensor in host memory as a NumPy array."""
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError):  # dtypes that NumPy's importer does not know
+        where = arrays.default_placement()
+        return compat.to_host(compat.from_dlpack(x.__dlpack__(), where.device))
+
+
+def _from_device(x: Any, number: int) -> Any:
+    """A tensor in the memory of an accelerator, without a copy."""
+    device = next(d for d in client.local_devices() if d.local_hardware_id == number)
+    where = arrays.placement(device)
+    buffer = compat.from_dlpack(x.__dlpack__(), device)
+    host = compat.to_host(buffer)
+    aval = shaped(host.shape, host.dtype)
+    return Array(compat.with_aval(buffer, aval, where.committed))
+
+
+def array_repr(
+    arr: Any, max_line_width: Any = None, precision: Any = None,
+    suppress_small: Any = None,
+) -> str:  # fmt: skip
+    """The text of an array, as `repr` gives it.
+
+    Args:
+      arr: array.
+      max_line_width, precision, suppress_small: as for `numpy.array_repr`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.array_repr(jnp.ones(2))
+      'Array([1., 1.], dtype=float32)'
+    """
+    if max_line_width is None and precision is None and suppress_small is None:
+        return (
+            repr(arr)
+            if isinstance(arr, Array) or type(arr) is Array
+            else np.array_repr(arr)
+        )
+    text = np.array_repr(np.asarray(arr), max_line_width, precision, suppress_small)
+    return "Array" + text[len("array") :]
+
+
+def array_str(
+    a: Any, max_line_width: Any = None, precision: Any = None,
+    suppress_small: Any = None,
+) -> str:  # fmt: skip
+    """The text of an array's values, as `str` gives it.
+
+    Args:
+      a: array.
+      max_line_width, precision, suppress_small: as for `numpy.array_str`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.array_str(jnp.ones(2))
+      '[1. 1.]'
+    """
+    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)

@@ -1,0 +1,501 @@
+"""Joining arrays and cutting them: concatenate, stack, block, split and their kin.
+
+A sequence of arrays may also be one array, whose rows are meant.  Dtypes promote; in
+eager use each call is one compiled program.
+
+Next: rearrange.py, for pad, roll, repeat and tile.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import Tracer
+from ...prims import lax
+from ...prims.shape import shapes
+from ._common import *
+from .manipulation import atleast, moveaxis, transpose
+
+__all__ = (
+    "concatenate", "concat", "stack", "unstack", "vstack", "hstack", "dstack",
+    "column_stack", "block", "append", "split", "array_split", "vsplit", "hsplit",
+    "dsplit",
+)  # fmt: skip
+
+# ----------------------------------------------------------------------------- joining
+
+
+def axis_number(name: str, axis: Any) -> int:
+    """The axis to join along; TypeError for a second array in its place."""
+    if hasattr(axis, "ndim") and axis.ndim:
+        raise errors.type_error(
+            f"{name}: Only integer scalar arrays can be converted to a scalar index:"
+            f" axis is an array of shape {axis.shape}.",
+            why="the arrays to join are one argument, a list.",
+            tries=[f"jnp.{name}([a, b]) instead of jnp.{name}(a, b)"],
+        )
+    return operator.index(axis)
+
+
+def operands(name: str, arrays: Any) -> list[Any]:
+    """The arrays to join: the items of a sequence, or the rows of one array."""
+    if isinstance(arrays, (list, tuple)):
+        out = list(arrays)
+    elif hasattr(arrays, "ndim") or hasattr(arrays, "__jax_array__"):
+        return rows_of(arrays)
+    elif isinstance(arrays, (str, bytes, dict)) or not hasattr(arrays, "__iter__"):
+        raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}.")
+    else:
+        out = list(arrays)
+    check_arraylike(name, *out)
+    return out
+
+
+def rows_of(x: Any) -> list[Any]:
+    """The elements of an array along its first axis."""
+    shape = shape_of(x)
+    if not shape:
+        raise TypeError("iteration over an array without axes.")
+    return list(_unstack(x, 0)) if shape[0] else []
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Arrays joined along an axis that they have.
+
+    Args:
+      arrays: a sequence of arrays, or an array (whose rows are joined).
+      axis: which; None flattens the arrays first.
+      dtype: of the result; by default the common one.
+
+    Raises:
+      ValueError: there is no array, an array has no axes, or there is no such axis.
+      TypeError: the other axes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.concatenate([jnp.zeros(2), jnp.ones(1)])
+      Array([0., 0., 1.], dtype=float32)
+    """
+    wanted = static_dtype(dtype, "concatenate")
+    if axis is not None:
+        axis = axis_number("concatenate", axis)
+    if hasattr(arrays, "ndim") and axis is not None and len(shape_of(arrays)) > 1:
+        return _merge_rows(arrays, axis, wanted)
+    xs = operands("concatenate", arrays)
+    if not xs:
+        raise ValueError("Need at least one array to concatenate.")
+    if not shape_of(xs[0]) and axis is not None:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    if len(xs) == 1 and axis is not None:
+        canonical_axis(axis, len(shape_of(xs[0])))
+        return as_array(xs[0]) if wanted is None else convert(as_array(xs[0]), wanted)
+    return _concatenate(xs, axis, wanted)
+
+
+@composite(static=("axis", "dtype"))
+def _concatenate(xs: list[Any], axis: Any, dtype: Any) -> Any:
+    if axis is None:
+        xs = [lax.reshape(x, (math.prod(shape_of(x)),)) for x in xs]
+        axis = 0
+    axis = canonical_axis(axis, len(shape_of(xs[0])))
+    return lax.concatenate(common_dtype(xs, dtype), axis)
+
+
+@composite(static=("axis", "dtype"))
+def _merge_rows(x: Any, axis: int, dtype: Any) -> Any:
+    """The rows of one array joined along `axis` of the rows."""
+    shape = shape_of(x)
+    axis = canonical_axis(axis, len(shape) - 1)
+    x = shapes.move_axis(x, 0, axis)
+    merged = (*shape[1 : axis + 1], shape[0] * shape[axis + 1], *shape[axis + 2 :])
+    x = lax.reshape(x, merged)
+    return x if dtype is None else convert(x, dtype)
+
+
+def common_dtype(xs: Sequence[Any], dtype: Any) -> Sequence[Any]:
+    """Arrays in `dtype`, or in the dtype that they promote to."""
+    if dtype is None:
+        return promote_dtypes(*xs)
+    return [convert(x, dtype) for x in xs]
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
+    """Arrays joined along an axis that they have: the array API's `concatenate`.
+
+    Args:
+      arrays: a sequence of arrays.
+      axis: which; None flattens the arrays first.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.concat([jnp.zeros(2), jnp.ones(1)])
+      Array([0., 0., 1.], dtype=float32)
+    """
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Arrays of one shape joined along a new axis.
+
+    Args:
+      arrays: a sequence of arrays, or an array (whose rows are stacked).
+      axis: where the new axis is in the result.
+      out: not supported.
+      dtype: of the result; by default the common one.
+
+    Raises:
+      ValueError: there is no array, shapes differ, or there is no such axis.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.stack([jnp.zeros(2), jnp.ones(2)])
+      Array([[0., 0.],
+             [1., 1.]], dtype=float32)
+    """
+    no_out("stack", out)
+    wanted = static_dtype(dtype, "stack")
+    axis = axis_number("stack", axis)
+    if hasattr(arrays, "ndim") and len(shape_of(arrays)) > 0:
+        moved = moveaxis(arrays, 0, canonical_axis(axis, len(shape_of(arrays))))
+        return moved if wanted is None else convert(moved, wanted)
+    xs = operands("stack", arrays)
+    if not xs:
+        raise ValueError("Need at least one array to stack.")
+    shapes = [shape_of(x) for x in xs]
+    if any(s != shapes[0] for s in shapes):
+        raise stack_error(shapes)
+    return _stack(xs, canonical_axis(axis, len(shapes[0]) + 1), wanted)
+
+
+@composite(static=("axis", "dtype"))
+def _stack(xs: list[Any], axis: int, dtype: Any) -> Any:
+    return lax.stack_p.bind(*common_dtype(xs, dtype), axis=axis)
+
+
+def stack_error(shapes: Sequence[tuple[int, ...]]) -> ValueError:
+    """The error for arrays of different shapes."""
+    text = ", ".join(map(str, shapes[:8]))
+    what = f"All input arrays must have the same shape. Got {text}."
+    if len({len(s) for s in shapes}) > 1:
+        what = f"Cannot stack arrays with different numbers of dimensions: got {text}."
+    return errors.value_error(
+        what,
+        why="stack makes a new axis, of which each array is one element.",
+        tries=["jnp.concatenate joins along an axis that exists"],
+    )
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The elements of an array along an axis, as arrays without that axis.
+
+    Args:
+      x: array of rank 1 or more.
+      axis: which.
+
+    Raises:
+      ValueError: there is no such axis.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unstack(jnp.array([1, 2]))
+      (Array(1, dtype=int32), Array(2, dtype=int32))
+    """
+    check_arraylike("unstack", x)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    return tuple(_unstack(x, axis)) if shape_of(x)[axis] else ()
+
+
+_unstack = once(lax.unstack, "axis")
+
+
+def _joined(name: str, tup, rank: int, axis_of: Callable[[int], int], dtype):
+    """hstack, vstack and dstack: lift to `rank`, then concatenate."""
+    xs = [atleast(rank, x) for x in operands(name, tup)]
+    if not xs:
+        raise ValueError(f"{name}: need at least one array.")
+    return concatenate(xs, axis_of(len(shape_of(xs[0]))), dtype)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays joined along the first axis; those of one axis are rows.
+
+    Args:
+      tup: a sequence of arrays.
+      dtype: of the result.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.vstack([jnp.zeros(2), jnp.ones(2)])
+      Array([[0., 0.],
+             [1., 1.]], dtype=float32)
+    """
+    return _joined("vstack", tup, 2, lambda rank: 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays joined along the second axis, or the only one.
+
+    Args:
+      tup: a sequence of arrays.
+      dtype: of the result.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.hstack([jnp.zeros(2), jnp.ones(1)])
+      Array([0., 0., 1.], dtype=float32)
+    """
+    return _joined("hstack", tup, 1, lambda rank: int(rank > 1), dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays joined along the third axis.
+
+    Args:
+      tup: a sequence of arrays.
+      dtype: of the result.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.dstack([jnp.zeros(2), jnp.ones(2)]).shape
+      (1, 2, 2)
+    """
+    return _joined("dstack", tup, 3, lambda rank: 2, dtype)
+
+
+def column_stack(tup: Any) -> Any:
+    """Arrays of one axis as columns of a matrix; matrices are joined side by side.
+
+    Args:
+      tup: a sequence of arrays of rank 1 or 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.column_stack([jnp.zeros(2), jnp.ones(2)])
+      Array([[0., 1.],
+             [0., 1.]], dtype=float32)
+    """
+    xs = operands("column_stack", tup)
+    if not xs:
+        raise ValueError("column_stack: need at least one array.")
+    columns = [x if len(shape_of(x)) > 1 else transpose(atleast(2, x)) for x in xs]
+    return concatenate(columns, 1)
+
+
+def block(arrays: Any) -> Any:
+    """A block matrix from nested lists: the innermost are joined along the last axis.
+
+    Args:
+      arrays: an array, or lists of one depth of them.
+
+    Raises:
+      ValueError: depths differ, a list is empty, or a tuple is used.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.block([[jnp.zeros((1, 1)), jnp.ones((1, 2))]])
+      Array([[0., 1., 1.]], dtype=float32)
+    """
+    depth = block_depth(arrays)
+    check_arraylike("block", *block_leaves(arrays))
+    return _block(arrays, depth)
+
+
+def block_depth(x: Any) -> int:
+    """How deep lists are nested."""
+    if isinstance(x, tuple):
+        raise ValueError(f"jax.numpy.block does not allow tuples, got {x!r}"[:160])
+    if not isinstance(x, list):
+        return 0
+    if not x:
+        raise ValueError("jax.numpy.block does not allow empty list arguments")
+    depths = {block_depth(item) for item in x}
+    if len(depths) > 1:
+        raise errors.value_error(
+            "Mismatched list depths in jax.numpy.block",
+            why=f"depths {sorted(depths)} lie side by side.",
+            tries=["put every array at the same depth of lists"],
+        )
+    return depths.pop() + 1
+
+
+def block_leaves(x: Any) -> list[Any]:
+    """The arrays in nested lists."""
+    if not isinstance(x, list):
+        return [x]
+    return [leaf for item in x for leaf in block_leaves(item)]
+
+
+@composite(static="depth")
+def _block(arrays: Any, depth: int) -> Any:
+    rank = max(depth, max(len(shape_of(x)) for x in block_leaves(arrays)))
+
+    def join(x: Any, level: int) -> Any:
+        if not isinstance(x, list):
+            shape = shape_of(x)
+            lead = rank - len(shape)
+            dims = tuple(range(lead, rank))
+            x = as_array(x)
+            return lax.broadcast_in_dim(x, (1,) * lead + shape, dims) if lead else x
+        rows = [join(item, level - 1) for item in x]
+        return lax.concatenate(promote_dtypes(*rows), rank - level)
+
+    return join(arrays, depth)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Two arrays joined.
+
+    Args:
+      arr, values: arrays.
+      axis: along which; None flattens both first.
+
+    Raises:
+      TypeError: the other axes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.append(jnp.array([1, 2]), 3)
+      Array([1, 2, 3], dtype=int32)
+    """
+    check_arraylike("append", arr, values)
+    return concatenate([arr, values], axis)
+
+
+# ----------------------------------------------------------------------------- cutting
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """An array cut into parts along an axis.
+
+    Args:
+      ary: array.
+      indices_or_sections: a number of equal parts, or the places where to cut.
+      axis: which.
+
+    Raises:
+      ValueError: the axis does not divide into equal parts, or the places to cut do not
+        rise from 0 to its size.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.split(jnp.arange(4), 2)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
+    return cut("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """An array cut along an axis into parts whose sizes differ by at most one.
+
+    Args:
+      ary: array.
+      indices_or_sections: a number of parts, or the places where to cut.
+      axis: which.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [x.shape for x in jnp.array_split(jnp.arange(5), 2)]
+      [(3,), (2,)]
+    """
+    return cut("array_split", ary, indices_or_sections, axis)
+
+
+def cut(name: str, x: Any, where: Any, axis: Any) -> list[Any]:
+    """`split` and `array_split`."""
+    check_arraylike(name, x)
+    axis = canonical_axis(
+        core.concrete_or_error(
+            operator.index, axis, f"in jax.numpy.{name} argument `axis`"
+        ),
+        len(shape_of(x)),
+    )
+    sizes = part_sizes(name, where, shape_of(x)[axis])
+    return list(_split(x, sizes, axis))
+
+
+_split = once(lax.split, "sizes", "axis")
+
+
+def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:
+    """The sizes of the parts of an axis."""
+    if isinstance(where, Tracer):
+        context = f"in jax.numpy.{name} argument `indices_or_sections`"
+        where = core.concrete_or_error(None, where, context)
+    if isinstance(where, (list, tuple)) or np.ndim(where):
+        cuts = [
+            0,
+            *(int(core.concrete_or_error(operator.index, i)) for i in where),
+            size,
+        ]
+        sizes = tuple([b - a for a, b in itertools.pairwise(cuts)])
+        if any(n < 0 for n in sizes):
+            raise errors.value_error(
+                f"Sizes passed to split must be nonnegative, got {list(sizes)}",
+                which=f"cuts at {cuts[1:-1]} of an axis of size {size}",
+                why="places to cut must rise from 0 to the size of the axis.",
+            )
+        return sizes
+    parts = int(where)
+    each, rest = divmod(size, parts)
+    if rest and name != "array_split":
+        raise errors.value_error(
+            f"array split does not result in an equal division: rest is {rest}",
+            which=f"an axis of size {size} in {parts} parts",
+            tries=["jnp.array_split, whose parts may differ by one"],
+        )
+    return (each + 1,) * rest + (each,) * (parts - rest)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """An array cut along its first axis: see `split`.
+
+    Args:
+      ary: array.
+      indices_or_sections: as in `split`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [x.shape for x in jnp.vsplit(jnp.ones((2, 3)), 2)]
+      [(1, 3), (1, 3)]
+    """
+    return cut("vsplit", ary, indices_or_sections, 0)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """An array cut along its second axis, or its only one: see `split`.
+
+    Args:
+      ary: array.
+      indices_or_sections: as in `split`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [x.shape for x in jnp.hsplit(jnp.ones((2, 4)), 2)]
+      [(2, 2), (2, 2)]
+    """
+    check_arraylike("hsplit", ary)
+    return cut("hsplit", ary, indices_or_sections, int(len(shape_of(ary)) > 1))
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """An array cut along its third axis: see `split`.
+
+    Args:
+      ary: array of rank 3 or more.
+      indices_or_sections: as in `split`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [x.shape for x in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
+      [(1, 2, 2), (1, 2, 2)]
+    """
+    return cut("dsplit", ary, indices_or_sections, 2)

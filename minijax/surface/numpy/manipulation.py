@@ -1,0 +1,544 @@
+"""Changing the shape of arrays, the order of their axes, repeating to a shape.
+
+Every function here moves elements and computes nothing.  Arguments that are not arrays
+(shapes, axes, counts) are made hashable here; what is left is one or two primitives.
+
+Next: joining.py, for concatenate, stack and split.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...prims import lax
+from ._common import (
+    as_array,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    check_sizes,
+    not_broadcastable,
+    once,
+    shape_of,
+    static_axis,
+    static_shape,
+)
+from ._common import broadcast_to as repeat_to
+from .creation import fits
+
+__all__ = (
+    "reshape", "ravel", "squeeze", "expand_dims", "atleast_1d", "atleast_2d",
+    "atleast_3d", "transpose", "permute_dims", "matrix_transpose", "swapaxes",
+    "moveaxis", "rollaxis", "broadcast_to", "broadcast_arrays", "broadcast_shapes",
+    "shape", "ndim", "size",
+)  # fmt: skip
+
+# ----------------------------------------------------------------------------- reshape
+
+_reshape = once(lax.reshape, "new_sizes")
+_transpose = once(lax.transpose, "permutation")
+
+
+def reshape(
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """The same elements in another shape.
+
+    Args:
+      a: array or number.
+      shape: int or sequence of ints; one of them may be -1, for what is left.
+      order: "C" reads and fills row by row, "F" column by column.
+      copy: kept for NumPy's sake: arrays are immutable.
+      out_sharding: how to lay the result out.
+
+    Raises:
+      TypeError: the sizes do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.reshape(jnp.arange(4), (2, -1))
+      Array([[0, 1],
+             [2, 3]], dtype=int32)
+    """
+    check_arraylike("reshape", a)
+    old = shape_of(a)
+    new = complete_shape(old, static_shape(shape, "reshape"), shape)
+    if order == "C":
+        if out_sharding is not None:
+            return lax.reshape(a, new, out_sharding=out_sharding)
+        return as_array(a) if new == old else _reshape(a, new)
+    if order == "F":
+        return _reshape_columns(a, new)
+    if order == "A":
+        raise NotImplementedError("np.reshape order=A is not implemented.")
+    raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+
+
+@composite(static="shape")
+def _reshape_columns(a: Any, shape: Any) -> Any:
+    rank = len(shape_of(a))
+    turned = lax.reshape(a, shape[::-1], tuple(range(rank))[::-1])
+    return lax.transpose(turned, tuple(range(len(shape)))[::-1])
+
+
+def complete_shape(
+    old: tuple[int, ...], new: tuple[int, ...], asked: Any
+) -> tuple[int, ...]:
+    """`new` with its -1 replaced; TypeError, of what was asked, if the sizes differ."""
+    if new == old:
+        return new
+    size, wanted = math.prod(old), math.prod(new)
+    unknown = new.count(-1)
+    if unknown == 1:
+        known = -wanted
+        if known and size % known == 0:
+            return tuple([size // known if n == -1 else n for n in new])
+        what = (
+            f"cannot reshape array of shape {old} (size {size}) into shape {asked}"
+            f" because the product of specified axis sizes ({known}) does not evenly"
+            f" divide {size}"
+        )
+        if not known:
+            raise ZeroDivisionError(what)
+    elif unknown:
+        what = f"can only specify one unknown axis size with a `-1` value, got {new}"
+    elif wanted == size and min(new, default=0) >= 0:
+        return new
+    else:
+        what = (
+            f"cannot reshape array of shape {old} (size {size}) into shape {asked}"
+            f" (size {wanted})"
+        )
+    raise errors.type_error(what, why="reshaping keeps the number of elements.")
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """All elements in one axis.
+
+    Args:
+      a: array or number.
+      order: "C" row by row, "F" column by column.
+      out_sharding: how to lay the result out.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order='F')
+      Array([1, 3, 2, 4], dtype=int32)
+    """
+    check_arraylike("ravel", a)
+    if order == "K":
+        raise NotImplementedError("Ravel not implemented for order='K'.")
+    if order == "F" and len(shape_of(a)) > 1:
+        return _ravel_columns(a)
+    return reshape(a, (math.prod(shape_of(a)),), order, out_sharding=out_sharding)
+
+
+@composite
+def _ravel_columns(a: Any) -> Any:
+    shape = shape_of(a)
+    return lax.reshape(a, (math.prod(shape),), tuple(range(len(shape)))[::-1])
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Without the axes of size 1.
+
+    Args:
+      a: array or number.
+      axis: int or sequence of ints: only these.
+
+    Raises:
+      ValueError: an axis named has another size, or does not exist.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.squeeze(jnp.ones((1, 3))).shape
+      (3,)
+    """
+    check_arraylike("squeeze", a)
+    shape = shape_of(a)
+    if axis is None:
+        axes = tuple([i for i, n in enumerate(shape) if n == 1])
+    else:
+        axes = canonical_axes(axis, len(shape))
+    return _squeeze(a, axes) if axes else as_array(a)
+
+
+_squeeze = once(lax.squeeze, "dimensions")
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    """With new axes of size 1.
+
+    Args:
+      a: array or number.
+      axis: int or sequence of ints: where the new axes are in the result.
+
+    Raises:
+      ValueError: a place does not exist, or is named twice.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.expand_dims(jnp.ones(3), 0).shape
+      (1, 3)
+    """
+    check_arraylike("expand_dims", a)
+    places = static_axis(axis)
+    return _expand_dims(a, (places,) if isinstance(places, int) else places)
+
+
+_expand_dims = once(lax.expand_dims, "dimensions")
+
+
+def atleast(rank: int, x: Any) -> Any:
+    """`x` with axes of size 1 up to `rank`."""
+    shape = shape_of(x)
+    ndim = len(shape)
+    if ndim >= rank:
+        return as_array(x)
+    if rank == 3 and ndim:
+        new = (1, *shape, 1) if ndim == 1 else (*shape, 1)
+        return _insert_axes(x, new, tuple(range(1, 2)) if ndim == 1 else (0, 1))
+    return _insert_axes(
+        x, (1,) * (rank - ndim) + shape, tuple(range(rank - ndim, rank))
+    )
+
+
+_insert_axes = once(lax.broadcast_in_dim, "shape", "broadcast_dimensions")
+
+
+def _atleast(rank: int, arrays: Sequence[Any]) -> Any:
+    check_arraylike(f"atleast_{rank}d", *arrays)
+    out = [atleast(rank, x) for x in arrays]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with one axis or more.
+
+    Args:
+      arys: arrays or numbers; for several a list is returned.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.atleast_1d(5.).shape
+      (1,)
+    """
+    return _atleast(1, arys)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with two axes or more; new ones come first.
+
+    Args:
+      arys: arrays or numbers; for several a list is returned.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.atleast_2d(jnp.ones(3)).shape
+      (1, 3)
+    """
+    return _atleast(2, arys)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with three axes or more: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1).
+
+    Args:
+      arys: arrays or numbers; for several a list is returned.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.atleast_3d(jnp.ones(3)).shape
+      (1, 3, 1)
+    """
+    return _atleast(3, arys)
+
+
+# --------------------------------------------------------------------- order of axes
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """With the axes in another order.
+
+    Args:
+      a: array or number.
+      axes: a permutation of the axes; by default they are reversed.
+
+    Raises:
+      TypeError: `axes` is not a permutation.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.transpose(jnp.ones((2, 3))).shape
+      (3, 2)
+    """
+    check_arraylike("transpose", a)
+    rank = len(shape_of(a))
+    if axes is None:
+        order = tuple(range(rank))[::-1]
+    else:
+        order = tuple([canonical_axis(i, rank) for i in axes])
+    if order == tuple(range(rank)):
+        return as_array(a)
+    return _transpose(a, order)
+
+
+def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
+    """With the axes in another order: `transpose` under the array API's name.
+
+    Args:
+      a: array or number.
+      axes: a permutation of the axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
+      (3, 2)
+    """
+    check_arraylike("permute_dims", a)
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """With the last two axes exchanged.
+
+    Args:
+      x: array of rank 2 or more.
+
+    Raises:
+      ValueError: the rank is below 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.matrix_transpose(jnp.ones((5, 2, 3))).shape
+      (5, 3, 2)
+    """
+    check_arraylike("matrix_transpose", x)
+    rank = len(shape_of(x))
+    if rank < 2:
+        raise ValueError(
+            f"x must be at least two-dimensional for matrix_transpose; got ndim={rank}"
+        )
+    return _transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """With two axes exchanged.
+
+    Args:
+      a: array.
+      axis1, axis2: the axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+    """
+    check_arraylike("swapaxes", a)
+    rank = len(shape_of(a))
+    i, j = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
+    if i == j:
+        return as_array(a)
+    order = list(range(rank))
+    order[i], order[j] = j, i
+    return _transpose(a, tuple(order))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """With axes moved to other places; the rest keep their order.
+
+    Args:
+      a: array.
+      source: int or sequence of ints: the axes.
+      destination: as many: their places in the result.
+
+    Raises:
+      ValueError: an axis does not exist, or the numbers of axes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+    """
+    check_arraylike("moveaxis", a)
+    rank = len(shape_of(a))
+    src, dst = canonical_axes(source, rank), canonical_axes(destination, rank)
+    if len(src) != len(dst):
+        raise ValueError(f"Inconsistent number of elements: {len(src)} vs {len(dst)}")
+    order = [i for i in range(rank) if i not in src]
+    for d, s in sorted(zip(dst, src, strict=True)):
+        order.insert(d, s)
+    permutation = tuple(order)
+    if permutation == tuple(range(rank)):
+        return as_array(a)
+    return _transpose(a, permutation)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """With one axis moved before another (`moveaxis` is easier to read).
+
+    Args:
+      a: array.
+      axis: the axis to move.
+      start: the axis before which it comes.
+
+    Raises:
+      ValueError: `start` is outside of -ndim .. ndim.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
+    """
+    check_arraylike("rollaxis", a)
+    rank = len(shape_of(a))
+    start = operator.index(start)
+    axis = canonical_axis(axis, rank)
+    if not -rank <= start <= rank:
+        raise ValueError(f"{start=} must satisfy {-rank}<=start<={rank}")
+    start += rank if start < 0 else 0
+    return moveaxis(a, axis, start - 1 if start > axis else start)
+
+
+# ------------------------------------------------------------------------ broadcasting
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """Repeated along new axes and axes of size 1 to a shape.
+
+    Args:
+      array: array or number.
+      shape: int or sequence of ints.
+      out_sharding: how to lay the result out.
+
+    Raises:
+      ValueError: the array does not broadcast to `shape`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.broadcast_to(jnp.arange(2), (2, 2))
+      Array([[0, 1],
+             [0, 1]], dtype=int32)
+    """
+    check_arraylike("broadcast_to", array)
+    shape = static_shape(shape, "broadcast_to")
+    old = shape_of(array)
+    if old == shape and out_sharding is None:
+        return as_array(array)
+    check_sizes(shape, "broadcast_to")
+    if len(old) > len(shape) or not fits(old, shape):
+        raise ValueError(not_broadcastable(array, shape))
+    if out_sharding is not None:
+        dims = tuple(range(len(shape) - len(old), len(shape)))
+        return lax.broadcast_in_dim(array, shape, dims, out_sharding=out_sharding)
+    return _broadcast_to(array, shape)
+
+
+_broadcast_to = once(repeat_to, "shape")
+
+
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """Arrays repeated to their common shape.
+
+    Args:
+      args: arrays or numbers that broadcast.
+
+    Raises:
+      ValueError: they do not.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(3), jnp.ones((2, 1)))]
+      [(2, 3), (2, 3)]
+    """
+    check_arraylike("broadcast_arrays", *args)
+    shapes = [shape_of(x) for x in args]
+    shape = broadcast_shapes(*shapes)
+    return [
+        as_array(x) if s == shape else _broadcast_to(x, shape)
+        for x, s in zip(args, shapes, strict=True)
+    ]
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to.
+
+    Args:
+      shapes: ints and tuples of ints.
+
+    Raises:
+      ValueError: they do not fit together.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.broadcast_shapes((2, 1), 3)
+      (2, 3)
+    """
+    if not shapes:
+        return ()
+    full = [(s,) if np.ndim(s) == 0 else tuple(map(int, s)) for s in shapes]
+    try:
+        return np.broadcast_shapes(*full)
+    except ValueError:
+        raise errors.value_error(
+            f"Incompatible shapes for broadcasting: shapes={full}",
+            why="aligned at the last axis, sizes must be equal or 1.",
+        ) from None
+
+
+# --------------------------------------------------------------------------- asking
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape of an array, number or nested sequence.
+
+    Args:
+      a: array, number, nested sequence, or anything with a `shape`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.shape(jnp.ones((2, 3)))
+      (2, 3)
+    """
+    found = getattr(a, "shape", None)
+    return tuple(found) if found is not None else np.shape(a)
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of an array, number or nested sequence.
+
+    Args:
+      a: array, number, nested sequence, or anything with a `shape`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ndim(jnp.ones((2, 3)))
+      2
+    """
+    return len(shape(a))
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements, in all or along some axes.
+
+    Args:
+      a: array, number, nested sequence, or anything with a `shape`.
+      axis: int or sequence of ints; by default all.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.size(jnp.ones((2, 3)), 1)
+      3
+    """
+    sizes = shape(a)
+    if axis is None:
+        return math.prod(sizes)
+    return math.prod(sizes[i] for i in canonical_axes(axis, len(sizes)))

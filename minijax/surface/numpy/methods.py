@@ -1,0 +1,333 @@
+"""Operators, methods and properties of arrays, filled into `Array` and `Tracer`.
+
+`x + y` on arrays is a compiled call made by C++; on tracers it is the plain function
+behind it.  An operand that is no array is declined, so that Python may ask it.
+Methods are the functions of the same names.
+
+Next: ir/deferred.py, which names what is filled in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core, deferred, hooks
+from ...ir.core import EVAL, STATE, Tracer
+from ...prims import lax
+from ...runtime import array as arrays
+from ...runtime.array import Array
+from ...types import dtypes
+from . import (
+    conversion,
+    diagonals,
+    elementwise,
+    indexing,
+    linear,
+    manipulation,
+    moments,
+    rearrange,
+    reductions,
+    running,
+    searching,
+    selection,
+    sorting,
+    ufuncs,
+)
+from .updates import At
+
+_QUICK = frozenset((Array, int, float, bool, complex, np.ndarray))
+_SEQUENCES = (list, tuple, set, dict)
+
+
+# --------------------------------------------------------------------------- operators
+
+
+def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
+    """Whether an operator takes these operands; TypeError for lists and their kin.
+
+    Where the operator orders, or the operand is of a subclass, Python is left to ask it.
+    """
+    orders = symbol in ("<", "<=", ">", ">=")
+
+    def check(x: Any, y: Any) -> bool:
+        for v in (x, y):
+            if type(v) in _QUICK:
+                continue
+            if type(v) in _SEQUENCES and not orders:
+                raise TypeError(no_sequences(symbol, *((y, x) if swapped else (x, y))))
+            if not core.is_value(v):
+                return False
+        return True
+
+    return check
+
+
+def no_sequences(symbol: str, x: Any, y: Any) -> str:
+    """What is said of an operator between an array and a list, in Python's order."""
+    return errors.message(
+        f"unsupported operand type(s) for {symbol}:"
+        f" {type(x).__name__!r} and {type(y).__name__!r}",
+        which=f"{errors.type_text(x)} {symbol} {errors.type_text(y)}",
+        why="lists, tuples, sets and dicts are not converted silently.",
+        tries=["jnp.asarray(...) around it"],
+    )
+
+
+def on_tracers(fun: Any, check: Any) -> Any:
+    """A binary operator of tracers."""
+
+    def method(self: Any, other: Any) -> Any:
+        known = type(other) in _QUICK or isinstance(other, Tracer)
+        return fun(self, other) if known or check(self, other) else NotImplemented
+
+    return method
+
+
+def reflected(fun: Any) -> Any:
+    """The function with its operands swapped."""
+
+    def swapped(x: Any, y: Any) -> Any:
+        return fun(y, x)
+
+    swapped.__name__ = fun.__name__
+    swapped.__qualname__ = fun.__name__
+    swapped.__module__ = fun.__module__
+    return swapped
+
+
+_BINARY: dict[str, tuple[str, Any]] = {
+    "add": ("+", ufuncs.add), "sub": ("-", ufuncs.subtract),
+    "mul": ("*", ufuncs.multiply), "truediv": ("/", ufuncs.divide),
+    "floordiv": ("//", elementwise.floor_divide), "mod": ("%", elementwise.remainder),
+    "divmod": ("divmod()", elementwise.divmod), "matmul": ("@", linear.matmul),
+    "and": ("&", ufuncs.bitwise_and), "or": ("|", ufuncs.bitwise_or),
+    "xor": ("^", ufuncs.bitwise_xor), "lshift": ("<<", ufuncs.left_shift),
+    "rshift": (">>", ufuncs.right_shift),
+}  # fmt: skip
+_COMPARE: dict[str, tuple[str, Any]] = {
+    "eq": ("==", ufuncs.equal), "ne": ("!=", ufuncs.not_equal),
+    "lt": ("<", ufuncs.less), "le": ("<=", ufuncs.less_equal),
+    "gt": (">", ufuncs.greater), "ge": (">=", ufuncs.greater_equal),
+}  # fmt: skip
+
+
+_UNARY: dict[str, Any] = {
+    "neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute,
+    "invert": ufuncs.bitwise_not,
+}  # fmt: skip
+
+
+def install_operators() -> None:
+    """Set the binary operators and comparisons."""
+    for name, (symbol, public) in {**_BINARY, **_COMPARE}.items():
+        fun = public.__wrapped__
+        check = accepts(symbol)
+        set_operator(f"__{name}__", fun, check)
+        if name in _BINARY:
+            check = accepts(symbol, swapped=True)
+            set_operator(f"__r{name}__", reflected(fun), check)
+
+
+def set_operator(name: str, fun: Any, check: Any) -> None:
+    """Set one binary operator: compiled on arrays, the plain function on tracers."""
+    setattr(Array, name, composite(fun, accepts=check))
+    setattr(Tracer, name, on_tracers(fun, check))
+
+
+def power(x: Any, y: Any) -> Any:
+    """`x ** y`; an int `y` is part of the program."""
+    return elementwise.power(x, y) if _accepts_power(x, y) else NotImplemented
+
+
+_accepts_power = accepts("** or pow()")
+_accepts_reflected_power = accepts("** or pow()", swapped=True)
+
+
+def reflected_power(x: Any, y: Any) -> Any:
+    """`y ** x` for an array `x`."""
+    return elementwise.power(y, x) if _accepts_reflected_power(x, y) else NotImplemented
+
+
+def rounded(self: Any, ndigits: int | None = None) -> Any:
+    """`round(x)` gives integers, `round(x, n)` keeps the dtype."""
+    if ndigits is None:
+        return conversion.astype(elementwise.round(self), int)
+    return elementwise.round(self, ndigits)
+
+
+def iterate(self: Any) -> Iterator[Any]:
+    """The rows of an array."""
+    if not self.shape:
+        raise TypeError("iteration over a 0-d array")
+    eager = STATE.trace is EVAL and not isinstance(self, Tracer)
+    if eager and arrays.placement_of(self._b):
+        if may_be_keys(self) and self.shape[0] <= 16:
+            return iter(rows_at_once(self))
+        if type(self) is Array:
+            return arrays.iterate_rows(self)
+    return (indexing.getitem(self, i) for i in range(self.shape[0]))
+
+
+def may_be_keys(x: Any) -> bool:
+    """Whether an array looks like random keys: few, and soon taken apart."""
+    if type(x) is not Array:
+        return True
+    return x.dtype == dtypes.uint32 and x.ndim == 2 and x.shape[1] <= 4
+
+
+@composite
+def rows_at_once(x: Any) -> Any:
+    """All rows, by one compiled program."""
+    return lax.unstack(x)
+
+
+def contains(self: Any, value: Any) -> bool:
+    """`value in x`, for an array of one axis."""
+    if self.ndim != 1:
+        raise ValueError(
+            "Array.__contains__: search array must be one-dimensional, got"
+            f" arr.shape={self.shape}."
+        )
+    if core.aval_of(value).shape:
+        raise ValueError(
+            "Array.__contains__: value must be a scalar, got"
+            f" value.shape={core.aval_of(value).shape}."
+        )
+    return bool(reductions.any(ufuncs.equal(self, value)))
+
+
+def no_assignment(self: Any, *_: Any) -> None:
+    """`x[i] = y` raises."""
+    raise errors.type_error(
+        "JAX arrays are immutable and do not support in-place item assignment."
+        " Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.",
+        which=errors.type_text(self),
+        tries=[
+            "x = x.at[idx].set(y)",
+            "x.at[idx].add(y), ...",
+        ],
+    )
+
+
+# --------------------------------------------------------------- methods, properties
+
+
+def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The elements converted to a dtype (None: the default float)."""
+    return conversion.astype(self, dtype, copy=copy, device=device)
+
+
+def reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    """The elements in another shape, given as one tuple or as sizes."""
+    shape = args[0] if len(args) == 1 else args
+    return manipulation.reshape(self, shape, order, out_sharding=out_sharding)
+
+
+def transpose(self: Any, *args: Any) -> Any:
+    """Axes permuted: reversed, or as given by one tuple or by numbers."""
+    axes: Any = args or None
+    if len(args) == 1:
+        axes = args[0] if args[0] is None or np.ndim(args[0]) else args
+    return manipulation.transpose(self, axes)
+
+
+def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements in an array of one axis."""
+    return manipulation.ravel(self, order, out_sharding=out_sharding)
+
+
+def clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """The elements moved into the bounds."""
+    return elementwise.clip(self, min, max)
+
+
+def compress(
+    self: Any, condition: Any, axis: int | None = None, *, out: None = None,
+    size: int | None = None, fill_value: Any = 0,
+) -> Any:  # fmt: skip
+    """The slices along an axis that a mask takes."""
+    return selection.compress(
+        condition, self, axis, size=size, fill_value=fill_value, out=out
+    )
+
+
+def view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The same bits as another dtype."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    return conversion.view(self, dtype)
+
+
+def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """A copy on another device."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device()")
+    from ...api.devices import device_put
+
+    return device_put(self, device)
+
+
+def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The module with the array API's functions."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"api_version={api_version!r} is not available.")
+    return hooks.load("array_namespace")
+
+
+# Functions that are methods under their own names.
+_SAME = (
+    reductions.all, reductions.any, reductions.argmax, reductions.argmin,
+    sorting.argpartition, sorting.argsort, astype, selection.choose, clip, compress,
+    ufuncs.conjugate, conversion.copy, running.cumprod, running.cumsum,
+    diagonals.diagonal, linear.dot, flatten, reductions.max, moments.mean,
+    reductions.min, searching.nonzero, reductions.prod, reductions.ptp,
+    manipulation.ravel, rearrange.repeat, reshape, elementwise.round,
+    searching.searchsorted, sorting.sort, manipulation.squeeze, moments.std,
+    reductions.sum, manipulation.swapaxes, indexing.take, diagonals.trace, transpose,
+    moments.var, view, to_device,
+)  # fmt: skip
+_METHODS: dict[str, Any] = {
+    **{fun.__name__: fun for fun in _SAME},
+    "__array_namespace__": array_namespace, "__round__": rounded,
+    "__getitem__": indexing.getitem, "__iter__": iterate, "__contains__": contains,
+    "__setitem__": no_assignment, "__pow__": power, "__rpow__": reflected_power,
+    "conj": ufuncs.conjugate,
+}  # fmt: skip
+
+
+def flat(self: Any) -> Any:
+    """`x.flat` raises."""
+    raise NotImplementedError(
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten()"
+        " instead."
+    )
+
+
+_PROPERTIES: dict[str, Any] = {
+    "T": lambda self: manipulation.transpose(self),
+    "mT": lambda self: manipulation.matrix_transpose(self),
+    "real": lambda self: ufuncs.real(self), "imag": lambda self: ufuncs.imag(self),
+    "at": At, "flat": flat, "nbytes": lambda self: self.size * self.dtype.itemsize,
+    "itemsize": lambda self: self.dtype.itemsize,
+}  # fmt: skip
+
+
+def install() -> None:
+    """Fill operators, methods and properties into `Array` and `Tracer`."""
+    install_operators()
+    for name, fun in _UNARY.items():
+        setattr(Array, f"__{name}__", fun)
+        setattr(Tracer, f"__{name}__", fun.__wrapped__)
+    deferred.install(_METHODS)
+    deferred.install({name: property(get) for name, get in _PROPERTIES.items()})
+    for cls in deferred.classes:
+        if "__delitem__" in vars(cls):
+            delattr(cls, "__delitem__")
+
+
+install()

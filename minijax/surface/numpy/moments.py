@@ -1,0 +1,364 @@
+"""Means and spreads over axes: mean, var, std, average.
+
+All results are strongly typed floats (or complex numbers); float16 and bfloat16 are
+computed in float32 unless a dtype is asked for.
+
+Next: reductions.py, for the sums; quantiles.py, for order statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import EVAL, STATE
+from ...prims import lax
+from ...prims.reduce.over_axes import all_ones
+from ...prims.shape.shapes import broadcast_to
+from ...types import dtypes
+from ._common import (
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    as_array,
+    canonical_axes,
+    check_arraylike,
+    choose,
+    convert,
+    no_out,
+    promote_dtypes_inexact,
+    static_dtype,
+    wider,
+)
+from .reductions import (
+    HALVES,
+    check_where,
+    hashable_axis,
+    keep,
+    masked,
+    reduce_axes,
+    reduction,
+    strong,
+    sum_axes,
+)
+
+__all__ = ("mean", "var", "std", "average")
+
+# -------------------------------------------------------------------- means and spreads
+
+
+def size_along(shape: Sequence[int], axes: Sequence[int]) -> int:
+    """The number of elements that a reduction takes together."""
+    n = 1
+    for i in axes:
+        n *= shape[i]
+    return n
+
+
+def count_where(where: Any, shape: tuple[int, ...], axes: Any, dtype: Any) -> Any:
+    """How many elements of an array of this shape a mask takes along axes."""
+    old = core.aval_of(where).shape
+    if broadcast_or_none(old, shape) != shape:
+        raise errors.value_error(
+            f"Incompatible shapes for broadcasting: where of shape {old} and"
+            f" requested shape {shape}",
+            why="a mask chooses among the elements that are there.",
+            tries=["jnp.broadcast_to(x, ...) before the reduction"],
+        )
+    return sum_axes(convert(broadcast_to(where, shape), dtype), axes)
+
+
+def broadcast_or_none(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that shapes broadcast to; None if there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+@reduction("dtype", "keepdims")
+def mean(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, *, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """Arithmetic mean along axes.
+
+    Args:
+      a: array or number; integers become floats.
+      axis: axes to average over; None for all of them.
+      dtype: dtype to convert to and compute in.
+      out: not supported.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.mean(jnp.array([[1, 2], [3, 4]]), axis=0)
+      Array([2., 3.], dtype=float32)
+    """
+    no_out("mean", out)
+    check_arraylike("mean", a)
+    check_where("mean", where)
+    aval = core.aval_of(a)
+    dtype = static_dtype(dtype, "mean")
+    result = dtype or dtypes.to_inexact(aval.dtype)
+    working = dtypes.float32 if dtype is None and result in HALVES else result
+    return convert(mean_in(a, axis, working, keepdims, where), result)
+
+
+def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    """The mean, computed in a dtype."""
+    a = strong(a, dtype)
+    shape = core.aval_of(a).shape
+    axes, names = reduce_axes(axis, len(shape))
+    count: Any = dtype.type(size_along(shape, axes))
+    if where is not None:
+        count = count_where(where, shape, axes, dtype)
+        a = masked(a, where, dtype.type(0))
+        if names:
+            count = lax.pmean(count, names)
+        if keepdims:
+            count = keep(count, axes, len(shape))
+    total = sum_axes(a, axes)
+    if names:
+        total = lax.pmean(total, names)
+    if keepdims:
+        total = keep(total, axes, len(shape))
+    if dtypes.is_integer(dtype) and not core.aval_of(a).size:
+        # What division by zero gives; the compiler dies of it among constants.
+        return lax.broadcast_in_dim(
+            dtype.type(all_ones(dtype)), core.aval_of(total).shape, ()
+        )
+    return lax.div(total, count)
+
+
+def spread(name: str, a, axis, dtype, correction, keepdims: bool, where, center):
+    """The variance along axes."""
+    check_arraylike(name, a)
+    check_where(name, where)
+    dtype = static_dtype(dtype, name)
+    found = core.aval_of(a).dtype
+    working, result = spread_dtypes(name, found, dtype)
+    if dtype is not None and dtypes.is_integer(dtype):
+        a = convert(a, dtype)
+    a = strong(a, working)
+    if center is None:
+        center = mean_in(a, axis, working, True, where)
+    else:
+        check_arraylike(name, center)
+        center = convert(center, working)
+    deviation = difference(a, center)
+    shape = core.aval_of(deviation).shape
+    axes, names = reduce_axes(axis, len(shape))
+    real = dtypes.real_of(working)
+    count: Any = size_along(shape, axes)
+    if where is not None:
+        count = count_where(where, shape, axes, real)
+        # Before squaring: the slope of the square of an infinity is none, times 0 too.
+        deviation = masked(deviation, where, working.type(0))
+    total = sum_axes(squared(deviation), axes)
+    if names:
+        total = lax.psum(total, names)
+        count = lax.psum(count, names)
+    x = over_count(total, count, correction, real, result)
+    if name == "var" and dtypes.is_integer(result):  # as the choice of a nan leaves it
+        x = convert(x, dtypes.float_default(), True)
+    return keep(x, axes, len(shape)) if keepdims else x
+
+
+def difference(x: Any, y: Any) -> Any:
+    """`x - y`, with size-1 axes and missing ones of `y` repeated."""
+    shape, other = core.aval_of(x).shape, core.aval_of(y).shape
+    if other and len(other) != len(shape):
+        y = broadcast_to(y, np.broadcast_shapes(shape, other))
+    return lax.sub(x, y)
+
+
+def squared(x: Any) -> Any:
+    """The squared size of each element."""
+    if dtypes.is_complex(core.aval_of(x).dtype):
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
+
+
+def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
+    """What a variance is computed in, and the dtype of the result."""
+    if asked is not None and dtypes.is_bool(asked):
+        raise errors.type_error(
+            f"jnp.{name} does not accept dtype bool.",
+            why="a variance is a quotient.",
+            tries=["jnp.var(x) != 0"],
+        )
+    if asked is None:
+        wide = dtypes.to_inexact(found)
+        result = dtypes.real_of(wide)
+        return (dtypes.float32 if wide in HALVES else wide), result
+    if dtypes.is_complex(found) and not dtypes.is_complex(asked):
+        raise errors.value_error(
+            f"jnp.{name} does not support real dtype parameters when computing the"
+            " variance of an array of complex values.",
+            which=f"dtype={asked} of an array of dtype {found}",
+            why="the mean of complex values is complex.",
+            tries=["drop dtype", "convert the result with .astype(...)"],
+        )
+    return wider(dtypes.to_inexact(found), dtypes.to_inexact(asked)), asked
+
+
+def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any) -> Any:
+    """`total / (count - correction)`; nan where that is not positive."""
+    if isinstance(count, int) and isinstance(correction, (int, float)):
+        n = count - correction
+        if n > 0:
+            return convert(lax.div(total, dtype.type(n)), result)
+        nan = lax.broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
+        return convert(nan, result)
+    if isinstance(count, int):
+        count = dtype.type(count)
+    n = lax.sub(count, convert(correction, dtype))
+    x = choose(lax.gt(n, dtype.type(0)), lax.div(total, n), dtype.type(np.nan))
+    return convert(x, result)
+
+
+def _correction(ddof: Any, correction: Any) -> Any:
+    """The one of `ddof` and `correction` that was given."""
+    if correction is None:
+        return ddof
+    if not (isinstance(ddof, int) and ddof == 0):
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+_compiled_spread = composite(
+    spread, static=("name", "axis", "dtype", "correction", "keepdims")
+)
+
+
+def _spread(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
+    axis = hashable_axis(axis) if axis is not None else None
+    fixed = isinstance(rest[0], (int, float, np.number))
+    if STATE.trace is EVAL and fixed:
+        return _compiled_spread(name, a, axis, dtype, *rest)
+    return spread(name, a, axis, dtype, *rest)
+
+
+def var(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None, correction: int | float | None = None,
+) -> Any:  # fmt: skip
+    """Variance along axes: the mean squared distance from the mean.
+
+    Args:
+      a: array or number; of complex values the result is real.
+      axis: axes to reduce; None for all of them.
+      dtype: dtype of the result; computed in no less than the dtype of `a`.
+      out: not supported.
+      ddof: taken from the number of elements that the sum of squares is divided by.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+      mean: the mean, if it is known (with reduced axes of size 1).
+      correction: another name for `ddof`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.var(jnp.array([1., 2., 3., 4.]))
+      Array(1.25, dtype=float32)
+    """
+    no_out("var", out)
+    n = _correction(ddof, correction)
+    return _spread("var", a, axis, dtype, n, keepdims, where, mean)
+
+
+def std(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None, correction: int | float | None = None,
+) -> Any:  # fmt: skip
+    """Standard deviation along axes: the root of `var`; arguments as there.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.std(jnp.array([1., 2., 3., 4.]))
+      Array(1.118034, dtype=float32)
+    """
+    no_out("std", out)
+    n = _correction(ddof, correction)
+    if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
+    return lax.sqrt(_spread("std", a, axis, dtype, n, keepdims, where, mean))
+
+
+def average(
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+    returned: bool = False, keepdims: bool = False,
+) -> Any:  # fmt: skip
+    """Weighted mean along axes.
+
+    Args:
+      a: array or number.
+      axis: axes to average over; None for all of them.
+      weights: of the shape of `a`, or of its axes `axis`; None for equal weights.
+      returned: return also the sum of the weights.
+      keepdims: keep reduced axes with size 1.
+
+    Returns:
+      The average, or (average, sum of weights), of one shape.
+
+    Raises:
+      TypeError, ValueError: weights of a shape that does not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.average(jnp.array([1., 2.]), weights=jnp.array([3., 1.]))
+      Array(1.25, dtype=float32)
+    """
+    if weights is None:
+        out = mean(a, axis, keepdims=keepdims)
+        if not returned:
+            return out
+        count = core.aval_of(a).size // out.size if out.size else 0
+        return out, lax.broadcast_in_dim(out.dtype.type(count), out.shape, ())
+    check_arraylike("average", a, weights)
+    out, total = _average(
+        a, weights, None if axis is None else hashable_axis(axis), keepdims
+    )
+    return (out, broadcast_to(total, out.shape)) if returned else out
+
+
+@composite(static=("axis", "keepdims"))
+def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> Any:
+    a, weights = promote_dtypes_inexact(as_array(a), as_array(weights))
+    axes = canonical_axes(axis, a.ndim)
+    if a.shape != weights.shape:
+        weights = _aligned_weights(a.shape, weights, axis, axes)
+    total = sum_axes(strong(weights, weights.dtype), axes)
+    out = sum_axes(strong(lax.mul(a, weights), a.dtype), axes)
+    if keepdims:
+        total, out = keep(total, axes, a.ndim), keep(out, axes, a.ndim)
+    return lax.div(out, total), total
+
+
+def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
+    """Weights of some axes, with size 1 along the others."""
+    if axis is None:
+        raise ValueError(
+            "Axis must be specified when shapes of a and weights differ:"
+            f" {shape} and {weights.shape}."
+        )
+    wanted = tuple(shape[i] for i in axes)
+    if weights.shape != wanted:
+        raise errors.value_error(
+            "Shape of weights must be consistent with shape of a along specified"
+            f" axis: {weights.shape} and {shape}.",
+            why=f"along axis {axis} the array has shape {wanted}.",
+        )
+    order = np.argsort(axes)
+    if list(order) != list(range(len(axes))):
+        weights = lax.transpose(weights, tuple(int(i) for i in order))
+    full = [n if i in axes else 1 for i, n in enumerate(shape)]
+    return lax.reshape(weights, tuple(full))

@@ -1,0 +1,221 @@
+"""Reductions that leave nans out: nansum, nanmean, nanmax, nanvar, nanargmax ...
+
+Integers have no nans: for them each is the plain reduction.
+
+Next: reductions.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...prims import lax
+from ...types import dtypes
+from . import moments, reductions, running
+from ._common import *
+from ._rows import row
+from .moments import spread_dtypes
+from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
+
+__all__ = (
+    "nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanargmax",
+    "nanargmin", "nancumsum", "nancumprod",
+)  # fmt: skip
+
+
+def nans_of(x: Any) -> Any:
+    """Where an array is nan."""
+    return lax.ne(x, x)
+
+
+def not_nan(x: Any) -> Any:
+    """Where an array is not nan."""
+    return lax.bitwise_not(nans_of(x))
+
+
+def without_nans(name: str, a: Any, value: Any) -> Any:
+    """The array with nans replaced; itself, if its dtype has none."""
+    check_arraylike(name, a)
+    a = as_array(a)
+    if not dtypes.is_inexact(a.dtype):
+        return a
+    a = strong(a, a.dtype)
+    return choose(nans_of(a), a.dtype.type(value), a)
+
+
+def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str) -> Any:
+    @reduction("dtype", "keepdims")
+    @row(name, __name__, sentence, example, dtype=reductions.WIDENED)
+    def fun(
+        a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        check_where(name, where)
+        a = without_nans(name, a, neutral)
+        return of(a, axis, dtype, None, keepdims, initial, where)
+
+    return fun
+
+
+nansum = _accumulation("nansum", reductions.sum, 0,
+    "Sum along axes, nans counting as 0.", "[1., jnp.nan, 2.] -> 3.")  # fmt: skip
+nanprod = _accumulation("nanprod", reductions.prod, 1,
+    "Product along axes, nans counting as 1.", "[3., jnp.nan, 2.] -> 6.")  # fmt: skip
+
+
+def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
+    check_arraylike(name, a)
+    check_where(name, where)
+    a = as_array(a)
+    filled = without_nans(name, a, -np.inf if name == "nanmax" else np.inf)
+    out = reductions.extremum(name[3:], filled, axis, keepdims, initial, where)
+    if not dtypes.is_inexact(a.dtype) or initial is not None:
+        return out
+    all_nan = reductions.all(nans_of(a), axis, None, keepdims, where=where)
+    return choose(all_nan, out.dtype.type(np.nan), out)
+
+
+nanmax = reductions.extremes(_nan_extremum, "nanmax",
+    "Largest element that is not nan (nan if all are).",
+    "[3., jnp.nan, 2.] -> 3.")  # fmt: skip
+nanmin = reductions.extremes(_nan_extremum, "nanmin",
+    "Smallest element that is not nan (nan if all are).",
+    "[3., jnp.nan, 2.] -> 2.")  # fmt: skip
+
+
+@reduction("dtype", "keepdims")
+def nanmean(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, where: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """Mean of what is not nan; arguments as for `mean`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanmean(jnp.array([1., jnp.nan, 2.]))
+      Array(1.5, dtype=float32)
+    """
+    no_out("nanmean", out)
+    check_arraylike("nanmean", a)
+    check_where("nanmean", where)
+    a = as_array(a)
+    if not dtypes.is_inexact(a.dtype):
+        return moments.mean(a, axis, dtype, None, keepdims, where=where)
+    dtype = static_dtype(dtype, "nanmean") or a.dtype
+    count = reductions.sum(not_nan(a), axis, dtype, None, keepdims, None, where)
+    total = nansum(a, axis, dtype, None, keepdims, None, where)
+    if not moments.size_along(a.shape, reduce_axes(axis, a.ndim)[0]):
+        if not dtypes.is_inexact(dtype):
+            return moments.mean(a, axis, dtype, None, keepdims, where=where)
+        # Constant, where 0 / 0 has slope nan.
+        nan = np.array(complex(np.nan, np.nan) if dtypes.is_complex(dtype) else np.nan)
+        return lax.broadcast_in_dim(nan.astype(dtype), core.aval_of(total).shape, ())
+    return lax.div(total, count)
+
+
+def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
+    """The variance of what is not nan."""
+    check_arraylike(name, a)
+    check_where(name, where)
+    a, dtype = as_array(a), static_dtype(dtype, name)
+    if not dtypes.is_inexact(a.dtype) or (
+        dtype is not None and dtypes.is_integer(dtype)
+    ):
+        return moments.spread(name, a, axis, dtype, ddof, keepdims, where, center)
+    working, result = spread_dtypes(name, a.dtype, dtype)
+    a = strong(a, working)
+    if center is None:
+        center = nanmean(a, axis, working, None, True, where)
+    there = not_nan(a)
+    # Left out before they are squared: the slope of a square at nan is nan, times 0 too.
+    deviation = moments.difference(a, convert(center, working))
+    deviation = choose(there, deviation, working.type(0))
+    if where is not None:
+        deviation = masked(deviation, where, working.type(0))
+    squares = moments.squared(deviation)
+    real = squares.dtype
+    count = reductions.sum(there, axis, real, None, keepdims, None, where)
+    count = lax.sub(count, convert(ddof, real))
+    total = reductions.sum(squares, axis, real, None, keepdims)
+    few = lax.le(count, real.type(0))
+    x = lax.div(choose(few, real.type(np.nan), total), choose(few, real.type(1), count))
+    return convert(x, result)
+
+
+_compiled = composite(nan_spread, static=("name", "axis", "dtype", "keepdims"))
+
+
+def nanvar(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """Variance of what is not nan; arguments as for `var`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """
+    no_out("nanvar", out)
+    axis = axis if axis is None else reductions.hashable_axis(axis)
+    return _compiled("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
+
+
+def nanstd(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """Standard deviation of what is not nan; arguments as for `std`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """
+    no_out("nanstd", out)
+    axis = axis if axis is None else reductions.hashable_axis(axis)
+    return lax.sqrt(_compiled("nanstd", a, axis, dtype, ddof, keepdims, where, mean))
+
+
+def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """The position of the extremum of what is not nan; -1 if all is."""
+    check_arraylike(name, a)
+    a = as_array(a)
+    if dtypes.is_complex(a.dtype):
+        raise TypeError(f"{name}: complex numbers have no order: {errors.type_text(a)}")
+    if not dtypes.is_inexact(a.dtype):
+        return reductions.position(name[3:], prim, a, axis, keepdims)
+    filled = without_nans(name, a, -np.inf if name == "nanargmax" else np.inf)
+    at = reductions.position(name[3:], prim, filled, axis, keepdims)
+    axes = canonical_axes(axis, a.ndim)
+    all_nan = lax.reduce_and_p.bind(nans_of(a), axes=axes)
+    if keepdims:
+        all_nan = keep(all_nan, axes, a.ndim)
+    return choose(all_nan, at.dtype.type(-1), at)
+
+
+nanargmax = reductions.positions(_nan_position, "nanargmax", lax.argmax_p,
+    "Position of the first largest element that is not nan; -1 if all are.",
+    "[1., jnp.nan, 3.] -> 2")  # fmt: skip
+nanargmin = reductions.positions(_nan_position, "nanargmin", lax.argmin_p,
+    "Position of the first smallest element that is not nan; -1 if all are.",
+    "[jnp.nan, 1., 3.] -> 1")  # fmt: skip
+
+
+nancumsum = running.runs(
+    lambda a, axis, dtype: running.cumsum(without_nans("nancumsum", a, 0), axis, dtype),
+    "nancumsum", __name__, "Running sum, nans counting as 0.",
+    "[1., jnp.nan, 2.] -> [1., 1., 3.]")  # fmt: skip
+nancumprod = running.runs(
+    lambda a, axis, dtype: running.cumprod(without_nans("nancumprod", a, 1), axis, dtype),
+    "nancumprod", __name__, "Running product, nans counting as 1.",
+    "[2., jnp.nan, 3.] -> [2., 2., 6.]")  # fmt: skip

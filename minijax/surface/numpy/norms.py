@@ -1,0 +1,243 @@
+"""Norms, condition numbers and ranks.
+
+Next: decompositions.py, for the singular values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...ir import core
+from ...prims import lax
+from ...types import dtypes
+from . import manipulation, reductions, selection, ufuncs
+from ._common import *
+from .decompositions import eigvalsh, eps_of, operand, svdvals
+from .systems import inv
+
+__all__ = ("norm", "matrix_norm", "vector_norm", "cond", "matrix_rank")
+
+# -------------------------------------------------------------------------------- norms
+
+
+def norm(
+    x: ArrayLike, ord: int | str | None = None,
+    axis: tuple[int, ...] | int | None = None, keepdims: bool = False,
+) -> Any:  # fmt: skip
+    """The norm of vectors or matrices.
+
+    Args:
+      x: array.
+      ord: for vectors a number (2 by default), inf, -inf or 0 (how many are not 0); for
+        matrices 'fro' (the default), 'nuc', 1, -1, 2, -2, inf, -inf.
+      axis: one axis for vectors, two for matrices; None takes the array as one of them,
+        or without `ord` flattened.
+      keepdims: keep reduced axes with size 1.
+
+    Raises:
+      ValueError: more than two axes, an unknown order.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.norm(jnp.array([3., 4.]))
+      Array(5., dtype=float32)
+    """
+    if axis is not None:
+        axis = static_axis(axis)
+    return _norm(x, ord, axis, keepdims)
+
+
+@composite(static=("ord", "axis", "keepdims"))
+def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    (x,) = operand("norm", x)
+    if axis is None and ord is None:
+        return lax.sqrt(reductions.sum(_squares(x), None, keepdims=keepdims))
+    axes = canonical_axes(axis, x.ndim)
+    if len(axes) == 1:
+        return _vector_norm(x, axes, 2 if ord is None else ord, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, axes, "fro" if ord is None else ord, keepdims)
+    raise ValueError(
+        f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a"
+        " vector-norm, or two axes to compute a matrix-norm."
+    )
+
+
+def _squares(x: Any) -> Any:
+    if dtypes.is_complex(x.dtype):
+        return ufuncs.real(x * ufuncs.conj(x))
+    return x * x
+
+
+def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
+    if isinstance(ord, str):
+        number = ord.replace("inf", "jax.numpy.inf")
+        advice = f"Use '{number}' instead." if ord in ("inf", "-inf") else ""
+        raise ValueError(f"Invalid order '{ord}' for vector norm.{advice}")
+    if ord == 2:
+        return lax.sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
+    if ord == np.inf:
+        return reductions.max(ufuncs.absolute(x), axes, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return reductions.min(ufuncs.absolute(x), axes, keepdims=keepdims)
+    real = dtypes.real_of(x.dtype)
+    if ord == 0:
+        return reductions.sum(x != 0, axes, dtype=real, keepdims=keepdims)
+    size = ufuncs.absolute(x)
+    if ord == 1:
+        return reductions.sum(size, axes, keepdims=keepdims)
+    total = reductions.sum(size**ord, axes, keepdims=keepdims)
+    return total ** (1.0 / ord)
+
+
+def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
+    rows, columns = axes
+    if ord in ("fro", "f"):
+        return lax.sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
+    if ord in (1, -1, np.inf, -np.inf) and not isinstance(ord, str):
+        inner, outer_axis = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = reductions.sum(ufuncs.absolute(x), inner, keepdims=True)
+        if ord > 0:
+            out = reductions.max(sums, outer_axis, keepdims=True, initial=0)
+        else:
+            out = reductions.min(sums, outer_axis, keepdims=True)
+    elif ord in (2, -2, "nuc"):
+        s = svdvals(manipulation.moveaxis(x, axes, (-2, -1)))
+        if ord == "nuc":
+            out = reductions.sum(s, -1)
+        elif ord == 2:
+            out = reductions.max(s, -1, initial=0)
+        else:
+            out = reductions.min(s, -1)
+        return lax.expand_dims(out, tuple(sorted(axes))) if keepdims else out
+    else:
+        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+    return out if keepdims else lax.squeeze(out, tuple(sorted(axes)))
+
+
+def matrix_norm(
+    x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro"
+) -> Any:
+    """The norm of the matrices in the last two axes; `ord` as for `norm`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
+      Array(5., dtype=float32)
+    """
+    check_arraylike("jnp.linalg.matrix_norm", x)
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def vector_norm(
+    x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False, ord: int | str = 2,
+) -> Any:  # fmt: skip
+    """The norm of vectors along any number of axes together; `ord` as for `norm`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.vector_norm(jnp.array([[3., 0.], [0., 4.]]))
+      Array(5., dtype=float32)
+    """
+    check_arraylike("jnp.linalg.vector_norm", x)
+    return _norm_of_all(x, None if axis is None else static_axis(axis), keepdims, ord)
+
+
+@composite(static=("axis", "keepdims", "ord"))
+def _norm_of_all(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
+    found = core.aval_of(x).dtype
+    if not dtypes.is_inexact(found):  # floats that hold sums of integers
+        x = convert(x, dtypes.to_inexact(reductions.wide_int(found)))
+    (x,) = operand("vector_norm", x)
+    return _vector_norm(
+        x, canonical_axes(axis, x.ndim), 2 if ord is None else ord, keepdims
+    )
+
+
+@composite(static=("p",))
+def cond(x: ArrayLike, p: Any = None) -> Any:
+    """Condition numbers: the norm of a matrix times that of its inverse.
+
+    Args:
+      x: matrices, shape (..., m, n).
+      p: the norm; see `norm` (default: 2, the ratio of singular values).
+
+    Raises:
+      ValueError: no matrix, an empty one, or one that is not square where it must be.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.cond(jnp.array([[4., 0.], [0., 2.]]))
+      Array(2., dtype=float32)
+    """
+    (x,) = operand("cond", x)
+    if x.ndim < 2:
+        raise ValueError(
+            f"jnp.linalg.cond: input array must be at least 2D; got arr.shape={x.shape}"
+        )
+    if not x.shape[-1] or not x.shape[-2]:
+        raise ValueError(
+            f"jnp.linalg.cond: input array must not be empty; got arr.shape={x.shape}"
+        )
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        first, last = s[..., 0], s[..., -1]
+        if p != -2:
+            return first / last
+        out = last / first
+    elif x.shape[-1] != x.shape[-2]:
+        raise ValueError(
+            f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape={x.shape}"
+        )
+    else:
+        out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+    spoiled = reductions.any(x != x, (-2, -1))
+    return selection.where(ufuncs.logical_and(out != out, ~spoiled), np.inf, out)
+
+
+@composite(static=("hermitian",))
+def _rank(m: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
+    (m,) = operand("matrix_rank", m)
+    if m.ndim < 2:
+        return convert(reductions.any(m != 0), dtypes.int32)
+    s = ufuncs.absolute(eigvalsh(m)) if hermitian else svdvals(m)
+    if tol is not None:
+        limit = as_array(tol)[..., None] if core.aval_of(tol).ndim else tol
+    else:
+        if rtol is None:
+            rtol = max(m.shape[-2:]) * eps_of(m.dtype)
+        largest = reductions.max(s, -1, keepdims=True, initial=0)
+        limit = largest * (
+            as_array(rtol)[..., None] if core.aval_of(rtol).ndim else rtol
+        )
+    return reductions.sum(s > limit, -1)
+
+
+def matrix_rank(
+    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """Ranks: how many singular values are not 0.
+
+    Args:
+      M: matrices, shape (..., m, n).
+      rtol: share of the largest up to which one counts as 0 (default: max(m, n) * eps).
+      hermitian: `M` is Hermitian.
+      tol: size up to which one counts as 0.
+
+    Raises:
+      ValueError: both `rtol` and `tol`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linalg.matrix_rank(jnp.array([[1., 1.], [1., 1.]]))
+      Array(1, dtype=int32)
+    """
+    check_arraylike("jnp.linalg.matrix_rank", M)
+    if tol is not None and rtol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+    return _rank(M, rtol, tol, hermitian)

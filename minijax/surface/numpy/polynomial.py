@@ -1,0 +1,465 @@
+"""Polynomials as arrays of coefficients, the highest power first.
+
+Next: linalg.py, which finds roots and fits.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...control.loops.scanning import scan
+from ...ir import core
+from ...prims import lax
+from ...types import dtypes
+from . import (
+    convolution,
+    diagonals,
+    linear,
+    rearrange,
+    reductions,
+    selection,
+    sorting,
+    ufuncs,
+)
+from ._common import *
+from .creation import asarray
+
+__all__ = (
+    "polyval", "polyadd", "polysub", "polymul", "polydiv", "polyder", "polyint", "poly",
+    "polyfit", "roots", "vander",
+)  # fmt: skip
+
+
+@composite(static=("unroll",))
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
+    """The value of a polynomial, by Horner's rule.
+
+    Args:
+      p: coefficients along the first axis, the highest power first.
+      x: where to evaluate.
+      unroll: how many steps one turn of the loop takes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.polyval(jnp.array([1., 0., -1.]), 3.)
+      Array(8., dtype=float32)
+    """
+    check_arraylike("polyval", x)
+    _check_coefficients("polyval", p)
+    p, x = promote_dtypes(as_array(p), as_array(x))
+    shape = np.broadcast_shapes(p.shape[1:], x.shape)
+    y = lax.broadcast_in_dim(x.dtype.type(0), shape, ())
+    out, _ = scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
+    return out
+
+
+def _check_coefficients(name: str, *ps: Any) -> None:
+    check_arraylike(name, *ps)
+    for p in ps:
+        if not core.aval_of(p).shape:
+            raise errors.type_error(
+                f"jnp.{name}: len() of unsized object: {errors.type_text(p)}.",
+                why="coefficients of a polynomial lie along an axis.",
+                tries=["jnp.atleast_1d of it"],
+            )
+
+
+def _pair(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
+    check_arraylike(name, a1, a2)
+    return promote_dtypes(as_array(a1), as_array(a2))  # type: ignore[return-value]
+
+
+def _sum(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials: the shorter one is added to the other's end."""
+    (n1, n2) = a1.shape[0], a2.shape[0]
+    if n1 == n2 or not n1 or not n2:
+        return ufuncs.add(*ranked(a1, a2)) if n1 == n2 else a1 if n1 else a2
+    return a1.at[-n2:].add(a2) if n1 > n2 else a2.at[-n1:].add(a1)
+
+
+@composite
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Any:
+    """The sum of two polynomials.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([5]))
+      Array([1, 7], dtype=int32)
+    """
+    return _sum(*_pair("polyadd", a1, a2))
+
+
+@composite
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
+    """The difference of two polynomials.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.polysub(jnp.array([1, 2]), jnp.array([5]))
+      Array([ 1, -3], dtype=int32)
+    """
+    a1, a2 = _pair("polysub", a1, a2)
+    return _sum(a1, ufuncs.negative(a2))
+
+
+def _trim_leading(x: Any) -> Any:
+    """Without leading zeros; one coefficient at least."""
+    found = np.flatnonzero(
+        np.asarray(core.concrete_or_error(None, x, "trim_leading_zeros"))
+    )
+    return x[int(found[0]) :] if found.size else x[-1:]
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Any:
+    """The product of two polynomials.
+
+    Args:
+      a1, a2: coefficients.
+      trim_leading_zeros: drop leading zeros first, as NumPy does; concrete arrays only.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.polymul(jnp.array([1., 1.]), jnp.array([1., -1.]))
+      Array([ 1.,  0., -1.], dtype=float32)
+    """
+    _check_coefficients("polymul", a1, a2)
+    a1, a2 = promote_dtypes_inexact(as_array(a1), as_array(a2))
+    if trim_leading_zeros and (a1.size > 1 or a2.size > 1):
+        a1, a2 = _trim_leading(a1), _trim_leading(a2)
+    if a1.size == 0:
+        a1 = asarray([0], dtype=a2.dtype)
+    if a2.size == 0:
+        a2 = asarray([0], dtype=a1.dtype)
+    return convolution.convolve(a1, a2)
+
+
+def polydiv(
+    u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False
+) -> tuple[Any, Any]:
+    """Quotient and remainder of two polynomials.
+
+    Args:
+      u: the dividend.
+      v: the divisor.
+      trim_leading_zeros: drop leading zeros of the remainder, as NumPy does; concrete
+        arrays only.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.polydiv(jnp.array([1., 0., -1.]), jnp.array([1., 1.]))[0]
+      Array([ 1., -1.], dtype=float32)
+    """
+    _check_coefficients("polydiv", u, v)
+    u, v = promote_dtypes_inexact(as_array(u), as_array(v))
+    m, n = u.shape[0] - 1, v.shape[0] - 1
+    scale = 1.0 / v[0]
+    quotient = lax.broadcast_in_dim(u.dtype.type(0), (max(m - n + 1, 1),), ())
+    for k in range(m - n + 1):
+        d = scale * u[k]
+        quotient = quotient.at[k].set(d)
+        u = u.at[k : k + n + 1].add(-d * v)
+    if trim_leading_zeros:
+        u = _trim_leading(u)
+    return quotient, u
+
+
+def _order(name: str, m: Any, what: str) -> int:
+    m = core.concrete_or_error(operator.index, m, f"'m' argument of jnp.{name}")
+    if m < 0:
+        raise ValueError(f"Order of {what} must be positive, got {m}")
+    return int(m)
+
+
+def polyder(p: ArrayLike, m: int = 1) -> Any:
+    """The derivative of a polynomial.
+
+    Args:
+      p: coefficients.
+      m: how often to differentiate.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.polyder(jnp.array([1., 2., 3.]))
+      Array([2., 2.], dtype=float32)
+    """
+    _check_coefficients("polyder", p)
+    m = _order("polyder", m, "derivative")
+    (p,) = promote_dtypes_inexact(as_array(p))
+    if m == 0:
+        return p
+    n = p.shape[0]
+    factors = [math.prod(range(k - m + 1, k + 1)) for k in range(n - 1, m - 1, -1)]
+    head = p[: max(n - m, 0)]
+    return head * np.asarray(factors, p.dtype)
+
+
+def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
+    """The integral of a polynomial.
+
+    Args:
+      p: coefficients.
+      m: how often to integrate.
+      k: the constants of integration, one for all or `m` of them (default: 0).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.polyint(jnp.array([2., 2.]), k=3)
+      Array([1., 2., 3.], dtype=float32)
+    """
+    m = _order("polyint", m, "integral")
+    k = 0 if k is None else k
+    check_arraylike("polyint", k)
+    _check_coefficients("polyint", p)
+    p, constants = promote_dtypes_inexact(as_array(p), as_array(k))
+    if m == 0:
+        return p
+    constants = lax.reshape(constants, (constants.size,))
+    if constants.size == 1:
+        constants = broadcast_to(constants, (m,))
+    if constants.shape != (m,):
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
+    joint = lax.concatenate([p, constants], 0)
+    n = joint.shape[0]
+    top = [max(n - 1 - i, 0) for i in range(n)]
+    # Coefficient i was integrated until its power had grown to top[i].
+    done = [m if i < n - m else n - 1 - i for i in range(n)]
+    divisors = [
+        math.prod(range(t - d + 1, t + 1)) for t, d in zip(top, done, strict=True)
+    ]
+    return joint / np.asarray(divisors, joint.dtype)
+
+
+def poly(seq_of_zeros: ArrayLike) -> Any:
+    """The polynomial with given roots, or the characteristic polynomial of a matrix.
+
+    Args:
+      seq_of_zeros: roots, one axis; or a square matrix.
+
+    Raises:
+      ValueError: another shape.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.poly(jnp.array([1., 2.]))
+      Array([ 1., -3.,  2.], dtype=float32)
+    """
+    check_arraylike("poly", seq_of_zeros)
+    (roots_,) = promote_dtypes_inexact(as_array(seq_of_zeros))
+    if roots_.ndim == 2 and roots_.shape[0] == roots_.shape[1] != 0:
+        from . import array_api_linalg
+
+        roots_ = array_api_linalg.eigvals(roots_)
+    if roots_.ndim == 0:
+        roots_ = lax.reshape(roots_, (1,))
+    if roots_.ndim != 1:
+        raise ValueError(
+            "input must be 1d or non-empty square 2d array; got"
+            f" {errors.type_text(roots_)}"
+        )
+    return _poly(roots_) if roots_.size else asarray(1, dtype=roots_.dtype)
+
+
+@composite
+def _poly(zeros: Any) -> Any:
+    out = lax.broadcast_in_dim(zeros.dtype.type(1), (1,), ())
+    one = out
+    for i in range(zeros.shape[0]):
+        factor = lax.concatenate([one, -zeros[i : i + 1]], 0)
+        out = convolution.convolve(out, factor, precision="highest")
+    return out
+
+
+def polyfit(
+    x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None,
+    full: bool = False, w: ArrayLike | None = None, cov: bool = False,
+) -> Any:  # fmt: skip
+    """The polynomial that fits points best, by least squares.
+
+    Args:
+      x: where; one axis.
+      y: values, one axis, or several sets of values in columns.
+      deg: the degree.
+      rcond: singular values below this share of the largest count as 0.
+      full: return also residuals, rank, singular values and rcond.
+      w: weights of the points.
+      cov: return also the covariance of the coefficients ('unscaled': as it is).
+
+    Raises:
+      ValueError: negative degree; TypeError: shapes that do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x = jnp.array([0., 1., 2.])
+      >>> jnp.polyfit(x, 2 * x + 1, 1).round(3)
+      Array([2., 1.], dtype=float32)
+    """
+    from . import array_api_linalg
+
+    check_arraylike("polyfit", x, y, *(() if w is None else (w,)))
+    deg = core.concrete_or_error(operator.index, deg, "deg must be a static int")
+    order = deg + 1
+    if deg < 0:
+        raise ValueError(f"expected deg >= 0, got {deg}")
+    x, y = promote_dtypes_inexact(as_array(x), as_array(y))
+    for bad, text in (
+        (x.ndim != 1, "expected 1D vector for x"),
+        (x.size == 0, "expected non-empty vector for x"),
+        (y.ndim not in (1, 2), "expected 1D or 2D array for y"),
+        (x.shape != y.shape[:1], "expected x and y to have same length"),
+    ):
+        if bad:
+            raise TypeError(
+                f"{text}; got {errors.type_text(x)} and {errors.type_text(y)}"
+            )
+    if rcond is None:
+        rcond = x.size * float(ml_dtypes.finfo(x.dtype).eps)
+    lhs, rhs = vander(x, order), y
+    if w is not None:
+        (w,) = promote_dtypes_inexact(as_array(w))
+        if w.shape != (x.size,):
+            raise TypeError("expected a 1-d array for weights, of the length of y")
+        lhs = lhs * w[:, None]
+        rhs = rhs * (w[:, None] if rhs.ndim == 2 else w)
+    scale = ufuncs.sqrt(reductions.sum(lhs * lhs, 0))
+    lhs = lhs / scale[None]
+    c, residuals, rank, s = array_api_linalg.lstsq(lhs, rhs, rcond)
+    c = c / (scale[:, None] if c.ndim == 2 else scale)
+    if full:
+        return c, residuals, rank, s, asarray(rcond)
+    if not cov:
+        return c
+    base = array_api_linalg.inv(linear.dot(lhs.T, lhs))
+    base = base / linear.outer(scale, scale)
+    if cov == "unscaled":
+        factor: Any = 1
+    else:
+        if x.size <= order:
+            raise ValueError("the number of data points must exceed order to scale the"
+                             " covariance matrix")  # fmt: skip
+        factor = residuals / (x.size - order)
+    if y.ndim == 1:
+        return c, base * (factor if cov == "unscaled" else factor[:, None])
+    factor = factor if cov == "unscaled" else factor[None, None]
+    return c, base[:, :, None] * factor
+
+
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
+    """The roots of a polynomial: the eigenvalues of its companion matrix.
+
+    Args:
+      p: coefficients.
+      strip_zeros: drop leading and trailing zeros first; concrete arrays only.  With
+        False there are as many results as in the general case: nan for each leading
+        zero.
+
+    Returns:
+      Complex array.
+
+    Raises:
+      ValueError: not one axis.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.sort(jnp.roots(jnp.array([1., -3., 2.])).real).round(3)
+      Array([1., 2.], dtype=float32)
+    """
+    check_arraylike("roots", p)
+    (p,) = promote_dtypes_inexact(as_array(p))
+    if p.ndim == 0:
+        p = lax.reshape(p, (1,))
+    if p.ndim != 1:
+        raise ValueError(f"Input must be a rank-1 array; got {errors.type_text(p)}.")
+    if p.size < 2:
+        return asarray([], dtype=dtypes.complex_of(p.dtype))
+    if not strip_zeros:
+        return _roots_with_zeros(p)
+    values = np.asarray(
+        core.concrete_or_error(None, p, "jnp.roots with strip_zeros=True")
+    )
+    found = np.flatnonzero(values)
+    if not found.size:
+        return asarray([], dtype=dtypes.complex_of(p.dtype))
+    first, last = int(found[0]), int(found[-1])
+    return _roots(p[first : last + 1], p.size - 1 - last)
+
+
+def _roots(p: Any, zeros: int) -> Any:
+    """Roots of a polynomial, and as many zeros after them."""
+    from . import array_api_linalg
+
+    dtype = dtypes.complex_of(p.dtype)
+    none = lax.broadcast_in_dim(dtype.type(0), (zeros,), ())
+    n = p.size
+    if n < 2:
+        return none
+    companion = diagonals.diag(lax.broadcast_in_dim(p.dtype.type(1), (n - 2,), ()), -1)
+    companion = companion.at[0, :].set(-p[1:] / p[0])
+    found = array_api_linalg.eigvals(companion)
+    return lax.concatenate([convert(found, dtype), none], 0) if zeros else found
+
+
+@composite
+def _roots_with_zeros(p: Any) -> Any:
+    """Roots of a polynomial, with a nan at the end for each leading zero."""
+    zeros = reductions.sum(reductions.all(_leading(p == 0), 1))
+    found = _roots(rearrange.roll(p, -zeros), 0)
+    # Moving the zeros to the end has multiplied by a power of x: roots at 0.
+    order = sorting.argsort(-ufuncs.absolute(found))
+    place = lax.iota(dtypes.int32, found.size)
+    found = found[order]
+    nan = found.dtype.type(np.nan * (1 + 1j))
+    return selection.where(place < found.size - zeros, found, nan)
+
+
+def _leading(mask: Any) -> Any:
+    """Row i: the mask up to element i, True after it."""
+    n = mask.size
+    rows = lax.broadcast_in_dim(mask, (n, n), (1,))
+    return ufuncs.logical_or(rows, np.triu(np.ones((n, n), bool), 1))
+
+
+@composite(static=("N", "increasing"))
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
+    """The matrix of powers of the elements of a vector.
+
+    Args:
+      x: one axis.
+      N: how many columns (default: as many as rows).
+      increasing: begin with the power 0.
+
+    Raises:
+      ValueError: another number of axes, negative `N`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.vander(jnp.array([1, 2, 3]), 2)
+      Array([[1, 1],
+             [2, 1],
+             [3, 1]], dtype=int32)
+    """
+    check_arraylike("vander", x)
+    x = as_array(x)
+    if x.ndim != 1:
+        raise ValueError(
+            f"x must be a one-dimensional array; got {errors.type_text(x)}"
+        )
+    n = x.shape[0] if N is None else operator.index(N)
+    if n < 0:
+        raise ValueError(f"N must be nonnegative; got N={n}")
+    powers = np.arange(n) if increasing else np.arange(n)[::-1]
+    (wide,) = (
+        promote_dtypes(x)
+        if not dtypes.is_bool(x.dtype)
+        else (convert(x, np.dtype("int32")),)
+    )
+    columns = [wide ** int(k) for k in powers]
+    if not columns:
+        return lax.broadcast_in_dim(wide.dtype.type(0), (x.size, 0), ())
+    return convert(lax.stack(columns, 1), wide.dtype)

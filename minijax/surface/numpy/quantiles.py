@@ -1,0 +1,300 @@
+"""Order statistics: quantile, percentile, median, and the same without nans.
+
+Arrays are sorted along the reduced axes; the quantile lies between two neighbours.
+
+Next: sorting.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...prims import lax
+from ...prims.dot.dot import check_out_sharding
+from ...prims.shape import shapes
+from ...types import dtypes
+from . import indexing
+from ._common import *
+from ._rows import row
+from .reductions import hashable_axis
+from .subscripts import ARRAY, SCALAR, SPAN, Plan
+
+__all__ = (
+    "quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian",
+)  # fmt: skip
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+_STATIC = ("axis", "method", "keepdims", "squash")
+
+
+def _checked(name: str, axis, out, overwrite_input: bool, method: str, weights):
+    if overwrite_input or out is not None:
+        raise ValueError(
+            f"jax.numpy.{name} does not support overwrite_input=True or out != None"
+        )
+    if method not in _METHODS:
+        names = ", ".join(map(repr, _METHODS[:-1]))
+        raise ValueError(
+            f"method can only be {names} or {_METHODS[-1]!r}; got {method!r}"
+        )
+    if weights is not None and method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports"
+            " weights."
+        )
+    return None if axis is None else hashable_axis(axis)
+
+
+_TOLD = {
+    "a": "real array; integers become floats.",
+    "q": "the share, or several in an array of one axis, which the result has in front.",
+    "overwrite_input": "not supported.",
+    "method": "what to take between two elements: 'linear' (interpolate), 'lower',\n"
+    "    'higher', 'midpoint', 'nearest', or 'inverted_cdf' (the first element at which\n"
+    "    the share is reached).",
+    "weights": "weights of the elements, for 'inverted_cdf'.",
+}
+
+
+def _shares(name: str, percent: bool, squash: bool, sentence: str, example: str) -> Any:
+    bad = "ValueError: complex input, `q` of more than one axis, an unknown method."
+
+    @row(name, __name__, sentence, example, raises=bad, **_TOLD)
+    def fun(
+        a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+        out: None = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: bool = False, *, weights: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        axis = _checked(name, axis, out, overwrite_input, method, weights)
+        check_arraylike(name, a, q)
+        q = share_of(q) if percent else q
+        return _quantile(a, q, weights, axis, method, keepdims, squash)
+
+    return fun
+
+
+def share_of(q: Any) -> Any:
+    """Percents as shares."""
+    if isinstance(q, (int, float)):
+        return q / 100
+    (q,) = promote_dtypes_inexact(as_array(q))
+    return lax.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
+
+
+quantile = _shares("quantile", False, False,
+    "The value below which a share of the elements lies, in [0, 1].",
+    "[1., 2., 4.], 0.25 -> 1.5")  # fmt: skip
+nanquantile = _shares("nanquantile", False, True, "`quantile` of what is not nan.",
+    "[1., jnp.nan, 2.], 0.5 -> 1.5")  # fmt: skip
+nanpercentile = _shares("nanpercentile", True, True, "`percentile` of what is not nan.",
+    "[1., jnp.nan, 2.], 50 -> 1.5")  # fmt: skip
+
+
+def percentile(
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+    out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """`quantile` with shares in percent; arguments as there.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.percentile(jnp.array([1., 2., 4.]), 25)
+      Array(1.5, dtype=float32)
+    """
+    check_out_sharding("percentile", out_sharding)
+    axis = _checked("percentile", axis, out, overwrite_input, method, weights)
+    check_arraylike("percentile", a, q)
+    return _quantile(a, share_of(q), weights, axis, method, keepdims, False)
+
+
+def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:
+    @row(name, __name__, sentence, example, **_TOLD)
+    def fun(
+        a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, keepdims: bool = False,
+    ) -> Any:  # fmt: skip
+        check_arraylike(name, a)
+        axis = _checked(name, axis, out, overwrite_input, "midpoint", None)
+        return _quantile(a, 0.5, None, axis, "midpoint", keepdims, squash)
+
+    return fun
+
+
+median = _middle("median", False,
+    "The middle element along axes, or the mean of the two in the middle.",
+    "[5., 1., 2.] -> 2.")  # fmt: skip
+nanmedian = _middle("nanmedian", True, "`median` of what is not nan.",
+    "[1., jnp.nan, 2.] -> 1.5")  # fmt: skip
+
+
+# -------------------------------------------------------------------------- the work
+
+
+@composite(static=_STATIC)
+def _quantile(a, q, weights, axis, method: str, keepdims: bool, squash: bool):
+    check_arraylike("quantile", a, q)
+    (a,), q = promote_dtypes_inexact(as_array(a)), as_array(q)
+    if dtypes.is_complex(a.dtype):
+        raise ValueError(
+            "quantile does not support complex input, as the operation is poorly"
+            f" defined: {errors.type_text(a)}."
+        )
+    if not dtypes.is_inexact(q.dtype):
+        q = convert(q, dtypes.to_inexact(q.dtype), core.aval_of(q).weak_type)
+    if dtypes.is_complex(q.dtype):
+        raise TypeError(f"quantile does not accept dtype {q.dtype} for q.")
+    if q.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+    axes = canonical_axes(axis, a.ndim)
+    rows = _axes_together(a, axes)
+    if rows.shape[-1] == 0:
+        raise ValueError(
+            f"quantile of no elements: {errors.type_text(a)} along axis {axis}."
+        )
+    if weights is not None:
+        weights = _axes_together(_weights(a, weights, axis, axes), axes)
+    out = _of_rows(rows, q, weights, method, squash)
+    out = convert(out, a.dtype)
+    kept = tuple(1 if i in axes else n for i, n in enumerate(a.shape))
+    return lax.reshape(out, (*q.shape, *kept)) if keepdims else out
+
+
+def _axes_together(x: Any, axes: tuple[int, ...]) -> Any:
+    """The reduced axes as one last axis."""
+    rest = [i for i in range(x.ndim) if i not in axes]
+    order = (*rest, *axes)
+    if order != tuple(range(x.ndim)):
+        x = lax.transpose(x, order)
+    n = len(rest)
+    return lax.reshape(x, (*x.shape[:n], math.prod(x.shape[n:])))
+
+
+def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
+    weights = as_array(weights)
+    if weights.shape == a.shape:
+        return convert(weights, a.dtype)
+    if axis is None:
+        raise TypeError(
+            "If weights are not the same shape as a, an axis must be specified."
+        )
+    wanted = tuple(a.shape[i] for i in axes)
+    if weights.shape != wanted:
+        raise ValueError(
+            f"weights of shape {weights.shape} do not fit an array of shape {a.shape}"
+            f" along axis {axis}, which has shape {wanted}."
+        )
+    wide = lax.broadcast_in_dim(weights, a.shape, axes)
+    return convert(wide, a.dtype)
+
+
+def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
+    """Quantiles along the last axis, with the axis of `q` in front."""
+    n = x.shape[-1]
+    dtype = x.dtype if core.aval_of(q).weak_type else wider(x.dtype, q.dtype)
+    nans = lax.ne(x, x)
+    last = x.ndim - 1
+    count: Any = dtype.type(n)
+    if squash:
+        there = convert(lax.bitwise_not(nans), dtype)
+        count = lax.reduce_sum(there, (last,))
+    # A row of nothing but nan, or with one where they count, is nan whatever it holds.
+    spoiled = (lax.reduce_and if squash else lax.reduce_or)(nans, (last,))
+    shown = lax.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
+    x = choose(shown, x.dtype.type(np.nan), x)
+    if weights is not None:
+        return _weighted(x, q, weights, nans, squash)
+    (ordered,) = lax.sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
+    q = convert(q, dtype)
+    counts = core.aval_of(count).shape
+    shape = (*q.shape, *counts)
+    q = lax.broadcast_in_dim(q, shape, tuple(range(q.ndim)))
+    if counts:
+        count = lax.broadcast_in_dim(
+            count, shape, tuple(range(len(shape) - len(counts), len(shape)))
+        )
+    one, zero = dtype.type(1), dtype.type(0)
+    top = lax.sub(count, one)
+    if method == "inverted_cdf":
+        place = lax.sub(lax.ceil(lax.mul(q, count)), one)
+        return _pick(ordered, _bounded(place, zero, top), squash)
+    place = lax.mul(q, top)
+    low, high = lax.floor(place), lax.ceil(place)
+    share = lax.sub(place, low)
+    low, high = _bounded(low, zero, top), _bounded(high, zero, top)
+    if method == "nearest":
+        near = lax.select_n(lax.le(share, dtype.type(0.5)), high, low)
+        return _pick(ordered, near, squash)
+    below = None if method == "higher" else _pick(ordered, low, squash)
+    above = None if method == "lower" else _pick(ordered, high, squash)
+    if below is None or above is None:
+        return above if below is None else below
+    if method == "midpoint":
+        total = lax.add(below, above)
+        return lax.mul(total, total.dtype.type(0.5))
+    if below.dtype.itemsize < dtype.itemsize:
+        below, above = convert(below, dtype), convert(above, dtype)
+    share = _to_shape(convert(share, below.dtype), below.shape)
+    rest = lax.sub(below.dtype.type(1), share)
+    return lax.add(lax.mul(below, rest), lax.mul(above, share))
+
+
+def _bounded(x: Any, low: Any, high: Any) -> Any:
+    return lax.max(low, lax.min(x, high))
+
+
+def _to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x`, which has the first axes of `shape` or all of them, repeated to it."""
+    if x.shape == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
+
+
+def _pick(ordered: Any, place: Any, by_row: bool) -> Any:
+    """Elements at places along the last axis: places for all rows, or for each row."""
+    at = lax.convert_element_type(place, dtypes.int32)
+    last = ordered.ndim - 1
+    if by_row and last:
+        wide = lax.reshape(at, (*at.shape, 1))
+        rows = ordered
+        if at.ndim > last:
+            shape = (*at.shape, ordered.shape[-1])
+            rows = lax.broadcast_in_dim(ordered, shape, tuple(range(1, len(shape))))
+        out = indexing.take_along_axis(rows, wide, -1, mode="promise_in_bounds")
+        return lax.squeeze(out, (at.ndim,))
+    spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
+    entry = (ARRAY,) if at.ndim else (SCALAR,)
+    plan = Plan((*spans, entry), ordered.shape, bool(at.ndim), False)
+    out = indexing.read(ordered, (at,), plan)
+    return shapes.move_axis(out, last, 0) if at.ndim else out
+
+
+def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:
+    """The first element at which the share of the weights is reached."""
+    last = x.ndim - 1
+    if squash:
+        weights = choose(nans, weights.dtype.type(0), weights)
+    ordered, weights = lax.sort((x, weights), dimension=last, num_keys=1)
+    running = lax.cumsum(weights, last)
+    n = x.shape[-1]
+    total = running[..., n - 1 :]
+    shares = lax.div(running, broadcast_to(total, running.shape))
+    lanes = (*q.shape, *running.shape)
+    wide_q = lax.broadcast_in_dim(
+        convert(q, running.dtype), lanes, tuple(range(q.ndim))
+    )
+    wide = lax.broadcast_in_dim(shares, lanes, tuple(range(q.ndim, len(lanes))))
+    before = convert(lax.lt(wide, wide_q), dtypes.int32)
+    at = lax.reduce_sum(before, (len(lanes) - 1,))
+    at = lax.min(at, dtypes.int32.type(n - 1))
+    rows = lax.broadcast_in_dim(ordered, lanes, tuple(range(q.ndim, len(lanes))))
+    at = lax.reshape(at, (*at.shape, 1))
+    out = indexing.take_along_axis(rows, at, -1, mode="promise_in_bounds")
+    return lax.squeeze(out, (len(lanes) - 1,))

@@ -1,0 +1,309 @@
+"""Ranges, grids and masks: arrays made of indices.
+
+`arange` and `linspace` and their kin, identity matrices, triangles, mesh grids.  Sizes
+must be known when the program is traced.  Everything starts from `iota`; small ranges
+are made on the host.
+
+Next: manipulation.py, which reshapes and joins arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import STATE, Tracer
+from ...prims import lax
+from ...runtime import array as arrays
+from ...runtime.array import Array
+from ...types import dtypes
+from ...types.avals import shaped
+from . import elementwise
+from ._common import *
+from .creation import SMALL, on_device
+
+__all__ = ("arange", "linspace", "logspace", "geomspace")
+
+# ------------------------------------------------------------------------------ ranges
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
+    device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Numbers from `start` up to, not including, `stop`, by `step`.
+
+    Args:
+      start, stop, step: concrete numbers; with one argument that is `stop`.
+      dtype: by default the common dtype of the arguments.
+      device, out_sharding: where to put it.
+
+    Raises:
+      ConcretizationTypeError: an argument is traced (sizes must be known).
+      ValueError: an argument is complex or not a scalar.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.arange(2, 8, 3)
+      Array([2, 5], dtype=int32)
+    """
+    given = {"start": start, "stop": stop, "step": step}
+    values = {
+        k: known_number(v, k if stop is not None or k != "start" else "stop")
+        for k, v in given.items()
+        if v is not None
+    }
+    if start is None:
+        raise TypeError("arange: start must be a number, got None.")
+    wanted = static_dtype(dtype, "arange")
+    if wanted is None:
+        wanted = dtypes.promote(tuple(map(type_of_number, values.values())))[0]
+    if dtypes.is_bool(wanted):
+        raise TypeError("arange does not make bools: dtype bool was asked for.")
+    first, last, by = values["start"], values.get("stop"), values.get("step", 1)
+    if last is None:
+        first, last = 0, first
+    size = max(0, math.ceil((last - first) / by))
+    out = _range(size, first, by, wanted, step is not None)
+    return on_device(out, device, out_sharding)
+
+
+def known_number(x: Any, name: str) -> Any:
+    """A concrete real scalar."""
+    if isinstance(x, Tracer):
+        x = core.concrete_or_error(
+            None, x, f"It arose in the jnp.arange argument {name!r}."
+        )
+    if type(x) is Array:
+        x = x._value
+    if np.ndim(x):
+        raise ValueError(
+            f"jax.numpy.arange: arguments must be scalars; got {name}={x!r}"[:200]
+        )
+    if isinstance(x, (complex, np.complexfloating)):
+        raise ValueError(
+            f"arange: {name} is complex: {x!r}; complex ranges have no order."
+        )
+    return x[()] if isinstance(x, np.ndarray) else x
+
+
+def type_of_number(x: Any) -> tuple[Any, bool]:
+    """(dtype, weak) of a scalar argument."""
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        kind = next(k for k in (bool, int, float) if isinstance(x, k))
+        return dtypes.scalar_dtype(kind), kind is not bool
+    return dtypes.canonical(np.asarray(x).dtype), False
+
+
+def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
+    """start + step * [0, 1, ..., size - 1]; narrow floats are computed as float32."""
+    if dtypes.is_float(dtype) and dtype.itemsize < 4:
+        wide = _range(size, start, step, dtypes.float32, stepped)
+        return convert(wide, dtype)
+    first = np.asarray(start).astype(dtype)[()]
+    by = np.asarray(step).astype(dtype)[()]
+    if STATE.trace is core.EVAL and size <= SMALL and dtype.kind in "iuf":
+        with np.errstate(over="ignore"):
+            ramp = np.arange(size).astype(dtype)
+            if stepped:
+                ramp *= by
+            if start:
+                ramp += first
+        return Array(arrays.put_numpy(ramp, shaped((size,), dtype)))
+    ramp = lax.iota(dtype, size)
+    if stepped:
+        ramp = lax.mul_p.bind(by, ramp)
+    if start:
+        ramp = lax.add_p.bind(first, ramp)
+    return ramp
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: Any = None, axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
+    """`num` evenly spaced numbers from `start` to `stop`.
+
+    Args:
+      start, stop: numbers or arrays that broadcast.
+      num: how many (static).
+      endpoint: whether `stop` is the last one.
+      retstep: also return the spacing.
+      dtype: by default the common float dtype; integers round down.
+      axis: the new axis of the result.
+      device: where to put it.
+
+    Raises:
+      ValueError: `num` is negative.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.linspace(0, 1, 5)
+      Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    num, axis = _counts("linspace", num, axis)
+    check_arraylike("linspace", start, stop)
+    wanted = static_dtype(dtype, "linspace")
+    out, step = _linspace(start, stop, num, bool(endpoint), wanted, axis)
+    if device is not None:
+        out = on_device(out, device)
+    return (out, step) if retstep else out
+
+
+def _counts(name: str, num: Any, axis: Any) -> tuple[int, int]:
+    """The number of samples and the axis as ints."""
+    if type(num) is not int:
+        num = core.concrete_or_error(
+            operator.index, num, f"It is the `num` of jnp.{name}."
+        )
+    if type(axis) is not int:
+        axis = core.concrete_or_error(
+            operator.index, axis, f"It is the `axis` of jnp.{name}."
+        )
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    return num, axis
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
+    start, stop = promote_dtypes_inexact(start, stop)
+    compute = aval_of(start).dtype
+    if dtype is None:
+        dtype = compute
+    shapes = aval_of(start).shape, aval_of(stop).shape
+    if all(shapes):
+        check_ranks("linspace", shapes)
+    shape = np.broadcast_shapes(*shapes)
+    rank = len(shape)
+    start, stop = convert(start, compute), convert(stop, compute)
+    low, high = broadcast_to(start, shape), broadcast_to(stop, shape)
+    div = num - 1 if endpoint else num
+    if div > 0:
+        step = lax.div_p.bind(
+            lax.sub_p.bind(high, low), np.asarray(div).astype(compute)[()]
+        )
+        out = _blend(low, high, num, div, endpoint, compute, rank)
+    else:
+        step = broadcast_to(np.asarray(np.nan).astype(compute)[()], shape)
+        out = lax.reshape(low, (1, *shape)) if num == 1 else None
+        if out is None:
+            out = lax.broadcast_in_dim(np.zeros((), compute)[()], (0, *shape), ())
+    axis = canonical_axis(axis, rank + 1)
+    if axis:
+        out = lax.transpose(out, to_axis(rank + 1, axis))
+    if dtypes.is_integer(dtype) and not dtypes.is_integer(compute):
+        out = lax.floor(out)
+    return convert(out, dtype), convert(step, dtypes.to_inexact(dtype))
+
+
+def _blend(low, high, num: int, div: int, endpoint: bool, dtype, rank: int):
+    """low * (1 - t) + high * t for t = 0, 1/div, ...; the last one is `high`."""
+    real = dtypes.real_of(dtype)
+    shape = aval_of(low).shape
+    count = div if endpoint else num
+    t = lax.iota(real, count)
+    if rank:
+        t = lax.reshape(t, (count, *(1,) * rank))
+    t = lax.div_p.bind(t, np.asarray(div).astype(real)[()])
+    s = lax.sub_p.bind(np.ones((), real)[()], t)
+    s, t = convert(s, dtype), convert(t, dtype)
+    low = lax.reshape(low, (1, *shape))
+    wide = lax.reshape(high, (1, *shape))
+    out = lax.add_p.bind(lax.mul_p.bind(low, s), lax.mul_p.bind(wide, t))
+    return lax.concatenate([out, wide], 0) if endpoint else out
+
+
+def to_axis(rank: int, axis: int) -> tuple[int, ...]:
+    """The permutation that moves axis 0 to `axis`."""
+    order = list(range(1, rank))
+    order.insert(axis, 0)
+    return tuple(order)
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+    dtype: Any = None, axis: int = 0,
+) -> Any:  # fmt: skip
+    """`num` powers of `base`, with exponents evenly spaced from `start` to `stop`.
+
+    Args:
+      start, stop: numbers or arrays that broadcast.
+      num, endpoint, axis: as in `linspace`.
+      base: the base of the powers.
+      dtype: by default the common float dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.logspace(0, 2, 3)
+      Array([  1.,  10., 100.], dtype=float32)
+    """
+    num, axis = _counts("logspace", num, axis)
+    check_arraylike("logspace", start, stop, base)
+    wanted = static_dtype(dtype, "logspace")
+    return _logspace(start, stop, base, num, bool(endpoint), wanted, axis)
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _logspace(start, stop, base, num: int, endpoint: bool, dtype, axis: int):
+    if dtype is None:
+        dtype = aval_of(promote_dtypes_inexact(start, stop)[0]).dtype
+    compute = dtypes.to_inexact(dtype)
+    start, stop = convert(start, compute), convert(stop, compute)
+    powers, _ = _linspace(start, stop, num, endpoint, None, axis)
+    return convert(elementwise.power(base, powers), dtype)
+
+
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+    axis: int = 0,
+) -> Any:  # fmt: skip
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+
+    Args:
+      start, stop: numbers or arrays of one sign that broadcast.
+      num, endpoint, axis: as in `linspace`.
+      dtype: by default the common float dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.geomspace(1, 8, 4).round(3)
+      Array([1., 2., 4., 8.], dtype=float32)
+    """
+    num, axis = _counts("geomspace", num, axis)
+    check_arraylike("geomspace", start, stop)
+    wanted = static_dtype(dtype, "geomspace")
+    return _geomspace(start, stop, num, bool(endpoint), wanted, axis)
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
+    if dtype is None:
+        dtype = aval_of(promote_dtypes_inexact(start, stop)[0]).dtype
+    compute = dtypes.to_inexact(dtype)
+    start, stop = convert(start, compute), convert(stop, compute)
+    sign = lax.sign_p.bind(start)
+    ten = np.asarray(10.0).astype(compute)[()]
+    log10 = np.asarray(1 / np.log(10.0)).astype(compute)[()]
+
+    def log(x: Any) -> Any:
+        ratio = lax.div_p.bind(x, sign)
+        return lax.mul_p.bind(lax.log(ratio), log10)
+
+    shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
+    start, stop, sign = (broadcast_to(x, shape) for x in (start, stop, sign))
+    powers, _ = _linspace(log(start), log(stop), num, endpoint, None, 0)
+    out = lax.pow_p.bind(ten, powers)
+    sign = lax.broadcast_in_dim(
+        sign, aval_of(out).shape, tuple(range(1, 1 + len(shape)))
+    )
+    out = lax.mul_p.bind(sign, out)
+    axis = canonical_axis(axis, len(shape) + 1)
+    if axis:
+        out = lax.transpose(out, to_axis(len(shape) + 1, axis))
+    return convert(out, dtype)

@@ -1,0 +1,555 @@
+"""Elements repeated, rolled, reversed, and packed: tile, repeat, roll, flip, packbits.
+
+Shifts and counts that are Python numbers become slices and concatenations in a traced
+program; in eager use a shift is an operand, so that one program serves all shifts.
+
+Next: padding.py, for pad.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import EVAL, STATE, Tracer
+from ...prims import lax
+from ...prims.define import const
+from ...types import dtypes
+from ._common import *
+from .elementwise import remainder
+from .manipulation import moveaxis, ravel, reshape
+
+__all__ = (
+    "tile", "repeat", "roll", "flip", "fliplr", "flipud", "rot90", "resize",
+    "trim_zeros", "packbits", "unpackbits",
+)  # fmt: skip
+
+
+def take_rows(x: Any, index: Any, axis: int) -> Any:
+    """The slices of `x` at `index` (integers in bounds, rank 1) along an axis."""
+    shape = shape_of(x)
+    rank = len(shape)
+    if not shape[axis]:  # a gather reads no empty axis
+        return x
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple(i for i in range(rank) if i != axis),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    column = lax.broadcast_in_dim(index, (shape_of(index)[0], 1), (0,))
+    sizes = (*shape[:axis], 1, *shape[axis + 1 :])
+    mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    return lax.gather(x, column, numbers, sizes, mode=mode)
+
+
+# ------------------------------------------------------------------------------ repeat
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """Copies of an array laid side by side.
+
+    Args:
+      A: array or number.
+      reps: int or sequence of ints: how many copies along each axis; the shorter of
+        `reps` and the shape is filled up with ones in front.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.tile(jnp.array([1, 2]), 2)
+      Array([1, 2, 1, 2], dtype=int32)
+    """
+    check_arraylike("tile", A)
+    counts = static_shape(reps, "tile")
+    check_sizes(counts, "tile")
+    rank = len(shape_of(A))
+    counts = (1,) * (rank - len(counts)) + counts
+    if len(counts) > rank:
+        A = reshape(A, (1,) * (len(counts) - rank) + shape_of(A))
+    return _tile(A, counts) if counts else as_array(A)
+
+
+_tile = once(lax.tile, "reps")
+
+
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *,
+    total_repeat_length: int | None = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Each element repeated.
+
+    Args:
+      a: array or number.
+      repeats: how often: an integer, or one for each element along the axis.
+      axis: along which; None flattens `a` first.
+      total_repeat_length: the size of the result along the axis (static), needed where
+        `repeats` is traced; what is too much is cut off, the last fills up.
+      out_sharding: how to lay the result out.
+
+    Raises:
+      ConcretizationTypeError: `repeats` is traced and no total is given.
+      ValueError: there is not one number of repeats an element.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.repeat(jnp.array([1, 2]), 2)
+      Array([1, 1, 2, 2], dtype=int32)
+    """
+    check_arraylike("repeat", a, repeats)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, len(shape_of(a)) or 1)
+    if not shape_of(a):
+        a = reshape(a, (1,))
+    if total_repeat_length is not None:
+        total = operator.index(total_repeat_length)
+        out = _repeat_to_length(a, repeats, axis, total)
+    else:
+        out = _repeat_known(a, repeats, axis)
+    return (
+        out
+        if out_sharding is None
+        else reshape(out, shape_of(out), out_sharding=out_sharding)
+    )
+
+
+def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
+    """Repeats known now."""
+    if isinstance(repeats, Tracer):
+        repeats = core.concrete_or_error(
+            None,
+            repeats,
+            "When jit-compiling jnp.repeat, the total number of repeats must be static:"
+            " give total_repeat_length, or static repeats.",
+        )
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "biu":
+        raise TypeError(f"jnp.repeat: repeats must be integers, got {counts.dtype}.")
+    counts = counts.reshape(-1)
+    size = shape_of(a)[axis]
+    if counts.size == 1:
+        n = int(counts[0])
+        check_sizes((n,), "repeat")
+        return _repeat_each(a, n, axis)
+    if counts.size != size:
+        raise uneven_repeats(a, counts.size, size)
+    index = np.repeat(np.arange(size, dtype=np.int32), counts)
+    return _take_rows(a, index, axis)
+
+
+def uneven_repeats(a: Any, count: int, size: int) -> ValueError:
+    """The error for another number of repeats than elements."""
+    return errors.value_error(
+        f"jnp.repeat: repeats and the axis are of different sizes: {count} and {size}.",
+        which=aval_of(a).str_short(),
+        why="there is one number of repeats for each element along the axis.",
+    )
+
+
+_take_rows = composite(take_rows, static="axis")
+
+
+def _each(a: Any, n: int, axis: int) -> Any:
+    shape = shape_of(a)
+    wide = (*shape[: axis + 1], n, *shape[axis + 1 :])
+    dims = tuple(i for i in range(len(wide)) if i != axis + 1)
+    a = lax.broadcast_in_dim(a, wide, dims)
+    return lax.reshape(a, (*shape[:axis], shape[axis] * n, *shape[axis + 1 :]))
+
+
+_repeat_each = once(_each, "n", "axis")
+
+
+@composite(static=("axis", "total"))
+def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
+    size = shape_of(a)[axis]
+    if not size:
+        return a
+    repeats = convert(repeats, dtypes.int_default())
+    flat = lax.reshape(repeats, (math.prod(shape_of(repeats)),))
+    if shape_of(flat)[0] not in (1, size):
+        raise uneven_repeats(a, shape_of(flat)[0], size)
+    if shape_of(flat)[0] != size:
+        flat = lax.broadcast_in_dim(flat, (size,), (0,))
+    # Element i of the result comes from the row that has begun at or before place i.
+    starts = lax.slice_in_dim(lax.cumsum(flat), 0, max(size - 1, 0))
+    begun = lax.broadcast_in_dim(const(flat, 0), (total,), ())
+    place = lax.expand_dims(starts, (1,))
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    ones = lax.broadcast_in_dim(const(flat, 1), shape_of(starts), ())
+    mode = lax.GatherScatterMode.FILL_OR_DROP
+    begun = lax.scatter_add(begun, place, ones, numbers, mode=mode)
+    return take_rows(a, lax.cumsum(begun), axis)
+
+
+# --------------------------------------------------------------------- roll and reverse
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Elements moved along axes; those that fall off one end come in at the other.
+
+    Args:
+      a: array or number.
+      shift: by how much, an integer or one an axis; may be traced.
+      axis: int or sequence of ints; None rolls the flattened array.
+
+    Raises:
+      ValueError: an axis does not exist, or shifts and axes do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.roll(jnp.arange(4), 1)
+      Array([3, 0, 1, 2], dtype=int32)
+    """
+    check_arraylike("roll", a)
+    if isinstance(shift, (tuple, list)):
+        check_arraylike("roll", *shift)
+    else:
+        check_arraylike("roll", shift)
+    shape = shape_of(a)
+    if not isinstance(shift, (tuple, list)) and len(shape_of(shift)) > 1:
+        raise ValueError(
+            "'shift' and 'axis' arguments to roll must be scalars or 1D arrays"
+        )
+    if axis is None:
+        return (
+            reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
+        )
+    given = axis if has_items(axis) else (axis,)
+    axes = tuple([canonical_axis(i, len(shape)) for i in given])
+    shifts = _shifts(shift, len(axes))
+    if len(axes) < len(shifts):
+        axes = axes * len(shifts)
+    if aval_of(a).size == 0:
+        return as_array(a)
+    if STATE.trace is not EVAL and all(
+        isinstance(s, (int, np.integer)) for s in shifts
+    ):
+        return _roll_fixed(a, tuple(map(int, shifts)), axes)
+    return _roll(a, shifts, axes)
+
+
+def _total(shift: Any) -> Any:
+    """What shifts amount to on a flat array."""
+    if isinstance(shift, (tuple, list)) or np.ndim(shift):
+        return sum(shift[i] for i in range(len(shift)))
+    return shift
+
+
+def _shifts(shift: Any, n: int) -> list[Any]:
+    """One scalar shift an axis."""
+    if isinstance(shift, (tuple, list)):
+        items = list(shift)
+    elif shape_of(shift):
+        items = [shift[i] for i in range(shape_of(shift)[0])]
+    else:
+        items = [shift]
+    if len(items) == 1:
+        return items * n
+    if n not in (1, len(items)):
+        raise ValueError(
+            f"jnp.roll: {len(items)} shifts and {n} axes do not broadcast together."
+        )
+    return items
+
+
+def _roll_fixed(a: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
+    for s, axis in zip(shifts, axes, strict=True):
+        size = shape_of(a)[axis]
+        cut = (-s) % size
+        if cut:
+            parts = [
+                lax.slice_in_dim(a, cut, size, axis=axis),
+                lax.slice_in_dim(a, 0, cut, axis=axis),
+            ]
+            a = lax.concatenate(parts, axis)
+    return as_array(a)
+
+
+@composite(static="axes")
+def _roll(a: Any, shifts: Any, axes: Any) -> Any:
+    for s, axis in zip(shifts, axes, strict=True):
+        size = shape_of(a)[axis]
+        s = convert(s, dtypes.int_default())
+        start = lax.sub(const(s, size), remainder(s, const(s, size)))
+        twice = lax.concatenate([a, a], axis)
+        a = lax.dynamic_slice_in_dim(
+            twice, start, size, axis, allow_negative_indices=False
+        )
+    return a
+
+
+_flip = once(lax.rev, "dimensions")
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """Elements in reverse order along axes.
+
+    Args:
+      m: array or number.
+      axis: int or sequence of ints; None stands for all axes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.flip(jnp.arange(3))
+      Array([2, 1, 0], dtype=int32)
+    """
+    check_arraylike("flip", m)
+    axes = canonical_axes(axis, len(shape_of(m)))
+    return _flip(m, axes) if axes else as_array(m)
+
+
+def fliplr(m: Any) -> Any:
+    """Elements in reverse order along the second axis.
+
+    Args:
+      m: array of rank 2 or more.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fliplr(jnp.array([[1, 2]]))
+      Array([[2, 1]], dtype=int32)
+    """
+    check_arraylike("fliplr", m)
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """Elements in reverse order along the first axis.
+
+    Args:
+      m: array of rank 1 or more.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.flipud(jnp.array([1, 2]))
+      Array([2, 1], dtype=int32)
+    """
+    check_arraylike("flipud", m)
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """An array turned by right angles in the plane of two axes.
+
+    Args:
+      m: array of rank 2 or more.
+      k: how many times, from the first axis towards the second.
+      axes: the two axes.
+
+    Raises:
+      ValueError: the axes are one, or the rank is below 2.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
+    """
+    check_arraylike("rot90", m)
+    shape = shape_of(m)
+    if len(shape) < 2:
+        raise ValueError(
+            "rot90 requires its first argument to have ndim at least two, but got first"
+            f" argument of shape {shape}, which has ndim {len(shape)}"
+        )
+    first, second = (canonical_axis(i, len(shape)) for i in axes)
+    if first == second:
+        raise ValueError("Axes must be different")
+    return _rot90(m, operator.index(k) % 4, first, second)
+
+
+@composite(static=("k", "first", "second"))
+def _rot90(m: Any, k: int, first: int, second: int) -> Any:
+    if k == 0:
+        return as_array(m)
+    if k == 2:
+        return lax.rev(m, (first, second))
+    order = list(range(len(shape_of(m))))
+    order[first], order[second] = second, first
+    if k == 1:
+        return lax.transpose(lax.rev(m, (second,)), order)
+    return lax.rev(lax.transpose(m, order), (second,))
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """An array of a shape, filled with the elements of another, over and over.
+
+    Args:
+      a: array or number.
+      new_shape: int or sequence of ints.
+
+    Raises:
+      ValueError: a size is negative.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.resize(jnp.array([1, 2]), (2, 3))
+      Array([[1, 2, 1],
+             [2, 1, 2]], dtype=int32)
+    """
+    check_arraylike("resize", a)
+    shape = static_shape(new_shape, "resize")
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    return _resize(a, shape)
+
+
+@composite(static="shape")
+def _resize(a: Any, shape: Any) -> Any:
+    size, wanted = aval_of(a).size, math.prod(shape)
+    if size == 0 or wanted == 0:
+        return lax.broadcast_in_dim(const(a, 0), shape, ())
+    flat = lax.reshape(a, (size,))
+    times = -(-wanted // size)
+    if times > 1:
+        flat = lax.tile(flat, (times,))
+    if times * size > wanted:
+        flat = lax.slice_in_dim(flat, 0, wanted)
+    return lax.reshape(flat, shape)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Without the zeros at the edges.
+
+    Args:
+      filt: concrete array: the size of the result depends on its values.
+      trim: "f" at the front, "b" at the back, "fb" at both.
+      axis: int or sequence of ints; None stands for all axes.
+
+    Raises:
+      ConcretizationTypeError: the array is traced.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.trim_zeros(jnp.array([0, 1, 0]))
+      Array([1], dtype=int32)
+    """
+    check_arraylike("trim_zeros", filt)
+    value = core.concrete_or_error(
+        None, filt, "Error arose in the `filt` argument of trim_zeros()"
+    )
+    host = np.asarray(value)
+    if not host.shape:
+        return as_array(value)
+    axes = canonical_axes(axis, host.ndim)
+    places = np.nonzero(host)
+    start, stop = [0] * host.ndim, list(host.shape)
+    for i in axes:
+        found = places[i]
+        if "f" in trim.lower():
+            start[i] = int(found.min()) if found.size else host.shape[i]
+        if "b" in trim.lower():
+            stop[i] = max(int(found.max()) + 1 if found.size else 0, start[i])
+    out = as_array(value)
+    for i in axes:
+        out = lax.slice_in_dim(out, start[i], stop[i], axis=i)
+    return out
+
+
+# --------------------------------------------------------------------------------- bits
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+    """Eight truths in a byte.
+
+    Args:
+      a: array of integers or bools: what differs from zero is a set bit.
+      axis: along which; None flattens.
+      bitorder: "big": the first element is the highest bit; "little": the lowest.
+
+    Raises:
+      TypeError: another dtype. ValueError: another order.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.packbits(jnp.array([1, 0, 1]))
+      Array([160], dtype=uint8)
+    """
+    check_arraylike("packbits", a)
+    if dtypes.kind(aval_of(a).dtype) not in ("int", "uint", "bool"):
+        raise TypeError("Expected an input array of integer or boolean data type")
+    _check_order(bitorder)
+    if axis is None:
+        a, axis = ravel(a), 0
+    return _packbits(a, canonical_axis(axis, len(shape_of(a))), bitorder)
+
+
+def _check_order(bitorder: str) -> None:
+    if bitorder not in ("little", "big"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+
+
+def _bit_places(bitorder: str) -> Any:
+    places = np.arange(8, dtype=np.uint8)
+    return places[::-1].copy() if bitorder == "big" else places
+
+
+@composite(static=("axis", "bitorder"))
+def _packbits(a: Any, axis: int, bitorder: str) -> Any:
+    bits = convert(lax.ne(a, const(a, 0)), dtypes.uint8)
+    bits = moveaxis(bits, axis, -1)
+    shape = shape_of(bits)
+    missing = -shape[-1] % 8
+    if missing:
+        edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, missing, 0)]
+        bits = lax.pad(bits, const(bits, 0), edges)
+    bits = lax.reshape(bits, (*shape[:-1], (shape[-1] + missing) // 8, 8))
+    places = lax.broadcast_in_dim(_bit_places(bitorder), shape_of(bits), (len(shape),))
+    bits = lax.shift_left(bits, places)
+    packed = lax.reduce_or(bits, (len(shape),))
+    return moveaxis(packed, -1, axis)
+
+
+def unpackbits(
+    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Any:
+    """The bits of bytes, as zeros and ones.
+
+    Args:
+      a: array of uint8.
+      axis: along which; None flattens.
+      count: how many bits to return; a negative one leaves bits off at the end.
+      bitorder: "big": the highest bit comes first; "little": the lowest.
+
+    Raises:
+      TypeError: another dtype. ValueError: another order.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unpackbits(jnp.array([160], jnp.uint8), count=3)
+      Array([1, 0, 1], dtype=uint8)
+    """
+    check_arraylike("unpackbits", a)
+    if aval_of(a).dtype != dtypes.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    _check_order(bitorder)
+    if axis is None:
+        a, axis = ravel(a), 0
+    count = None if count is None else operator.index(count)
+    return _unpackbits(a, canonical_axis(axis, len(shape_of(a))), count, bitorder)
+
+
+@composite(static=("axis", "count", "bitorder"))
+def _unpackbits(a: Any, axis: int, count: int | None, bitorder: str) -> Any:
+    a = moveaxis(a, axis, -1)
+    shape = shape_of(a)
+    wide = lax.broadcast_in_dim(a, (*shape, 8), tuple(range(len(shape))))
+    places = lax.broadcast_in_dim(_bit_places(bitorder), (*shape, 8), (len(shape),))
+    bits = lax.bitwise_and(lax.shift_right_logical(wide, places), const(wide, 1))
+    size = shape[-1] * 8
+    bits = lax.reshape(bits, (*shape[:-1], size))
+    if count is not None:
+        wanted = count if count >= 0 else max(size + count, 0)
+        if wanted < size:
+            bits = lax.slice_in_dim(bits, 0, wanted, axis=len(shape) - 1)
+        elif wanted > size:
+            edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, wanted - size, 0)]
+            bits = lax.pad(bits, const(bits, 0), edges)
+    return moveaxis(bits, -1, axis)

@@ -1,0 +1,418 @@
+"""Reductions over axes: sums, products, extrema and their positions, all, any.
+
+All results are strongly typed.  Sums widen small integers to the default ones, and
+float16 and bfloat16 are summed in float32 unless a dtype is asked for.
+
+Next: moments.py, for means and variances; running.py; nanreductions.py, which leaves
+nans out; quantiles.py, for order statistics.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import EVAL, STATE
+from ...prims import lax
+from ...prims.reduce.over_axes import highest, lowest
+from ...types import dtypes
+from ._common import *
+from ._rows import row
+
+__all__ = (
+    "sum", "prod", "max", "min", "amax", "amin", "ptp", "all", "any", "count_nonzero",
+    "argmax", "argmin",
+)  # fmt: skip
+
+Reducer = Callable[..., Any]
+
+
+def reduction(*static: str) -> Callable[[Any], Any]:
+    """Declare a reduction: one compiled call; `axis` may be a list or an array.
+
+    `static` names the arguments besides `axis` that are not arrays.
+    """
+
+    def declare(fun: Any) -> Any:
+        compiled = composite(fun, static=("axis", *static))
+
+        @functools.wraps(fun)
+        def public(a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if axis is not None and type(axis) is not int:
+                axis = hashable_axis(axis)
+            if STATE.trace is EVAL:
+                return compiled(a, axis, *args, **kwargs)
+            return fun(a, axis, *args, **kwargs)
+
+        return public
+
+    return declare
+
+
+def hashable_axis(axis: Any) -> Any:
+    """An axis argument with names left as they are, hashable."""
+    if isinstance(axis, str):
+        return axis
+    if has_items(axis):
+        return tuple([a if isinstance(a, str) else static_axis(a) for a in axis])
+    return static_axis(axis)
+
+
+# -------------------------------------------------------------------- what they share
+
+
+def reduce_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The positional axes and the named ones among `axis`."""
+    if axis is None or type(axis) is int:
+        return canonical_axes(axis, ndim), ()
+    items = axis if isinstance(axis, tuple) else (axis,)
+    names = tuple([a for a in items if isinstance(a, str)])
+    return canonical_axes(
+        tuple([a for a in items if not isinstance(a, str)]), ndim
+    ), names
+
+
+def positional(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction that takes none by name."""
+    axes, names = reduce_axes(axis, ndim)
+    if names:
+        raise errors.error(
+            NotImplementedError,
+            f"Named reductions not implemented for jnp.{name}()",
+            which=f"axis={axis!r}",
+            why="only sums and extremes combine across mapped axes.",
+            tries=[f"jnp.{name}(lax.all_gather(x, {names[0]!r}), axis=0)"],
+        )
+    return axes
+
+
+def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
+    """A reduced array with its reduced axes kept as axes of size 1."""
+    if not axes:
+        return x
+    shape = core.aval_of(x).shape
+    kept = [i for i in range(ndim) if i not in axes]
+    full = [1] * ndim
+    for i, n in zip(kept, shape, strict=True):
+        full[i] = n
+    return lax.broadcast_in_dim(x, tuple(full), tuple(kept))
+
+
+def check_where(name: str, where: Any) -> None:
+    """ValueError unless a reduction's `where` is None or made of Booleans."""
+    if where is None:
+        return
+    check_arraylike(f"jnp.{name}: where", where)
+    dtype = core.aval_of(where).dtype
+    if not dtypes.is_bool(dtype):
+        raise errors.value_error(
+            f"jnp.{name}: where must be None or a boolean array; got"
+            f" where.dtype={dtype!r}.",
+            which=errors.type_text(where),
+            tries=["where != 0"],
+        )
+
+
+def masked(a: Any, where: Any, otherwise: Any) -> Any:
+    """`a` with what a reduction's `where` leaves out replaced by a neutral value.
+
+    A wider mask repeats the array; the axes to reduce count as in the array itself.
+    """
+    return choose(where, a, otherwise)
+
+
+def with_initial(combine: Callable[[Any, Any], Any], initial: Any, x: Any) -> Any:
+    """A reduced array combined with a number that takes part."""
+    shape = core.aval_of(initial).shape
+    if shape:
+        raise errors.value_error(
+            f"initial value must be a scalar. Got array of shape {shape}",
+            why="it takes part once in each result.",
+            tries=["combine arrays with the result yourself"],
+        )
+    return combine(convert(initial, core.aval_of(x).dtype), x)
+
+
+def strong(a: Any, dtype: Any) -> Any:
+    """`a` as a strongly typed operand of this dtype."""
+    return convert(a, dtype)
+
+
+def wide_int(dtype: Any) -> Any:
+    """What small integers and bools are summed in: the default integer's width."""
+    if dtypes.is_bool(dtype):
+        return dtypes.int_default()
+    default = dtypes.int_default()
+    if dtypes.is_unsigned(dtype) and dtype.itemsize < default.itemsize:
+        return dtypes.canonical(np.dtype(f"uint{8 * default.itemsize}"))
+    if dtypes.is_signed(dtype) and dtype.itemsize < default.itemsize:
+        return default
+    return dtype
+
+
+HALVES = (dtypes.float16, dtypes.bfloat16)
+
+
+def accumulate(
+    name: str, a, axis, dtype, keepdims: bool, initial, where, promote_integers: bool
+):
+    """A sum or a product; of Booleans, if they are asked for, `any` or `all`."""
+    check_arraylike(name, a)
+    check_where(name, where)
+    aval = core.aval_of(a)
+    dtype = static_dtype(dtype, name)
+    found = aval.dtype
+    narrow = dtypes.int32 if dtypes.is_bool(found) else found
+    result = dtype or (wide_int(found) if promote_integers else narrow)
+    working = dtypes.float32 if dtype is None and found in HALVES else result
+    reducer, combine, neutral = (_TRUTH if dtypes.is_bool(working) else _NUMBERS)[name]
+    a = strong(a, working)
+    axes, names = reduce_axes(axis, len(aval.shape))
+    if names and name != "sum":
+        positional(name, axis, len(aval.shape))
+    if where is not None:
+        a = masked(a, where, working.type(neutral))
+    ndim = core.aval_of(a).ndim
+    x = reducer(a, axes)
+    if names:
+        x = lax.psum(x, names)
+    if initial is not None:
+        x = with_initial(combine, initial, x)
+    if keepdims:
+        x = keep(x, axes, ndim)
+    return x if working == result else convert(x, result)
+
+
+def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over axes, in the dtype of `x`."""
+    return lax.reduce_sum_p.bind(x, axes=axes, out_sharding=None)
+
+
+def prod_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """The product over axes, in the dtype of `x`."""
+    return lax.reduce_prod_p.bind(x, axes=axes)
+
+
+_NUMBERS = {"sum": (sum_axes, lax.add, 0), "prod": (prod_axes, lax.mul, 1)}
+_TRUTH = {
+    "sum": (lax.reduce_or, lax.bitwise_or, False),
+    "prod": (lax.reduce_and, lax.bitwise_and, True),
+}
+
+
+# -------------------------------------------------------------------- sums and products
+
+
+def _accumulation(name: str, sentence: str, example: str) -> Any:
+    @reduction("dtype", "keepdims", "promote_integers")
+    @row(name, __name__, sentence, example, dtype=WIDENED)
+    def fun(
+        a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None, promote_integers: bool = True,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        options = keepdims, initial, where, promote_integers
+        return accumulate(name, a, axis, dtype, *options)
+
+    return fun
+
+
+WIDENED = (
+    "dtype to convert to and compute in; by default small integers widen to the\n"
+    "    default ones, and 16-bit floats are summed in float32."
+)
+sum = _accumulation("sum", "Sum of the elements along axes.",
+    "[[1, 2], [3, 4]], axis=0 -> [4, 6]")  # fmt: skip
+prod = _accumulation("prod", "Product of the elements along axes.",
+    "[2., 3., 4.] -> 24.")  # fmt: skip
+
+
+# -------------------------------------------------------------------------- extrema
+
+
+def extremum(name: str, a, axis, keepdims: bool, initial, where):
+    """The maximum or minimum along axes."""
+    check_arraylike(name, a)
+    check_where(name, where)
+    dtype = core.aval_of(a).dtype
+    a = strong(a, dtype)
+    prim, combine, neutral, across = _EXTREMA[name]
+    shape = core.aval_of(a).shape
+    axes, names = reduce_axes(axis, len(shape))
+    if where is not None:
+        if initial is None:
+            raise errors.value_error(
+                f"reduction operation {name} does not have an identity, so to use a"
+                " where mask one has to specify 'initial'",
+                which=errors.type_text(a),
+                tries=[f"jnp.{name}(x, where=mask, initial=...)"],
+            )
+        a = masked(a, where, dtype.type(neutral(dtype)))
+    if initial is None and 0 in [shape[i] for i in axes]:
+        raise ValueError(
+            f"zero-size array to reduction operation {name} which has no identity:"
+            f" {errors.type_text(a)}"
+        )
+    x = prim.bind(a, axes=axes)
+    if names:
+        x = across(x, names)
+    if initial is not None:
+        x = with_initial(combine, initial, x)
+    return keep(x, axes, core.aval_of(a).ndim) if keepdims else x
+
+
+_EXTREMA = {
+    "max": (lax.reduce_max_p, lax.max, lowest, lax.pmax),
+    "min": (lax.reduce_min_p, lax.min, highest, lax.pmin),
+}
+
+
+def extremes(of: Any, name: str, sentence: str, example: str) -> Any:
+    """A public reduction with the signature of `max`, computed by `of`."""
+    no_neutral = "ValueError: nothing to reduce, or a mask, without `initial`."
+
+    @reduction("keepdims")
+    @row(name, of.__module__, sentence, example, raises=no_neutral)
+    def fun(
+        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return of(name, a, axis, keepdims, initial, where)
+
+    return fun
+
+
+max = extremes(extremum, "max", "Largest element along axes; nan if there is one.",
+    "[[1, 5], [4, 2]], axis=1 -> [5, 4]")  # fmt: skip
+min = extremes(extremum, "min", "Smallest element along axes; nan if there is one.",
+    "[[1, 5], [4, 2]], axis=1 -> [1, 2]")  # fmt: skip
+
+
+amax = max
+amin = min
+
+
+@reduction("keepdims")
+def ptp(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False
+) -> Any:
+    """Range along axes: the largest element less the smallest.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ptp(jnp.array([3, 9, 4]))
+      Array(6, dtype=int32)
+    """
+    no_out("ptp", out)
+    return lax.sub(
+        extremum("max", a, axis, keepdims, None, None),
+        extremum("min", a, axis, keepdims, None, None),
+    )
+
+
+# --------------------------------------------------------------------------- all, any
+
+
+def truth(name: str, prim, neutral: bool, a, axis, keepdims: bool, where):
+    """`all` or `any`."""
+    check_arraylike(name, a)
+    check_where(name, where)
+    a = convert(a, dtypes.bool_)
+    axes = positional(name, axis, core.aval_of(a).ndim)
+    if where is not None:
+        a = masked(a, where, np.bool_(neutral))
+    ndim = core.aval_of(a).ndim
+    x = prim.bind(a, axes=axes)
+    return keep(x, axes, ndim) if keepdims else x
+
+
+def _truth(name: str, prim: Any, neutral: bool, sentence: str, example: str) -> Any:
+    @reduction("keepdims")
+    @row(name, __name__, sentence, example)
+    def fun(
+        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return truth(name, prim, neutral, a, axis, keepdims, where)
+
+    return fun
+
+
+all = _truth("all", lax.reduce_and_p, True,
+    "Whether all elements along axes are true (not zero).",
+    "[1, 1, 0] -> False")  # fmt: skip
+any = _truth("any", lax.reduce_or_p, False,
+    "Whether any element along axes is true (not zero).",
+    "[0, 0, 1] -> True")  # fmt: skip
+
+
+@reduction("keepdims")
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Any:
+    """How many elements along axes are not zero.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.count_nonzero(jnp.array([3, 0, 4]))
+      Array(2, dtype=int32)
+    """
+    check_arraylike("count_nonzero", a)
+    dtype = core.aval_of(a).dtype
+    ones = convert(lax.ne(strong(a, dtype), dtype.type(0)), dtypes.int_default())
+    axes = canonical_axes(axis, core.aval_of(a).ndim)
+    x = sum_axes(ones, axes)
+    return keep(x, axes, core.aval_of(a).ndim) if keepdims else x
+
+
+# -------------------------------------------------------------------------- arg-extrema
+
+
+def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """The position of the first extremum."""
+    check_arraylike(name, a)
+    shape = core.aval_of(a).shape
+    if axis is None:
+        x = lax.reshape(a, (core.aval_of(a).size,))
+        at = 0
+    else:
+        x, at = a, canonical_axis(axis, len(shape))
+    if core.aval_of(x).shape[at] == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    out = prim.bind(as_array(x), axes=(at,), index_dtype=dtypes.int_default())
+    if not keepdims:
+        return out
+    return keep(
+        out, (at,) if axis is not None else tuple(range(len(shape))), len(shape)
+    )
+
+
+def positions(of: Any, name: str, prim: Any, sentence: str, example: str) -> Any:
+    """A public reduction with the signature of `argmax`, computed by `of`."""
+    axis_is = "the axis; None for the position in the flattened array."
+
+    @composite_along("keepdims")
+    @row(name, of.__module__, sentence, example, axis=axis_is)
+    def fun(
+        a: ArrayLike, axis: int | None = None, out: None = None,
+        keepdims: bool | None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return of(name, prim, a, axis, keepdims)
+
+    return fun
+
+
+argmax = positions(position, "argmax", lax.argmax_p,
+    "Position of the first largest element (or nan) along an axis.",
+    "[[1, 9], [7, 2]], axis=1 -> [1, 0]")  # fmt: skip
+argmin = positions(position, "argmin", lax.argmin_p,
+    "Position of the first smallest element (or nan) along an axis.",
+    "[[1, 9], [7, 2]], axis=1 -> [0, 1]")  # fmt: skip

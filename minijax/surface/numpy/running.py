@@ -1,0 +1,130 @@
+"""Running sums and products along an axis.
+
+Next: reductions.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...control.calls.jit import composite
+from ...prims import lax
+from ...types import dtypes
+from ._common import *
+from ._rows import row
+from .reductions import strong, wide_int
+
+__all__ = ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod")
+
+# ------------------------------------------------------------------------- running sums
+
+
+def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = False):
+    """A running sum or product."""
+    check_arraylike(name, a)
+    dtype = static_dtype(dtype, name)
+    a = as_array(a)
+    if axis is None or not a.shape:
+        if axis is not None:
+            canonical_axis(axis, 1)
+        a, axis = lax.reshape(a, (a.size,)), 0
+    found, at = a.dtype, canonical_axis(axis, a.ndim)
+    if dtype is None:
+        dtype = wide_int(found) if wide or dtypes.is_bool(found) else found
+    if dtypes.is_bool(dtype):  # whether any, or all, hold so far
+        counted = convert(convert(a, dtype), dtypes.int32)
+        return convert(op(counted, axis=at), dtype)
+    return op(strong(a, dtype), axis=at)
+
+
+def runs(of: Any, name: str, home: str, sentence: str, example: str) -> Any:
+    """A public function with the signature of `cumsum`, computed by `of`."""
+    told = {
+        "axis": "the axis; None for the flattened array.",
+        "dtype": "dtype to convert to first; bools become integers.",
+    }
+
+    @composite(static=("axis", "dtype"))
+    @row(name, home, sentence, example, **told)
+    def fun(
+        a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Any:  # fmt: skip
+        no_out(name, out)
+        return of(a, axis, dtype)
+
+    return fun
+
+
+cumsum = runs(functools.partial(running, "cumsum", lax.cumsum), "cumsum", __name__,
+    "Running sum along an axis.", "[1, 2, 3] -> [1, 3, 6]")  # fmt: skip
+cumprod = runs(functools.partial(running, "cumprod", lax.cumprod), "cumprod", __name__,
+    "Running product along an axis.", "[1, 2, 3] -> [1, 2, 6]")  # fmt: skip
+
+
+def _cumulative(name: str, op, neutral: int, x, axis, dtype, include: bool):
+    check_arraylike(name, x)
+    x = as_array(x)
+    if not x.shape:
+        raise ValueError(
+            f"The input to jnp.{name} must be non-scalar to take a cumulative"
+            f" {op.__name__[3:]}: it has no axis."
+        )
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(
+                f"The input to jnp.{name} has rank {x.ndim}, yet the axis was not"
+                " set.\nTry: axis=0, or jnp.ravel(x)."
+            )
+        axis = 0
+    axis = canonical_axis(axis, x.ndim)
+    out = running(name, op, x, axis, dtype, wide=not neutral)
+    if not include:
+        return out
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    return lax.concatenate(
+        [lax.broadcast_in_dim(out.dtype.type(neutral), shape, ()), out], axis
+    )
+
+
+@composite_along("dtype", "include_initial")
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Any:  # fmt: skip
+    """Running sum along an axis, as the array API standard has it.
+
+    Args:
+      x: array of at least one axis; small integers widen.
+      axis: the axis; it may be left out for an array of one axis.
+      dtype: dtype to convert to first.
+      include_initial: begin with 0, so that the result is one longer.
+
+    Raises:
+      ValueError: a scalar, or no axis for an array of several.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+      Array([0, 1, 3, 6], dtype=int32)
+    """
+    return _cumulative("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial)
+
+
+@composite_along("dtype", "include_initial")
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Any:  # fmt: skip
+    """Running product along an axis, as the array API standard has it.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
+      Array([1, 1, 2, 6], dtype=int32)
+    """
+    return _cumulative(
+        "cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial
+    )

@@ -1,0 +1,443 @@
+"""Positions: of what is not zero, of values in sorted arrays, flat and by axis.
+
+How many elements are not zero decides a shape, so that `nonzero` of a traced array
+needs a `size`.  `searchsorted` is a binary search, or a method without a loop.
+
+Next: selection.py, which chooses by masks.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...control.loops.while_loop import fori_loop
+from ...ir import core
+from ...prims import lax
+from ...types import dtypes
+from . import indexing, updates
+from ._common import *
+from .creation import asarray
+from .subscripts import ARRAY, Plan
+
+__all__ = (
+    "nonzero", "flatnonzero", "argwhere", "searchsorted", "digitize", "unravel_index",
+    "ravel_multi_index",
+)  # fmt: skip
+
+# ----------------------------------------------------------------------------- nonzero
+
+
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The positions of the elements that are not zero, one index array an axis.
+
+    Args:
+      a: array of at least one axis.
+      size: how many positions to return, where the array is traced: the first ones, and
+        `fill_value` for what is missing.
+      fill_value: a number, or one for each axis (default: 0); floats make the positions
+        floats.
+
+    Raises:
+      ValueError: a scalar.
+      ConcretizationTypeError: a traced array and no `size`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nonzero(jnp.array([3, 0, 5, 0]), size=3, fill_value=-1)
+      (Array([ 0,  2, -1], dtype=int32),)
+    """
+    check_arraylike("nonzero", a)
+    if not core.aval_of(a).shape:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use"
+            " jnp.atleast_1d(scalar).nonzero() instead."
+        )
+    if size is None:
+        core.concrete_or_error(
+            None, a, "The size argument of jnp.nonzero must be statically specified to"
+            " use jnp.nonzero within JAX transformations.",
+        )  # fmt: skip
+        found = np.nonzero(np.asarray(a))
+        return tuple([asarray(i.astype(dtypes.int_default())) for i in found])
+    size = operator.index(size)
+    shape = core.aval_of(a).shape
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
+    if len(fills) != len(shape) or any(map(np.ndim, fills)):
+        raise ValueError(
+            f"fill_value must be a scalar or a tuple of length {len(shape)};"
+            f" got {fill_value!r}."
+        )
+    return _nonzero(a, tuple([0 if f is None else f for f in fills]), size)
+
+
+@composite(static=("size",))
+def _nonzero(a: Any, fills: Any, size: int) -> Any:
+    aval = core.aval_of(a)
+    dtype = dtypes.int_default()
+    shape, n = aval.shape, aval.size
+    if n == 0 or size == 0:
+        none = broadcast_to(dtype.type(0), (size,))
+        return tuple([choose(np.bool_(True), f, none) for f in fills])
+    mask = lax.reshape(a, (n,))
+    if not dtypes.is_bool(aval.dtype):
+        mask = lax.ne(mask, aval.dtype.type(0))
+    counts = lax.cumsum(lax.convert_element_type(mask, dtype))
+    # The k-th element that counts goes to place k; others, and those beyond, nowhere.
+    place = lax.sub(counts, dtype.type(1))
+    place = choose(mask, place, dtype.type(size))
+    slots = lax.broadcast_in_dim(dtype.type(n), (size,), ())
+    plan = Plan(((ARRAY,),), (size,), True, False)
+    flat = updates.write(
+        slots,
+        (place,),
+        lax.iota(dtype, n),
+        plan,
+        "set",
+        updates._DROP,
+        False,
+        False,
+    )
+    missing = lax.eq(flat, dtype.type(n))
+    out = []
+    for i, fill in enumerate(fills):
+        at = component(flat, shape, i)
+        out.append(choose(missing, fill, at))
+    return tuple(out)
+
+
+def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
+    """Axis `i`'s part of row-major positions, which are not negative."""
+    kind = flat.dtype.type
+    after = math.prod(shape[i + 1 :])
+    if after > 1:
+        flat = lax.div(flat, kind(after))
+    return flat if i == 0 else lax.rem(flat, kind(max(shape[i], 1)))
+
+
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
+) -> Any:
+    """The positions in the flattened array of what is not zero; see `nonzero`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.flatnonzero(jnp.array([[0, 1], [2, 0]]))
+      Array([1, 2], dtype=int32)
+    """
+    check_arraylike("flatnonzero", a)
+    flat = lax.reshape(as_array(a), (core.aval_of(a).size,))
+    return nonzero(flat, size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The positions of what is not zero, one row a position; see `nonzero`.
+
+    Returns:
+      Array of shape (number of positions, number of axes).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.argwhere(jnp.array([[0, 1], [2, 0]]))
+      Array([[0, 1],
+             [1, 0]], dtype=int32)
+    """
+    check_arraylike("argwhere", a)
+    a = as_array(a)
+    rank = a.ndim
+    if rank == 0:
+        a = lax.reshape(a, (1,))
+    found = nonzero(a, size=size, fill_value=fill_value)
+    n = found[0].shape[0]
+    if rank == 0:
+        return lax.broadcast_in_dim(dtypes.int_default().type(0), (n, 0), ())
+    return lax.stack(list(promote_dtypes(*found)), 1)
+
+
+# ------------------------------------------------------------------------ searchsorted
+
+_METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
+
+
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
+    method: str = "scan",
+) -> Any:  # fmt: skip
+    """Where values would go into a sorted array.
+
+    Args:
+      a: sorted array of one axis; nans come last.
+      v: values.
+      side: 'left' to go before equal elements, 'right' to go after them.
+      sorter: positions that sort `a`, if it is not sorted.
+      method: 'scan' (binary search in a loop), 'scan_unrolled' (without the loop),
+        'sort' (sorts `a` and `v` together) or 'compare_all' (compares all pairs).
+
+    Returns:
+      Integer array of the shape of `v`.
+
+    Raises:
+      ValueError: `a` has not one axis; unknown side or method.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.searchsorted(jnp.array([1, 2, 4]), jnp.array([0, 2, 3]))
+      Array([0, 1, 2], dtype=int32)
+    """
+    if sorter is not None:
+        check_arraylike("searchsorted", a, v, sorter)
+        a = as_array(a)
+        if a.ndim != 1:
+            raise ValueError(f"a should be 1-dimensional, got {errors.type_text(a)}")
+        a = a[as_array(sorter)]
+    return _searchsorted(a, v, side, method)
+
+
+@composite(static=("side", "method"))
+def _searchsorted(a: Any, v: Any, side: str, method: str) -> Any:
+    check_arraylike("searchsorted", a, v)
+    if side not in ("left", "right"):
+        raise ValueError(f"invalid argument side={side!r}, expected 'left' or 'right'")
+    if method not in _METHODS:
+        raise ValueError(
+            f"invalid argument method={method!r}, expected one of {list(_METHODS)}"
+        )
+    if core.aval_of(a).ndim != 1:
+        raise ValueError(f"a should be 1-dimensional, got {errors.type_text(a)}")
+    a, v = promote_dtypes(as_array(a), as_array(v))
+    n = a.shape[0]
+    dtype = dtypes.canonical(dtypes.int64) if n > 2**31 - 2 else dtypes.int32
+    if n == 0:
+        return lax.broadcast_in_dim(dtype.type(0), v.shape, ())
+    if method == "sort":
+        return _search_by_sorting(a, v, side, dtype)
+    if method == "compare_all":
+        left = lax.broadcast_in_dim(a, (*(1 for _ in v.shape), n), (v.ndim,))
+        right = lax.broadcast_in_dim(v, (*v.shape, 1), tuple(range(v.ndim)))
+        before = lax.bitwise_not(goes_left(right, left, side))
+        return lax.reduce_sum(lax.convert_element_type(before, dtype), (v.ndim,))
+    return _search_by_halves(a, v, side, dtype, method == "scan_unrolled")
+
+
+def goes_left(v: Any, element: Any, side: str) -> Any:
+    """Whether `v` goes before an element; nans are larger than all else."""
+    if dtypes.is_complex(v.dtype):
+        parts = (lax.real, lax.imag)
+        (re_v, im_v), (re, im) = ([part(x) for part in parts] for x in (v, element))
+        ahead = lax.bitwise_not(goes_left(re, re_v, "left"))
+        level = lax.bitwise_and(goes_left(re_v, re, "left"), goes_left(im_v, im, side))
+        return lax.bitwise_or(ahead, level)
+    floats = dtypes.is_inexact(v.dtype)
+    if side == "left":
+        out = lax.le(v, element)
+        return lax.bitwise_or(out, lax.ne(element, element)) if floats else out
+    out = lax.lt(v, element)
+    if not floats:
+        return out
+    above = lax.bitwise_and(lax.ne(element, element), lax.eq(v, v))
+    return lax.bitwise_or(out, above)
+
+
+def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> Any:
+    n = a.shape[0]
+    plan = Plan(((ARRAY,),), (n,), True, False)
+    zeros = lax.broadcast_in_dim(dtype.type(0), v.shape, ())
+
+    def halve(_: Any, bounds: Any) -> Any:
+        # v goes to a place in [low, high].
+        low, high = bounds
+        middle = lax.div(lax.add(low, high), dtype.type(2))
+        element = indexing.read(a, (middle,), plan) if v.ndim else a[middle]
+        left = goes_left(v, element, side)
+        after = lax.min(lax.add(middle, dtype.type(1)), high)
+        return lax.select_n(left, after, low), lax.select_n(left, high, middle)
+
+    bounds = zeros, lax.broadcast_in_dim(dtype.type(n), v.shape, ())
+    steps = int(np.ceil(np.log2(n + 1)))
+    if unroll:
+        for i in range(steps):
+            bounds = halve(i, bounds)
+    else:
+        bounds = fori_loop(0, steps, halve, bounds)
+    return bounds[1]
+
+
+def _search_by_sorting(a: Any, v: Any, side: str, dtype: Any) -> Any:
+    """The rank of each value among all, less its rank among the values."""
+    m, n = v.size, a.shape[0]
+    flat = lax.reshape(v, (m,))
+    parts = [flat, a] if side == "left" else [a, flat]
+    joint = ranks(lax.concatenate(parts, 0), dtype)
+    start = 0 if side == "left" else n
+    own = joint[start : start + m]
+    return lax.reshape(lax.sub(own, ranks(flat, dtype)), v.shape)
+
+
+def ranks(x: Any, dtype: Any) -> Any:
+    """The place of each element of `x` once it is sorted (stably)."""
+    order = lax.iota(dtype, x.shape[0])
+    _, perm = lax.sort((x, order), dimension=0, is_stable=True, num_keys=1)
+    _, places = lax.sort((perm, order), dimension=0, is_stable=True, num_keys=1)
+    return places
+
+
+@composite(static=("right", "method"))
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Any:
+    """The number of the bin that each value falls into.
+
+    Args:
+      x: values.
+      bins: edges, increasing or decreasing.
+      right: whether bins contain their right edge rather than their left one.
+      method: how to search; see `searchsorted`.
+
+    Returns:
+      Integer array: 0 before the first edge, len(bins) after the last.
+
+    Raises:
+      ValueError: `bins` has not one axis.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.digitize(jnp.array([0.5, 1.5, 9.]), jnp.array([0., 1., 2.]))
+      Array([1, 2, 3], dtype=int32)
+    """
+    check_arraylike("digitize", x, bins)
+    bins = as_array(bins)
+    if bins.ndim != 1:
+        raise ValueError(
+            "digitize: bins must be a 1-dimensional array; got"
+            f" bins={errors.type_text(bins)}"
+        )
+    n = bins.shape[0]
+    if n == 0:
+        zero = dtypes.int32.type(0)
+        return lax.broadcast_in_dim(zero, core.aval_of(x).shape, ())
+    side, how = "left" if right else "right", method or "scan"
+    up = _searchsorted(bins, x, side, how)
+    down = _searchsorted(lax.rev(bins, (0,)), x, side, how)
+    down = lax.sub(up.dtype.type(n), down)
+    return lax.select_n(bins[-1] >= bins[0], down, up)
+
+
+# --------------------------------------------------------------- flat and by axis
+
+
+def unravel_index(indices: ArrayLike, shape: Any) -> Any:
+    """Positions in a flattened array as one index array an axis.
+
+    Args:
+      indices: integers; negative ones count from the end, those out of bounds are moved
+        to the nearest end.
+      shape: the shape of the array.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unravel_index(jnp.array([1, 5]), (2, 3))
+      (Array([0, 1], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    sizes = (shape,) if np.ndim(shape) == 0 else shape
+    return _unravel_index(indices, tuple(map(operator.index, sizes)))
+
+
+@composite(static=("shape",))
+def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
+    check_arraylike("unravel_index", indices)
+    flat = as_array(indices)
+    if not dtypes.is_integer(flat.dtype):
+        raise TypeError(
+            f"unravel_index: indices must be integers, got {errors.type_text(indices)}."
+        )
+    if not shape:
+        return ()
+    total = math.prod(shape)
+    dtype = flat.dtype
+    if total > ml_dtypes.iinfo(dtype).max:  # count in more bits
+        flat = lax.convert_element_type(flat, dtypes.int_default())
+    kind = flat.dtype.type
+    if dtypes.is_signed(flat.dtype):
+        flat = lax.select_n(lax.lt(flat, kind(0)), flat, lax.add(flat, kind(total)))
+    flat = lax.clamp(kind(0), flat, kind(max(total - 1, 0)))
+    weak = core.aval_of(indices).weak_type
+    return tuple(
+        [convert(component(flat, shape, i), dtype, weak) for i in range(len(shape))]
+    )
+
+
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
+    order: str = "C", *, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """Index arrays, one an axis, as positions in the flattened array.
+
+    Args:
+      multi_index: integer arrays.
+      dims: the shape of the array.
+      mode: for indices out of bounds: 'raise' (concrete ones only), 'clip' or 'wrap'.
+      order: 'C' for row-major positions, 'F' for column-major ones.
+      dtype: of the result.
+
+    Raises:
+      AssertionError: not as many index arrays as axes.
+      TypeError: index arrays of a dtype that is no integer's.
+      ValueError: indices out of bounds; unknown mode or order; a dtype that is no
+        integer's, or cannot count the elements of the array.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 2])), (2, 3))
+      Array([1, 5], dtype=int32)
+    """
+    if len(multi_index) != len(dims):
+        raise AssertionError(
+            f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}"
+        )
+    sizes = tuple(operator.index(d) for d in dims)
+    check_arraylike("ravel_multi_index", *multi_index)
+    parts = [as_array(i) for i in multi_index]
+    if any(dtypes.is_bool(i.dtype) for i in parts):
+        raise TypeError("only int indices permitted")
+    if dtype is None:
+        kind = dtypes.promote(tuple((i.dtype, i.aval.weak_type) for i in parts))[0]
+    else:
+        kind = static_dtype(dtype, "ravel_multi_index")
+    for d in (*(i.dtype for i in parts), kind):
+        if not dtypes.is_integer(d):
+            raise ValueError(f"dtype={d} is not an integer type.")
+    if math.prod(sizes) - 1 > ml_dtypes.iinfo(kind).max:
+        raise ValueError(
+            f"jnp.ravel_multi_index: dtype={kind} not large enough to hold flattened"
+            f" index for dims={sizes}. Use the dtype argument to pass a suitable dtype."
+        )
+    if mode == "raise":
+        for i, n in zip(parts, sizes, strict=True):
+            core.concrete_or_error(
+                None, i, "jnp.ravel_multi_index with mode='raise' needs its indices;"
+                " use mode='wrap' or mode='clip'.",
+            )  # fmt: skip
+            values = np.asarray(i)
+            if ((values < 0) | (values >= n)).any():
+                raise ValueError("invalid entry in coordinates array")
+    elif mode == "clip":
+        parts = [i.clip(0, n - 1) for i, n in zip(parts, sizes, strict=True)]
+    elif mode == "wrap":
+        parts = [i % n for i, n in zip(parts, sizes, strict=True)]
+    else:
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+    if order not in ("C", "F"):
+        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
+    if order == "F":
+        parts, sizes = parts[::-1], sizes[::-1]
+    out: Any = kind.type(0)
+    for i, n in zip(parts, sizes, strict=True):
+        out = out * n + convert(i, kind)
+    return as_array(out)

@@ -1,0 +1,134 @@
+"""Reductions over segments: the functions of `minijax.ops`, JAX's public module.
+
+Also the old index functions (`index_update` ..), which JAX has dropped for `x.at[...]`.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ir import core
+from ...prims import lax
+from ...prims.reduce.over_axes import highest, lowest
+from ...types import dtypes
+from . import creation, reductions
+from ._common import as_array
+from .updates import update
+
+
+def _segment(
+    name: str, method: str, start: Callable[[Any], Any], together: Callable[..., Any],
+    data: Any, segment_ids: Any, num_segments: int | None, indices_are_sorted: bool,
+    unique_indices: bool, bucket_size: int | None, mode: Any,
+) -> Any:  # fmt: skip
+    data, ids = as_array(data), as_array(segment_ids)
+    if num_segments is None:
+        num_segments = reductions.max(ids) + 1
+    n = core.concrete_or_error(operator.index, num_segments, f"{name}: num_segments")
+    if n < 0:
+        raise ValueError("num_segments must be non-negative.")
+    shape: tuple[int, ...] = (n, *data.shape[1:])
+    where: Any = ids
+    bucket_size = None if bucket_size is None else operator.index(bucket_size)
+    if bucket_size is not None and data.ndim:
+        if bucket_size < 1:
+            raise ValueError(
+                f"{name}: bucket_size must be positive, got {bucket_size}."
+            )
+        shape = (-(-data.shape[0] // bucket_size), *shape)
+        row = lax.iota(dtypes.int32, data.shape[0])
+        where = lax.div(row, np.int32(bucket_size)), ids
+    neutral = data.dtype.type(start(data.dtype))
+    out = update(
+        creation.full(shape, neutral), where, data, method,
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+        mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
+        wrap_negative_indices=False,
+    )  # fmt: skip
+    return together(out, (0,)) if where is not ids else out
+
+
+def _maker(
+    name: str, method: str, start: Callable[[Any], Any],
+    together: Callable[..., Any], what: str,
+) -> Callable[..., Any]:  # fmt: skip
+    def segment(
+        data: Any, segment_ids: Any, num_segments: int | None = None,
+        indices_are_sorted: bool = False, unique_indices: bool = False,
+        bucket_size: int | None = None, mode: Any = None,
+    ) -> Any:  # fmt: skip
+        return _segment(
+            name, method, start, together, data, segment_ids, num_segments,
+            indices_are_sorted, unique_indices, bucket_size, mode,
+        )  # fmt: skip
+
+    segment.__name__ = segment.__qualname__ = name
+    segment.__doc__ = f"""{what} of the rows of `data` that share a segment id.
+
+    Args:
+      data: an array; rows along its first axis.
+      segment_ids: an int for each row; rows of ids out of range, negative ones
+        among them, are dropped.
+      num_segments: the number of segments (default: the largest id plus one; needed
+        under jit).
+      indices_are_sorted, unique_indices: promises about the ids that save time.
+      bucket_size: reduce in buckets of so many rows, for numerical stability.
+      mode: what happens to ids out of range: 'drop' or 'clip', as for `x.at[...]`.
+
+    Returns:
+      An array with `num_segments` rows.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> {name}(jnp.array([1, 2, 3]), jnp.array([0, 0, 1])).shape
+      (2,)
+    """
+    return segment
+
+
+segment_sum = _maker("segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "Sum")
+segment_prod = _maker(
+    "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "Product"
+)
+segment_max = _maker("segment_max", "max", lowest, lax.reduce_max, "Maximum")
+segment_min = _maker("segment_min", "min", highest, lax.reduce_min, "Minimum")
+
+
+def _old(name: str, method: str) -> Callable[..., Any]:
+    def update(
+        x, idx, y, indices_are_sorted: bool = False, unique_indices: bool = False
+    ):
+        warnings.warn(
+            f"jax.ops.{name} was removed from JAX; use x.at[idx].{method}(y).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(as_array(x).at[idx], method)(
+            y, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices
+        )
+
+    update.__name__ = update.__qualname__ = name
+    update.__doc__ = f"Dropped by JAX: `x.at[idx].{method}(y)`."
+    return update
+
+
+index_update = _old("index_update", "set")
+index_add = _old("index_add", "add")
+index_mul = _old("index_mul", "multiply")
+index_max = _old("index_max", "max")
+index_min = _old("index_min", "min")
+
+
+class _Index:
+    """Dropped by JAX: `index[...]` hands its subscript back."""
+
+    def __getitem__(self, item: Any) -> Any:
+        return item
+
+
+index = _Index()

@@ -1,0 +1,341 @@
+"""Choosing between arrays by masks and numbers: where, select, choose, compress ...
+
+Where the number of elements that a mask takes decides the result's shape, the mask must
+be concrete, or a `size` given.
+
+Next: searching.py, for positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...ir import core
+from ...ir.core import EVAL, STATE, aval_of
+from ...prims import lax
+from ...types import dtypes
+from . import indexing, searching
+from ._common import (
+    ArrayLike,
+    as_array,
+    broadcast_to,
+    canonical_axis,
+    check_arraylike,
+    convert,
+    no_out,
+    promote_dtypes,
+)
+from ._common import choose as pick
+from .creation import asarray
+
+__all__ = ("where", "select", "choose", "extract", "compress", "piecewise")
+
+
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+    fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """`x` where the condition holds, else `y`; with one argument `nonzero(condition)`.
+
+    Args:
+      condition: mask; numbers count as true if they are not zero.
+      x, y: arrays or numbers; all three broadcast, `x` and `y` promote.
+      size, fill_value: for the form with one argument; see `nonzero`.
+
+    Returns:
+      Array, or for one argument a tuple of index arrays.
+
+    Raises:
+      TypeError: one of `x` and `y` is missing.
+      ValueError: `size` is given with them.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.where(jnp.array([True, False]), 1., jnp.array([7., 8.]))
+      Array([1., 8.], dtype=float32)
+
+    Both branches are computed, and so are the derivatives of both: a nan in the one
+    that is not taken still spoils the gradient.
+    """
+    if x is None and y is None:
+        check_arraylike("where", condition)
+        return searching.nonzero(condition, size=size, fill_value=fill_value)
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function."
+        )
+    if x is None or y is None:
+        check_arraylike("where", condition, x, y)
+    if STATE.trace is EVAL:
+        return _where(condition, x, y)
+    return three_way(condition, x, y)
+
+
+def three_way(condition: Any, x: Any, y: Any) -> Any:
+    """`where` with three arguments."""
+    check_arraylike("where", condition, x, y)
+    mask, first, second = aval_of(condition), aval_of(x), aval_of(y)
+    if mask.dtype is not dtypes.bool_:
+        condition = as_mask(condition)
+    if first is second and mask.shape == first.shape:
+        return lax.select_n_p.bind(condition, y, x)
+    shape = mask.shape or first.shape or second.shape
+    if first.shape not in ((), shape) or second.shape not in ((), shape):
+        return pick(condition, x, y)
+    x, y = promote_dtypes(x, y)  # scalars beside arrays of one shape
+    if first.shape != shape:
+        x = lax.broadcast_in_dim_p.bind(x, **repeat(shape))
+    if second.shape != shape:
+        y = lax.broadcast_in_dim_p.bind(y, **repeat(shape))
+    return lax.select_n_p.bind(condition, y, x)
+
+
+def repeat(shape: tuple[int, ...]) -> dict[str, Any]:
+    """The params that repeat a scalar to a shape."""
+    return {"shape": shape, "broadcast_dimensions": (), "sharding": None}
+
+
+_where = composite(three_way)
+
+
+def as_mask(condition: Any) -> Any:
+    """A condition as bools."""
+    aval = core.aval_of(condition)
+    if dtypes.is_bool(aval.dtype):
+        return condition
+    return lax.ne(condition, aval.dtype.type(0))
+
+
+def select(
+    condlist: Sequence[ArrayLike],
+    choicelist: Sequence[ArrayLike],
+    default: ArrayLike = 0,
+) -> Any:
+    """For each element the choice that goes with the first true condition.
+
+    Args:
+      condlist: bool arrays.
+      choicelist: as many arrays.
+      default: where no condition holds.
+
+    Raises:
+      ValueError: no conditions, or not as many choices.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x = jnp.arange(4)
+      >>> jnp.select([x < 1, x > 2], [x, x * 10], default=-1)
+      Array([ 0, -1, -1, 30], dtype=int32)
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            "condlist must have length equal to choicelist"
+            f" ({len(condlist)} vs {len(choicelist)})"
+        )
+    if not len(condlist):
+        raise ValueError("condlist must be non-empty")
+    return _select(tuple(condlist), tuple(choicelist), default)
+
+
+@composite
+def _select(conditions: Any, choices: Any, default: Any) -> Any:
+    check_arraylike("select", *conditions, *choices, default)
+    conditions = [as_mask(c) for c in conditions]
+    shape = np.broadcast_shapes(
+        *(core.aval_of(x).shape for x in (*conditions, *choices, default))
+    )
+    cases = promote_dtypes(default, *choices)
+    cases = [broadcast_to(x, shape) for x in cases]
+    masks = [lax.broadcast_in_dim(np.bool_(False), shape, ())]
+    masks += [broadcast_to(c, shape) for c in conditions]
+    if len(masks) == 2:
+        return lax.select_n(masks[1], *cases)
+    first = lax.argmax(lax.stack(masks), 0, dtypes.int32)
+    return lax.select_n(first, *cases)
+
+
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """For each element of `a` the element of the choice it numbers.
+
+    Args:
+      a: integer array.
+      choices: array or sequence of arrays that broadcast with `a`.
+      out: not supported.
+      mode: for numbers out of range: 'raise' (concrete arrays only), 'wrap' or 'clip'.
+
+    Raises:
+      ValueError: a number out of range, or an unknown mode.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([3, 2], dtype=int32)
+    """
+    no_out("choose", out)
+    check_arraylike("choose", a)
+    if not dtypes.is_integer(core.aval_of(a).dtype):
+        raise ValueError("`a` array must be integer typed")
+    n = len(choices)
+    if mode == "raise":
+        core.concrete_or_error(
+            None,
+            a,
+            "jnp.choose with mode='raise' needs its numbers; use 'wrap' or 'clip'.",
+        )
+        numbers = np.asarray(a)
+        if ((numbers < 0) | (numbers >= n)).any():
+            raise ValueError(
+                f"invalid entry in choice array: numbers must be in [0, {n})"
+            )
+    elif mode not in ("wrap", "clip"):
+        raise ValueError(
+            f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'"
+        )
+    return _choose(a, tuple(choices), mode)
+
+
+@composite(static=("mode",))
+def _choose(a: Any, choices: Any, mode: str) -> Any:
+    check_arraylike("choose", *choices)
+    choices = promote_dtypes(*choices)
+    shape = np.broadcast_shapes(*(core.aval_of(x).shape for x in (a, *choices)))
+    n = len(choices)
+    a = convert(broadcast_to(a, shape), dtypes.int_default())
+    a = a % n if mode == "wrap" else a.clip(0, n - 1)
+    cases = [broadcast_to(x, shape) for x in choices]
+    out = cases[0] if n == 1 else lax.select_n(convert(a, dtypes.int32), *cases)
+    return convert(out, core.aval_of(out).dtype)
+
+
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:  # fmt: skip
+    """The elements that a mask takes, as an array of one axis.
+
+    Args:
+      condition: mask of the size of `arr`.
+      arr: array.
+      size: how many elements to return, where the mask is traced.
+      fill_value: for what is missing up to `size`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("extract", condition, arr)
+    return compress(flat(condition), flat(arr), size=size, fill_value=fill_value)
+
+
+def flat(x: Any) -> Any:
+    """An array with one axis."""
+    x = as_array(x)
+    return lax.reshape(x, (x.size,))
+
+
+def compress(
+    condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
+    size: int | None = None, fill_value: ArrayLike = 0, out: None = None,
+) -> Any:  # fmt: skip
+    """The slices along an axis that a mask takes.
+
+    Args:
+      condition: mask of one axis; what it is short of the array counts as False.
+      a: array.
+      axis: the axis; None for the flattened array.
+      size: how many slices to return, where the mask is traced.
+      fill_value: for what is missing up to `size`.
+      out: not supported.
+
+    Raises:
+      ValueError: the mask has not one axis, or is too long.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.compress(jnp.array([True, False]), jnp.array([[1, 2], [3, 4]]), axis=1)
+      Array([[1],
+             [3]], dtype=int32)
+    """
+    no_out("compress", out)
+    check_arraylike("compress", condition, a, fill_value)
+    condition, a = as_mask(as_array(condition)), as_array(a)
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1D array")
+    if axis is None:
+        axis, a = 0, flat(a)
+    axis = canonical_axis(axis, a.ndim)
+    n = condition.shape[0]
+    if n > a.shape[axis]:
+        condition, beyond = condition[: a.shape[axis]], condition[a.shape[axis] :]
+        if core.is_concrete(beyond) and np.asarray(beyond).any():
+            raise ValueError("condition contains entries that are out of bounds")
+    if size is None:
+        return a[(slice(None),) * axis + (searching.nonzero(condition)[0],)]
+    n = min(n, a.shape[axis])
+    if not 0 <= size <= n:
+        raise ValueError(
+            "size must be positive and not greater than the size of the array axis;"
+            f" got {size=} for a.shape[axis]={n}"
+        )
+    at = searching.nonzero(condition, size=size, fill_value=a.shape[axis])[0]
+    taken = indexing.take(a, at, axis, mode="clip")
+    found = at < a.shape[axis]
+    found = lax.reshape(found, (size, *(1 for _ in a.shape[axis + 1 :])))
+    return _where(found, taken, convert(fill_value, a.dtype))
+
+
+def piecewise(
+    x: ArrayLike, condlist: Any, funclist: Sequence[ArrayLike | Callable[..., Any]],
+    *args: Any, **kw: Any,
+) -> Any:  # fmt: skip
+    """A function given piece by piece.
+
+    Args:
+      x: array.
+      condlist: masks; the last that holds decides.
+      funclist: for each mask a function of `x` or a number, and maybe a last one for
+        where no mask holds (default: 0).
+      *args, **kw: passed on to the functions.
+
+    Returns:
+      Array of the shape and dtype of `x`.
+
+    Raises:
+      ValueError: not as many functions as masks (or one more).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x = jnp.array([-2., 0., 3.])
+      >>> jnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: v * v])
+      Array([2., 0., 9.], dtype=float32)
+    """
+    check_arraylike("piecewise", x)
+    x = as_array(x)
+    masks = [asarray(c) for c in _mask_list(condlist, x)]
+    n, k = len(masks), len(funclist)
+    if k == n:
+        pieces = [0, *funclist]
+    elif k == n + 1:
+        pieces = [funclist[-1], *funclist[:-1]]
+    else:
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are"
+                         f" expected; got {k}")  # fmt: skip
+    results = [f(x, *args, **kw) if callable(f) else f for f in pieces]
+    cases = [broadcast_to(convert(as_array(r), x.dtype), x.shape) for r in results]
+    out = cases[0]
+    for mask, case in zip(masks, cases[1:], strict=True):
+        out = lax.select_n(broadcast_to(as_mask(mask), x.shape), out, case)
+    return out
+
+
+def _mask_list(condlist: Any, x: Any) -> Any:
+    """The masks: a lone one is read as a list of one."""
+    first = condlist[0] if len(condlist) else condlist
+    if not hasattr(first, "__len__") and np.ndim(first) == 0 and x.ndim:
+        return [condlist]
+    return condlist

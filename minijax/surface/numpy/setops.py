@@ -1,0 +1,534 @@
+"""Unique elements and sets: unique and its kin, union, intersection, difference, isin.
+
+How many elements a set has decides a shape: of traced arrays a `size` is needed.  With
+a `size`, what is missing is filled with `fill_value`, by default the first element.
+
+Next: sorting.py, which all of this rests on.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...ir import core
+from ...prims import lax
+from ...prims.define import const
+from ...prims.shape import shapes
+from ...types import dtypes
+from . import indexing, searching
+from ._common import *
+from .creation import asarray
+from .sorting import with_positions
+from .subscripts import ARRAY, SPAN, Plan
+
+__all__ = (
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "union1d", "setdiff1d", "setxor1d", "intersect1d", "isin",
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------ unique
+
+
+class Runs(NamedTuple):
+    """Rows in sorted order, and where equal ones end."""
+
+    rows: Any  # (n, ...): sorted
+    first: Any  # (n,) bools: whether a row differs from the one before
+    order: Any  # (n,) positions of the rows before sorting
+
+
+def take_rows(x: Any, at: Any) -> Any:
+    """`x[at]` for positions within bounds."""
+    spans = tuple((SPAN, 0, n, 1, False) for n in x.shape[1:])
+    return indexing.read(x, (at,), Plan(((ARRAY,), *spans), x.shape, True, False))
+
+
+def runs_of(x: Any, equal_nan: bool) -> Runs:
+    """The rows of `x`, sorted by their elements in turn."""
+    n = x.shape[0]
+    if dtypes.is_complex(x.dtype):  # NaNs come last, whatever their other part
+        x = lax.select_n(lax.ne(x, x), x, lax.full_like(x, np.nan))
+    if x.ndim == 1:
+        rows, order = with_positions(x, 0, True)
+    else:
+        flat = lax.reshape(x, (n, math.prod(x.shape[1:])))
+        keys = [flat[:, j] for j in range(flat.shape[1])]
+        at = lax.iota(dtypes.int_default(), n)
+        *_, order = lax.sort((*keys, at), dimension=0, num_keys=max(len(keys), 1))
+        rows = take_rows(x, order)
+    start = lax.broadcast_in_dim(np.bool_(True), (min(n, 1),), ())
+    if n < 2:
+        return Runs(rows, start, order)
+    after, before = rows[1:], rows[:-1]
+    differ = lax.ne(after, before)
+    if equal_nan and dtypes.is_inexact(x.dtype):
+        nans = lax.bitwise_and(lax.ne(after, after), lax.ne(before, before))
+        differ = lax.bitwise_and(differ, lax.bitwise_not(nans))
+    differ = lax.reduce_or(differ, tuple(range(1, x.ndim)))
+    return Runs(rows, lax.concatenate([start, differ], 0), order)
+
+
+_runs = composite(runs_of, static=("equal_nan",))
+
+
+def unique(
+    ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
+    return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+    size: int | None = None, fill_value: ArrayLike | None = None, sorted: bool = True,
+) -> Any:  # fmt: skip
+    """The different elements (or slices along an axis), sorted.
+
+    Args:
+      ar: array.
+      return_index: return also the position of the first of each.
+      return_inverse: return also, for each element, which of the unique ones it is.
+      return_counts: return also how often each occurs.
+      axis: the axis whose slices are compared; None for elements.
+      equal_nan: count all nans as one.
+      size: how many to return, where the array is traced.
+      fill_value: for what is missing up to `size` (default: the first one).
+      sorted: the result is sorted in any case.
+
+    Returns:
+      The unique elements, or a tuple that begins with them.
+
+    Raises:
+      ConcretizationTypeError: a traced array and no `size`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
+      (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    check_arraylike("unique", ar)
+    if size is None:
+        core.concrete_or_error(
+            None, ar, "The error arose for the first argument of jnp.unique(). To make"
+            " jnp.unique() compatible with JIT and other transforms, you can specify a"
+            " concrete value for the size argument.",
+        )  # fmt: skip
+    else:
+        size = operator.index(size)
+    x = as_array(ar)
+    shape = x.shape
+    if axis is None:
+        x = lax.reshape(x, (x.size,))
+    else:
+        x = shapes.move_axis(x, canonical_axis(axis, x.ndim), 0)
+    wanted = (return_index, return_inverse, return_counts)
+    out, *rest = _unique_rows(x, equal_nan, size, fill_value, wanted)
+    if axis is not None:
+        out = shapes.move_axis(out, 0, canonical_axis(axis, len(shape)))
+    if not any(wanted):
+        return out
+    if return_inverse and axis is None:
+        rest[int(return_index)] = lax.reshape(rest[int(return_index)], shape)
+    return (out, *rest)
+
+
+def _unique_rows(
+    x: Any, equal_nan: bool, size: int | None, fill_value: Any, wanted: tuple[bool, ...]
+) -> list[Any]:
+    """Unique rows, then what is wanted of index, inverse, counts."""
+    n = x.shape[0]
+    dtype = dtypes.int_default()
+    if n == 0:
+        return _unique_of_none(x, size, fill_value, wanted)
+    runs = _runs(x, equal_nan)
+    starts = searching.nonzero(runs.first, size=size)[0]
+    if size is None:
+        size, fill = starts.shape[0], False
+    else:
+        fill = True
+    return list(
+        _unique_results(x, tuple(runs), starts, fill_value, size, fill, wanted, dtype)
+    )
+
+
+@composite(static=("size", "fill", "wanted", "dtype"))
+def _unique_results(
+    x, found, starts, fill_value, size: int, fill: bool, wanted: tuple[bool, ...], dtype
+):
+    runs = Runs(*found)
+    out = [take_rows(runs.rows, starts)]
+    total = lax.reduce_sum(lax.convert_element_type(runs.first, dtype), (0,))
+    there = lax.lt(lax.iota(dtype, size), total)
+    if fill and fill_value is not None and size:
+        values = broadcast_to(convert(fill_value, x.dtype), out[0].shape)
+        shown = lax.broadcast_in_dim(there, out[0].shape, (0,))
+        out[0] = lax.select_n(shown, values, out[0])
+    index, inverse, counts = wanted
+    number = None
+    if inverse or counts:
+        number = lax.sub(
+            lax.cumsum(lax.convert_element_type(runs.first, dtype)), dtype.type(1)
+        )
+    if index:
+        out.append(take_rows(runs.order, starts))
+    if inverse:
+        back = lax.sort((runs.order, number), num_keys=1)[1]
+        out.append(back)
+    if counts:
+        out.append(count_numbers(number, size, dtype))
+    return tuple(out)
+
+
+def count_numbers(numbers: Any, size: int, dtype: Any) -> Any:
+    """How often each of 0 ... size-1 occurs; other numbers are left out."""
+    zeros = lax.broadcast_in_dim(dtype.type(0), (size,), ())
+    if not size or not numbers.size:
+        return zeros
+    one = lax.broadcast_in_dim(dtype.type(1), numbers.shape, ())
+    at = lax.reshape(numbers, (*numbers.shape, 1))
+    return lax.scatter_add(zeros, at, one, lax.ScatterDimensionNumbers((), (0,), (0,)))
+
+
+def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any]:
+    dtype = dtypes.int_default()
+    if size and fill_value is None:
+        raise ValueError(
+            "jnp.unique: for zero-sized input with nonzero size argument, fill_value"
+            " must be specified"
+        )
+    shape = (size or 0, *x.shape[1:])
+    filler = x.dtype.type(0) if fill_value is None else convert(fill_value, x.dtype)
+    none = lax.broadcast_in_dim(dtype.type(0), (0,), ())
+    return [broadcast_to(filler, shape), *([none] * sum(wanted))]
+
+
+class UniqueAll(NamedTuple):
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    values: Any
+    inverse_indices: Any
+
+
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAll:
+    """Unique elements, their positions, the inverse and the counts; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_all(jnp.array([3, 1, 3])).values
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("unique_all", x)
+    return UniqueAll(
+        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCounts:
+    """Unique elements and how often each occurs; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
+      Array([1, 2], dtype=int32)
+    """
+    check_arraylike("unique_counts", x)
+    options: dict[str, Any] = {"size": size, "fill_value": fill_value}
+    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, **options))
+
+
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverse:
+    """Unique elements, and which of them each element is; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices
+      Array([1, 0, 1], dtype=int32)
+    """
+    check_arraylike("unique_inverse", x)
+    options: dict[str, Any] = {"size": size, "fill_value": fill_value}
+    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, **options))
+
+
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Any:
+    """Unique elements; nans differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.unique_values(jnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("unique_values", x)
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+# -------------------------------------------------------------------------------- sets
+
+
+def _flat_pair(name: str, ar1: Any, ar2: Any) -> tuple[Any, Any]:
+    check_arraylike(name, ar1, ar2)
+    x, y = promote_dtypes(as_array(ar1), as_array(ar2))
+    return lax.reshape(x, (x.size,)), lax.reshape(y, (y.size,))
+
+
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """The elements of either array, once each, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      size, fill_value: as for `unique`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
+    """
+    x, y = _flat_pair("union1d", ar1, ar2)
+    return unique(lax.concatenate([x, y], 0), size=size, fill_value=fill_value)
+
+
+def setdiff1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+    size: int | None = None, fill_value: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """The elements of `ar1` that are not in `ar2`, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: leave `ar1` as it is, with its order.
+      size, fill_value: as for `unique`; the default filler is 0.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2]))
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("setdiff1d", ar1, ar2)
+    x = lax.reshape(as_array(ar1), (core.aval_of(ar1).size,))
+    if size is None:
+        core.concrete_or_error(None, x, "jnp.setdiff1d of traced arrays needs a size.")
+        if not assume_unique:
+            x = unique(x)
+        return x[isin(x, ar2, invert=True)]
+    keep = isin(x, ar2, invert=True)
+    if not assume_unique and x.size:
+        runs = _runs(x, True)
+        x = runs.rows
+        keep = lax.bitwise_and(runs.first, isin(x, ar2, invert=True))
+    if fill_value is None:
+        return kept_first(x, keep, size, const(x, 0))
+    filler = asarray(fill_value, x.dtype)
+    return kept_first(
+        x, keep, size, convert(filler, x.dtype, core.aval_of(x).weak_type)
+    )
+
+
+def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
+    """The elements that a mask takes, in an array of `size`, then the filler."""
+    n = x.shape[0]
+    at = searching.nonzero(keep, size=size, fill_value=n)[0]
+    taken = indexing.take(x, at, mode="clip") if n else convert(at, x.dtype)
+    return choose(at < n, taken, fill_value)
+
+
+def setxor1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+    size: int | None = None, fill_value: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """The elements of exactly one of two arrays, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: neither array repeats an element.
+      size, fill_value: as for `unique`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3]))
+      Array([1, 3], dtype=int32)
+    """
+    x, y = _flat_pair("setxor1d", ar1, ar2)
+    if not assume_unique:
+        only_x, only_y = _first_of_each(x), _first_of_each(y)
+        x, y = only_x[0], only_y[0]
+        valid = lax.concatenate([only_x[1], only_y[1]], 0)
+    else:
+        valid = lax.broadcast_in_dim(np.bool_(True), (x.size + y.size,), ())
+    joint = lax.concatenate([x, y], 0)
+    if joint.size == 0:
+        return (
+            joint
+            if size is None
+            else kept_first(joint, joint, size, 0 if fill_value is None else fill_value)
+        )
+    # Sorted with what is invalid last; what differs from its neighbours is in one only.
+    away = lax.bitwise_not(valid)
+    away, joint = lax.sort((away, joint), num_keys=2)
+    same = lax.bitwise_and(joint[1:] == joint[:-1], lax.bitwise_not(away[1:]))
+    no = lax.broadcast_in_dim(np.bool_(False), (1,), ())
+    paired = lax.concatenate([no, same], 0) | lax.concatenate([same, no], 0)
+    keep = lax.bitwise_not(lax.bitwise_or(paired, away))
+    if size is None:
+        core.concrete_or_error(
+            None, joint, "jnp.setxor1d of traced arrays needs a size."
+        )
+        return joint[keep]
+    filler = fill_value if fill_value is not None else _smallest_kept(joint, keep)
+    return kept_first(joint, keep, size, filler)
+
+
+def _smallest_kept(x: Any, keep: Any) -> Any:
+    """The first element that a mask takes (0 if there is none)."""
+    if not x.shape[0]:
+        return x.dtype.type(0)
+    at = searching.nonzero(keep, size=1, fill_value=0)[0][0]
+    return lax.select_n(lax.reduce_or(keep, (0,)), x.dtype.type(0), x[at])
+
+
+def _first_of_each(x: Any) -> tuple[Any, Any]:
+    """A sorted array, and which of its elements differ from the one before."""
+    if x.size == 0:
+        return x, lax.broadcast_in_dim(np.bool_(True), (0,), ())
+    runs = _runs(x, True)
+    return runs.rows, runs.first
+
+
+def intersect1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+    return_indices: bool = False, *, size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:  # fmt: skip
+    """The elements of both arrays, once each, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: neither array repeats an element.
+      return_indices: return also the position of the first of each in either array.
+      size: how many to return, where an array is traced.
+      fill_value: for what is missing up to `size` (default: the smallest found).
+
+    Returns:
+      The elements, or (elements, positions in ar1, positions in ar2).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3]))
+      Array([2, 3], dtype=int32)
+    """
+    x, y = _flat_pair("intersect1d", ar1, ar2)
+    found, keep, at_x, at_y = _common_elements(x, y, assume_unique)
+    if size is None:
+        core.concrete_or_error(
+            None, keep, "jnp.intersect1d of traced arrays needs a size."
+        )
+        out = found[keep], at_x[keep], at_y[keep]
+    else:
+        filler = fill_value if fill_value is not None else _smallest_kept(found, keep)
+        out = (
+            kept_first(found, keep, size, filler),
+            kept_first(at_x, keep, size, x.size),
+            kept_first(at_y, keep, size, y.size),
+        )
+    return out if return_indices else out[0]
+
+
+@composite(static=("assume_unique",))
+def _common_elements(x: Any, y: Any, assume_unique: bool) -> Any:
+    """All elements sorted; a mask of those that are common; their first positions.
+
+    Sorted by element, array and position, an element is common if the next element of
+    the other array is equal to it.
+    """
+    m, k = x.size, y.size
+    dtype = dtypes.int_default()
+    if not m or not k:
+        none = lax.broadcast_in_dim(np.bool_(False), (m,), ())
+        at = lax.iota(dtype, m)
+        return x, none, at, at
+    runs_x, runs_y = runs_of(x, False), runs_of(y, False)
+    place = searching._searchsorted(runs_y.rows, runs_x.rows, "left", "scan")
+    place = lax.min(place, dtypes.int32.type(k - 1))
+    keep = lax.eq(take_rows(runs_y.rows, place), runs_x.rows)
+    if not assume_unique:
+        keep = lax.bitwise_and(keep, runs_x.first)
+    return runs_x.rows, keep, runs_x.order, take_rows(runs_y.order, place)
+
+
+_ISIN = ("compare_all", "binary_search", "sort", "auto")
+
+
+def isin(
+    element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
+    invert: bool = False, *, method: str = "auto",
+) -> Any:  # fmt: skip
+    """Whether each element occurs among others.
+
+    Args:
+      element: array.
+      test_elements: the elements to look for.
+      assume_unique: has no effect.
+      invert: whether it does not occur.
+      method: 'compare_all', 'binary_search', 'sort' or 'auto'.
+
+    Returns:
+      Bool array of the shape of `element`.  A nan occurs nowhere.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1]))
+      Array([ True, False,  True], dtype=bool)
+    """
+    del assume_unique
+    if method not in _ISIN:
+        raise ValueError(
+            f"{method=} is not implemented; options are 'compare_all', 'binary_search',"
+            " 'sort', and 'auto'"
+        )
+    return _isin(element, test_elements, invert, method)
+
+
+@composite(static=("invert", "method"))
+def _isin(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
+    check_arraylike("isin", element, test_elements)
+    x, tests = promote_dtypes(as_array(element), as_array(test_elements))
+    shape = x.shape
+    flat, tests = (
+        lax.reshape(x, (x.size,)),
+        lax.reshape(tests, (tests.size,)),
+    )
+    if not flat.size or not tests.size:
+        return lax.broadcast_in_dim(np.bool_(invert), shape, ())
+    if method == "auto":
+        method = "compare_all" if tests.size <= 64 else "binary_search"
+    if method == "compare_all":
+        left = lax.broadcast_in_dim(flat, (flat.size, 1), (0,))
+        right = lax.broadcast_in_dim(tests, (1, tests.size), (1,))
+        found = lax.reduce_or(lax.eq(left, right), (1,))
+    else:
+        how = "scan" if method == "binary_search" else "sort"
+        (ordered, _) = with_positions(tests, 0, False)
+        at = searching._searchsorted(ordered, flat, "left", how)
+        at = lax.min(at, at.dtype.type(tests.size - 1))
+        found = lax.eq(take_rows(ordered, at), flat)
+    if invert:
+        found = lax.bitwise_not(found)
+    return lax.reshape(found, shape)

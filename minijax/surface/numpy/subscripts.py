@@ -1,0 +1,525 @@
+"""What stands between the brackets of `x[...]`, worked out.
+
+`parse` turns a subscript into a `Plan`, plain hashable data with one entry an item, and
+the leaves that the plan leaves open: index arrays and, in eager use, the positions
+themselves (so that a loop over `x[i]` compiles one program).  `locate` turns a plan
+that needs more than slices into the indices and dimension numbers of gather or scatter.
+
+This room reads and writes no elements.  Next: indexing.py and updates.py.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base import config, errors
+from ...ir import core
+from ...ir.core import Tracer
+from ...prims import lax
+from ...runtime.array import Array
+from ...types import dtypes
+
+# The kinds of entries of a plan, which are tuples that begin with their kind.
+NEW = 0  # (NEW,): an axis of size 1 in the result
+POINT = (
+    1  # (POINT, i): one position, negative ones wrapped; i None: it is the next leaf
+)
+SCALAR = 2  # (SCALAR,): the next leaf, an integer scalar
+ARRAY = 3  # (ARRAY,): the next leaf, an integer array
+SPAN = 4  # (SPAN, start, size, step, reversed): step > 0; start None: the next leaf
+
+
+class Plan(NamedTuple):
+    """A subscript of an array of known shape, without the values that may vary."""
+
+    entries: tuple[Any, ...]
+    operand: tuple[int, ...]  # the shape to index: the array's, with axes for x[True]
+    arrays: bool  # whether there is an ARRAY
+    wrap: bool = True  # whether negative positions count from the end
+    apart: bool = False  # whether an ellipsis of no axes parts the index arrays
+
+
+_new = (NEW,)
+_scalar = (SCALAR,)
+_array = (ARRAY,)
+
+
+def parse(
+    subscript: Any, shape: tuple[int, ...], eager: bool, wrap: bool = True
+) -> tuple[Plan, list[Any]]:
+    """The plan of a subscript of an array of this shape, and its leaves.
+
+    In eager use positions become leaves.
+    """
+    items = subscript if type(subscript) is tuple else (subscript,)
+    apart = False
+    for item in items:
+        kind = type(item)
+        if kind is not int and kind is not slice and item is not None:
+            items, shape, apart = _expand(subscript, items, shape)
+            break
+    else:
+        taken = len(items) - items.count(None)
+        if taken > len(shape):
+            raise too_many(taken, len(shape))
+        if taken < len(shape):
+            items += (slice(None),) * (len(shape) - taken)
+    entries: list[Any] = []
+    leaves: list[Any] = []
+    arrays = False
+    axis = 0
+    for item in items:
+        if item is None:
+            entries.append(_new)
+            continue
+        n = shape[axis]
+        kind = type(item)
+        if kind is int:
+            if n == 0:
+                raise _no_row(axis, shape)
+            i = item + n if item < 0 and wrap else item
+            if eager:
+                entries.append((POINT, None))
+                leaves.append(i)
+            else:
+                entries.append((POINT, i))
+        elif kind is slice:
+            entries.append(_span(item, n, axis, eager, leaves))
+        else:
+            leaves.append(item)
+            if core.aval_of(item).shape:
+                entries.append(_array)
+                arrays = True
+            elif n == 0:
+                raise _no_row(axis, shape)
+            else:
+                entries.append(_scalar)
+        axis += 1
+    return Plan(tuple(entries), shape, arrays, wrap, apart), leaves
+
+
+# Whether reads at fixed positions out of bounds raise: `jax_check_static_indices`.
+checked: bool = config.CHECK_STATIC_INDICES.value
+
+
+def _switch(value: bool) -> None:
+    global checked
+    checked = value
+
+
+config.CHECK_STATIC_INDICES.on_change = _switch
+
+
+def check_static(subscript: Any, shape: tuple[int, ...], wrap: bool = True) -> None:
+    """IndexError for a Python integer in a subscript that is out of bounds."""
+    plan, _ = parse(subscript, shape, False, wrap)
+    axis = 0
+    for e in plan.entries:
+        n = plan.operand[axis] if e != _new else 0
+        if e[0] == POINT and not 0 <= e[1] < n:
+            given = e[1] - n if e[1] < 0 and wrap else e[1]
+            raise errors.error(
+                IndexError,
+                f"index {given} out of bounds for axis {axis} with size {n}"
+                f" (normalize_indices={wrap})",
+                why="jax_check_static_indices is on.",
+                tries=["x.at[i].get(mode='clip') or mode='fill'"],
+            )
+        axis += e != _new
+
+
+def _no_row(axis: int, shape: tuple[int, ...]) -> IndexError:
+    return IndexError(
+        f"index is out of bounds for axis {axis} with size 0: an integer indexes an array"
+        f" of shape {shape}."
+    )
+
+
+def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
+    """The entry of a slice of an axis of size `n`."""
+    try:
+        start, stop, step = s.indices(n)
+    except TypeError:
+        start, stop, step = _checked_slice(s, axis).indices(n)
+    size = len(range(start, stop, step))
+    if step < 0:
+        start = start + (size - 1) * step if size else 0
+        return SPAN, start, size, -step, size > 1
+    if step == 1 and eager and 0 < size < n:
+        leaves.append(start)
+        return SPAN, None, size, 1, False
+    return SPAN, start, size, step, False
+
+
+def _checked_slice(s: slice, axis: int) -> slice:
+    """A slice with parts that are ints; the error that says why it has none."""
+    parts = []
+    for part in (s.start, s.stop, s.step):
+        if isinstance(part, Tracer) and part.concrete() is None:
+            raise errors.error(
+                IndexError,
+                f"Slice entries must be static integers. Got {s} at position {axis}.",
+                which=part.origin(),
+                where=core.stack_text(),
+                why="the size of the result must be known while tracing.",
+                tries=[
+                    "lax.dynamic_slice_in_dim(x, start, size, axis) for a window"
+                    " of fixed size at a traced position",
+                    "jnp.where with a mask, for a window of varying size",
+                ],
+            )
+        parts.append(None if part is None else operator.index(part))
+    return slice(*parts)
+
+
+def too_many(taken: int, ndim: int) -> IndexError:
+    """The error for more subscripts than axes."""
+    return IndexError(
+        f"Too many indices: array is {ndim}-dimensional, but {taken} were indexed"
+    )
+
+
+# ----------------------------------------------------------------- items of other kinds
+
+
+def _expand(
+    subscript: Any, items: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[tuple[Any, ...], tuple[int, ...], bool]:
+    """Items with the ellipsis written out, masks as positions, numbers as ints.
+
+    Returns one item an axis of the (second) result, the shape to be indexed: it has an
+    axis more than `shape` for each scalar bool.  Third: whether there was an ellipsis
+    that stands for no axis, between items that are no slices.
+    """
+    if isinstance(subscript, list):
+        raise errors.type_error(
+            "Using a non-tuple sequence for multidimensional indexing is not"
+            " allowed; use `arr[array(seq)]` instead of `arr[seq]`.",
+            which=f"x[{subscript!r}]"[:160],
+            why="NumPy reads a list as an array here, and once read it as a tuple.",
+            tries=["x[jnp.array([...])]", "x[tuple(...)]"],
+        )
+    parts = [_item(item) for item in items]
+    taken = sum(_axes_taken(p) for p in parts)
+    if taken > len(shape):
+        raise too_many(taken, len(shape))
+    holes = [i for i, p in enumerate(parts) if p is Ellipsis]
+    if len(holes) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    at = holes[0] if holes else len(parts)
+    rest = (slice(None),) * (len(shape) - taken)
+    plain = (slice, type(None))
+    apart = not rest and all(
+        any(not isinstance(p, plain) for p in side)
+        for side in (parts[:at], parts[at + 1 :])
+    )
+    parts[at : at + 1] = rest
+    out: list[Any] = []
+    sizes: list[int] = []
+    axis = 0
+    for p in parts:
+        if p is None:
+            out.append(p)
+        elif not _is_mask(p):
+            out.append(p)
+            sizes.append(shape[axis])
+            axis += 1
+        elif p.ndim == 0:
+            out.append(np.zeros(int(p), dtypes.int32))
+            sizes.append(1)
+        else:
+            wanted = shape[axis : axis + p.ndim]
+            if p.shape != wanted:
+                raise _mask_shape_error(p, axis, wanted)
+            out.extend(np.nonzero(p))
+            sizes.extend(wanted)
+            axis += p.ndim
+    return tuple(out), tuple(sizes), apart
+
+
+def _axes_taken(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if _is_mask(item) else 1
+
+
+def _is_mask(item: Any) -> bool:
+    return type(item) is np.ndarray and item.dtype == np.bool_
+
+
+def _mask_shape_error(mask: Any, axis: int, wanted: tuple[int, ...]) -> IndexError:
+    return errors.error(
+        IndexError,
+        "boolean index did not match shape of indexed array in index"
+        f" {axis}: got {mask.shape}, expected {list(wanted)}",
+        why="a mask says for each element whether it is taken.",
+        tries=["a mask of the array's shape", "jnp.where(mask, x, y)"],
+    )
+
+
+def _item(item: Any) -> Any:
+    """One item of a subscript: int, slice, None, `...`, a mask or an index array."""
+    if item is None or item is Ellipsis or type(item) in (int, slice):
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return np.asarray(item)
+    if isinstance(item, (int, np.integer)):
+        return int(item)
+    if isinstance(item, (float, complex)):
+        return _array_item(np.asarray(item))
+    if isinstance(item, str):
+        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
+    if isinstance(item, (list, tuple)):
+        item = np.asarray(item) if len(item) else np.zeros(0, np.int32)
+    elif (
+        not isinstance(item, (np.ndarray, np.generic, Tracer))
+        and type(item) is not Array
+    ):
+        custom = getattr(item, "__jax_array__", None)
+        if custom is None:
+            raise _item_error(item)
+        return _item(custom())
+    return _array_item(item)
+
+
+def _item_error(item: Any) -> IndexError:
+    return IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or"
+        f" boolean arrays are valid indices. Got {item!r}"
+    )
+
+
+def _array_item(item: Any) -> Any:
+    """An array in a subscript: a mask as a NumPy array, a NumPy scalar as an int."""
+    kind = dtypes.kind(item.dtype) if dtypes.is_valid(item.dtype) else "object"
+    if kind == "bool":
+        return _concrete_mask(item)
+    if kind not in ("int", "uint"):
+        raise errors.type_error(
+            "Indexer must have integer or boolean type, got indexer with type"
+            f" {item.dtype}",
+            which=errors.type_text(item),
+            tries=["x[i.astype(int)]"],
+        )
+    if isinstance(item, (np.ndarray, np.generic)) and not item.shape:
+        return int(item)
+    return item
+
+
+def _concrete_mask(mask: Any) -> Any:
+    if isinstance(mask, Tracer) and mask.concrete() is None:
+        raise errors.error(
+            errors.NonConcreteBooleanIndexError,
+            f"Array boolean indices must be concrete; got {mask.aval.str_short()}",
+            which=mask.origin(),
+            where=core.stack_text(),
+            why="how many elements a traced mask selects is not known, and so"
+            " neither is the result's shape.",
+            tries=[
+                "jnp.where(mask, x, 0) keeps the shape",
+                "jnp.nonzero(mask, size=n) for at most n positions",
+            ],
+        )
+    return np.asarray(mask)
+
+
+# ------------------------------------------------------------ for gather and scatter
+
+
+class Location(NamedTuple):
+    """Where a plan's elements lie, in the terms of gather and scatter."""
+
+    indices: Any
+    windows: tuple[int, ...]  # axes of the result (NEW left out) that are slices
+    collapsed: tuple[int, ...]  # axes of the operand that the result has not
+    indexed: tuple[int, ...]  # axes of the operand that `indices` position
+    sizes: tuple[int, ...]  # of the slices
+    shape: tuple[int, ...]  # of the result, NEW left out
+    reversed: tuple[int, ...]  # axes of the result to be reversed
+    new: tuple[int, ...]  # axes of the result with NEW
+    distinct: bool  # whether positions are known to be sorted and distinct
+
+
+def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
+    """The indices of a plan's elements."""
+    todo = iter(leaves)
+    values = [_position(e, n if plan.wrap else 0, todo) for e, n in _with_sizes(plan)]
+    block = block_shape(plan, values)
+    place = block_place(plan) if plan.arrays else -1
+    batch: list[int] = []  # sizes of the indices' axes, in the result's order
+    shape: list[int] = []
+    windows: list[int] = []
+    collapsed: list[int] = []
+    indexed: list[int] = []
+    new: list[int] = []
+    reversed_axes: list[int] = []
+    sizes = list(plan.operand)
+    columns: list[tuple[Any, int | None]] = []  # value, and its axis among `batch`
+    block_at = 0
+    axis = 0
+    for i, (entry, value) in enumerate(zip(plan.entries, values, strict=True)):
+        if i == place:
+            block_at = len(batch)
+            batch += block
+            shape += block
+        if entry[0] == NEW:
+            new.append(len(shape) + len(new))
+            continue
+        if entry[0] != SPAN:
+            collapsed.append(axis)
+            indexed.append(axis)
+            sizes[axis] = 1
+            columns.append((value, None))
+        else:
+            _, start, size, step, flip = entry
+            if flip:
+                reversed_axes.append(len(shape))
+            if step == 1 or size == 1:
+                windows.append(len(shape))
+                sizes[axis] = size
+                if start != 0:
+                    indexed.append(axis)
+                    columns.append((value, None))
+            else:
+                collapsed.append(axis)
+                indexed.append(axis)
+                sizes[axis] = 1
+                columns.append(((start, size, step), len(batch)))
+                batch.append(size)
+            shape.append(size)
+        axis += 1
+    return Location(
+        _columns(columns, batch, block_at, block, plan),
+        tuple(windows), tuple(collapsed), tuple(indexed), tuple(sizes), tuple(shape),
+        tuple(reversed_axes), tuple(new), not plan.arrays,
+    )  # fmt: skip
+
+
+def _with_sizes(plan: Plan) -> Iterator[tuple[Any, int]]:
+    """Entries with the size of the axis they index (0 for NEW)."""
+    axis = 0
+    for e in plan.entries:
+        if e[0] == NEW:
+            yield e, 0
+        else:
+            yield e, plan.operand[axis]
+            axis += 1
+
+
+def _position(entry: Any, n: int, leaves: Iterator[Any]) -> Any:
+    """The position(s) that an entry stands for: an int or an array of ints."""
+    kind = entry[0]
+    if kind in (SCALAR, ARRAY):
+        return wrap(next(leaves), n)
+    if kind in (POINT, SPAN):
+        return next(leaves) if entry[1] is None else entry[1]
+    return None
+
+
+def wrap(index: Any, n: int) -> Any:
+    """Index arrays with negative positions counted from the end of `n` elements."""
+    if n == 0:
+        return index
+    dtype = index.dtype
+    if isinstance(index, (np.ndarray, np.generic)):
+        wide = np.asarray(index).astype(np.int64)
+        return np.where(wide < 0, wide + n, wide).astype(dtypes.canonical(dtypes.int64))
+    if dtype != dtypes.int32 and dtype != dtypes.int64:
+        big = dtype.itemsize == 8 or dtype == dtypes.uint32
+        dtype = dtypes.canonical(dtypes.int64 if big else dtypes.int32)
+        unsigned = dtypes.is_unsigned(index.dtype)
+        index = lax.convert_element_type(index, dtype)
+        if unsigned:
+            return index
+    zero, size = dtype.type(0), dtype.type(n)
+    below = lax.lt_p.bind(index, zero)
+    return lax.select_n_p.bind(below, index, lax.add_p.bind(index, size))
+
+
+def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that the index arrays of a plan broadcast to."""
+    if not plan.arrays:
+        return ()
+    shapes = [
+        core.aval_of(v).shape
+        for e, v in zip(plan.entries, values, strict=True)
+        if e[0] == ARRAY
+    ]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise errors.value_error(
+            f"Incompatible shapes for broadcasting: shapes={shapes} of index arrays.",
+            why="index arrays are used together, element by element.",
+            tries=["jnp.ix_(i, j) for all pairs", "x[i[:, None], j]"],
+        ) from None
+
+
+def block_place(plan: Plan) -> int:
+    """Before which entry the axes of the index arrays go: NumPy's rule.
+
+    At the first of them if all indices that are not slices stand together, else in
+    front.
+    """
+    if plan.apart:
+        return 0
+    at = [i for i, e in enumerate(plan.entries) if e[0] in (POINT, SCALAR, ARRAY)]
+    return at[0] if at[-1] - at[0] == len(at) - 1 else 0
+
+
+def _columns(
+    columns: Sequence[tuple[Any, int | None]], batch: Sequence[int], block_at: int,
+    block: tuple[int, ...], plan: Plan,
+):  # fmt: skip
+    """The indices operand: positions along the last axis, one for each indexed axis."""
+    dtype = _index_dtype([c for c, _ in columns], plan)
+    if not columns:
+        return np.zeros((*batch, 0), dtype)
+    shape = (*batch, 1)
+    out = []
+    axes: tuple[int, ...]
+    for value, lane in columns:
+        if lane is not None:
+            start, size, step = value
+            value, axes = _strided(start, size, step, dtype), (lane,)
+        else:
+            rank = core.aval_of(value).ndim
+            end = block_at + len(block)
+            axes = tuple(range(end - rank, end))
+            value = _as_index(value, dtype)
+            sizes = core.aval_of(value).shape
+            if rank and sizes != tuple(batch[end - rank : end]):
+                # An index array of an axis of size 1 repeats along it.
+                value = lax.broadcast_in_dim(
+                    value,
+                    tuple(batch[end - rank : end]),
+                    tuple(range(rank)),
+                )
+        out.append(lax.broadcast_in_dim(value, shape, axes))
+    return out[0] if len(out) == 1 else lax.concatenate(out, len(shape) - 1)
+
+
+def _strided(start: int, size: int, step: int, dtype: Any) -> Any:
+    """Positions `start`, `start + step`, ..."""
+    steps = lax.mul(lax.iota(dtype, size), dtype.type(step))
+    return steps if start == 0 else lax.add(steps, dtype.type(start))
+
+
+def _index_dtype(values: Sequence[Any], plan: Plan) -> Any:
+    """One dtype for all positions."""
+    for v in values:
+        if getattr(v, "dtype", None) == dtypes.int64:
+            return dtypes.canonical(dtypes.int64)
+    if max(plan.operand, default=0) > 2**31 - 1:
+        return dtypes.canonical(dtypes.int64)
+    return dtypes.int32
+
+
+def _as_index(value: Any, dtype: Any) -> Any:
+    if isinstance(value, (int, np.ndarray)) and not isinstance(value, bool):
+        return np.asarray(value, dtype)[()]
+    return lax.convert_element_type(value, dtype)

@@ -1,0 +1,528 @@
+"""Universal functions: `jnp.ufunc`, `frompyfunc`, and the methods of `add` and its kin.
+
+A ufunc works elementwise and carries `reduce`, `accumulate`, `at`, `outer` and
+`reduceat`.  Those of NumPy's own functions use the reductions that exist; for any other
+function the general ones here walk along the axis with `scan`.  `jnp.add` itself stays
+the compiled function that it is (see ufuncs.py): its methods are attributes, and
+`isinstance(jnp.add, jnp.ufunc)` holds all the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.source import name_of
+from ...control.calls.jit import composite
+from ...control.loops.scanning import scan
+from ...prims import lax
+from ...prims.define import const
+from ...types import dtypes
+from . import elementwise, reductions, running, ufuncs
+from ._common import (
+    as_array,
+    aval_of,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    choose,
+    convert,
+    shape_of,
+    static_dtype,
+)
+from .creation import asarray
+from .functional import vectorize
+from .manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ravel,
+    reshape,
+)
+from .ranges import arange
+
+__all__ = ("ufunc", "frompyfunc")
+
+
+class _UfuncType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type.__instancecheck__(cls, x) or getattr(x, "is_ufunc", False) is True
+
+
+class ufunc(metaclass=_UfuncType):
+    """A function that works elementwise, with reductions along axes.
+
+    Args:
+      func: a function of `nin` scalars with `nout` results.
+      nin, nout: numbers of arguments and results.
+      name: what it is called (default: the function's name).
+      nargs: number of arguments that `func` may take.
+      identity: the value that changes nothing, or None.
+      call, reduce, accumulate, at, reduceat: faster ways than the general ones.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> times = jnp.frompyfunc(lambda x, y: x * y, 2, 1, identity=1)
+      >>> times.reduce(jnp.array([2., 3., 4.]))
+      Array(24., dtype=float32)
+    """
+
+    is_ufunc = True
+
+    def __init__(
+        self, func: Callable[..., Any], /, nin: int, nout: int, *,
+        name: str | None = None, nargs: int | None = None, identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.func = func
+        self.__name__ = name or name_of(func)
+        self.__doc__ = func.__doc__
+        self.nin, self.nout = nin, nout
+        self.nargs = nin if nargs is None else nargs
+        self.identity = identity
+        self._given = (call, reduce, accumulate, at, reduceat)
+        self._call = call or vectorize(func)
+
+    def _key(self) -> Any:
+        return (self.func, self.__name__, self.nin, self.nout, self.nargs, self._given)
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is ufunc
+            and self._key() == other._key()
+            and self.identity is other.identity
+        )
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc {self.__name__!r}>"
+
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        """The function, elementwise on arrays that broadcast."""
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self}")
+        if where is not None:
+            raise NotImplementedError(f"where argument of {self}")
+        return self._call(*args)
+
+    def reduce(
+        self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
+        keepdims: bool = False, initial: Any = None, where: Any = None,
+    ) -> Any:  # fmt: skip
+        """The function applied along an axis to all elements, first to last."""
+        self._check("reduce", out)
+        special = self._given[1] or functools.partial(fold, self)
+        check_arraylike(f"{self.__name__}.reduce", a)
+        if where is not None and self.identity is None and initial is None:
+            raise ValueError(
+                f"reduction operation {self.__name__!r} does not have an identity, so"
+                " to use a where mask one has to specify 'initial'."
+            )
+        return special(
+            a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+        )
+
+    def accumulate(
+        self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """What `reduce` gives for every beginning of the axis."""
+        self._check("accumulate", out)
+        check_arraylike(f"{self.__name__}.accumulate", a)
+        special = self._given[2] or functools.partial(running_fold, self)
+        return special(a, axis=axis, dtype=dtype)
+
+    def at(
+        self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True
+    ) -> Any:
+        """`a` with the function applied at some places, as often as they are named."""
+        if inplace:
+            raise NotImplementedError(
+                "Because JAX arrays are immutable, jnp.ufunc.at() cannot operate"
+                " inplace like np.ufunc.at(). Instead, you can pass inplace=False and"
+                " capture the result."
+            )
+        special = self._given[3] or functools.partial(apply_at, self)
+        return (
+            special(asarray(a), indices)
+            if b is None
+            else special(asarray(a), indices, b)
+        )
+
+    def outer(self, A: Any, B: Any, /) -> Any:
+        """The function of every element of A with every element of B."""
+        if self.nin != 2:
+            raise ValueError("outer only supported for binary ufuncs")
+        check_arraylike(f"{self.__name__}.outer", A, B)
+        ones = (1,) * len(shape_of(B))
+        return self(reshape(A, shape_of(A) + ones), B)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """`reduce` of the stretches of an axis that begin at `indices`."""
+        self._check("reduceat", out)
+        check_arraylike(f"{self.__name__}.reduceat", a, indices)
+        special = self._given[4] or functools.partial(fold_stretches, self)
+        return special(a, indices, axis=axis, dtype=dtype)
+
+    def _check(self, method: str, out: Any) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise ValueError(f"{method} only supported for binary ufuncs")
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self}.{method}()")
+
+
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> ufunc:
+    """A ufunc from a function of scalars.
+
+    Args:
+      func: the function.
+      nin, nout: numbers of arguments and results.
+      identity: the value that changes nothing, if there is one.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.frompyfunc(lambda x, y: x + y, 2, 1)(jnp.ones(2), 1)
+      Array([2., 2.], dtype=float32)
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+# ----------------------------------------------------------------- the general methods
+
+
+def fold(f: ufunc, a, *, axis, dtype, keepdims: bool, initial, where):
+    """`reduce` by walking along the axis."""
+    if isinstance(axis, (tuple, list)):
+        raise NotImplementedError("tuple of axes")
+    rank = len(shape_of(a))
+    if where is not None:
+        a, where = broadcast_arrays(a, where)
+    if axis is None:
+        a, axis, kept = ravel(a), 0, (1,) * rank
+        where = None if where is None else ravel(where)
+    else:
+        axis = canonical_axis(axis, rank)
+        kept = shape_of(a)[:axis] + (1,) + shape_of(a)[axis + 1 :]
+    wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
+    if initial is None and shape_of(a)[axis] == 0 and f.identity is None:
+        raise ValueError(
+            f"zero-size array to reduction operation {f.__name__} which has no identity"
+        )
+    out = _fold(a, initial, where, f, axis, wanted)
+    return reshape(out, kept) if keepdims else out
+
+
+@composite(static=("f", "axis", "dtype"))
+def _fold(a: Any, initial: Any, where: Any, f: ufunc, axis: int, dtype: Any) -> Any:
+    rows = convert(moveaxis(a, axis, 0), dtype)
+    masks = None if where is None else moveaxis(where, axis, 0)
+    shape = shape_of(rows)[1:]
+    start = f.identity if initial is None else initial
+    if start is None or (initial is None and where is None and shape_of(rows)[0]):
+        first, rows = lax.split(rows, (1, shape_of(rows)[0] - 1), 0)
+        start = lax.squeeze(first, (0,))
+    start = convert(broadcast_to(start, shape), dtype)
+
+    def step(carry: Any, row: Any) -> Any:
+        x, mask = row
+        out = convert(f(carry, x), dtype)
+        return (out if mask is None else choose(mask, out, carry)), None
+
+    return scan(step, start, (rows, masks))[0]
+
+
+def running_fold(f: ufunc, a: Any, *, axis: Any, dtype: Any) -> Any:
+    """`accumulate` by walking along the axis."""
+    if axis is None or isinstance(axis, (tuple, list)):
+        raise ValueError(f"{f.__name__}.accumulate takes one axis, got {axis!r}")
+    axis = canonical_axis(operator.index(axis), len(shape_of(a)))
+    wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
+    return _running_fold(a, f, axis, wanted)
+
+
+@composite(static=("f", "axis", "dtype"))
+def _running_fold(a: Any, f: ufunc, axis: int, dtype: Any) -> Any:
+    rows = convert(moveaxis(a, axis, 0), dtype)
+    if not shape_of(rows)[0]:
+        return as_array(moveaxis(rows, 0, axis))
+    first, rest = lax.split(rows, (1, shape_of(rows)[0] - 1), 0)
+
+    def step(carry: Any, x: Any) -> Any:
+        out = convert(f(carry, x), dtype)
+        return out, out
+
+    _, outs = scan(step, lax.squeeze(first, (0,)), rest)
+    return moveaxis(lax.concatenate([first, outs], 0), 0, axis)
+
+
+def apply_at(f: ufunc, a: Any, indices: Any, *b: Any) -> Any:
+    """`at`: one place after another."""
+    shape = shape_of(a)
+    places = reshape(arange(math.prod(shape)), shape)[indices]
+    if not b:
+        return reshape(_apply_at(ravel(a), ravel(places), None, f), shape)
+    values = broadcast_to(b[0], shape_of(places))
+    return reshape(_apply_at(ravel(a), ravel(places), ravel(values), f), shape)
+
+
+@composite(static="f")
+def _apply_at(flat: Any, places: Any, values: Any, f: ufunc) -> Any:
+    def step(carry: Any, item: Any) -> Any:
+        place, value = item
+        old = carry[place]
+        new = f(old) if value is None else f(old, value)
+        return carry.at[place].set(convert(new, aval_of(carry).dtype)), None
+
+    return scan(step, flat, (places, values))[0]
+
+
+def fold_stretches(f: ufunc, a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
+    """`reduceat`: all stretches at once, walking along the axis."""
+    if axis is None or isinstance(axis, (tuple, list)):
+        raise ValueError("reduceat requires a single integer axis.")
+    axis = canonical_axis(operator.index(axis), len(shape_of(a)))
+    wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
+    return _fold_stretches(a, indices, f, axis, wanted)
+
+
+@composite(static=("f", "axis", "dtype"))
+def _fold_stretches(a: Any, indices: Any, f: ufunc, axis: int, dtype: Any) -> Any:
+    rows = convert(moveaxis(a, axis, 0), dtype)
+    size, rank = shape_of(rows)[0], len(shape_of(rows))
+    starts = convert(indices, dtypes.int32)
+    last = lax.full((1,), size, dtypes.int32)
+    stops = lax.concatenate([lax.split(
+        starts, (1, shape_of(starts)[0] - 1), 0)[1], last], 0)  # fmt: skip
+
+    def step(carry: Any, item: Any) -> Any:
+        place, row = item
+        inside = lax.bitwise_and(
+            lax.gt(_like(place, starts), starts), lax.lt(_like(place, starts), stops)
+        )
+        inside = expand_dims(inside, tuple(range(1, rank))) if rank > 1 else inside
+        out = convert(f(carry, row), dtype)
+        return choose(inside, out, carry), None
+
+    first = rows[starts]
+    out, _ = scan(step, first, (lax.iota(dtypes.int32, size), rows))
+    return moveaxis(out, 0, axis)
+
+
+def _like(place: Any, others: Any) -> Any:
+    return lax.broadcast_in_dim(place, shape_of(others), ())
+
+
+# ------------------------------------------------------------------ NumPy's own ufuncs
+
+
+def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
+    """subtract.reduce: the first element less all others."""
+    if (
+        where is not None
+        or initial is not None
+        or axis is None
+        or isinstance(axis, tuple)
+    ):
+        return fold(
+            subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
+            where=where,
+        )  # fmt: skip
+    axis = canonical_axis(axis, len(shape_of(a)))
+    if shape_of(a)[axis] == 0:
+        raise ValueError(
+            "zero-size array to reduction operation subtract which has no identity"
+        )
+    sizes = (1, shape_of(a)[axis] - 1)
+    first, rest = lax.split(as_array(a), sizes, axis)
+    if dtype is not None:
+        first = convert(first, static_dtype(dtype, "subtract"))
+    total = reductions.sum(rest, axis=axis, dtype=aval_of(first).dtype, keepdims=True)
+    out = lax.sub(first, total)
+    return out if keepdims else lax.squeeze(out, (axis,))
+
+
+def _reduce_bits(
+    prim, identity, truth: bool, a, *, axis, dtype, keepdims: bool, initial, where
+):
+    """bitwise_and.reduce and its kin, by one primitive."""
+    a = as_array(a)
+    a = ufuncs.truth(a) if truth else a
+    a = a if dtype is None else convert(a, static_dtype(dtype, prim.name))
+    if dtypes.is_inexact(aval_of(a).dtype):
+        raise ValueError(f"integer argument required; got dtype={aval_of(a).dtype}")
+    if where is not None:
+        a = choose(where, a, const(a, identity))
+    axes = canonical_axes(axis, len(shape_of(a)))
+    out = prim.bind(a, axes=axes)
+    if initial is not None:
+        out = _COMBINE[prim](out, initial)
+    return expand_dims(out, tuple(sorted(axes))) if keepdims else out
+
+
+_COMBINE = {
+    lax.reduce_and_p: ufuncs.bitwise_and, lax.reduce_or_p: ufuncs.bitwise_or,
+    lax.reduce_xor_p: ufuncs.bitwise_xor,
+}  # fmt: skip
+
+
+def _log_of_sum(base, a, *, axis, dtype, keepdims: bool, initial, where):
+    """logaddexp.reduce: log(sum(exp(a))), scaled by the largest element."""
+    a = as_array(a)
+    if dtype is not None:
+        a = convert(a, static_dtype(dtype, "logaddexp"))
+    if not dtypes.is_inexact(aval_of(a).dtype):
+        a = convert(a, dtypes.to_inexact(aval_of(a).dtype))
+    if where is not None:
+        a = choose(where, a, const(a, -np.inf))
+    high = reductions.max(a, axis=axis, keepdims=True, initial=-np.inf)
+    high = choose(lax.is_finite(high), high, const(high, 0))
+    shifted = ufuncs.subtract(a, high)
+    grow, shrink = (
+        (ufuncs.exp, ufuncs.log) if base is None else (ufuncs.exp2, ufuncs.log2)
+    )
+    total = reductions.sum(grow(shifted), axis=axis, keepdims=True)
+    out = ufuncs.add(shrink(total), high)
+    if not keepdims:
+        out = reductions.max(out, axis=axis)
+    if initial is not None:
+        out = (elementwise.logaddexp if base is None else elementwise.logaddexp2)(
+            out, initial
+        )
+    return out
+
+
+def _extremum(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    """max and min as `reduce`."""
+
+    def reduce(a: Any, *, dtype: Any, **rest: Any) -> Any:
+        out = reduction(a, **rest)
+        return out if dtype is None else convert(out, static_dtype(dtype, "reduce"))
+
+    return reduce
+
+
+def _truth_of_all(reduction: Callable[..., Any], combine: Any) -> Callable[..., Any]:
+    """all and any as `reduce`."""
+
+    def reduce(a: Any, *, dtype: Any, initial: Any, **rest: Any) -> Any:
+        out = reduction(a, **rest)
+        if initial is not None:
+            out = combine(out, initial)
+        return out if dtype is None else convert(out, static_dtype(dtype, "reduce"))
+
+    return reduce
+
+
+def _running(op: Callable[..., Any]) -> Callable[..., Any]:
+    """cummax and cummin as `accumulate`."""
+
+    def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
+        a = as_array(a)
+        a = a if dtype is None else convert(a, static_dtype(dtype, "accumulate"))
+        axis = canonical_axis(axis, len(shape_of(a)))
+        if dtypes.is_bool(aval_of(a).dtype):
+            return ufuncs.truth(op(convert(a, dtypes.uint8), axis))
+        return op(a, axis)
+
+    return accumulate
+
+
+def _truth_of_stretches(name: str) -> Callable[..., Any]:
+    """`reduceat` of a logical function: of truths."""
+
+    def reduceat(a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
+        truths = ufuncs.truth(as_array(a))
+        return fold_stretches(_logical[name], truths, indices, axis=axis, dtype=dtype)
+
+    return reduceat
+
+
+def _running_truth(name: str) -> Callable[..., Any]:
+    """`accumulate` of a logical function: of truths."""
+
+    def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
+        return running_fold(
+            _logical[name], ufuncs.truth(as_array(a)), axis=axis, dtype=dtype
+        )
+
+    return accumulate
+
+
+def _update(name: str) -> Callable[..., Any]:
+    """`at` by one scatter."""
+    return lambda a, indices, b: getattr(a.at[indices], name)(b)
+
+
+def _negate_at(a: Any, indices: Any) -> Any:
+    return a.at[indices].set(ufuncs.negative(a[indices]))
+
+
+def _methods(
+    fun, nin: int, identity, reduce: Callable[..., Any] | None=None,
+    accumulate: Callable[..., Any] | None=None, at: Callable[..., Any] | None=None,
+    reduceat: Callable[..., Any] | None=None,
+) -> ufunc:  # fmt: skip
+    """Give a compiled function the attributes of a ufunc; return that ufunc."""
+    name = fun.__name__
+    base = ufunc(
+        fun.__wrapped__, nin, 1, name=name, identity=identity, call=fun, reduce=reduce,
+        accumulate=accumulate, at=at, reduceat=reduceat,
+    )  # fmt: skip
+    fun.is_ufunc = True
+    for attribute in ("nin", "nout", "nargs", "identity"):
+        setattr(fun, attribute, getattr(base, attribute))
+    for method in ("reduce", "accumulate", "at", "outer", "reduceat"):
+        setattr(fun, method, getattr(base, method))
+    return base
+
+
+def _bits(prim: Any, identity: Any, truth: bool = False) -> Callable[..., Any]:
+    return functools.partial(_reduce_bits, prim, identity, truth)
+
+
+_running_sum = lambda a, *, axis, dtype: running.cumsum(a, axis, dtype)
+_running_product = lambda a, *, axis, dtype: running.cumprod(a, axis, dtype)
+
+_methods(ufuncs.add, 2, 0, reductions.sum, _running_sum, _update("add"))
+subtract = _methods(ufuncs.subtract, 2, None, _sum_of_rest, None, _update("subtract"))
+_methods(ufuncs.multiply, 2, 1, reductions.prod, _running_product, _update("multiply"))
+_methods(ufuncs.negative, 1, None, at=_negate_at)
+_methods(
+    ufuncs.maximum, 2, None, _extremum(reductions.max), _running(lax.cummax),
+    _update("max"),
+)  # fmt: skip
+_methods(
+    ufuncs.minimum, 2, None, _extremum(reductions.min), _running(lax.cummin),
+    _update("min"),
+)  # fmt: skip
+_methods(ufuncs.bitwise_and, 2, -1, _bits(lax.reduce_and_p, -1))
+_methods(ufuncs.bitwise_or, 2, 0, _bits(lax.reduce_or_p, 0))
+_methods(ufuncs.bitwise_xor, 2, 0, _bits(lax.reduce_xor_p, 0))
+_logical: dict[str, ufunc] = {}
+for _fun, _identity, _reduce in (
+    (ufuncs.logical_and, True, _truth_of_all(reductions.all, ufuncs.logical_and)),
+    (ufuncs.logical_or, False, _truth_of_all(reductions.any, ufuncs.logical_or)),
+    (ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)),
+):
+    _name = _fun.__name__
+    _logical[_name] = _methods(
+        _fun, 2, _identity, _reduce, _running_truth(_name),
+        reduceat=_truth_of_stretches(_name),
+    )  # fmt: skip
+_methods(elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None))
+_methods(elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))

@@ -1,0 +1,430 @@
+"""Elementwise functions that are one primitive after promotion.
+
+Each is declared in one line or a few: the primitive, the promotion rule, the sentence
+and the example of its docstring.  `unary` and `binary` make the public function: a
+`composite`, that is one compiled call when evaluated and inlined when traced.
+Functions with arithmetic of their own are in elementwise.py; `.reduce`, `.at` and the
+other methods of ufuncs are added in ufunc.py.
+
+Promotion: "float" functions turn integers to floats, "number" functions turn bools to
+integers, the others keep the common dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...ir.core import Tracer
+from ...prims import lax
+from ...types import dtypes
+from ._common import *
+from ._rows import describe
+
+__all__ = (
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive",
+    "absolute", "sign", "square", "reciprocal", "maximum", "minimum", "exp", "exp2",
+    "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan",
+    "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh",
+    "arccosh", "arctanh", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh",
+    "deg2rad", "rad2deg", "degrees", "radians", "floor", "ceil", "equal", "not_equal",
+    "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
+    "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_not", "bitwise_invert", "invert", "left_shift", "right_shift",
+    "bitwise_left_shift", "bitwise_right_shift", "nextafter", "real", "imag",
+    "conjugate", "conj",
+)  # fmt: skip
+
+Promotion = Callable[..., Sequence[Any]]
+
+
+# ------------------------------------------------------------------------ declarations
+
+
+def publish(fun: Any, name: str, doc: str) -> Any:
+    """Name, document and compile an elementwise function."""
+    fun.__name__ = fun.__qualname__ = name
+    fun.__module__ = "minijax.numpy"
+    fun.__doc__ = doc
+    return composite(fun)
+
+
+def unary(
+    name: str, promote: str, op: Callable[[Any], Any], sentence: str, example: str
+) -> Any:
+    """A public function of one array: promote, then `op`."""
+    if promote == "float":
+
+        def fun(x: Any, /) -> Any:
+            if not isinstance(x, Tracer):
+                check_arraylike(name, x)
+            if not dtypes.is_inexact(aval_of(x).dtype):
+                (x,) = promote_dtypes_inexact(x)
+            return op(x)
+
+    else:
+
+        def fun(x: Any, /) -> Any:
+            if not isinstance(x, Tracer):
+                check_arraylike(name, x)
+            return op(x)
+
+    args = f"x: array or number, {_ACCEPTS[promote]}."
+    doc = describe(name, sentence, args, example)
+    return publish(fun, name, doc)
+
+
+_ACCEPTS = {
+    "float": "any shape; integers and bools become floats",
+    "number": "any shape; bools become integers",
+    "same": "any shape",
+}
+
+
+def binary(
+    name: str, promote: str, op: Callable[[Any, Any], Any], sentence: str, example: str
+) -> Any:
+    """A public function of two arrays: promote and broadcast, then `op`."""
+    if promote == "same":
+
+        def fun(x1: Any, x2: Any, /) -> Any:
+            return op(*promote_pair(name, x1, x2))
+
+    else:
+        rule = promote_args_inexact if promote == "float" else promote_args_numeric
+
+        def fun(x1: Any, x2: Any, /) -> Any:
+            return op(*rule(name, x1, x2))
+
+    args = f"x1, x2: arrays or numbers that broadcast; {_PAIRS[promote]}."
+    doc = describe(name, sentence, args, example)
+    return publish(fun, name, doc)
+
+
+_PAIRS = {
+    "float": "integers and bools become floats",
+    "number": "bools become integers",
+    "same": "the result has their common dtype",
+}
+
+
+def by_kind(boolean: Any, other: Any) -> Callable[[Any, Any], Any]:
+    """One primitive for bools, another for numbers."""
+    bool_dtype = dtypes.bool_
+
+    def op(x: Any, y: Any) -> Any:
+        if aval_of(x).dtype is bool_dtype:
+            return boolean.bind(x, y)
+        return other.bind(x, y)
+
+    return op
+
+
+# ------------------------------------------------------------------------- arithmetic
+
+add = binary("add", "same", by_kind(lax.or_p, lax.add_p),
+    "Sum, elementwise; of bools, `or`.", "[1, 2], 10 -> [11, 12]")  # fmt: skip
+subtract = binary("subtract", "same", lax.sub_p.bind,
+    "Difference, elementwise (bools: TypeError).",
+    "[1., 2.], 0.5 -> [0.5, 1.5]")  # fmt: skip
+multiply = binary("multiply", "same", by_kind(lax.and_p, lax.mul_p),
+    "Product, elementwise; of bools, `and`.", "[1, 2], 3 -> [3, 6]")  # fmt: skip
+divide = binary("divide", "float", lax.div_p.bind,
+    "Quotient, elementwise; always of float or complex dtype.",
+    "[1, 2], 4 -> [0.25, 0.5 ]")  # fmt: skip
+true_divide = divide
+negative = unary("negative", "same", lax.neg_p.bind,
+    "Negation, elementwise (bools: TypeError).", "[1, -2] -> [-1,  2]")  # fmt: skip
+positive = unary("positive", "same", lambda x: x, "The value itself, as an array.",
+    "[1, -2] -> [ 1, -2]")  # fmt: skip
+
+
+def _absolute(x: Any) -> Any:
+    if dtypes.kind(aval_of(x).dtype) in ("bool", "uint"):
+        return x
+    return lax.abs_p.bind(x)
+
+
+absolute = unary("absolute", "same", _absolute,
+    "Absolute value, elementwise; of complex numbers, the modulus.",
+    "[-1, 2] -> [1, 2]")  # fmt: skip
+sign = unary("sign", "same", lax.sign_p.bind,
+    "-1, 0 or 1 with the argument's sign; of complex numbers, x / abs(x).",
+    "[-2., 0., 3.] -> [-1.,  0.,  1.]")  # fmt: skip
+
+
+def _square(x: Any) -> Any:
+    return lax.square_p.bind(*promote_dtypes_numeric(x))
+
+
+square = unary("square", "number", _square, "x times x, elementwise.",
+    "[-2, 3] -> [4, 9]")  # fmt: skip
+reciprocal = unary("reciprocal", "float", lambda x: lax.integer_pow_p.bind(x, y=-1),
+    "1 / x, elementwise.", "[2., 4.] -> [0.5 , 0.25]")  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ extrema
+
+maximum = binary("maximum", "same", lax.max_p.bind,
+    "The larger one, elementwise; nan if either is nan.",
+    "[1., 5.], 3. -> [3., 5.]")  # fmt: skip
+minimum = binary("minimum", "same", lax.min_p.bind,
+    "The smaller one, elementwise; nan if either is nan.",
+    "[1., 5.], 3. -> [1., 3.]")  # fmt: skip
+
+
+# ----------------------------------------------------------- exponentials, logarithms
+
+exp = unary("exp", "float", lax.exp, "Exponential, elementwise.",
+    "[0., -jnp.inf] -> [1., 0.]")  # fmt: skip
+exp2 = unary("exp2", "float", lax.exp2, "2 to the power x, elementwise.",
+    "[0., 3.] -> [1., 8.]")  # fmt: skip
+expm1 = unary("expm1", "float", lax.expm1,
+    "exp(x) - 1, exact for small x, elementwise.",
+    "bool(jnp.expm1(1e-6) > 1e-6) -> True")  # fmt: skip
+log = unary("log", "float", lax.log, "Natural logarithm, elementwise.",
+    "[1., 0.] -> [  0., -inf]")  # fmt: skip
+log1p = unary("log1p", "float", lax.log1p,
+    "log(1 + x), exact for small x, elementwise.",
+    "bool(jnp.log1p(1e-6) < 1e-6) -> True")  # fmt: skip
+
+
+def _log_in_base(base: float, inverse: bool) -> Callable[[Any], Any]:
+    """log(x) over log(base), part by part: complex division spoils infinite parts."""
+
+    def scaled(y: Any) -> Any:
+        factor = np.asarray(1 / np.log(base) if inverse else np.log(base))
+        factor = factor.astype(aval_of(y).dtype)[()]
+        scale = lax.mul_p if inverse else lax.div_p
+        return scale.bind(y, factor)
+
+    def op(x: Any) -> Any:
+        y = lax.log(x)
+        if not dtypes.is_complex(aval_of(y).dtype):
+            return scaled(y)
+        parts = lax.real(y), lax.imag(y)
+        return lax.complex(*map(scaled, parts))
+
+    return op
+
+
+log2 = unary("log2", "float", _log_in_base(2.0, inverse=False),
+    "Logarithm to base 2, elementwise.", "[1., 8.] -> [0., 3.]")  # fmt: skip
+log10 = unary("log10", "float", _log_in_base(10.0, inverse=True),
+    "Logarithm to base 10, elementwise.", "[1., 100.] -> [0., 2.]")  # fmt: skip
+sqrt = unary("sqrt", "float", lax.sqrt,
+    "Square root, elementwise; nan for negative floats.",
+    "[4, 9] -> [2., 3.]")  # fmt: skip
+cbrt = unary("cbrt", "float", lax.cbrt, "Real cube root, elementwise.",
+    "[-8., 27.] -> [-2.,  3.]")  # fmt: skip
+
+
+# ------------------------------------------------------------ trigonometry, hyperbolic
+
+sin = unary("sin", "float", lax.sin, "Sine of an angle in radians, elementwise.",
+    "[0., jnp.pi / 2] -> [0., 1.]")  # fmt: skip
+cos = unary("cos", "float", lax.cos, "Cosine of an angle in radians, elementwise.",
+    "[0., jnp.pi] -> [ 1., -1.]")  # fmt: skip
+tan = unary("tan", "float", lax.tan, "Tangent of an angle in radians, elementwise.",
+    "jnp.tan(0.) -> Array(0., dtype=float32, weak_type=True)")  # fmt: skip
+arcsin = unary("arcsin", "float", lax.asin,
+    "Angle in [-pi/2, pi/2] whose sine is x, elementwise.",
+    "bool(jnp.isclose(jnp.arcsin(1.), jnp.pi / 2)) -> True")  # fmt: skip
+arccos = unary("arccos", "float", lax.acos,
+    "Angle in [0, pi] whose cosine is x, elementwise.",
+    "bool(jnp.isclose(jnp.arccos(-1.), jnp.pi)) -> True")  # fmt: skip
+arctan = unary("arctan", "float", lax.atan,
+    "Angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
+    "bool(jnp.isclose(jnp.arctan(1.), jnp.pi / 4)) -> True")  # fmt: skip
+arctan2 = binary("arctan2", "float", lax.atan2_p.bind,
+    "Angle of the point (x2, x1) in [-pi, pi], elementwise.",
+    "bool(jnp.isclose(jnp.arctan2(1., 0.), jnp.pi / 2)) -> True")  # fmt: skip
+sinh = unary("sinh", "float", lax.sinh, "Hyperbolic sine, elementwise.",
+    "[0., -jnp.inf] -> [  0., -inf]")  # fmt: skip
+cosh = unary("cosh", "float", lax.cosh, "Hyperbolic cosine, elementwise.",
+    "[0., -jnp.inf] -> [ 1., inf]")  # fmt: skip
+tanh = unary("tanh", "float", lax.tanh, "Hyperbolic tangent, elementwise.",
+    "[0., -jnp.inf] -> [ 0., -1.]")  # fmt: skip
+arcsinh = unary("arcsinh", "float", lax.asinh, "Inverse hyperbolic sine, elementwise.",
+    "[0., -jnp.inf] -> [  0., -inf]")  # fmt: skip
+arccosh = unary("arccosh", "float", lax.acosh,
+    "Inverse hyperbolic cosine, elementwise; nan below 1.",
+    "[1., jnp.inf] -> [ 0., inf]")  # fmt: skip
+arctanh = unary("arctanh", "float", lax.atanh,
+    "Inverse hyperbolic tangent, elementwise; nan outside [-1, 1].",
+    "[0., 1.] -> [ 0., inf]")  # fmt: skip
+acos, acosh, asin, asinh, atan, atanh, atan2 = (
+    arccos, arccosh, arcsin, arcsinh, arctan, arctanh, arctan2,
+)  # fmt: skip
+
+
+def scaled(ratio: float) -> Callable[[Any], Any]:
+    """x times a constant, in the dtype of x."""
+
+    def op(x: Any) -> Any:
+        factor = np.asarray(ratio).astype(aval_of(x).dtype)[()]
+        if aval_of(x).weak_type:
+            factor = factor.item()
+        return settled(lax.mul_p.bind(x, factor))
+
+    return op
+
+
+deg2rad = unary("deg2rad", "float", scaled(np.pi / 180),
+    "Degrees to radians, elementwise.",
+    "bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi)) -> True")  # fmt: skip
+rad2deg = unary("rad2deg", "float", scaled(180 / np.pi),
+    "Radians to degrees, elementwise.", "[0., jnp.pi] -> [  0., 180.]")  # fmt: skip
+radians, degrees = deg2rad, rad2deg
+
+
+# ----------------------------------------------------------------- rounding to integers
+
+
+def _on_floats(op: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`op` for inexact dtypes; integers and bools are whole already."""
+    return lambda x: op(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+
+
+floor = unary("floor", "same", _on_floats(lax.floor_p.bind),
+    "Largest integer not above x, elementwise; integers stay as they are.",
+    "[-1.5, 1.5] -> [-2.,  1.]")  # fmt: skip
+ceil = unary("ceil", "same", _on_floats(lax.ceil_p.bind),
+    "Smallest integer not below x, elementwise; integers stay as they are.",
+    "[-1.5, 1.5] -> [-1.,  2.]")  # fmt: skip
+
+
+# ------------------------------------------------------------------------- comparisons
+
+
+def _ordered(prim: Any) -> Callable[[Any, Any], Any]:
+    """Comparison; complex numbers by real part, then by imaginary part."""
+
+    def op(x: Any, y: Any) -> Any:
+        if not dtypes.is_complex(aval_of(x).dtype):
+            return prim.bind(x, y)
+        xr, yr = lax.real(x), lax.real(y)
+        xi, yi = lax.imag(x), lax.imag(y)
+        strict = {"le": lax.lt_p, "ge": lax.gt_p}.get(prim.name, prim)
+        same = lax.eq_p.bind(xr, yr)
+        out = choose(same, prim.bind(xi, yi), strict.bind(xr, yr))
+        return convert(out, dtypes.bool_, aval_of(x).weak_type)
+
+    return op
+
+
+equal = binary("equal", "same", lax.eq_p.bind, "Whether x1 == x2, elementwise.",
+    "[1, 2], 2 -> [False,  True]")  # fmt: skip
+not_equal = binary("not_equal", "same", lax.ne_p.bind, "Whether x1 != x2, elementwise.",
+    "[1, 2], 2 -> [ True, False]")  # fmt: skip
+less = binary("less", "same", _ordered(lax.lt_p),
+    "Whether x1 < x2, elementwise; complex numbers by real part, then imaginary.",
+    "[1, 2], 2 -> [ True, False]")  # fmt: skip
+less_equal = binary("less_equal", "same", _ordered(lax.le_p),
+    "Whether x1 <= x2, elementwise; complex numbers by real part, then imaginary.",
+    "[1, 2], 1 -> [ True, False]")  # fmt: skip
+greater = binary("greater", "same", _ordered(lax.gt_p),
+    "Whether x1 > x2, elementwise; complex numbers by real part, then imaginary.",
+    "[1, 2], 1 -> [False,  True]")  # fmt: skip
+greater_equal = binary("greater_equal", "same", _ordered(lax.ge_p),
+    "Whether x1 >= x2, elementwise; complex numbers by real part, then imaginary.",
+    "[1, 2], 2 -> [False,  True]")  # fmt: skip
+
+
+# ---------------------------------------------------------------------- bits and truth
+
+
+def truth(x: Any) -> Any:
+    """Whether x differs from zero."""
+    aval = aval_of(x)
+    if aval.dtype is dtypes.bool_:
+        return x
+    zero = np.zeros((), aval.dtype)[()]
+    return settled(lax.ne_p.bind(x, zero.item() if aval.weak_type else zero))
+
+
+def _logical(prim: Any) -> Callable[[Any, Any], Any]:
+    return lambda x, y: prim.bind(truth(x), truth(y))
+
+
+logical_and = binary("logical_and", "same", _logical(lax.and_p),
+    "Whether both differ from zero, elementwise.",
+    "[0, 1], True -> [False,  True]")  # fmt: skip
+logical_or = binary("logical_or", "same", _logical(lax.or_p),
+    "Whether either differs from zero, elementwise.",
+    "[0, 1], False -> [False,  True]")  # fmt: skip
+logical_xor = binary("logical_xor", "same", _logical(lax.xor_p),
+    "Whether exactly one differs from zero, elementwise.",
+    "[0, 1], True -> [ True, False]")  # fmt: skip
+logical_not = unary("logical_not", "same", lambda x: lax.not_p.bind(truth(x)),
+    "Whether x equals zero, elementwise.", "[0, 1] -> [ True, False]")  # fmt: skip
+bitwise_and = binary("bitwise_and", "same", lax.and_p.bind,
+    "Bits set in both, elementwise (integers, bools).",
+    "[6, 5], 4 -> [4, 4]")  # fmt: skip
+bitwise_or = binary("bitwise_or", "same", lax.or_p.bind,
+    "Bits set in either, elementwise (integers, bools).",
+    "[6, 5], 1 -> [7, 5]")  # fmt: skip
+bitwise_xor = binary("bitwise_xor", "same", lax.xor_p.bind,
+    "Bits set in exactly one, elementwise (integers, bools).",
+    "[6, 5], 1 -> [7, 4]")  # fmt: skip
+bitwise_not = unary("bitwise_not", "same", lax.not_p.bind,
+    "Every bit inverted, elementwise (integers, bools).",
+    "[0, 5] -> [-1, -6]")  # fmt: skip
+invert = bitwise_invert = bitwise_not
+left_shift = binary("left_shift", "number", lax.shift_left_p.bind,
+    "x1 times 2 to the power x2, by shifting bits (integers).",
+    "[1, 2], 3 -> [ 8, 16]")  # fmt: skip
+
+
+def _right_shift(x: Any, y: Any) -> Any:
+    if dtypes.is_unsigned(aval_of(x).dtype):
+        return lax.shift_right_logical_p.bind(x, y)
+    return lax.shift_right_arithmetic_p.bind(x, y)
+
+
+right_shift = binary("right_shift", "number", _right_shift,
+    "x1 divided by 2 to the power x2, rounded down, by shifting bits (integers).",
+    "[8, -8], 2 -> [ 2, -2]")  # fmt: skip
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+nextafter = binary("nextafter", "float", lax.nextafter_p.bind,
+    "The float next to x1 on the way to x2, elementwise.",
+    "float(jnp.nextafter(1., 2.)) -> 1.0000001192092896")  # fmt: skip
+
+
+# ------------------------------------------------------------------- parts of a number
+
+
+def _real(x: Any) -> Any:
+    return lax.real(x) if dtypes.is_complex(aval_of(x).dtype) else x
+
+
+def _imag(x: Any) -> Any:
+    if dtypes.is_complex(aval_of(x).dtype):
+        return lax.imag(x)
+    return lax.full_like(x, 0)
+
+
+def _conj(x: Any) -> Any:
+    return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
+
+
+real = unary("real", "same", _real, "Real part, elementwise; a real array itself.",
+    "[1 + 2j] -> [1.]")  # fmt: skip
+imag = unary("imag", "same", _imag,
+    "Imaginary part, elementwise; zeros for a real array.",
+    "[1 + 2j] -> [2.]")  # fmt: skip
+conjugate = unary("conjugate", "same", _conj,
+    "Complex conjugate, elementwise; a real array itself.",
+    "[1 + 2j] -> [1.-2.j]")  # fmt: skip
+conj = conjugate
+
+
+def float_args(name: str, *xs: Any) -> Sequence[Any]:
+    """Operands in one float dtype; TypeError for complex ones."""
+    xs = tuple(promote_args_inexact(name, *xs))
+    if dtypes.is_complex(aval_of(xs[0]).dtype):
+        raise TypeError(f"{name} does not support complex-valued inputs")
+    return xs

@@ -1,0 +1,116 @@
+"""Window functions of signal processing, by their textbook formulas.
+
+Source: F. J. Harris, "On the use of windows for harmonic analysis with the discrete
+Fourier transform", Proc. IEEE 66 (1978).
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...prims import lax
+from ...prims.define import const
+from ...types import dtypes
+from ._common import *
+from ._rows import row
+from .creation import ones
+from .floats import _i0
+from .ranges import arange
+
+__all__ = ("blackman", "hamming", "hanning", "bartlett", "kaiser")
+
+
+def _length(M: Any) -> int:
+    """The number of points as an int."""
+    return int(M) if isinstance(M, float) and M.is_integer() else operator.index(M)
+
+
+def _ramp(M: int) -> Any:
+    return arange(M, dtype=dtypes.float_default())
+
+
+@composite(static=("M", "weights"))
+def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:
+    out: Any = const(n, weights[0])
+    for j, w in enumerate(weights[1:], 1):
+        phase = lax.mul(n, const(n, 2 * np.pi * j / (M - 1)))
+        out = lax.add(out, lax.mul(const(n, w), lax.cos(phase)))
+    return out
+
+
+def _cosines(name: str, sentence: str, weights: tuple[float, ...], example: str) -> Any:
+    """The window that is the sum of weights[j] * cos(2 pi j n / (M - 1))."""
+
+    @row(name, __name__, sentence, example, M="number of points (static).")
+    def window(M: int) -> Any:
+        size = _length(M)
+        if size <= 1:
+            return ones(size)
+        return _sum_of_cosines(_ramp(size), size, weights)
+
+    return window
+
+
+blackman = _cosines("blackman", "The Blackman window of M points.", (0.42, -0.5, 0.08),
+    "jnp.blackman(3).round(2) -> Array([-0.,  1., -0.], dtype=float32)")  # fmt: skip
+hamming = _cosines("hamming", "The Hamming window of M points.", (0.54, -0.46),
+    "jnp.hamming(3).round(2) -> Array([0.08, 1.  , 0.08], dtype=float32)")  # fmt: skip
+hanning = _cosines("hanning", "The von Hann window of M points.", (0.5, -0.5),
+    "3 -> [0., 1., 0.]")  # fmt: skip
+
+
+def bartlett(M: int) -> Any:
+    """The triangular window of M points, zero at both ends.
+
+    Args:
+      M: number of points (static).
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.bartlett(5)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
+    size = _length(M)
+    return ones(size) if size <= 1 else _triangle(_ramp(size), size)
+
+
+@composite(static="M")
+def _triangle(n: Any, M: int) -> Any:
+    one = const(n, 1)
+    from_middle = lax.sub(lax.mul(n, const(n, 2 / (M - 1))), one)
+    return lax.sub(one, lax.abs(from_middle))
+
+
+def kaiser(M: int, beta: Any) -> Any:
+    """The Kaiser window of M points.
+
+    Args:
+      M: number of points (static).
+      beta: shape: 0 is flat, larger ones are narrower; broadcasts with the points.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.kaiser(3, 0.)
+      Array([1., 1., 1.], dtype=float32)
+    """
+    check_arraylike("kaiser", beta)
+    size = _length(M)
+    return ones(size) if size <= 1 else _kaiser(_ramp(size), beta, size)
+
+
+@composite(static="M")
+def _kaiser(n: Any, beta: Any, M: int) -> Any:
+    if dtypes.is_complex(aval_of(beta).dtype):
+        raise ValueError(
+            "Unsupported input type to jax.numpy.i0: complex beta of kaiser."
+        )
+    beta = convert(beta, dtypes.float_default())
+    half = const(n, (M - 1) / 2)
+    place = lax.div(lax.sub(n, half), half)
+    inside = lax.max(lax.sub(const(n, 1), lax.square(place)), const(n, 0))
+    inner = lax.mul(*promote_shapes("multiply", beta, lax.sqrt(inside)))
+    return lax.div(*promote_shapes("divide", _i0(inner), _i0(beta)))

@@ -1,0 +1,516 @@
+"""Continuous distributions that a formula makes of uniform and normal numbers.
+
+Mostly the inverse of the distribution function, applied to uniform numbers.
+
+Next: discrete.py.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...control.rules.stop_gradient import stop_gradient
+from ...ir.core import aval_of
+from ...prims.define import const
+from ...prims.math.algebraic import abs as magnitude
+from ...prims.math.algebraic import (
+    add,
+    div,
+    integer_pow,
+    max,
+    min,
+    mul,
+    neg,
+    nextafter,
+    sign,
+    sqrt,
+    sub,
+)
+from ...prims.math.elementary import exp, log, log1p, pow, tan
+from ...prims.math.error_function import erf, erf_inv
+from ...prims.math.logic import le, lt, select_n
+from ...prims.reduce.over_axes import reduce_sum
+from ...prims.shape.shapes import expand_dims
+from ...types import dtypes
+from ..numpy._common import promote_dtypes_inexact
+from .common import *
+from .gammas import gamma_of
+from .sampling import Shape, above_minus_one, normal_of, split_of, uniform_of, unit_of
+
+__all__ = (
+    "exponential", "cauchy", "laplace", "logistic", "lognormal", "maxwell",
+    "double_sided_maxwell", "rayleigh", "pareto", "weibull_min", "triangular",
+    "truncated_normal", "wald", "generalized_normal", "ball",
+)  # fmt: skip
+
+
+def constant(x: float, dtype: Any) -> Any:
+    """A number in the dtype of a sample."""
+    return np.asarray(x, np.float64).astype(dtype)[()]
+
+
+# -------------------------------------------------------------------------- exponential
+
+
+def exponential_of(key: Any, shape: Shape, dtype: Any) -> Any:
+    return neg(log1p(neg(unit_of(key, shape, dtype))))
+
+
+@distribution()
+def exponential(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Exponential random numbers: density exp(-x) on x >= 0.
+
+    Args:
+      key: a random key.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.exponential(mj.random.key(0), (2,))
+      Array([2.950128 , 3.8434246], dtype=float32)
+    """
+    return exponential_of(key, shape, dtype)
+
+
+# ------------------------------------------------------------- cauchy, laplace, logistic
+
+
+@distribution()
+def cauchy(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Cauchy random numbers: density 1 / (π (1 + x²)).
+
+    Args: as those of `exponential`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.cauchy(mj.random.key(0), (2,)).shape
+      (2,)
+    """
+    eps = dtype.type(ml_dtypes.finfo(dtype).eps)
+    u = uniform_of(key, shape, dtype, eps, dtype.type(1))
+    return tan(mul(constant(math.pi, dtype), sub(u, dtype.type(0.5))))
+
+
+@distribution()
+def laplace(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Laplace random numbers: density exp(-abs(x)) / 2.
+
+    Args: as those of `exponential`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.laplace(mj.random.key(0), (2,)).shape
+      (2,)
+    """
+    u = uniform_of(key, shape, dtype, above_minus_one(dtype), dtype.type(1))
+    return mul(sign(u), log1p(neg(magnitude(u))))
+
+
+@distribution()
+def logistic(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Logistic random numbers: density exp(-x) / (1 + exp(-x))².
+
+    Args: as those of `exponential`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.logistic(mj.random.key(0), (2,)).shape
+      (2,)
+    """
+    tiny = dtype.type(ml_dtypes.finfo(dtype).tiny)
+    u = uniform_of(key, shape, dtype, tiny, dtype.type(1))
+    return sub(log(u), log1p(neg(u)))
+
+
+# ---------------------------------------------------------------------------- lognormal
+
+
+@distribution(of=inexact_dtype)
+def lognormal(
+    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Log-normal random numbers: exp of normal numbers of deviation `sigma`.
+
+    Args:
+      key: a random key.
+      sigma: the deviation of the logarithm; a number or an array.
+      shape: the result's shape (default: that of `sigma`).
+      dtype: a float or complex dtype, to which `sigma` promotes.
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.lognormal(mj.random.key(0), 0.5, (2,)).shape
+      (2,)
+    """
+    sigma = safely("lognormal", sigma, dtype)
+    shape = shape_of_all("lognormal", shape, sigma)
+    return exp(mul(normal_of(key, shape, dtype), spread(sigma, shape)))
+
+
+# ------------------------------------------------- maxwell, double_sided_maxwell, rayleigh
+
+
+def maxwell_of(key: Any, shape: Shape, dtype: Any) -> Any:
+    x = normal_of(key, (*shape, 3), dtype)
+    return sqrt(reduce_sum(mul(x, x), (len(shape),)))
+
+
+@distribution()
+def maxwell(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Maxwell random numbers: lengths of standard normal vectors in three dimensions.
+
+    Args: as those of `exponential`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.maxwell(mj.random.key(0), (2,)).shape
+      (2,)
+    """
+    return maxwell_of(key, shape, dtype)
+
+
+def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
+    """1 or -1, equally likely."""
+    half = dtypes.float_default()
+    heads = lt(unit_of(key, shape, half), half.type(0.5))
+    both = np.array([1, -1]).astype(dtype)  # unsigned numbers wrap
+    plus, minus = (repeated(x, shape) for x in both)
+    return select_n(heads, minus, plus)
+
+
+@distribution()
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Any:
+    """Double-sided Maxwell random numbers: `loc` plus or minus `scale` times Maxwell ones.
+
+    Args:
+      key: a random key.
+      loc, scale: numbers or arrays.
+      shape: leading axes of the result, before those of `loc` and `scale` (by default
+        these too, so that they come twice).
+      dtype: a float dtype (default: that of Python floats).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.double_sided_maxwell(mj.random.key(0), 0., 1., (2,)).shape
+      (2,)
+    """
+    shapes = [aval_of(loc).shape, aval_of(scale).shape]
+    own = broadcast_shapes("double_sided_maxwell", shapes)
+    shape = (*(shape or own), *own)
+    first, second = split_of(key)
+    x = mul(signs_of(second, shape, dtype), maxwell_of(first, shape, dtype))
+    x, scale = promote_dtypes_inexact(x, spread(scale, shape))
+    x, loc = promote_dtypes_inexact(mul(x, scale), spread(loc, shape))
+    return add(x, loc)
+
+
+@distribution()
+def rayleigh(
+    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Rayleigh random numbers: lengths of normal vectors in two dimensions.
+
+    Args:
+      key: a random key.
+      scale: the deviation of each component; a number or an array.
+      shape: the result's shape (default: that of `scale`).
+      dtype: a float dtype, to which `scale` promotes.
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.rayleigh(mj.random.key(0), 2., (2,)).shape
+      (2,)
+    """
+    scale = safely("rayleigh", scale, dtype)
+    shape = shape_of_all("rayleigh", shape, scale)
+    square = mul(log(unit_of(key, shape, dtype)), dtype.type(-2))
+    return mul(repeated(scale, shape), sqrt(square))
+
+
+# ------------------------------------------------------------- pareto, weibull, triangular
+
+
+@distribution()
+def pareto(
+    key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Pareto random numbers: density b / x^(b+1) on x >= 1.
+
+    Args:
+      key: a random key.
+      b: the exponent, positive; a number or an array.
+      shape: the result's shape (default: that of `b`).
+      dtype: a float dtype, to which `b` promotes.
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.pareto(mj.random.key(0), 2., (2,)).shape
+      (2,)
+    """
+    b = safely("pareto", b, dtype)
+    shape = shape_of_all("pareto", shape, b)
+    return exp(div(exponential_of(key, shape, dtype), spread(b, shape)))
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x in a float dtype."""
+    (x,) = promote_dtypes_inexact(x)
+    return div(const(x, 1), x)
+
+
+def _side_by_side(x: Any, parameter: Any) -> Sequence[Any]:
+    """A sample and a parameter, which may repeat it, of one dtype and shape."""
+    x, parameter = promote_dtypes_inexact(x, parameter)
+    shapes = [aval_of(x).shape, aval_of(parameter).shape]
+    if not shapes[1]:
+        return x, parameter
+    shape = broadcast_shapes("weibull_min", shapes)
+    return repeated(x, shape), repeated(parameter, shape)
+
+
+@distribution()
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+) -> Any:
+    """Weibull random numbers: `scale` times powers 1 / concentration of exponential ones.
+
+    Args:
+      key: a random key.
+      scale, concentration: positive numbers, or arrays that broadcast to `shape`.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.weibull_min(mj.random.key(0), 1., 2., (2,)).shape
+      (2,)
+    """
+    x = exponential_of(key, shape, dtype)
+    one, power = promote_dtypes_inexact(1.0, concentration)  # weak, of integers
+    x = pow(*_side_by_side(x, div(one, power)))
+    return mul(*_side_by_side(x, scale))
+
+
+@distribution()
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Triangular random numbers: the density rises from `left` to `mode`, falls to `right`.
+
+    Args:
+      key: a random key.
+      left, mode, right: numbers or arrays, in this order of size.
+      shape: the result's shape (default: what they broadcast to).
+      dtype: a float dtype, to which they promote.
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.triangular(mj.random.key(0), 0., 1., 2., (2,)).shape
+      (2,)
+    """
+    given = [safely("triangular", x, dtype) for x in (left, mode, right)]
+    shape = shape_of_all("triangular", shape, *given)
+    left, mode, right = (repeated(x, shape) for x in given)
+    width = sub(right, left)
+    peak = div(sub(mode, left), width)
+    u = unit_of(key, shape, dtype)
+    rising = add(left, sqrt(mul(mul(u, width), sub(mode, left))))
+    rest = mul(sub(dtype.type(1), u), width)
+    falling = sub(right, sqrt(mul(rest, sub(right, mode))))
+    return select_n(lt(u, peak), falling, rising)
+
+
+# --------------------------------------------------------------------- truncated_normal
+
+
+@distribution()
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Normal random numbers that fall between two bounds.
+
+    Args:
+      key: a random key.
+      lower, upper: the bounds; numbers or arrays.
+      shape: the result's shape (default: what they broadcast to).
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Raises:
+      ValueError: shapes that do not fit, or no float dtype.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.truncated_normal(mj.random.key(0), -2., 2., (2,)).shape
+      (2,)
+    """
+    shape = shape_of_all("truncated_normal", shape, lower, upper)
+    low, high = (spread(as_dtype(x, dtype), shape) for x in (lower, upper))
+    root = constant(math.sqrt(2), dtype)
+    u = uniform_of(key, shape, dtype, erf(div(low, root)), erf(div(high, root)))
+    out = mul(root, erf_inv(u))
+    # Rounding must not lead onto the bounds, or beyond.
+    inner = nextafter(stop_gradient(low), constant(math.inf, dtype))
+    return min(
+        nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out)
+    )
+
+
+# -------------------------------------------------------------------------------- wald
+
+
+@distribution()
+def wald(
+    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Wald (inverse Gaussian) random numbers of scale 1.
+
+    Args:
+      key: a random key.
+      mean: the mean, positive; a number or an array.
+      shape: the result's shape (default: that of `mean`).
+      dtype: a float dtype, to which `mean` promotes.
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.wald(mj.random.key(0), 1., (2,)).shape
+      (2,)
+
+    Source: Michael, Schucany and Haas, The American Statistician 30 (1976).
+    """
+    mean = safely("wald", mean, dtype)
+    shape = shape_of_all("wald", shape, mean)
+    mean = repeated(mean, shape)
+    normal_key, unit_key = split_of(key)
+    y = integer_pow(normal_of(normal_key, shape, dtype), 2)
+    u = unit_of(unit_key, shape, dtype)
+    mean2 = integer_pow(mean, 2)
+    four, two = dtype.type(4), dtype.type(2)
+    root = sqrt(add(mul(mul(four, mean), y), mul(mean2, integer_pow(y, 2))))
+    x = sub(add(mean, div(mul(mean2, y), two)), mul(div(mean, two), root))
+    return select_n(le(u, div(mean, add(mean, x))), div(mean2, x), x)
+
+
+# --------------------------------------------------------------- generalized_normal, ball
+
+
+def generalized_normal_of(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
+    """Numbers of density proportional to exp(-abs(x)**p)."""
+    gamma_key, sign_key = split_of(key)
+    exponent = reciprocal(p)
+    wide = shape_of_all("gamma", shape, exponent)
+    x = gamma_of(gamma_key, exponent, wide, dtype, False)
+    x, exponent = promote_dtypes_inexact(x, spread(exponent, shape))
+    x, signs = promote_dtypes_inexact(
+        pow(x, exponent), signs_of(sign_key, shape, dtype)
+    )
+    return mul(signs, x)
+
+
+@distribution(said="gamma")
+def generalized_normal(
+    key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Generalized normal random numbers: density proportional to exp(-abs(x)**p).
+
+    Args:
+      key: a random key.
+      p: the exponent, positive; 2 for normal numbers of variance 1/2.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.generalized_normal(mj.random.key(0), 3., (2,)).shape
+      (2,)
+    """
+    return generalized_normal_of(key, p, shape, dtype)
+
+
+@composite(static=("d", "shape", "dtype"))
+def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
+    typed, _ = opaque("ball", key)
+    first, second = split_of(typed)
+    x = generalized_normal_of(first, p, (*shape, d), dtype)
+    e = exponential_of(second, shape, dtype)
+    size = magnitude(x)
+    exponent = spread(p, (*shape, d))
+    if not dtypes.is_integer(aval_of(exponent).dtype):
+        size, exponent = promote_dtypes_inexact(size, exponent)
+    total = reduce_sum(pow(size, exponent), (len(shape),))
+    total, e = promote_dtypes_inexact(total, e)
+    total, exponent = promote_dtypes_inexact(
+        add(total, e), spread(reciprocal(p), shape)
+    )
+    norm = pow(total, exponent)
+    if aval_of(norm).shape != shape:
+        raise type_problem(
+            f"ball: p does not fit the shape {shape}.",
+            p,
+            why="one p a ball.",
+        )
+    return div(x, repeated(_last(norm), aval_of(x).shape))
+
+
+def _last(x: Any) -> Any:
+    from_shape = aval_of(x).shape
+    return expand_dims(x, (len(from_shape),))
+
+
+def ball(
+    key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Points spread evenly in the unit ball of the p-norm.
+
+    Args:
+      key: a random key.
+      d: the number of dimensions.
+      p: the norm's exponent.
+      shape: the result's shape without its last axis, of size `d`.
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.ball(mj.random.key(0), 3, shape=(2,)).shape
+      (2, 3)
+
+    Source: Barthe, Guédon, Mendelson and Naor, Annals of Probability 33 (2005).
+    """
+    dtype = float_dtype("gamma", dtype)
+    d = operator.index(d)
+    out = _ball(key, d, p, static_shape(shape, "ball"), dtype)
+    return placed(out, out_sharding, "ball")

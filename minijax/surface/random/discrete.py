@@ -1,0 +1,471 @@
+"""Whole numbers: signs, waiting times, counts.
+
+Poisson and binomial numbers are drawn by adding up waiting times where they are small,
+else by rejection from a hat that is easy to draw from: Hörmann's transformed rejection,
+"The transformed rejection method for generating Poisson random variables" (Insurance:
+Mathematics and Economics 12, 1993) and "The generation of binomial random variates"
+(Journal of Statistical Computation and Simulation 46, 1993).  All elements are drawn
+together, until the last is accepted.
+
+Next: multivariate.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...control.loops.scanning import scan
+from ...control.loops.while_loop import while_loop
+from ...ir.core import aval_of
+from ...prims.math.algebraic import abs as magnitude
+from ...prims.math.algebraic import add, ceil, div, floor, max, min, mul, neg, sqrt, sub
+from ...prims.math.cast import convert_element_type
+from ...prims.math.elementary import log, log1p
+from ...prims.math.gamma import lgamma
+from ...prims.math.logic import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    clamp,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    ne,
+    select_n,
+)
+from ...prims.random.key_arrays import random_split_p
+from ...prims.reduce.cumulative import cumsum
+from ...prims.reduce.over_axes import reduce_or
+from ...prims.shape.shapes import move_axis
+from ...types import dtypes
+from ..numpy import indexing
+from ..numpy._common import promote_dtypes_inexact
+from .common import *
+from .continuous import constant, signs_of
+from .sampling import Shape, split_of, unit_of
+
+__all__ = ("rademacher", "geometric", "poisson", "binomial", "multinomial")
+
+
+def _any_dtype(name: str, dtype: Any) -> Any:
+    return dtypes.int_default() if dtype is None else dtypes.asked(dtype, name)
+
+
+def _int_dtype(name: str, dtype: Any) -> Any:
+    if dtype is None:
+        return dtypes.int_default()
+    return checked_dtype(name, dtype, dtypes.is_integer, "an int dtype")
+
+
+def any_of(x: Any) -> Any:
+    """Whether any element is true."""
+    return reduce_or(x, tuple(range(len(aval_of(x).shape))))
+
+
+def below_limit(i: Any, dtype: Any) -> Any:
+    """Whether a loop's counter is below the largest number of a dtype."""
+    limits = ml_dtypes.finfo if dtypes.is_float(dtype) else ml_dtypes.iinfo
+    return lt(convert_element_type(i, dtype), dtype.type(limits(dtype).max))
+
+
+# -------------------------------------------------------------------------- rademacher
+
+
+@distribution(of=_any_dtype)
+def rademacher(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Random signs: 1 or -1, equally likely.
+
+    Args:
+      key: a random key.
+      shape: the result's shape.
+      dtype: any numeric dtype (default: that of Python ints).
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.rademacher(mj.random.key(0), (3,))
+      Array([-1, -1,  1], dtype=int32)
+    """
+    return signs_of(key, shape, dtype)
+
+
+# --------------------------------------------------------------------------- geometric
+
+
+@distribution(of=_int_dtype)
+def geometric(
+    key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """Geometric random numbers: how many trials until the first success.
+
+    Args:
+      key: a random key.
+      p: the probability of success; a number or an array.
+      shape: the result's shape (default: that of `p`).
+      dtype: an integer dtype (default: that of Python ints).
+      out_sharding: how the result lies on devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.geometric(mj.random.key(0), 0.2, (3,)).shape
+      (3,)
+    """
+    (p,) = promote_dtypes_inexact(p)
+    shape = shape_of_all("geometric", shape, p)
+    kind = aval_of(p).dtype
+    u = unit_of(key, shape, kind)
+    u = select_n(eq(u, kind.type(0)), u, repeated(kind.type(1), shape))
+    trials = floor(div(log(u), repeated(log1p(neg(p)), shape)))
+    return convert_element_type(add(trials, kind.type(1)), dtype)
+
+
+# ----------------------------------------------------------------------------- poisson
+
+
+def _poisson_by_waiting(key: Any, rate: Any, dtype: Any) -> Any:
+    """How many exponential waiting times fit into `rate`, for small rates."""
+    shape, kind = aval_of(rate).shape, aval_of(rate).dtype
+    limit = neg(rate)
+
+    def cond(state: Any) -> Any:
+        i, _, _, log_product = state
+        return bitwise_and(any_of(gt(log_product, limit)), below_limit(i, dtype))
+
+    def body(state: Any) -> Any:
+        i, count, key, log_product = state
+        key, sub_key = split_of(key)
+        count = select_n(gt(log_product, limit), count, add(count, dtype.type(1)))
+        u = unit_of(sub_key, shape, kind)
+        return add(i, np.int32(1)), count, key, add(log_product, log(u))
+
+    start = (
+        np.int32(0), repeated(dtype.type(0), shape), key, repeated(kind.type(0), shape)
+    )  # fmt: skip
+    return sub(while_loop(cond, body, start)[1], dtype.type(1))
+
+
+def rejected(
+    key, propose: Callable[[Any, Any], tuple[Any, Any]], shape: Shape, kind, limit_dtype
+):
+    """The first accepted proposal of each element.
+
+    propose(u, v), of two uniform arrays, gives proposals and which ones are accepted.
+    """
+
+    def cond(state: Any) -> Any:
+        i, _, accepted, _ = state
+        return bitwise_and(any_of(bitwise_not(accepted)), below_limit(i, limit_dtype))
+
+    def body(state: Any) -> Any:
+        i, out, accepted, key = state
+        key, u_key, v_key = split_of(key, 3)
+        u = sub(unit_of(u_key, shape, kind), kind.type(0.5))
+        k, accept = propose(u, unit_of(v_key, shape, kind))
+        out = select_n(accept, out, k)
+        return add(i, np.int32(1)), out, bitwise_or(accepted, accept), key
+
+    start = (
+        np.int32(0), repeated(kind.type(-1), shape), repeated(np.bool_(False), shape), key
+    )  # fmt: skip
+    return while_loop(cond, body, start)[1]
+
+
+def _poisson_by_rejection(key: Any, rate: Any, dtype: Any) -> Any:
+    """Transformed rejection with a squeeze (PTRS), for rates from 10."""
+    shape, kind = aval_of(rate).shape, aval_of(rate).dtype
+
+    def c(x: float) -> Any:
+        return constant(x, kind)
+
+    log_rate = log(rate)
+    b = add(c(0.931), mul(c(2.53), sqrt(rate)))
+    a = add(c(-0.059), mul(c(0.02483), b))
+    inverse_alpha = add(c(1.1239), div(c(1.1328), sub(b, c(3.4))))
+    v_r = sub(c(0.9277), div(c(3.6224), sub(b, c(2))))
+
+    def propose(u: Any, v: Any) -> tuple[Any, Any]:
+        edge = sub(c(0.5), magnitude(u))
+        spread_u = mul(add(div(mul(c(2), a), edge), b), u)
+        k = floor(add(add(spread_u, rate), c(0.43)))
+        hat = add(div(a, mul(edge, edge)), b)
+        s = log(div(mul(v, inverse_alpha), hat))
+        t = sub(add(neg(rate), mul(k, log_rate)), lgamma(add(k, c(1))))
+        quick = bitwise_and(ge(edge, c(0.07)), le(v, v_r))
+        near_edge = bitwise_and(lt(edge, c(0.013)), gt(v, edge))
+        refuse = bitwise_or(lt(k, c(0)), near_edge)
+        slow = bitwise_and(bitwise_not(refuse), le(s, t))
+        return k, bitwise_or(quick, slow)
+
+    return convert_element_type(rejected(key, propose, shape, kind, dtype), dtype)
+
+
+@distribution(of=_int_dtype)
+def poisson(
+    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """Poisson random numbers: how many events happen where `lam` are expected.
+
+    Args:
+      key: a random key.
+      lam: the rate, not negative; a number or an array.
+      shape: the result's shape (default: that of `lam`).
+      dtype: an integer dtype (default: that of Python ints).
+      out_sharding: how the result lies on devices.
+
+    Raises:
+      ValueError: shapes that do not fit, or no integer dtype.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.poisson(mj.random.key(0), 3., (4,)).shape
+      (4,)
+
+    Source: Knuth, The Art of Computer Programming 2; Hörmann (1993).
+    """
+    shape = shape_of_all("poisson", shape, lam)
+    kind = dtypes.float32
+    rate = repeated(as_dtype(lam, kind), shape)
+    small = bitwise_or(ne(rate, rate), lt(rate, kind.type(10)))
+    # Each way gets rates that it ends with soon, where the other's are wanted.
+    few = _poisson_by_waiting(
+        key, select_n(small, repeated(kind.type(0), shape), rate), dtype
+    )
+    many = _poisson_by_rejection(
+        key, select_n(small, rate, repeated(kind.type(1e5), shape)), dtype
+    )
+    none = eq(rate, kind.type(0))
+    return select_n(none, select_n(small, many, few), repeated(dtype.type(0), shape))
+
+
+# ---------------------------------------------------------------------------- binomial
+
+# log(k!) less its Stirling approximation without the series' tail, for k = 0 .. 9.
+STIRLING_TAILS = (
+    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+    0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
+    0.00925546218271273, 0.00833056343336287,
+)  # fmt: skip
+
+
+def _stirling_tail(k: Any) -> Any:
+    """The tail of Stirling's series; beyond 9 its value at 9, as JAX has it."""
+    kind = aval_of(k).dtype
+
+    def c(x: float) -> Any:
+        return constant(x, kind)
+
+    near = clamp(c(0), k, c(9))
+    next_k = add(near, c(1))
+    square = mul(next_k, next_k)
+    series = sub(c(1 / 360), div(c(1 / 1260), square))
+    series = div(sub(c(1 / 12), div(series, square)), next_k)
+    table = np.asarray(STIRLING_TAILS, np.float64).astype(kind)
+    index = convert_element_type(floor(near), np.int32)
+    return select_n(le(k, c(9)), series, indexing.take(table, index, 0, mode="clip"))
+
+
+def _binomial_by_waiting(key: Any, count: Any, log_failure: Any, dtype: Any) -> Any:
+    """How many geometric waiting times fit into `count`, for few expected successes."""
+    shape, kind = aval_of(count).shape, aval_of(count).dtype
+
+    def cond(state: Any) -> Any:
+        i, _, total, _ = state
+        return bitwise_and(any_of(le(total, count)), below_limit(i, dtype))
+
+    def body(state: Any) -> Any:
+        i, successes, total, key = state
+        sub_key, key = split_of(key)
+        more = add(successes, kind.type(1))
+        successes = select_n(le(total, count), successes, more)
+        wait = ceil(div(log(unit_of(sub_key, shape, kind)), log_failure))
+        return add(i, np.int32(1)), successes, add(total, wait), key
+
+    zeros = repeated(kind.type(0), shape)
+    state = while_loop(cond, body, (np.int32(0), zeros, zeros, key))
+    return sub(state[1], kind.type(1))
+
+
+def _binomial_by_rejection(key: Any, count: Any, p: Any, dtype: Any) -> Any:
+    """Transformed rejection with a squeeze (BTRS), for ten expected successes or more."""
+    shape, kind = aval_of(count).shape, aval_of(count).dtype
+
+    def c(x: float) -> Any:
+        return constant(x, kind)
+
+    one, half = c(1), c(0.5)
+    deviation = sqrt(mul(mul(count, p), sub(one, p)))
+    b = add(c(1.15), mul(c(2.53), deviation))
+    a = add(add(c(-0.0873), mul(c(0.0248), b)), mul(c(0.01), p))
+    centre = add(mul(count, p), half)
+    v_r = sub(c(0.92), div(c(4.2), b))
+    odds = div(p, sub(one, p))
+    alpha = mul(add(c(2.83), div(c(5.1), b)), deviation)
+    mode = floor(mul(add(count, one), p))
+
+    def above(x: Any) -> Any:
+        return add(sub(count, x), one)  # count - x + 1
+
+    def propose(u: Any, v: Any) -> tuple[Any, Any]:
+        edge = sub(half, magnitude(u))
+        quick = bitwise_and(ge(edge, c(0.07)), le(v, v_r))
+        k = floor(add(mul(add(div(mul(c(2), a), edge), b), u), centre))
+        refuse = bitwise_or(lt(k, c(0)), gt(k, count))
+        v = log(div(mul(v, alpha), add(div(a, mul(edge, edge)), b)))
+        bound = mul(add(mode, half), log(div(add(mode, one), mul(odds, above(mode)))))
+        bound = add(bound, mul(add(count, one), log(div(above(mode), above(k)))))
+        last = log(div(mul(odds, above(k)), add(k, one)))
+        bound = add(bound, mul(add(k, half), last))
+        bound = add(bound, _stirling_tail(mode))
+        bound = add(bound, _stirling_tail(sub(count, mode)))
+        bound = sub(bound, _stirling_tail(k))
+        bound = sub(bound, _stirling_tail(sub(count, k)))
+        slow = bitwise_and(bitwise_not(refuse), le(v, bound))
+        return k, bitwise_or(quick, slow)
+
+    return rejected(key, propose, shape, kind, dtype)
+
+
+def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
+    """Binomial numbers of a dtype, drawn in the one float type of n and p."""
+    shape, kind = aval_of(n).shape, aval_of(n).dtype
+
+    def full(x: float, kind: Any = kind) -> Any:
+        return repeated(constant(x, kind), shape)
+
+    one = kind.type(1)
+    small_p = lt(p, kind.type(0.5))
+    q = select_n(small_p, sub(one, p), p)  # of the rarer outcome
+    bad_n = bitwise_or(ne(n, n), lt(n, kind.type(0)))
+    endless = eq(magnitude(n), kind.type(math.inf))
+    bad_q = bitwise_or(ne(q, q), lt(q, kind.type(0)))
+    q_is_nan = ne(q, q)
+    q = select_n(bad_q, q, full(0.01))
+    few = bitwise_or(bad_n, le(mul(n, q), kind.type(10)))
+    n = floor(n)
+    # Each way gets numbers that it ends with soon, where the other's are wanted.
+    by_waiting = _binomial_by_waiting(
+        key, select_n(few, full(0), n), log1p(neg(q)), dtype
+    )
+    by_rejection = _binomial_by_rejection(
+        key, select_n(few, n, full(1e4)), select_n(few, q, full(0.5)), dtype
+    )
+    out = convert_element_type(select_n(few, by_rejection, by_waiting), dtype)
+    invalid = bitwise_or(bad_q, bad_n)
+    out = select_n(invalid, out, full(math.nan, dtype))
+    countless = bitwise_and(endless, bitwise_not(invalid))
+    out = select_n(countless, out, full(math.inf, dtype))
+    as_is = bitwise_or(bitwise_or(bitwise_or(small_p, bad_n), q_is_nan), endless)
+    return select_n(as_is, sub(convert_element_type(n, dtype), out), out)
+
+
+@distribution()
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Binomial random numbers: how many of `n` trials succeed.
+
+    Args:
+      key: a random key.
+      n: the number of trials; a number or an array.
+      p: the probability of success; a number or an array.
+      shape: the result's shape (default: what `n` and `p` broadcast to).
+      dtype: a float dtype (default: that of Python floats).
+
+    Returns:
+      Floats: nan for an `n` or `p` that is none, inf for infinitely many trials.
+
+    Raises:
+      ValueError: shapes that do not fit, or no float dtype.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.binomial(mj.random.key(0), 10, 0.5, (4,)).shape
+      (4,)
+
+    Source: Kachitvichyanukul and Schmeiser (1988); Hörmann (1993).
+    """
+    shape = shape_of_all("binomial", shape, n, p)
+    (p,) = promote_dtypes_inexact(p)
+    n, p = (repeated(as_dtype(x, aval_of(p).dtype), shape) for x in (n, p))
+    return binomial_of(key, n, p, dtype)
+
+
+# --------------------------------------------------------------------------- multinomial
+
+
+@composite(static=("shape", "dtype", "unroll"))
+def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) -> Any:
+    typed, _ = opaque("multinomial", key)
+    n, p = promote_dtypes_inexact(n, p)
+    kind, categories = aval_of(p).dtype, aval_of(p).shape[-1:]
+    if not categories:
+        raise value_problem(
+            "multinomial requires p.ndim >= 1.",
+            p,
+            why="its last axis holds the categories' probabilities.",
+        )
+    batch = [aval_of(n).shape, aval_of(p).shape[:-1]]
+    whole = (*broadcast_shapes("multinomial", batch), *categories)
+    if shape is None:
+        shape = whole
+    elif broadcast_shapes("multinomial", [shape, whole]) != shape:
+        raise value_problem(
+            f"multinomial: shape {shape} does not fit parameters of shape {whole}.",
+            p,
+            why="it must end with the categories, and be what the parameters repeat to.",
+        )
+    p = move_axis(repeated(p, shape), len(shape) - 1, 0)
+    # Category by category: its share of what is left, until nothing is.
+    left = cumsum(p, 0, reverse=True)
+    none = eq(left, kind.type(0))
+    share = div(p, select_n(none, left, repeated(kind.type(1), aval_of(left).shape)))
+    keys = random_split_p.bind(typed, shape=categories)
+
+    def step(trials: Any, x: Any) -> tuple[Any, Any]:
+        share, key = x
+        share = min(kind.type(1), max(kind.type(0), share))
+        count = binomial_of(key, trials, share, kind)
+        return sub(trials, count), count
+
+    _, counts = scan(step, repeated(n, shape[:-1]), (share, keys), unroll=unroll)
+    return convert_element_type(move_axis(counts, 0, len(shape) - 1), dtype)
+
+
+def multinomial(
+    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None,
+    unroll: int | bool = 1,
+) -> Any:  # fmt: skip
+    """Multinomial random numbers: how often each category comes up in `n` trials.
+
+    Args:
+      key: a random key.
+      n: the number of trials; a number or an array.
+      p: the categories' probabilities, along the last axis.
+      shape: the result's shape, with the categories (default: what `n` and `p` give).
+      dtype: a numeric dtype (default: that of Python floats).
+      unroll: how many categories a turn of the loop draws.
+
+    Raises:
+      ValueError: shapes that do not fit.
+
+    Example:
+      >>> import minijax as mj
+      >>> p = mj.numpy.array([.2, .3, .5])
+      >>> mj.random.multinomial(mj.random.key(0), 10, p).sum()
+      Array(10., dtype=float32)
+    """
+    if dtype is None:
+        dtype = dtypes.float_default()
+    else:
+        dtype = dtypes.asked(dtype, "multinomial")
+    shape = None if shape is None else static_shape(shape, "multinomial")
+    return _multinomial(key, n, p, shape, dtype, unroll)

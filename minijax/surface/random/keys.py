@@ -1,0 +1,324 @@
+"""Making keys: from seeds, from words, from keys.
+
+A key stands for a stream of random numbers.  It is never changed: `split` and `fold_in`
+make new keys of it, and each key should be used once.  `key` makes opaque keys, with
+their implementation in the dtype; `PRNGKey` makes the older raw words.
+
+Next: sampling.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base import config
+from ...control.calls.jit import composite
+from ...ir import hooks
+from ...ir.core import Tracer, aval_of
+from ...prims.math.cast import convert_element_type
+from ...prims.random.implementations import PRNGImpl, find_impl, impls
+from ...prims.random.key_arrays import (
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from ...runtime import array as arrays
+from ...runtime.array import Array
+from ...types import dtypes
+from .common import *
+
+__all__ = (
+    "key", "PRNGKey", "wrap_key_data", "key_data", "key_impl", "key_dtype", "split",
+    "fold_in", "clone",
+)  # fmt: skip
+
+# -------------------------------------------------------------------------- from seeds
+
+
+class PRNGSpec:
+    """An implementation that bears no registered name."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, impl: PRNGImpl) -> None:
+        self._impl = impl
+
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self._impl.name!r})"
+
+    def __hash__(self) -> int:
+        return hash(self._impl)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PRNGSpec) and other._impl is self._impl
+
+
+def resolve(impl: Any) -> PRNGImpl:
+    """The implementation meant by an `impl` argument."""
+    return impl._impl if isinstance(impl, PRNGSpec) else find_impl(impl)
+
+
+def _impl_of(impl: Any, dtype: Any, name: str) -> PRNGImpl:
+    if impl is not None and dtype is not None:
+        raise value_problem(
+            f"Cannot specify both `impl` and `dtype` arguments to jax.random.{name}",
+            why="a key dtype says the implementation.",
+            tries=["drop one of them"],
+        )
+    return resolve(dtype if impl is None else impl)
+
+
+def _seed(seed: Any, name: str) -> Any:
+    """A seed as a value of an integer type: Python ints modulo 2**32 (x64: 2**64)."""
+    offset = config.SEED_OFFSET.value
+    if type(seed) is int and not offset and -(2**31) <= seed < 2**31:
+        return seed
+    if is_key(seed):
+        raise type_problem(
+            f"{name} accepts a scalar seed, but was given a PRNG key.",
+            seed,
+            why="a key is not a number.",
+            tries=["jax.random.split(key) or jax.random.fold_in(key, i)"],
+        )
+    if isinstance(seed, int):
+        if not -(2**63) <= seed + offset < 2**63:
+            raise problem(
+                OverflowError,
+                f"{name}: the seed {seed} is too large.",
+                why="a seed has 64 bits.",
+                tries=["seed % 2**63"],
+            )
+        seed = np.int64(int(seed) + offset)
+        return seed if config.X64.value else seed.astype(np.int32)
+    if seed is None:
+        raise ValueError("None is not a valid value for a seed")
+    if isinstance(seed, (list, tuple)):
+        seed = np.asarray(seed)
+    if isinstance(seed, (np.ndarray, np.generic)):
+        seed = seed.astype(dtypes.canonical(seed.dtype))
+    shape = aval_of(seed).shape
+    if shape:
+        raise type_problem(
+            f"{name} accepts a scalar seed, but was given an array of shape"
+            f" {shape} != (). Use jax.vmap for batching",
+            seed,
+            why="one call makes one key.",
+            tries=[f"jax.vmap(jax.random.{name})(seeds)"],
+        )
+    return seed + offset if offset else seed
+
+
+@composite(static=("impl",))
+def _key(seed: Any, impl: PRNGImpl) -> Any:
+    return random_seed_p.bind(seed, impl=impl)
+
+
+@composite(static=("impl",))
+def _key_words(seed: Any, impl: PRNGImpl) -> Any:
+    return random_unwrap_p.bind(random_seed_p.bind(seed, impl=impl))
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """An opaque random key from an integer seed.
+
+    Args:
+      seed: an int, or a scalar integer array.
+      impl: the implementation: "threefry2x32" (the default, unless
+        jax_default_prng_impl says otherwise), "rbg", "unsafe_rbg", "philox4x32" ...
+      dtype: a key dtype, instead of `impl`.
+
+    Returns:
+      A scalar array of dtype `key<fry>`.
+
+    Raises:
+      TypeError: the seed is no scalar integer.  ValueError: no such implementation.
+      OverflowError: the seed needs more than 64 bits.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.key(0)
+      Array((), dtype=key<fry>) overlaying:
+      [0 0]
+    """
+    return _key(_seed(seed, "key"), _impl_of(impl, dtype, "key"))
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+    """A random key from an integer seed, as raw uint32 words (see `key`).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.PRNGKey(42)
+      Array([ 0, 42], dtype=uint32)
+    """
+    make = _key if config.CUSTOM_PRNG.value else _key_words
+    return make(_seed(seed, "PRNGKey"), resolve(impl))
+
+
+# ------------------------------------------------------------------- keys and their words
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Opaque keys over uint32 words, which lie in the last axes.
+
+    Raises:
+      TypeError: the words have another dtype, or too few or too many an element.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.wrap_key_data(mj.random.PRNGKey(1)) == mj.random.key(1)
+      Array(True, dtype=bool)
+    """
+    found = _impl_of(impl, dtype, "wrap_key_data")
+    check_words("wrap_key_data", key_bits_array)
+    return random_wrap_p.bind(key_bits_array, impl=found)
+
+
+def _typed(keys: Any, name: str) -> Any:
+    """Keys, of any shape, as opaque ones."""
+    if is_key(keys):
+        return keys
+    check_words(name, keys)
+    return random_wrap_p.bind(keys, impl=find_impl(None))
+
+
+def key_data(keys: Any) -> Any:
+    """The words of keys, in trailing axes.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.key_data(mj.random.key(7))
+      Array([0, 7], dtype=uint32)
+    """
+    return random_unwrap_p.bind(_typed(keys, "key_data"))
+
+
+def key_impl(keys: Any) -> Any:
+    """The implementation of keys: its name, or a `PRNGSpec` if it has none.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.key_impl(mj.random.key(0))
+      'threefry2x32'
+    """
+    impl: PRNGImpl = aval_of(_typed(keys, "key_impl")).dtype.impl
+    return impl.name if impls.get(impl.name) is impl else PRNGSpec(impl)
+
+
+def key_dtype(impl_spec: Any = None) -> Any:
+    """The dtype of keys of an implementation (default: the default one).
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.key_dtype('rbg')
+      key<rbg>
+    """
+    return resolve(impl_spec).dtype
+
+
+def _rebuild(words: np.ndarray[Any, Any], impl: str) -> Any:
+    return wrap_key_data(Array(arrays.put_numpy(words)), impl=impl)
+
+
+hooks.key_array.fill(_rebuild)
+
+
+# -------------------------------------------------------------------------- from keys
+
+
+@composite(static=("shape",))
+def _split(key: Any, shape: tuple[int, ...]) -> Any:
+    typed, wrapped = opaque("split", key)
+    out = random_split_p.bind(typed, shape=shape)
+    return random_unwrap_p.bind(out) if returns_words(wrapped) else out
+
+
+def split(key: Any, num: Any = 2) -> Any:
+    """New keys from a key; their streams are independent of each other and of it.
+
+    Args:
+      key: one key.
+      num: how many, or a shape.
+
+    Returns:
+      Keys of shape (num,), opaque or words as `key` is.
+
+    Raises:
+      ValueError: several keys.  TypeError: no key, or `num` is no whole number.
+
+    Example:
+      >>> import minijax as mj
+      >>> a, b = mj.random.split(mj.random.key(0))
+      >>> mj.random.uniform(a)
+      Array(0.8423141, dtype=float32)
+    """
+    if type(num) is int:
+        return _split(key, (num,))
+    return _split(key, static_shape(num, "split"))
+
+
+@composite
+def _fold_in(key: Any, data: Any) -> Any:
+    typed, wrapped = opaque("fold_in", key)
+    shape = aval_of(data).shape
+    if shape:
+        raise type_problem(
+            f"fold_in accepts a scalar, but was given an array of shape {shape} != ()."
+            " Use jax.vmap for batching.",
+            data,
+            why="one call makes one key.",
+            tries=["jax.vmap(jax.random.fold_in, (None, 0))(key, data)"],
+        )
+    if aval_of(data).dtype != dtypes.uint32:
+        data = convert_element_type(data, np.uint32)
+    out = random_fold_in_p.bind(typed, data)
+    return random_unwrap_p.bind(out) if returns_words(wrapped) else out
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key from a key and a number: a step, a layer, a device's index.
+
+    Args:
+      key: one key.
+      data: an int in [0, 2**32), or a scalar array, taken modulo 2**32.
+
+    Raises:
+      OverflowError: a Python int that is out of range.  TypeError: no scalar.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.key_data(mj.random.fold_in(mj.random.key(0), 1))
+      Array([ 928981903, 3453687069], dtype=uint32)
+    """
+    if type(data) is int:
+        if not 0 <= data < 2**32:
+            raise problem(
+                OverflowError,
+                f"Python integer {data} out of bounds for uint32",
+                why="fold_in takes up 32 bits.",
+                tries=["data % 2**32"],
+            )
+        data = np.uint32(data)
+    elif data is None:
+        raise ValueError("None is not a valid value for fold_in's data")
+    elif isinstance(data, np.generic):
+        data = data.astype(np.uint32)
+    return _fold_in(key, data)
+
+
+def clone(key: Any) -> Any:
+    """The same key, marked as meant for use once more.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.random.clone(mj.random.PRNGKey(3))
+      Array([0, 3], dtype=uint32)
+    """
+    if not is_key(key) and not isinstance(key, Tracer):
+        return key if type(key) is Array else Array(arrays.put_numpy(np.asarray(key)))
+    return random_clone_p.bind(key)

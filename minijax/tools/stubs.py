@@ -1,0 +1,57 @@
+"""Type stubs of the faces: what their tables hand on, said so that editors can read it.
+
+`python -m minijax.tools.stubs` writes a `.pyi` file beside each face that is a table; a
+test holds that they are what it would write.
+"""
+
+from __future__ import annotations
+
+import importlib
+import textwrap
+from pathlib import Path
+
+from ..base import faces
+
+_ROOT = Path(__file__).parent.parent
+FACES = (
+    "minijax", "minijax.experimental", "minijax.lax", "minijax.lax.linalg", "minijax.nn",
+    "minijax.nn.initializers", "minijax.numpy", "minijax.numpy.fft",
+    "minijax.numpy.linalg", "minijax.ops", "minijax.random",
+)  # fmt: skip
+
+
+def path_of(name: str) -> Path:
+    """Where the stub of a face stands."""
+    source = Path(importlib.import_module(name).__file__ or "")
+    return source.with_suffix(".pyi")
+
+
+def stub(name: str) -> str:
+    """The text of a face's stub."""
+    module = importlib.import_module(name)
+    depth = len(path_of(name).relative_to(_ROOT).parts)
+    lines = [f'"""{(module.__doc__ or "").strip().splitlines()[0]}"""', ""]
+    homes = faces.homes(module._TABLE)
+    rooms = sorted({(room, inner, public) for public, (room, inner) in homes.items()})
+    for room, inner, public in rooms:
+        lines.append(f"from {'.' * depth}{room} import {inner} as {public}")
+    for submodule in sorted(set(module.__all__) - set(homes)):
+        lines.append(f"from . import {submodule} as {submodule}")
+    names = sorted(module.__all__)
+    if name == "minijax":
+        lines += ["from .base.config import config as config", ""]
+        lines += ["__version__: str", "__version_info__: tuple[int, int, int]"]
+        names.append("config")
+    handed_on = textwrap.fill(", ".join(f'"{n}"' for n in names), 84)
+    lines += ["", "__all__ = [", textwrap.indent(handed_on, "    "), "]", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write all stubs."""
+    for name in FACES:
+        path_of(name).write_text(stub(name))
+
+
+if __name__ == "__main__":
+    main()

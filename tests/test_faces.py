@@ -1,0 +1,97 @@
+"""Faces hand names on, all of them, and load nothing before it is used."""
+
+import ast
+import importlib
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import minijax
+from minijax.base import faces
+from minijax.tools import stubs
+
+ROOT = pathlib.Path(minijax.__file__).parent
+ROOMS = {
+    "minijax.numpy": ["surface/numpy"],
+    "minijax.random": ["surface/random"],
+    "minijax.nn": ["surface/nn"],
+    "minijax.lax": ["prims"],
+}
+# What a room gives to its neighbours and not to the public.
+PRIVATE = {"_common", "_rows", "common", "define", "matrix"}
+
+
+@pytest.mark.parametrize("name", stubs.FACES)
+def test_stubs_say_what_the_tables_say(name):
+    assert stubs.path_of(name).read_text() == stubs.stub(name), (
+        "python -m minijax.tools.stubs writes them"
+    )
+
+
+@pytest.mark.parametrize("name", stubs.FACES)
+def test_every_name_resolves_to_its_room(name):
+    module = importlib.import_module(name)
+    for public, (room, inner) in faces.homes(module._TABLE).items():
+        found = getattr(importlib.import_module(f"minijax.{room}"), inner)
+        assert getattr(module, public) is found, public
+        assert public in dir(module)
+    assert set(module.__all__) <= set(dir(module))
+
+
+def exported(path: pathlib.Path) -> set[str]:
+    """What a file says in `__all__`."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_what_rooms_give_is_in_their_face(name):
+    table = set(faces.homes(importlib.import_module(name)._TABLE))
+    if name == "minijax.lax":
+        table |= set(faces.homes(minijax.lax.linalg._TABLE))
+    if name == "minijax.numpy":
+        for part in (minijax.numpy.linalg, minijax.numpy.fft):
+            table |= set(faces.homes(part._TABLE))
+    missing = {}
+    for room in ROOMS[name]:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if path.stem not in PRIVATE and (left := exported(path) - table):
+                missing[path.name] = sorted(left)
+    assert not missing
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_a_face_loads_nothing_before_it_is_used():
+    loaded = run(
+        "import sys, minijax.numpy, minijax.random, minijax.lax, minijax.nn\n"
+        "print(' '.join(m for m in sys.modules if m.startswith('minijax.')))"
+    ).split()
+    for room in ("surface", "prims", "control", "api", "runtime", "passes"):
+        assert not [m for m in loaded if m.startswith(f"minijax.{room}")], room
+
+
+def test_star_imports_bring_everything():
+    code = "from minijax.numpy import *\nprint(sum(arange(4)), pi > 3, fft.rfft, bool)"
+    assert run(code).startswith("6 True")
+
+
+def test_unknown_names_are_attribute_errors():
+    for name in stubs.FACES:
+        module = importlib.import_module(name)
+        with pytest.raises(AttributeError, match=f"module '{name}' has no attribute"):
+            _ = module.no_such_name
+
+
+def test_dropped_names_warn():
+    with pytest.warns(DeprecationWarning, match=r"jnp\.trapz is deprecated; use jnp"):
+        assert minijax.numpy.trapz is minijax.numpy.trapezoid
