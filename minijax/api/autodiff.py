@@ -15,7 +15,9 @@ import numpy as np
 
 from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
+from ..base.util import pick
 from ..control.arguments import check_callable
+from ..control.flat import FlatFun
 from ..control.refs.discharge import Inside, values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE
@@ -29,20 +31,19 @@ from ..types import dtypes
 # -------------------------------------------------------------------------- plumbing
 
 
-class Flat:
-    """A function from flat leaves to flat leaves; remembers the output's tree."""
+class Flat(FlatFun):
+    """The same of a function that is differentiated, which may return data beside."""
 
-    __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "out_tree")
+    __slots__ = ("aux", "aux_tree", "has_aux")
+    eager = True
 
     def __init__(self, fun: Callable[..., Any], in_tree: Any, has_aux: bool) -> None:
-        self.fun = fun
-        self.in_tree = in_tree
+        super().__init__(fun, in_tree)
         self.has_aux = has_aux
-        self.out_tree: Any = None
         self.aux: list[Any] = []
         self.aux_tree: Any = None
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def call(self, leaves: Sequence[Any]) -> Any:
         out = self.fun(*tree.unflatten(self.in_tree, leaves))
         if self.has_aux:
             if not isinstance(out, (tuple, list)) or len(out) != 2:
@@ -56,13 +57,10 @@ class Flat:
             found, self.aux_tree = tree.flatten(aux)
             unwrap: Any = STATE.trace.unwrap  # type: ignore[attr-defined]
             self.aux = [unwrap(x)[0] if core.is_value(x) else x for x in found]
-        outs, self.out_tree = tree.flatten(out)
-        for x in outs:
-            if isinstance(x, core.Reference):
-                raise ValueError(core.returned_message(function_text(self.fun), x.aval))
-            if not core.is_value(x):
-                raise not_a_value(x, f"the result of {function_text(self.fun)}")
-        return outs
+        return out
+
+    def refused(self, out: Any, i: int, x: Any) -> Exception:
+        return not_a_value(x, f"the result of {function_text(self.fun)}")
 
     def aux_value(self) -> Any:
         return tree.unflatten(self.aux_tree, self.aux)
@@ -481,7 +479,7 @@ class LinearMap:
                 )
         outs = [instantiate(x) for x in self.part(consts)(*values_of(leaves, self.due))]
         if n := sum(self.due):
-            refs = [x for x, d in zip(leaves, self.due, strict=True) if d]
+            refs = pick(leaves, self.due)
             new = zip(outs[-n:], self.written, strict=True)
             write_back(refs, self.written, [x for x, w in new if w])
             outs = outs[:-n]
@@ -517,7 +515,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     outs, part = linearize_flat(run, run.start)
     written: list[bool] = []
     if n := sum(due):
-        held = [x for x, d in zip(run.start, due, strict=True) if d]
+        held = pick(run.start, due)
         written = [new is not old for new, old in zip(outs[-n:], held, strict=True)]
         run.write_back(outs[-n:])
         outs = outs[:-n]

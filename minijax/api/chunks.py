@@ -63,7 +63,9 @@ def batch_in_chunks(
         )
         for x in mapped
     ]
-    _, many = loops.scan(lambda _, rows: ((), run(chunk, rows)), (), head, length=full)
+    _, many = loops.run_scan(
+        lambda _, rows: ((), run(chunk, rows)), (), head, length=full
+    )
     outs = [
         _joined(y, full * chunk) if s else y for y, s in zip(many, stacked, strict=True)
     ]

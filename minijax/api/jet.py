@@ -23,6 +23,7 @@ from ..base import tree
 from ..base.util import split_list
 from ..control.arguments import as_value
 from ..control.calls.remat import name_p
+from ..control.flat import FlatFun
 from ..ir import core
 from ..ir.core import STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr, rearranged
@@ -600,13 +601,7 @@ def jet(
         many.append([
             as_value(x), *(over(t, s) for t, s in zip(found, scales[1:], strict=True))
         ])  # fmt: skip
-    trees: list[Any] = []
-
-    def flat(*xs: Any) -> list[Any]:
-        outs, out_tree = tree.flatten(fun(*xs))
-        trees.append(out_tree)
-        return outs
-
+    flat = FlatFun(fun, tree.structure(tuple(primals)), "jet")
     outs = push(flat, order, many)
     terms_out = []
     for s in outs:
@@ -618,8 +613,8 @@ def jet(
             as_value(times(t, k)) for t, k in zip(rest, scales[1:], strict=True)
         ])  # fmt: skip
     return (
-        tree.unflatten(trees[0], [as_value(s[0]) for s in outs]),
-        tree.unflatten(trees[0], terms_out),
+        flat.result([as_value(s[0]) for s in outs]),
+        flat.result(terms_out),
     )
 
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, tree
-from ..base.source import function_text, wraps
+from ..base.source import wraps
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
-from ..control.bodies import check_outputs
 from ..control.calls.jit import Jitted, no_argument
+from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
-from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray, shaped
 
@@ -174,26 +173,14 @@ def make_jaxpr(
         names = ArgNames(fun, call.in_tree, call.positions)
         check_passed_once(call.leaves, fun, "jit", names)
         avals = avals_like(call.leaves, fun, names)
-        trees: list[Any] = []
-
-        def flat(*leaves: Any) -> list[Any]:
-            a, k = jitted.rebuild(call, leaves)
-            out = fun(*a, **k)
-            outs, out_tree = tree.flatten(out)
-            check_outputs(function_text(fun), "jit", out, outs)
-            trees.append(out_tree)
-            return outs
-
+        flat = jitted.flat(call)
         with core.axis_env((*core.STATE.axes, *outer)):
-            jaxpr, consts = stage(
-                flat, avals, text=function_text(fun), transform="make_jaxpr",
-                arg_names=names,
-            )  # fmt: skip
+            jaxpr, consts = flat.stage(avals, names, transform="make_jaxpr")
         check_closed_over(consts, call.leaves, fun, "jit", names)
         closed = ClosedJaxpr(jaxpr, consts)
         if not return_shape:
             return closed
-        return closed, tree.unflatten(trees[0], map(struct_of, closed.out_avals))
+        return closed, flat.result(map(struct_of, closed.out_avals))
 
     return make_jaxpr_f
 
@@ -216,15 +203,6 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     names = ArgNames(fun, in_tree, range(len(args)))
     check_passed_once(leaves, fun, "jit", names)
     avals = avals_like(leaves, fun, names)
-    trees: list[Any] = []
-
-    def flat(*xs: Any) -> list[Any]:
-        a, k = tree.unflatten(in_tree, xs)
-        out = fun(*a, **k)
-        outs, out_tree = tree.flatten(out)
-        check_outputs(function_text(fun), "jit", out, outs)
-        trees.append(out_tree)
-        return outs
-
-    jaxpr, _ = stage(flat, avals, text=function_text(fun), transform="eval_shape")
-    return tree.unflatten(trees[0], map(struct_of, jaxpr.out_avals))
+    flat = FlatCall(fun, in_tree)
+    jaxpr, _ = flat.stage(avals, transform="eval_shape")
+    return flat.result(map(struct_of, jaxpr.out_avals))

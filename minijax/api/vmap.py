@@ -10,9 +10,11 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from ..base import errors, tree
-from ..base.source import function_text, wraps
+from ..base.source import wraps
+from ..base.util import pick
 from ..control.arguments import ArgNames, check_callable
 from ..control.axes import Mapped, result_axis
+from ..control.flat import FlatCall
 from ..control.refs.discharge import Inside, check_passed_once
 from ..ir import core
 from ..ir.core import Reference
@@ -92,23 +94,7 @@ def vmap(
                 " an array or axis_size must be specified, got empty"
                 f" *args={args} and **kwargs={kwargs}."
             )
-        trees: list[Any] = []
-
-        def flat(*xs: Any) -> list[Any]:
-            a, k = tree.unflatten(in_tree, xs)
-            outs, out_tree = tree.flatten(fun(*a, **k))
-            for y in outs:
-                if isinstance(y, Reference):
-                    raise ValueError(core.returned_message(function_text(fun), y.aval))
-                if not core.is_value(y):
-                    raise mapped.error(
-                        f"cannot stack a result: Output from batched function {y!r}"
-                        f" with type {type(y)} is not a valid JAX type.",
-                        TypeError,
-                    )
-            trees.append(out_tree)
-            return outs
-
+        flat = _Lane(fun, in_tree, "vmap")
         axis = Axis(name, size, spmd_axis_name)
         run: Any = flat
         moving = [
@@ -125,24 +111,38 @@ def vmap(
             outs, out_dims = batch_flat(run, axis, leaves, dims)
         if any(moving):
             n = len(outs) - sum(moving)
-            places = [d for d, m in zip(dims, moving, strict=True) if m]
+            places = pick(dims, moving)
             run.write_back(
                 move_lane(x, size, d, to)
                 for x, d, to in zip(outs[n:], out_dims[n:], places, strict=True)
             )
             outs, out_dims = outs[:n], out_dims[:n]
-        wanted = tree.flatten_axes("vmap out_axes", trees[0], out_axes)
+        wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
             if w is None and d is not None:
-                results = tree.leaves_with_path(tree.unflatten(trees[0], outs))
+                results = tree.leaves_with_path(flat.result(outs))
                 raise _shared_result(tree.keystr(results[i][0]), outs[i], d)
         placed = [
             _place(x, size, d, w)
             for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
-        return tree.unflatten(trees[0], placed)
+        return flat.result(placed)
 
     return vmapped
+
+
+class _Lane(FlatCall):
+    """The function of one lane."""
+
+    __slots__ = ()
+    eager = True
+
+    def refused(self, out: Any, i: int, x: Any) -> Exception:
+        return Mapped("vmap", self.fun, "lanes").error(
+            f"cannot stack a result: Output from batched function {x!r} with type"
+            f" {type(x)} is not a valid JAX type.",
+            TypeError,
+        )
 
 
 def _shared_result(path: str, x: Any, dim: int) -> ValueError:

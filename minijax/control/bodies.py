@@ -17,11 +17,12 @@ from ..base.source import function_text, own_name
 from ..base.util import pick
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
-from ..passes.stage import remembered, stage, stage_closed
+from ..passes.stage import remembered, stage_closed
 from ..prims.math.cast import convert_element_type_p
 from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
 from .arguments import ArgNames, signature_of
+from .flat import FlatFun
 
 
 class Body:
@@ -73,24 +74,12 @@ def _stage_body(
     transform: str,
     user: Callable[..., Any],
 ) -> Body:
-    text = function_text(user)
-    trees: list[Any] = []
     names: Any = ()
     if user is fun:  # else it has other parameters
         names = ArgNames(fun, tree.treedef_tuple([in_tree, _NO_KEYWORDS]), ())
-
-    def flat(*leaves: Any) -> list[Any]:
-        out = fun(*tree.unflatten(in_tree, leaves))
-        outs, out_tree = tree.flatten(out)
-        check_outputs(text, transform, out, outs)
-        trees.append(out_tree)
-        return outs
-
-    jaxpr, consts = stage(
-        flat, avals, name=own_name(fun) or transform,
-        text=text, transform=transform, arg_names=names,
-    )  # fmt: skip
-    return Body(jaxpr, consts, trees[0])
+    flat = FlatFun(fun, in_tree, transform, user)
+    jaxpr, consts = flat.stage(avals, names, own_name(fun) or transform)
+    return Body(jaxpr, consts, flat.out_tree)
 
 
 def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
@@ -256,22 +245,6 @@ def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
                     )
                 ) from None
         raise
-
-
-def check_outputs(text: str, transform: str, out: Any, leaves: Sequence[Any]) -> None:
-    """TypeError for a result of the function described by `text` that is no value."""
-    for i, x in enumerate(leaves):
-        if not core.is_value(x):
-            path = tree.keystr(tree.leaves_with_path(out)[i][0])
-            at = f" at output component {path}" if path else ""
-            raise TypeError(
-                errors.message(
-                    f"function {text} traced for {transform} returned a value of type"
-                    f" {type(x)}{at}, which is not a valid JAX type",
-                    which=repr(x)[:200],
-                    tries=["return arrays, numbers or pytrees of them"],
-                )
-            )
 
 
 def promote_weak(

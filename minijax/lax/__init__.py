@@ -10,10 +10,10 @@ _TABLE = {
     "control.branches.switch": "cond platform_dependent switch",
     "control.rules.custom_solve": "custom_linear_solve custom_root linear_solve_p",
     "control.calls.one_index": "dynamic_index_in_dim dynamic_update_index_in_dim",
-    "control.loops.while_loop": "while_loop while_p",
+    "control.loops.while_loop": "fori_loop while_loop while_p",
     "control.loops.map": "map",
-    "control.loops.progress": "fori_loop scan",
     "control.loops.scan": "scan_p",
+    "control.loops.scanning": "scan",
     "control.effects.sinks": "dce_sink dce_sink_p",
     "control.rules.stop_gradient": "stop_gradient stop_gradient_p",
     "prims.collectives.exchange":

@@ -10,9 +10,9 @@ from ..control.effects.sinks import dce_sink as dce_sink
 from ..control.effects.sinks import dce_sink_p as dce_sink_p
 from ..control.loops.associative_scan import associative_scan as associative_scan
 from ..control.loops.map import map as map
-from ..control.loops.progress import fori_loop as fori_loop
-from ..control.loops.progress import scan as scan
 from ..control.loops.scan import scan_p as scan_p
+from ..control.loops.scanning import scan as scan
+from ..control.loops.while_loop import fori_loop as fori_loop
 from ..control.loops.while_loop import while_loop as while_loop
 from ..control.loops.while_loop import while_p as while_p
 from ..control.rules.custom_solve import custom_linear_solve as custom_linear_solve

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.util import flags_of
+from ..base.util import flags_of, pick
 from ..ir.jaxpr import DropVar, Equation, Jaxpr, Literal
 
 
@@ -33,10 +33,10 @@ def dce_jaxpr(
 def _dce(
     jaxpr: Jaxpr, used_out: Sequence[bool], keep_in: Sequence[bool]
 ) -> tuple[Jaxpr, list[bool]]:
-    outvars = [v for v, u in zip(jaxpr.outvars, used_out, strict=True) if u]
+    outvars = pick(jaxpr.outvars, used_out)
     eqns, used = _live_equations(jaxpr.eqns, outvars)
     used_in = [k or v in used for v, k in zip(jaxpr.invars, keep_in, strict=True)]
-    invars = [v for v, u in zip(jaxpr.invars, used_in, strict=True) if u]
+    invars = pick(jaxpr.invars, used_in)
     pruned = jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns, arg_names=())
     return pruned, used_in
 

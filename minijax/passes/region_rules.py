@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.util import pick
 from ..ir import core
 from ..ir.core import Primitive
 from ..ir.jaxpr import (
@@ -305,8 +306,8 @@ def _dce(region: Region, used: Sequence[bool], eqn: Equation) -> Equation | None
     k = region.index
     kept = [*[True] * k, *used_in]
     return eqn.replace(
-        invars=[v for v, u in zip(eqn.invars, kept, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        invars=pick(eqn.invars, kept),
+        outvars=pick(eqn.outvars, used),
         params=params,
     )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..base.util import flags_of
+from ..base.util import flags_of, pick
 from ..ir.core import EVAL, STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from .algebra import Linear, Zero, instantiate, lib
@@ -157,14 +157,14 @@ def transpose_jaxpr(
                 for a, g in zip(out_avals, given, strict=True)
             ]
             found = backward_pass(closed.jaxpr, closed.consts, args, cts)
-            outs = [ct for ct, lin in zip(found, linear, strict=True) if lin]
+            outs = pick(found, linear)
             present[:] = [
                 f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)
             ]
             return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
 
         avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
-        avals += [a for a, g in zip(out_avals, given, strict=True) if g]
+        avals += pick(out_avals, given)
         turned = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
         return turned, list(present)
 

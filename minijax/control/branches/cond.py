@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
+from ...base.util import pick
 from ...ir import core, regions
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
 from ...passes import batch as batching
@@ -129,7 +130,7 @@ def _batch_loop(
     axis: Any, index: Any, ops: Any, batched: Any, branches: Branches, params: Any
 ) -> Any:
     """Lane after lane, each takes its own branch alone."""
-    moving = [x for x, b in zip(ops, batched, strict=True) if b]
+    moving = pick(ops, batched)
     shared = [x for x, b in zip(ops, batched, strict=True) if not b]
     inner_axes = core.STATE.axes
 

@@ -23,7 +23,7 @@ from ...base.source import OwnMethod, function_text, name_of, wraps
 from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Reference, Tracer
 from ...ir.jaxpr import ClosedJaxpr
-from ...passes.stage import hoist_tracers, stage
+from ...passes.stage import hoist_tracers
 from ...runtime import array as arrays
 from ...runtime import client, dispatch, lower
 from ...runtime import jaxlib_compat as compat
@@ -38,6 +38,7 @@ from ..arguments import (
     check_callable,
     resolve_statics,
 )
+from ..flat import FlatFun
 from ..refs import discharge
 from . import misses
 from .programs import jit_p, program_of, run_program
@@ -101,6 +102,21 @@ def _for_cpp(fun: Callable[..., Any]) -> Callable[..., Any]:
     kind = type(fun)
     plain = kind.__eq__ is object.__eq__ or kind is MethodType  # nobody's code is run
     return fun if plain and kind.__weakrefoffset__ else _Itself(fun)
+
+
+class _Dynamic(FlatFun):
+    """The function of a call's dynamic leaves, static arguments in their places."""
+
+    __slots__ = ("given", "jitted")
+
+    def __init__(self, jitted: Jitted, given: Call) -> None:
+        super().__init__(jitted.fun, given.in_tree, jitted.transform)
+        self.jitted = jitted
+        self.given = given
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        args, kwargs = self.jitted.rebuild(self.given, leaves)
+        return self.fun(*args, **kwargs)
 
 
 class Jitted:
@@ -200,6 +216,10 @@ class Jitted:
         return args, {**kw, **fixed}
 
     # ---- tracing
+    def flat(self, call: Call) -> FlatFun:
+        """The function of a call's dynamic leaves."""
+        return _Dynamic(self, call)
+
     def trace(self, call: Call) -> Traced:
         """The jaxpr of a call."""
         avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
@@ -241,30 +261,10 @@ class Jitted:
             raise RuntimeError(self.too_many_traces(avals))
         if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:
             misses.note_tracing(self, call, avals)
-        trees: list[Any] = []
-
-        def flat(*leaves: Any) -> list[Any]:
-            args, kwargs = self.rebuild(call, leaves)
-            out = self.fun(*args, **kwargs)
-            outs, out_tree = tree.flatten(out)
-            for i, x in enumerate(outs):
-                if not core.is_value(x):
-                    raise TypeError(_output_message(self, out, i, x))
-            trees.append(out_tree)
-            return outs
-
-        text = function_text(self.fun)
+        flat = self.flat(call)
         names = ArgNames(self.fun, call.in_tree, call.positions)
-        jaxpr, consts = stage(
-            flat,
-            avals,
-            name=self.name,
-            text=text,
-            transform=self.transform,
-            arg_names=names,
-        )
-        closed, hoisted = hoist_tracers(jaxpr, consts)
-        traced = Traced(closed, trees[0], hoisted)
+        closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
+        traced = Traced(closed, flat.out_tree, hoisted)
         discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
         if all(map(discharge.is_lasting, hoisted)):
             return util.remember(self.traces, key, traced, _MOST_TRACES)
@@ -403,18 +403,6 @@ def _touches_references(traced: Traced, call: Call) -> bool:
 
 def _type_of_static(item: tuple[Any, Any]) -> type:
     return type(item[1])
-
-
-def _output_message(jitted: Jitted, out: Any, i: int, x: Any) -> str:
-    path = tree.keystr(tree.leaves_with_path(out)[i][0])
-    at = f" at output component {path}" if path else ""
-    return errors.message(
-        f"function {function_text(jitted.fun)} traced for {jitted.transform} returned"
-        f" a value of type {type(x)}{at}, which is not a valid JAX type",
-        which=f"output component {'result' + path}: {x!r}"[:200],
-        why="compiled functions return arrays, numbers or pytrees of them.",
-        tries=["return numbers or arrays", "return strings and objects outside of it"],
-    )
 
 
 def no_argument(fun: Any, x: Any, which: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ...base import errors, tree
 from ...base.source import function_text, wraps
+from ...base.util import pick
 from ...ir import core
 from ...ir.core import STATE, Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, lift_consts
@@ -142,7 +143,7 @@ def remat_linearize(
     if not any(parts.nonzero_out):
         return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
     args = [*consts, *primals, *saved, *pick_nonzero(tangents, nonzero)]
-    args = [x for x, u in zip(args, used, strict=True) if u]
+    args = pick(args, used)
     found = trace.process(
         remat_p, tuple(args),
         {"jaxpr": backward, "policy": policy, **params, "differentiated": True},

@@ -32,8 +32,7 @@ from ...runtime.array import Array
 from ...runtime.sharding import SingleDeviceSharding
 from ...types import dtypes
 from ...types.avals import shaped
-from ..loops.map import map as map_rows
-from ..loops.scanning import scan
+from ..loops.scan import scan_rows
 from . import effects
 
 # -------------------------------------------------------------------------- emission
@@ -329,18 +328,13 @@ def over_lanes(
         for x, d in zip(args, dims, strict=True) if d is not None
     ]  # fmt: skip
 
-    def call(rows: Sequence[Any]) -> Any:
+    def call(*rows: Any) -> Any:
         it = iter(rows)
         return fun(
             *(x if d is None else next(it) for x, d in zip(args, dims, strict=True))
         )
 
-    if unrolled:
-        out = scan(
-            lambda _, rows: ((), call(rows)), (), moving, axis.size, unroll=True
-        )[1]
-    else:
-        out = map_rows(call, moving)
+    out = scan_rows(call, moving, axis.size, axis.size if unrolled else 1)
     return out, [0] * len(out)
 
 

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base import tree
-from ...base.source import function_text, wraps
-from ...ir import core
-from ...passes.stage import stage
+from ...base.source import wraps
 from ..arguments import as_value
+from ..flat import FlatFun
 from . import checks
 from .checking import Enabled, run_checked
 from .checks import (
@@ -69,22 +68,10 @@ def checkify(
 
     @wraps(f)
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        trees: list[Any] = []
-
-        def flat() -> list[Any]:
-            outs, out_tree = tree.flatten(f(*args, **kwargs))
-            for x in outs:
-                if not core.is_value(x):
-                    raise TypeError(
-                        f"checkify: {function_text(f)} returned {x!r} of type {type(x)},"
-                        " which is not a valid JAX type."
-                    )
-            trees.append(out_tree)
-            return outs
-
-        jaxpr, consts = stage(flat, [], text=function_text(f), transform="checkify")
+        flat = FlatFun(lambda: f(*args, **kwargs), tree.structure(()), "checkify", f)
+        jaxpr, consts = flat.stage([])
         error, outs = run_checked(enabled, jaxpr, consts, ())
         error = error or checks.init_error
-        return tree.map(as_value, error), tree.unflatten(trees[0], outs)
+        return tree.map(as_value, error), flat.result(outs)
 
     return checked_fun

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...base.util import split_list
+from ...base.util import pick, split_list
 from ...ir.jaxpr import ClosedJaxpr, DropVar, Equation, Literal
 from ...passes.dce import dce_jaxpr, depends_on
 
@@ -56,7 +56,7 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
     )
     keep = [*[True] * num_consts, *[False] * len(made), *[True] * len(rest)]
     body, used = dce_jaxpr(body, [True] * len(body.outvars), keep_in=keep)
-    read = [v for v, u in zip(made, used[num_consts:], strict=False) if u]
+    read = pick(made, used[num_consts:])
     found = jaxpr.memo[key] = Hoisted(
         ClosedJaxpr(once, primal.consts),
         ClosedJaxpr(body, primal.consts),

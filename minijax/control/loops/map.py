@@ -11,7 +11,8 @@ from ...passes import batch as batching
 from ...passes.algebra import lib
 from ...prims.shape import concatenation
 from ..bodies import Loop, same_for
-from .scanning import scan, scan_length
+from ..flat import FlatFun
+from .scanning import run_scan, scan_length
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
@@ -31,7 +32,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         raise TypeError(f"lax.map: f argument should be a callable, got {f!r}.")
     loop = Loop("map", f, "carry")
     if not batch_size:
-        return scan(same_for(f, _one_row), (), xs, loop=loop)[1]
+        return run_scan(same_for(f, _one_row), (), xs, loop=loop)[1]
     leaves, xs_tree = tree.flatten(xs)
     n = scan_length(f, leaves, xs_tree, None)
     full, rest = divmod(n, batch_size)
@@ -45,7 +46,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
             for x in leaves
         ]
         step = same_for(f, _some_rows, batch_size)
-        many = scan(step, (), tree.unflatten(xs_tree, head), loop=loop)[1]
+        many = run_scan(step, (), tree.unflatten(xs_tree, head), loop=loop)[1]
         parts.append(
             tree.map(lambda y: lib.reshape(y, (full * batch_size, *y.shape[2:])), many)
         )
@@ -69,14 +70,8 @@ def _some_rows(f: Callable[[Any], Any], size: int) -> Callable[..., Any]:
 def _lanes(f: Callable[[Any], Any], size: int, xs: Any) -> Any:
     """`f` on `size` rows at once."""
     leaves, xs_tree = tree.flatten(xs)
-    trees: list[Any] = []
-
-    def flat(*row: Any) -> list[Any]:
-        outs, out_tree = tree.flatten(f(tree.unflatten(xs_tree, row)))
-        trees.append(out_tree)
-        return outs
-
+    flat = FlatFun(f, tree.treedef_tuple([xs_tree]), "map")
     axis = batching.Axis(batching.no_name, size)
     outs, dims = batching.batch_flat(flat, axis, leaves, [0] * len(leaves))
     rows = [batching.bring_front(x, size, d) for x, d in zip(outs, dims, strict=True)]
-    return tree.unflatten(trees[0], rows)
+    return flat.result(rows)

@@ -1,8 +1,7 @@
-"""`scan` and `fori_loop` with a progress bar: the public ones.
+"""Progress bars of loops: `scan(progress='text')`, `fori_loop(progress='text')`.
 
-With `progress='text'` the loop is cut into about a hundred blocks, each a loop of its own
-that knows nothing of the bar; between two of them Python is called, to draw it on standard
-error.
+The loop is cut into about a hundred blocks, each a loop of its own that knows nothing of
+the bar; between two of them Python is called, to draw it on standard error.
 """
 
 from __future__ import annotations
@@ -20,11 +19,7 @@ from ...ir import core
 from ...passes.algebra import lib
 from ...prims import lax
 from ...prims.math.cast import cast
-from ...prims.shape import shapes
-from ...prims.shape.concatenation import concatenate
 from ..effects.debugging import debug_callback
-from . import scanning as scans
-from . import while_loop
 
 _BLOCKS = 100
 _WIDTH = 30
@@ -62,38 +57,32 @@ class Bar:
         debug_callback(self, done, ordered=True)
 
 
-def _check(progress: Any) -> None:
+def wants_bar(progress: Any) -> bool:
+    """Whether a bar is asked for; ValueError for anything but None and 'text'."""
     if progress not in (None, "text"):
         raise ValueError(f"progress={progress!r}: choose None or 'text'.")
+    return progress is not None
 
 
-def _block_size(n: int) -> int:
-    return max(1, n // _BLOCKS)
+def _blocks(n: int) -> tuple[int, int, int]:
+    """The steps of a block, how many blocks there are, how many steps are left over."""
+    size = max(1, n // _BLOCKS)
+    return size, *divmod(n, size)
 
 
-def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
-    length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
-    _split_transpose: bool = False, *, progress: str | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
-    if progress is None:
-        return scans.scan(f, init, xs, length, reverse, unroll, _split_transpose)
-    _check(progress)
-    n = scans.scan_length(f, *tree.flatten(xs), length)
-    bar, size = Bar(n), _block_size(n)
-    blocks, left = divmod(n, size)
+def scan_with_bar(
+    part: Callable[..., tuple[Any, Any]], init: Any, xs: Any, n: int, reverse: bool
+) -> tuple[Any, Any]:
+    """A scan of `n` steps; `part(carry, rows, count)` is one of fewer."""
+    bar = Bar(n)
+    size, blocks, left = _blocks(n)
     whole = n - left  # the rows of all blocks; those left over are the last ones
-
-    def part(carry: Any, rows: Any, count: int) -> tuple[Any, Any]:
-        return scans.scan(f, carry, rows, count, reverse, unroll, _split_transpose)
 
     def block(carry: Any, at: Any) -> tuple[Any, Any]:
         i, rows = at
-        bar.show(lax.mul(i, np.int32(size)) if not reverse else _done_before(i))
+        done = lax.mul(i, np.int32(size))
+        bar.show(lax.sub(np.int32(n - size), done) if reverse else done)
         return part(carry, rows, size)
-
-    def _done_before(i: Any) -> Any:
-        return lax.sub(np.int32(n - size), lax.mul(i, np.int32(size)))
 
     def in_blocks(x: Any) -> Any:
         shape = core.aval_of(x).shape[1:]
@@ -106,49 +95,33 @@ def scan(
     carry, last = init, None
     if left and reverse:
         carry, last = part(carry, rest, left)
-    numbers = shapes.iota(np.int32, blocks)
-    carry, ys = scans.scan(
-        block, carry, (numbers, tree.map(in_blocks, xs)), blocks, reverse
-    )
+    rows = lax.iota(np.int32, blocks), tree.map(in_blocks, xs)
+    carry, ys = part(carry, rows, blocks, block)
     ys = tree.map(in_a_row, ys)
     if left and not reverse:
         carry, last = part(carry, rest, left)
     if left:
-        ys = tree.map(lambda *parts: concatenate(parts, 0), ys, last)
+        ys = tree.map(lambda *parts: lax.concatenate(parts, 0), ys, last)
     bar.show(n)
     return carry, ys
 
 
-scan.__doc__ = (
-    (scans.scan.__doc__ or "").rstrip()
-    + """
-
-    Differs from JAX: `progress='text'` draws a progress bar on standard error.
-    """
-)
-
-
-def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-    unroll: int | bool | None = None, progress: str | None = None,
+def fori_with_bar(
+    loop: Callable[..., Any], lower: Any, n: int, body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
 ) -> Any:  # fmt: skip
-    if progress is None:
-        return while_loop.fori_loop(lower, upper, body_fun, init_val, unroll=unroll)
-    _check(progress)
+    """A loop of `n` steps from `lower`; `loop(count, body, val)` is one from 0."""
     first = core.concrete_or_error(int, lower, "fori_loop(progress=)")
-    n = core.concrete_or_error(int, upper, "fori_loop(progress=)") - first
-    if n <= 0:
-        return while_loop.fori_loop(lower, upper, body_fun, init_val, unroll=unroll)
-    bar, size = Bar(n), _block_size(n)
-    blocks, left = divmod(n, size)
     aval = core.aval_of(lower)
+    bar = Bar(n)
+    size, blocks, left = _blocks(n)
 
     def part(start: Any, count: int, val: Any) -> Any:
         @wraps(body_fun)
         def body(j: Any, val: Any) -> Any:
             return body_fun(lax.add(cast(j, aval.dtype, aval.weak_type), start), val)
 
-        return while_loop.fori_loop(0, count, body, val, unroll=unroll)
+        return loop(count, body, val)
 
     def block(b: Any, val: Any) -> Any:
         done = lax.mul(b, size)
@@ -158,17 +131,8 @@ def fori_loop(
     def add_to_first(done: Any) -> Any:
         return cast(lax.add(done, first), aval.dtype, aval.weak_type)
 
-    val = while_loop.fori_loop(0, blocks, block, init_val)
+    val = loop(blocks, block, init_val)
     if left:
         val = part(add_to_first(blocks * size), left, val)
     bar.show(n)
     return val
-
-
-fori_loop.__doc__ = (
-    (while_loop.fori_loop.__doc__ or "").rstrip()
-    + """
-
-    Differs from JAX: `progress='text'` draws a progress bar on standard error.
-    """
-)

@@ -12,7 +12,7 @@ Next: hoisting.py, and scanning.py (the function).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.util import merge, pick, split_list
@@ -31,7 +31,7 @@ from ...passes.algebra import (
 from ...passes.dce import dce_jaxpr, depends_on, results_depend
 from ...passes.linearize import linearize_jaxpr
 from ...passes.loop_rules import repeats, settled
-from ...passes.stage import remembered, stage_closed
+from ...passes.stage import remembered, stage, stage_closed
 from ...passes.transpose import backward_pass
 from ...prims.shape import concatenation, shapes
 from ...runtime import lower
@@ -427,3 +427,15 @@ def scan_by_hand(
 
 
 discharge.run_by_hand(scan_p, scan_by_hand)
+
+
+def scan_rows(
+    fun: Callable[..., Sequence[Any]], rows: Sequence[Any], n: int, unroll: int = 1
+) -> list[Any]:
+    """A flat function of one of each of `n` rows, one after the other; rows of results."""
+    jaxpr, consts = stage(fun, [bodies.row(core.aval_of(x)) for x in rows])
+    return scan_p.bind(
+        *consts, *rows, jaxpr=lift_consts(jaxpr), length=n, reverse=False,
+        unroll=max(unroll, 1), num_consts=len(consts), num_carry=0,
+        _split_transpose=False,
+    )  # fmt: skip

@@ -20,20 +20,15 @@ from .. import bodies
 from ..arguments import as_value
 from ..refs import discharge
 from ..refs.refs import Ref
+from .progress import scan_with_bar, wants_bar
 from .scan import scan_p
 
 
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: bool = False,
-    unroll: int | bool = 1,
-    _split_transpose: bool = False,
-    *,
-    loop: bodies.Loop | None = None,
-) -> tuple[Any, Any]:
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
+    length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+    _split_transpose: bool = False, *, progress: str | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
     r"""Carry a state through a function over the rows of `xs`, in one compiled loop.
 
     .. math:: c_{i+1}, y_i = f(c_i, x_i)
@@ -47,7 +42,7 @@ def scan(
       unroll: how many steps one turn of the loop takes; True or 0 unrolls wholly.
       _split_transpose: make the backward pass two loops: one for what its steps hand on
         to each other, one for the rest, which keeps more but waits for less.
-      loop: how messages speak of the loop, where another function is built on this one.
+      progress: 'text' draws a progress bar on standard error.
 
     Returns:
       The final carry, and the ys stacked along a new first axis.
@@ -59,7 +54,26 @@ def scan(
       >>> import minijax as mj, minijax.numpy as jnp
       >>> mj.lax.scan(lambda c, x: (c + x, c), 0, jnp.arange(4))
       (Array(6, dtype=int32), Array([0, 0, 1, 3], dtype=int32, weak_type=True))
+
+    Differs from JAX: `progress`.
     """
+    if not wants_bar(progress):
+        return run_scan(f, init, xs, length, reverse, unroll, _split_transpose)
+
+    def part(carry: Any, rows: Any, count: int, step: Any = f) -> tuple[Any, Any]:
+        mine = (unroll, _split_transpose) if step is f else ()
+        return run_scan(step, carry, rows, count, reverse, *mine)
+
+    n = scan_length(f, *tree.flatten(xs), length)
+    return scan_with_bar(part, init, xs, n, reverse)
+
+
+def run_scan(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
+    length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+    _split_transpose: bool = False, *, loop: bodies.Loop | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """`scan` without a bar; `loop` says how messages speak of it, if not as of a scan."""
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
     xs_leaves, xs_tree = tree.flatten(xs)

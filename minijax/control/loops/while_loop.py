@@ -48,7 +48,8 @@ from ..calls.remat import checkpoint
 from ..effects import checking, checks
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
-from .scanning import scan
+from .progress import fori_with_bar, wants_bar
+from .scanning import run_scan
 
 while_p = FunctionPrimitive("while")
 while_p.takes_keys = True
@@ -285,12 +286,12 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
     @functools.partial(checkpoint, prevent_cse=False)
     def segment(val: Any, start: Any) -> Any:
         steps = lax.add(shapes.iota(np.int32, inner), start)
-        return scan(step, val, steps)[0]
+        return run_scan(step, val, steps)[0]
 
     def next_segment(val: Any, start: Any) -> tuple[Any, None]:
         return cond(cond_fun(val), segment, keep, val, start), None
 
-    out = scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
+    out = run_scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
     if core.STATE.trace is not core.EVAL:  # seen by checkify alone
         done = logic.bitwise_not(cond_fun(out))
         checks.debug_check(done, f"while_loop: more than max_steps={max_steps} steps")
@@ -319,7 +320,7 @@ def _check_condition(cond_fun: Any, cond: bodies.Body) -> None:
 
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-    unroll: int | bool | None = None,
+    unroll: int | bool | None = None, progress: str | None = None,
 ) -> Any:  # fmt: skip
     """Repeat `val = body_fun(i, val)` for i from `lower` to `upper - 1`.
 
@@ -329,6 +330,7 @@ def fori_loop(
       body_fun: takes (i, val), returns a value of `val`'s type.
       init_val: the initial value, a pytree.
       unroll: as for `scan`; static bounds only.
+      progress: 'text' draws a progress bar on standard error; static bounds only.
 
     Raises:
       TypeError: bounds are no scalars or differ in dtype, or the value changes type.
@@ -337,7 +339,17 @@ def fori_loop(
       >>> import minijax as mj
       >>> mj.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
       Array(10, dtype=int32, weak_type=True)
+
+    Differs from JAX: `progress`.
     """
+    if wants_bar(progress):
+        first = core.concrete_or_error(int, lower, "fori_loop(progress=)")
+        n = core.concrete_or_error(int, upper, "fori_loop(progress=)") - first
+        if n > 0:
+            return fori_with_bar(
+                lambda n, body, val: fori_loop(0, n, body, val, unroll=unroll),
+                lower, n, body_fun, init_val,
+            )  # fmt: skip
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     lo, up = core.aval_of(lower), core.aval_of(upper)
@@ -359,7 +371,7 @@ def fori_loop(
         largest = np.iinfo(dtypes.int_default()).max
         if not dtypes.is_unsigned(lo.dtype) or first + n <= largest:
             lower = first  # a Python int, but for what only unsigned integers hold
-        return scan(
+        return run_scan(
             bodies.same_for(body_fun, _scan_step), (lower, init_val), None,
             length=n, unroll=1 if unroll is None else unroll,
             loop=bodies.Loop.of("fori_loop body", body_fun, 1, inside=1),

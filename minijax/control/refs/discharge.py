@@ -179,7 +179,7 @@ def by_value(
             d and (new is not x or m)
             for new, x, d, m in zip(last, args, due, must, strict=True)
         ]
-        return [*outs, *(new for new, f in zip(last, flags, strict=True) if f)]
+        return [*outs, *pick(last, flags)]
 
     return remembered(closed, ("by_value", tuple(due), must, is_final()), make)
 
@@ -305,7 +305,7 @@ class Inside:
         ins = [Ref(x) if d else x for x, d in zip(args, self.due, strict=True)]
         outs = self.fun(*ins)
         last = last_values(ins, self.due)
-        return [*outs, *(new for new, d in zip(last, self.due, strict=True) if d)]
+        return [*outs, *pick(last, self.due)]
 
     def write_back(self, values: Iterable[Any]) -> None:
         """Write, where something was written."""

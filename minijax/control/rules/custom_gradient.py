@@ -11,6 +11,7 @@ from typing import Any
 
 from ...base import errors, tree
 from ...base.source import function_text, wraps
+from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive, Tracer
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
@@ -22,6 +23,7 @@ from ...types import dtypes
 from ...types.avals import same_type
 from .. import bodies
 from ..arguments import check_values
+from ..flat import FlatFun
 from .custom_calls import calls_with_rule
 from .custom_jvp import types_text
 from .custom_vjp import custom_vjp
@@ -85,7 +87,7 @@ def closure_convert(
         isinstance(c, Tracer) and dtypes.is_differentiable(c.aval.dtype)
         for c in captured
     ]
-    consts = [c for c, h in zip(captured, hoist, strict=True) if h]
+    consts = pick(captured, hoist)
     n = len(example_args)
 
     in_tree = tree.structure(example_args)
@@ -237,23 +239,13 @@ def linear_call(
     """
     res, res_tree = tree.flatten(residual_args)
     lin, lin_tree = tree.flatten(linear_args)
-    trees: list[Any] = []
-
-    def run(*xs: Any) -> list[Any]:
-        out = fun(
-            tree.unflatten(res_tree, xs[: len(res)]),
-            tree.unflatten(lin_tree, xs[len(res) :]),
-        )
-        outs, out_tree = tree.flatten(out)
-        trees.append(out_tree)
-        return outs
-
+    run = FlatFun(fun, tree.treedef_tuple([res_tree, lin_tree]), "linear_call")
     avals = [core.aval_of(x) for x in (*res, *lin)]
-    callee, consts = stage(run, avals, text=function_text(fun))
+    callee, consts = run.stage(avals)
     out_avals = callee.out_avals
 
     def turn(*xs: Any) -> list[Any]:
-        ct = tree.unflatten(trees[0], xs[len(res) :])
+        ct = run.result(xs[len(res) :])
         found = fun_transpose(tree.unflatten(res_tree, xs[: len(res)]), ct)
         leaves, got = tree.flatten(found)
         types = [core.aval_of(x) for x in check_values(leaves, function_text(fun))]
@@ -278,7 +270,7 @@ def linear_call(
         callee=_take(callee, 0, len(consts), captured),
         transpose=_take(turned, len(consts), len(captured), captured),
     )  # fmt: skip
-    return tree.unflatten(trees[0], out)
+    return run.result(out)
 
 
 def _take(jaxpr: Jaxpr, start: int, stop: int, captured: Sequence[Any]) -> ClosedJaxpr:

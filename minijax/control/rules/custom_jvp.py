@@ -14,6 +14,7 @@ from typing import Any
 
 from ...base import errors, tree
 from ...base.source import function_text, own_name, wraps
+from ...base.util import pick
 from ...ir import core
 from ...ir.core import Tracer
 from ...ir.jaxpr import DropVar, Jaxpr, Literal, eval_jaxpr
@@ -180,8 +181,8 @@ def custom_jvp_batch(
             outs, out_ts = jvp(xs[:n], full)
             return [*outs, *map(instantiate, out_ts)]
 
-        ts = [t for t, f in zip(tangents, flags, strict=True) if f]
-        t_dims = [d for d, f in zip(lanes.dims, flags, strict=True) if f]
+        ts = pick(tangents, flags)
+        t_dims = pick(lanes.dims, flags)
         out, out_dims = batching.batch_flat(
             one, axis, [*primals, *ts], [*lanes.dims, *t_dims]
         )
@@ -252,7 +253,7 @@ def _run_checked(
         n_out = len(outs)
         return [*outs, *map(instantiate, out_ts)]
 
-    ins = [*primals, *(t for t, g in zip(tangents, given, strict=True) if g)]
+    ins = [*primals, *pick(tangents, given)]
     jaxpr, consts = stage(flat, [core.aval_of(x) for x in ins], text="checkify")
     moving = depends_on(jaxpr, [i >= n for i in range(len(ins))])
     still, rest = [], []

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...base import errors, tree
 from ...base.source import function_text, own_name, wraps
+from ...base.util import pick
 from ...ir import core
 from ...ir.core import Tracer
 from ...ir.jaxpr import ClosedJaxpr
@@ -103,7 +104,7 @@ class ClosedRules:
         def run_bwd(*xs: Any) -> list[Any]:
             cts = bwd(xs[:n], xs[n:])
             self.present = [ct is not None and type(ct) is not Zero for ct in cts]
-            return [ct for ct, p in zip(cts, self.present, strict=True) if p]
+            return pick(cts, self.present)
 
         with core.current(parent):
             self.bwd_jaxpr, consts = stage(
@@ -202,7 +203,7 @@ def custom_vjp_jvp(
     residuals, outs = fwd(flags, *primals)
     out_avals = tuple(core.aval_of(x).to_tangent() for x in outs)
     out_ts = custom_lin_p.bind(
-        *residuals, *(t for t, f in zip(tangents, flags, strict=True) if f),
+        *residuals, *pick(tangents, flags),
         num_res=len(residuals), in_zeros=[not f for f in flags], bwd=bwd,
         out_avals=out_avals, name=name, symbolic_zeros=symbolic_zeros,
     )  # fmt: skip
@@ -282,8 +283,8 @@ def batched_bwd(
             present[:] = [c is not None for c in found]
             return [c for c in found if c is not None]
 
-        ins = [*res, *(ct for ct, f in zip(cts, flags, strict=True) if f)]
-        ct_in = [d for d, f in zip(dims, flags, strict=True) if f]
+        ins = [*res, *pick(cts, flags)]
+        ct_in = pick(dims, flags)
         in_dims = [*([0] * n if res_dims is None else res_dims), *ct_in]
         outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
         shared = all(d is None for d in in_dims)

@@ -7,15 +7,17 @@ from typing import Any
 
 from ...base import errors, tree
 from ...base.source import function_text, wraps
+from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.regions import Call
 from ...passes import batch as batching
 from ...passes.algebra import instantiate
 from ...passes.jvp import jvp_flat
-from ...passes.stage import StageTrace, stage
+from ...passes.stage import StageTrace
 from ..arguments import check_values, signature_of
 from ..effects import checking
+from ..flat import FlatFun
 from ..loops.map import map as map_rows
 from .custom_calls import calls_with_rule, stage_call
 from .custom_jvp import bind_arguments, name_of
@@ -163,25 +165,22 @@ class custom_vmap:
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vmap")
         leaves, in_tree = tree.flatten(tuple(args))
         check_values(leaves, f"the arguments of {function_text(self.fun)}")
-        trees: list[Any] = []
-
-        def call(*xs: Any) -> list[Any]:
-            outs, out_tree = tree.flatten(self.fun(*tree.unflatten(in_tree, xs)))
-            trees[:] = [out_tree]
-            return outs
+        call = FlatFun(self.fun, in_tree, "custom_vmap")
 
         def rule(
             size: int, flags: Sequence[bool], *xs: Any
         ) -> tuple[list[Any], list[bool]]:
-            return _run_rule(self, size, flags, tree.unflatten(in_tree, xs), trees[0])
+            return _run_rule(
+                self, size, flags, tree.unflatten(in_tree, xs), call.out_tree
+            )
 
         # The rule may run before the function does: learn its output's tree.
-        stage(call, [core.aval_of(x) for x in leaves], text=function_text(self.fun))
+        call.stage([core.aval_of(x) for x in leaves])
         out = custom_vmap_call_p.bind(
             *leaves, call=call, rule=rule,
             name=name_of(self.fun),
         )  # fmt: skip
-        return tree.unflatten(trees[0], out)
+        return call.result(out)
 
 
 def _run_rule(
@@ -227,7 +226,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
         leaves, in_tree = tree.flatten(tuple(args))
         flags = tree.leaves(tuple(in_batched))
-        moving = [x for x, f in zip(leaves, flags, strict=True) if f]
+        moving = pick(leaves, flags)
 
         def one(rows: Any) -> Any:
             it = iter(rows)

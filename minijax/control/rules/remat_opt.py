@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import ClosedJaxpr, Equation, Literal, rearranged
@@ -67,10 +68,10 @@ def remat_opt_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
     params, n = eqn.params, eqn.params["num_res"]
     if not any(used) and not eqn.effects:
         return None
-    outvars = [v for v, u in zip(eqn.outvars, used, strict=True) if u]
+    outvars = pick(eqn.outvars, used)
     fun, reads = _pruned(params["fun_jaxpr"], used[n:])
     if not any(used[:n]):
-        invars = [a for a, u in zip(eqn.invars, reads, strict=True) if u]
+        invars = pick(eqn.invars, reads)
         call = {
             "jaxpr": fun, "name": fun.jaxpr.name, "keep_unused": False, "inline": False,
             "donated_invars": (False,) * len(invars), "device": None,

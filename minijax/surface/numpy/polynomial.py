@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base import errors
 from ...control.calls.jit import composite
-from ...control.loops.scanning import scan
+from ...control.loops.scanning import run_scan
 from ...ir import core
 from ...prims import lax
 from ...types import dtypes
@@ -56,7 +56,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
     p, x = promote_dtypes(as_array(p), as_array(x))
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
     y = lax.broadcast_in_dim(x.dtype.type(0), shape, ())
-    out, _ = scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
+    out, _ = run_scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
     return out
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...base.source import name_of
 from ...control.calls.jit import composite
-from ...control.loops.scanning import scan
+from ...control.loops.scanning import run_scan
 from ...prims import lax
 from ...prims.define import const
 from ...types import dtypes
@@ -243,7 +243,7 @@ def _fold(a: Any, initial: Any, where: Any, f: ufunc, axis: int, dtype: Any) -> 
         out = convert(f(carry, x), dtype)
         return (out if mask is None else choose(mask, out, carry)), None
 
-    return scan(step, start, (rows, masks))[0]
+    return run_scan(step, start, (rows, masks))[0]
 
 
 def running_fold(f: ufunc, a: Any, *, axis: Any, dtype: Any) -> Any:
@@ -266,7 +266,7 @@ def _running_fold(a: Any, f: ufunc, axis: int, dtype: Any) -> Any:
         out = convert(f(carry, x), dtype)
         return out, out
 
-    _, outs = scan(step, lax.squeeze(first, (0,)), rest)
+    _, outs = run_scan(step, lax.squeeze(first, (0,)), rest)
     return moveaxis(lax.concatenate([first, outs], 0), 0, axis)
 
 
@@ -288,7 +288,7 @@ def _apply_at(flat: Any, places: Any, values: Any, f: ufunc) -> Any:
         new = f(old) if value is None else f(old, value)
         return carry.at[place].set(convert(new, aval_of(carry).dtype)), None
 
-    return scan(step, flat, (places, values))[0]
+    return run_scan(step, flat, (places, values))[0]
 
 
 def fold_stretches(f: ufunc, a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
@@ -319,7 +319,7 @@ def _fold_stretches(a: Any, indices: Any, f: ufunc, axis: int, dtype: Any) -> An
         return choose(inside, out, carry), None
 
     first = rows[starts]
-    out, _ = scan(step, first, (lax.iota(dtypes.int32, size), rows))
+    out, _ = run_scan(step, first, (lax.iota(dtypes.int32, size), rows))
     return moveaxis(out, 0, axis)
 
 

@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from ...control.calls.jit import composite
-from ...control.loops.scanning import scan
+from ...control.loops.scanning import run_scan
 from ...control.loops.while_loop import while_loop
 from ...ir.core import aval_of
 from ...prims.math.algebraic import abs as magnitude
@@ -436,7 +436,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
         count = binomial_of(key, trials, share, kind)
         return sub(trials, count), count
 
-    _, counts = scan(step, repeated(n, shape[:-1]), (share, keys), unroll=unroll)
+    _, counts = run_scan(step, repeated(n, shape[:-1]), (share, keys), unroll=unroll)
     return convert_element_type(move_axis(counts, 0, len(shape) - 1), dtype)
 
 

@@ -1,0 +1,100 @@
+"""The front end that all transformations share: functions of trees as functions of leaves.
+
+Machinery knows flat lists of values.  A `FlatFun` stands between: it puts the user's
+arguments together again, calls the user's function, takes the result apart and remembers
+its tree, and refuses what is no value in the words of the transformation that asks.
+
+Next: bodies.py, which stages such functions for control flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..base import errors, tree
+from ..base.source import function_text
+from ..ir import core
+from ..ir.core import Reference
+from ..ir.jaxpr import Jaxpr
+from ..passes.stage import stage
+
+
+class FlatFun:
+    """A function of leaves, which calls a function of the arguments that they make.
+
+    fun: what is called, with the arguments that `in_tree` makes of the leaves.
+    transform: what the user asked for, for messages.
+    user: the function that messages speak of, where `fun` only calls it.
+    """
+
+    __slots__ = ("fun", "in_tree", "out_tree", "transform", "user")
+    eager = False  # whether values come out: then no trace looks for references in them
+
+    def __init__(
+        self, fun: Callable[..., Any], in_tree: Any, transform: str = "jit",
+        user: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.fun = fun
+        self.in_tree = in_tree
+        self.transform = transform
+        self.user = user or fun
+        self.out_tree: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        out = self.call(leaves)
+        outs, self.out_tree = tree.flatten(out)
+        for i, x in enumerate(outs):
+            if self.eager and isinstance(x, Reference):
+                raise ValueError(
+                    core.returned_message(function_text(self.user), x.aval)
+                )
+            if not core.is_value(x):
+                raise self.refused(out, i, x)
+        return outs
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The result of the function, as a tree."""
+        return self.fun(*tree.unflatten(self.in_tree, leaves))
+
+    def refused(self, out: Any, i: int, x: Any) -> Exception:
+        """The error for leaf `i` of a result, which is no value."""
+        path = tree.keystr(tree.leaves_with_path(out)[i][0])
+        at = f" at output component {path}" if path else ""
+        return errors.type_error(
+            f"function {function_text(self.user)} traced for {self.transform} returned a"
+            f" value of type {type(x)}{at}, which is not a valid JAX type",
+            which=f"output component {'result' + path}: {x!r}"[:200],
+            why="compiled functions return arrays, numbers or pytrees of them.",
+            tries=[
+                "return numbers or arrays",
+                "return strings and objects outside of it",
+            ],
+        )
+
+    def result(self, leaves: Iterable[Any]) -> Any:
+        """The tree of the result, made of other leaves."""
+        return tree.unflatten(self.out_tree, leaves)
+
+    def stage(
+        self, avals: Sequence[Any], names: Sequence[str] = (), name: str = "",
+        transform: str = "",
+    ) -> tuple[Jaxpr, list[Any]]:  # fmt: skip
+        """The program for arguments of these types, called `names` in messages.
+
+        transform: what tracing is called, if not as the call is.
+        """
+        return stage(
+            self, avals, name=name, text=function_text(self.user), arg_names=names,
+            transform=transform or self.transform,
+        )  # fmt: skip
+
+
+class FlatCall(FlatFun):
+    """The same, of a tree of positional and of keyword arguments."""
+
+    __slots__ = ()
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        args, kwargs = tree.unflatten(self.in_tree, leaves)
+        return self.fun(*args, **kwargs)
