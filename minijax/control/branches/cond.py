@@ -81,7 +81,7 @@ def cond_batch(
             # Cut the gradient of lanes that do not take the branch: it may be NaN.
             taken = _Select(logic.eq(index, np.int32(i)))
             ins = [
-                taken(stop_gradient_p.bind(x), x) if c else x
+                taken(stop_gradient_p.bind(x, discarded=True), x) if c else x
                 for x, c in zip(ops, cut, strict=True)
             ]
         else:

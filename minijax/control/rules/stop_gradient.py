@@ -6,22 +6,37 @@ from typing import Any
 
 from ...base import tree
 from ...ir import core
-from ...ir.core import Primitive, Tracer
+from ...ir.core import Missing, Primitive, Tracer
 from ...passes.algebra import Zero
 from ...types import dtypes
 from ..arguments import check_values
 
+# discarded: the result counts nowhere, as in lanes that do not take a branch.  Only then
+# is zero its cotangent; of a tangent that counts, jvp and transpose would disagree.
 stop_gradient_p = Primitive("stop_gradient")
 stop_gradient_p.takes_keys = True
-stop_gradient_p.abstract = lambda x: x
-stop_gradient_p.jvp = lambda primals, tangents: (
-    stop_gradient_p.bind(*primals),
+stop_gradient_p.abstract = lambda x, **_: x
+stop_gradient_p.jvp = lambda primals, tangents, **params: (
+    stop_gradient_p.bind(*primals, **params),
     Zero(core.aval_of(primals[0]).to_tangent()),
 )
-stop_gradient_p.batch = lambda axis, args, dims: (stop_gradient_p.bind(*args), dims[0])
-stop_gradient_p.lower = lambda ctx, x: x
-stop_gradient_p.impl = lambda x: x
+
+
+def stop_gradient_transpose(ct: Any, x: Any, *, discarded: bool = False) -> list[Any]:
+    if not discarded:
+        Missing("Transpose rule (for reverse-mode differentiation)", "stop_gradient")()
+    return [Zero(x.aval)]
+
+
+stop_gradient_p.transpose = stop_gradient_transpose
+stop_gradient_p.batch = lambda axis, args, dims, **params: (
+    stop_gradient_p.bind(*args, **params),
+    dims[0],
+)
+stop_gradient_p.lower = lambda ctx, x, **_: x
+stop_gradient_p.impl = lambda x, **_: x
 stop_gradient_p.makes_nans = False
+stop_gradient_p.pretty = {"discarded": True}
 
 
 def stop_gradient(x: Any) -> Any:

@@ -430,3 +430,36 @@ def test_signatures_are_plain():
     assert list(inspect.signature(lax.cond).parameters)[:3] == [
         "pred", "true_fun", "false_fun",
     ]  # fmt: skip
+
+
+def test_a_rule_that_chooses_by_lane_can_be_turned_around():
+    """Under vmap, a cond in a custom rule masks tangents, which are linear operands."""
+
+    @mj.custom_jvp
+    def f(x):
+        return x**3
+
+    @f.defjvp
+    def rule(primals, tangents):
+        ((x,), (t,)) = primals, tangents
+        slope = lambda t: lax.cond(x > 0.5, lambda t: 3 * x**2 * t, lambda t: x * t, t)
+        return f(x), slope(t)
+
+    want = np.where(X > 0.5, 3 * X**2, X)
+    np.testing.assert_allclose(
+        mj.grad(lambda x: mj.vmap(f)(x).sum())(X), want, rtol=1e-6
+    )
+    matrices = np.eye(5, dtype=np.float32) * [[[2.0]], [[0.0]]]
+    got = mj.grad(lambda a: mj.vmap(jnp.linalg.det)(a).sum())(jnp.asarray(matrices))
+    np.testing.assert_allclose(got, [16 * np.eye(5), np.zeros((5, 5))], atol=1e-4)
+
+
+def test_a_tangent_that_is_stopped_cannot_be_turned_around():
+    """The tangent counts: its cotangent is not zero, so that there is none."""
+    f = mj.custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: (f(*p), lax.stop_gradient(t[0])))
+    assert mj.jvp(f, (1.0,), (2.0,))[1] == 2.0
+    with pytest.raises(
+        NotImplementedError, match="for 'stop_gradient' not implemented"
+    ):
+        mj.grad(f)(1.0)
