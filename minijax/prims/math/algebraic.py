@@ -51,10 +51,17 @@ linear_in_first(neg_p, _neg_transpose)
 
 
 def neg(x: Any) -> Any:
-    r"""Negate elementwise, :math:`-x`, an array of numbers.
+    r"""Negate elementwise, :math:`-x`.
 
-    >>> neg(2.0)
-    Array(-2., dtype=float32, weak_type=True)
+    Args:
+      x: an array of numbers.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Unsigned integers wrap around.
+
+    Example:
+      >>> neg(2.0)
+      Array(-2., dtype=float32, weak_type=True)
     """
     return neg_p.bind(x)
 
@@ -93,10 +100,17 @@ add_p.transpose = _add_transpose
 
 
 def add(x: Any, y: Any) -> Any:
-    r"""Add elementwise, :math:`x + y`, two arrays of numbers of one dtype.
+    r"""Add elementwise, :math:`x + y`.
 
-    >>> add(1.0, 2.0)
-    Array(3., dtype=float32, weak_type=True)
+    Args:
+      x, y: arrays of numbers of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> add(1.0, 2.0)
+      Array(3., dtype=float32, weak_type=True)
     """
     return add_p.bind(x, y)
 
@@ -114,10 +128,17 @@ sub_p.transpose = _sub_transpose
 
 
 def sub(x: Any, y: Any) -> Any:
-    r"""Subtract elementwise, :math:`x - y`, two arrays of numbers of one dtype.
+    r"""Subtract elementwise, :math:`x - y`.
 
-    >>> sub(3.0, 2.0)
-    Array(1., dtype=float32, weak_type=True)
+    Args:
+      x, y: arrays of numbers of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> sub(3.0, 2.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     return sub_p.bind(x, y)
 
@@ -186,16 +207,22 @@ mul_p.jvp = _mul_jvp
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
-    r"""Multiply elementwise, :math:`x y`, two arrays of numbers.
+    r"""Multiply elementwise, :math:`x y`.
 
     Args:
-      x, y: arrays of one dtype, unless `out_dtype` is given.
+      x, y: arrays of one shape (scalars and axes of size 1 repeat); of one dtype,
+        unless `out_dtype` is given.
       out_dtype: the dtype to convert both to beforehand, or None.
+
+    Returns:
+      An array of their joint shape, of their dtype or `out_dtype`.
+
     Raises:
       TypeError: dtypes or shapes do not fit.
 
-    >>> mul(3.0, 2.0)
-    Array(6., dtype=float32, weak_type=True)
+    Example:
+      >>> mul(3.0, 2.0)
+      Array(6., dtype=float32, weak_type=True)
     """
     if out_dtype is None:
         return mul_p.bind(x, y)
@@ -240,14 +267,21 @@ div_p.divisor = 1
 
 
 def div(x: Any, y: Any) -> Any:
-    r"""Divide elementwise, :math:`x / y`, two arrays of numbers of one dtype.
+    r"""Divide elementwise, :math:`x / y`.
 
     Integers are divided towards zero; by zero they give -1 (all bits set).
 
-    >>> div(3.0, 2.0)
-    Array(1.5, dtype=float32, weak_type=True)
-    >>> div(-3, 2)
-    Array(-1, dtype=int32, weak_type=True)
+    Args:
+      x, y: arrays of numbers of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> div(3.0, 2.0)
+      Array(1.5, dtype=float32, weak_type=True)
+      >>> div(-3, 2)
+      Array(-1, dtype=int32, weak_type=True)
     """
     return div_p.bind(x, y)
 
@@ -269,10 +303,17 @@ rem_p = nary(
 def rem(x: Any, y: Any) -> Any:
     r"""The remainder of truncated division, with the sign of `x`.
 
-    Both arrays are of one real dtype.
+    By zero, integers give `x` and floats nan.
 
-    >>> rem(-7, 3)
-    Array(-1, dtype=int32, weak_type=True)
+    Args:
+      x, y: arrays of one real dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> rem(-7, 3)
+      Array(-1, dtype=int32, weak_type=True)
     """
     return rem_p.bind(x, y)
 
@@ -281,10 +322,17 @@ mulhi_p = nary("mulhi", [INT, INT], lower="chlo.mulhi")
 
 
 def mulhi(x: Any, y: Any) -> Any:
-    """The upper half of the bits of the product of two integer arrays of one dtype.
+    """The upper half of the bits of the product of integers, elementwise.
 
-    >>> mulhi(2**20, 2**20)
-    Array(256, dtype=int32, weak_type=True)
+    Args:
+      x, y: arrays of one integer dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> mulhi(2**20, 2**20)
+      Array(256, dtype=int32, weak_type=True)
     """
     return mulhi_p.bind(x, y)
 
@@ -306,10 +354,17 @@ square_p = nary(
 
 
 def square(x: Any) -> Any:
-    r"""Square elementwise, :math:`x^2`, an array of numbers.
+    r"""Square elementwise, :math:`x^2`.
 
-    >>> square(3.0)
-    Array(9., dtype=float32, weak_type=True)
+    Args:
+      x: an array of numbers.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Integers wrap around.
+
+    Example:
+      >>> square(3.0)
+      Array(9., dtype=float32, weak_type=True)
     """
     return square_p.bind(x)
 
@@ -363,20 +418,32 @@ def integer_pow(x: Any, y: int) -> Any:
     Args:
       x: an array of numbers.
       y: the exponent, a Python integer; negative ones need an inexact dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Integers wrap around.
+
     Raises:
       TypeError: integers to a negative power.
 
-    >>> integer_pow(2.0, 3)
-    Array(8., dtype=float32, weak_type=True)
+    Example:
+      >>> integer_pow(2.0, 3)
+      Array(8., dtype=float32, weak_type=True)
     """
     return integer_pow_p.bind(x, y=operator.index(y))
 
 
 def reciprocal(x: Any) -> Any:
-    r"""Invert elementwise, :math:`1 / x`, an array of an inexact dtype.
+    r"""Invert elementwise, :math:`1 / x`.
 
-    >>> reciprocal(2.0)
-    Array(0.5, dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> reciprocal(2.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     return integer_pow(x, -1)
 
@@ -389,12 +456,18 @@ sqrt_p = accurate(
 
 
 def sqrt(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Square root elementwise, :math:`\sqrt{x}`, of an array of an inexact dtype.
+    r"""Square root elementwise, :math:`\sqrt{x}`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float (nan for negative elements) or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> sqrt(4.0)
-    Array(2., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> sqrt(4.0)
+      Array(2., dtype=float32, weak_type=True)
     """
     return sqrt_p.bind(x, accuracy=accuracy)
 
@@ -407,12 +480,18 @@ rsqrt_p = accurate(
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Reciprocal square root elementwise, :math:`1 / \sqrt{x}`, of an inexact array.
+    r"""Reciprocal square root elementwise, :math:`1 / \sqrt{x}`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float (nan for negative elements) or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> rsqrt(4.0)
-    Array(0.5, dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> rsqrt(4.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     return rsqrt_p.bind(x, accuracy=accuracy)
 
@@ -426,12 +505,18 @@ cbrt_p = accurate(
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Cube root elementwise, :math:`\sqrt[3]{x}`, of an array of a float dtype.
+    r"""Cube root elementwise, :math:`\sqrt[3]{x}`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> cbrt(8.0)
-    Array(2., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> cbrt(8.0)
+      Array(2., dtype=float32, weak_type=True)
     """
     return cbrt_p.bind(x, accuracy=accuracy)
 
@@ -472,23 +557,37 @@ min_p = nary(
 
 
 def max(x: Any, y: Any) -> Any:
-    r"""The larger of two elements, :math:`\max(x, y)`, for arrays of one dtype.
+    r"""The larger of two elements, :math:`\max(x, y)`.
 
     nan wins.  Complex numbers are compared by real part, then by imaginary part.
 
-    >>> max(1.0, 2.0)
-    Array(2., dtype=float32, weak_type=True)
+    Args:
+      x, y: arrays of one shape and dtype, bool too; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> max(1.0, 2.0)
+      Array(2., dtype=float32, weak_type=True)
     """
     return max_p.bind(x, y)
 
 
 def min(x: Any, y: Any) -> Any:
-    r"""The smaller of two elements, :math:`\min(x, y)`, for arrays of one dtype.
+    r"""The smaller of two elements, :math:`\min(x, y)`.
 
     nan wins.  Complex numbers are compared by real part, then by imaginary part.
 
-    >>> min(1.0, 2.0)
-    Array(1., dtype=float32, weak_type=True)
+    Args:
+      x, y: arrays of one shape and dtype, bool too; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> min(1.0, 2.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     return min_p.bind(x, y)
 
@@ -500,10 +599,17 @@ nextafter_p.jvp = unsupported("nextafter has no derivative: its values are steps
 def nextafter(x1: Any, x2: Any) -> Any:
     """The float that follows `x1` in the direction of `x2`, elementwise.
 
-    Both arrays are of one float dtype.  It cannot be differentiated.
+    It cannot be differentiated.
 
-    >>> nextafter(1.0, 2.0) > 1.0
-    Array(True, dtype=bool, weak_type=True)
+    Args:
+      x1, x2: arrays of one float dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> nextafter(1.0, 2.0) > 1.0
+      Array(True, dtype=bool, weak_type=True)
     """
     return nextafter_p.bind(x1, x2)
 
@@ -524,8 +630,15 @@ sign_p = nary("sign", [NUMBER], lower=_lower_sign)
 def sign(x: Any) -> Any:
     r"""The sign elementwise: -1, 0 or 1; :math:`x / |x|` for complex numbers.
 
-    >>> sign(-3.0)
-    Array(-1., dtype=float32, weak_type=True)
+    Args:
+      x: an array of numbers.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Zeros (with their sign) and nan stay.
+
+    Example:
+      >>> sign(-3.0)
+      Array(-1., dtype=float32, weak_type=True)
     """
     return sign_p.bind(x)
 
@@ -546,10 +659,18 @@ abs_p = nary(
 
 
 def abs(x: Any) -> Any:
-    r"""Absolute value elementwise, :math:`|x|`; real for complex numbers.
+    r"""Absolute value elementwise, :math:`|x|`.
 
-    >>> abs(-3.0)
-    Array(3., dtype=float32, weak_type=True)
+    Args:
+      x: an array of signed integers, floats or complex numbers.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the real dtype for complex numbers.  The
+      lowest integer stays as it is.
+
+    Example:
+      >>> abs(-3.0)
+      Array(3., dtype=float32, weak_type=True)
     """
     return abs_p.bind(x)
 
@@ -566,19 +687,33 @@ ceil_p = nary("ceil", [FLOAT], lower="ceil")
 
 
 def floor(x: Any) -> Any:
-    r"""Round elementwise towards minus infinity, :math:`\lfloor x \rfloor`, floats.
+    r"""Round elementwise towards minus infinity, :math:`\lfloor x \rfloor`.
 
-    >>> floor(-1.5)
-    Array(-2., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> floor(-1.5)
+      Array(-2., dtype=float32, weak_type=True)
     """
     return floor_p.bind(x)
 
 
 def ceil(x: Any) -> Any:
-    r"""Round elementwise towards infinity, :math:`\lceil x \rceil`, floats.
+    r"""Round elementwise towards infinity, :math:`\lceil x \rceil`.
 
-    >>> ceil(-1.5)
-    Array(-1., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> ceil(-1.5)
+      Array(-1., dtype=float32, weak_type=True)
     """
     return ceil_p.bind(x)
 
@@ -602,14 +737,21 @@ round_p = nary("round", [FLOAT], lower=_lower_round)
 def round(
     x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
 ) -> Any:
-    """Round elementwise to the nearest integer, an array of a float dtype.
+    """Round elementwise to the nearest integer.
 
-    Halves go away from zero, or to the even neighbour on demand.
+    Args:
+      x: an array of a float dtype.
+      rounding_method: a `RoundingMethod`: halves go away from zero, or to the even
+        neighbour (TO_NEAREST_EVEN).
 
-    >>> round(2.5)
-    Array(3., dtype=float32, weak_type=True)
-    >>> round(2.5, RoundingMethod.TO_NEAREST_EVEN)
-    Array(2., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> round(2.5)
+      Array(3., dtype=float32, weak_type=True)
+      >>> round(2.5, RoundingMethod.TO_NEAREST_EVEN)
+      Array(2., dtype=float32, weak_type=True)
     """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
@@ -641,19 +783,33 @@ linear_in_first(imag_p, _imag_transpose)
 
 
 def real(x: Any) -> Any:
-    r"""Real part elementwise, :math:`\mathrm{Re}(x)`, of an array of a complex dtype.
+    r"""Real part elementwise, :math:`\mathrm{Re}(x)`.
 
-    >>> real(1 + 2j)
-    Array(1., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a complex dtype.
+
+    Returns:
+      An array of `x`'s shape; float32 of complex64, float64 of complex128.
+
+    Example:
+      >>> real(1 + 2j)
+      Array(1., dtype=float32, weak_type=True)
     """
     return real_p.bind(x)
 
 
 def imag(x: Any) -> Any:
-    r"""Imaginary part elementwise, :math:`\mathrm{Im}(x)`, of a complex array.
+    r"""Imaginary part elementwise, :math:`\mathrm{Im}(x)`.
 
-    >>> imag(1 + 2j)
-    Array(2., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a complex dtype.
+
+    Returns:
+      An array of `x`'s shape; float32 of complex64, float64 of complex128.
+
+    Example:
+      >>> imag(1 + 2j)
+      Array(2., dtype=float32, weak_type=True)
     """
     return imag_p.bind(x)
 
@@ -686,10 +842,18 @@ complex_p.transpose = _complex_transpose
 
 
 def complex(x: Any, y: Any) -> Any:
-    r"""Put parts together elementwise, :math:`x + i y`: arrays of float32 or float64.
+    r"""Put real and imaginary parts together elementwise, :math:`x + i y`.
 
-    >>> complex(1.0, 2.0)
-    Array(1.+2.j, dtype=complex64, weak_type=True)
+    Args:
+      x, y: arrays of float32, or both of float64; of one shape, but scalars and axes of
+        size 1 repeat.
+
+    Returns:
+      An array of their joint shape; complex64 of float32, complex128 of float64.
+
+    Example:
+      >>> complex(1.0, 2.0)
+      Array(1.+2.j, dtype=complex64, weak_type=True)
     """
     return complex_p.bind(x, y)
 
@@ -719,10 +883,17 @@ linear_in_first(conj_p, _conj_transpose)
 
 
 def conj(x: Any) -> Any:
-    r"""Complex conjugate elementwise, :math:`\overline{x}`; complex for floats too.
+    r"""Complex conjugate elementwise, :math:`\overline{x}`.
 
-    >>> conj(1 + 2j)
-    Array(1.-2.j, dtype=complex64, weak_type=True)
+    Args:
+      x: an array of a complex dtype, of float32 or float64.
+
+    Returns:
+      An array of `x`'s shape, complex for floats too.
+
+    Example:
+      >>> conj(1 + 2j)
+      Array(1.-2.j, dtype=complex64, weak_type=True)
     """
     return conj_p.bind(x, input_dtype=core.aval_of(x).dtype)
 

@@ -37,12 +37,18 @@ exp_p = accurate("exp", "exponential", lambda t, ans, x, accuracy: mul(t, ans))
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Exponential elementwise, :math:`e^x`, of an array of an inexact dtype.
+    r"""Exponential elementwise, :math:`e^x`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> exp(0.0)
-    Array(1., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> exp(0.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     return exp_p.bind(x, accuracy=accuracy)
 
@@ -61,12 +67,18 @@ exp2_p = accurate(
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Power of two elementwise, :math:`2^x`, of an array of an inexact dtype.
+    r"""Power of two elementwise, :math:`2^x`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> exp2(3.0)
-    Array(8., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> exp2(3.0)
+      Array(8., dtype=float32, weak_type=True)
     """
     return exp2_p.bind(x, accuracy=accuracy)
 
@@ -81,12 +93,18 @@ expm1_p = accurate("expm1", "exponential_minus_one", _expm1_tangent)
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Elementwise :math:`e^x - 1`, exact near 0, of an array of an inexact dtype.
+    r"""Elementwise :math:`e^x - 1`, exact near 0.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> expm1(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> expm1(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return expm1_p.bind(x, accuracy=accuracy)
 
@@ -109,12 +127,18 @@ logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent)
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Logistic function elementwise, :math:`1 / (1 + e^{-x})`, of an inexact array.
+    r"""Logistic function elementwise, :math:`1 / (1 + e^{-x})`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> logistic(0.0)
-    Array(0.5, dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> logistic(0.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     return logistic_p.bind(x, accuracy=accuracy)
 
@@ -125,12 +149,18 @@ log_p = accurate("log", "log", lambda t, ans, x, accuracy: div(t, x))
 
 
 def log(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Natural logarithm elementwise, :math:`\ln x`, of an inexact array.
+    r"""Natural logarithm elementwise, :math:`\ln x`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float (nan for negative elements) or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> log(1.0)
-    Array(0., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> log(1.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return log_p.bind(x, accuracy=accuracy)
 
@@ -141,12 +171,18 @@ log1p_p = accurate(
 
 
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Elementwise :math:`\ln(1 + x)`, exact near 0, of an array of an inexact dtype.
+    r"""Elementwise :math:`\ln(1 + x)`, exact near 0.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float (nan below -1) or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> log1p(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> log1p(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return log1p_p.bind(x, accuracy=accuracy)
 
@@ -240,13 +276,19 @@ def pow(x: Any, y: Any) -> Any:
     r"""Raise elementwise to a power, :math:`x^y`.
 
     Args:
-      x: an array of an inexact dtype.
-      y: an array of the same dtype, or of integers.
+      x: an array of a float or complex dtype.
+      y: an array of the same dtype, or of integers; shapes are equal, but scalars and
+        axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and `x`'s dtype.
+
     Raises:
       TypeError: dtypes or shapes do not fit.
 
-    >>> pow(2.0, 3)
-    Array(8., dtype=float32, weak_type=True)
+    Example:
+      >>> pow(2.0, 3)
+      Array(8., dtype=float32, weak_type=True)
     """
     return pow_p.bind(x, y)
 
@@ -294,12 +336,18 @@ sin_p = accurate(
 
 
 def sin(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Sine elementwise, :math:`\sin x`, of an array of an inexact dtype.
+    r"""Sine elementwise, :math:`\sin x`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> sin(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> sin(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return sin_p.bind(x, accuracy=accuracy)
 
@@ -312,12 +360,18 @@ cos_p = accurate(
 
 
 def cos(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Cosine elementwise, :math:`\cos x`, of an array of an inexact dtype.
+    r"""Cosine elementwise, :math:`\cos x`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> cos(0.0)
-    Array(1., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> cos(0.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     return cos_p.bind(x, accuracy=accuracy)
 
@@ -328,12 +382,18 @@ tan_p = accurate(
 
 
 def tan(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Tangent elementwise, :math:`\tan x`, of an array of an inexact dtype.
+    r"""Tangent elementwise, :math:`\tan x`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> tan(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> tan(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return tan_p.bind(x, accuracy=accuracy)
 
@@ -345,10 +405,17 @@ asin_p = nary(
 
 
 def asin(x: Any) -> Any:
-    r"""Inverse sine elementwise, :math:`\arcsin x`, of an array of an inexact dtype.
+    r"""Inverse sine elementwise, :math:`\arcsin x`.
 
-    >>> asin(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float (nan outside [-1, 1]) or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Floats are in :math:`[-\pi/2, \pi/2]`.
+
+    Example:
+      >>> asin(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return asin_p.bind(x)
 
@@ -360,10 +427,17 @@ acos_p = nary(
 
 
 def acos(x: Any) -> Any:
-    r"""Inverse cosine elementwise, :math:`\arccos x`, of an array of an inexact dtype.
+    r"""Inverse cosine elementwise, :math:`\arccos x`.
 
-    >>> acos(1.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float (nan outside [-1, 1]) or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Floats are in :math:`[0, \pi]`.
+
+    Example:
+      >>> acos(1.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return acos_p.bind(x)
 
@@ -375,10 +449,17 @@ atan_p = nary(
 
 
 def atan(x: Any) -> Any:
-    r"""Inverse tangent elementwise, :math:`\arctan x`, of an inexact array.
+    r"""Inverse tangent elementwise, :math:`\arctan x`.
 
-    >>> atan(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Floats are in :math:`[-\pi/2, \pi/2]`.
+
+    Example:
+      >>> atan(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return atan_p.bind(x)
 
@@ -399,10 +480,16 @@ atan2_p = nary(
 def atan2(x: Any, y: Any) -> Any:
     r"""The angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, any quadrant.
 
-    The first operand is the ordinate.  Both are of one inexact dtype.
+    Args:
+      x, y: ordinate and abscissa, arrays of one float or complex dtype and shape;
+        scalars and axes of size 1 repeat.
 
-    >>> atan2(0.0, 1.0)
-    Array(0., dtype=float32, weak_type=True)
+    Returns:
+      An array of their joint shape and dtype; floats are in :math:`[-\pi, \pi]`.
+
+    Example:
+      >>> atan2(0.0, 1.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return atan2_p.bind(x, y)
 
@@ -418,19 +505,33 @@ cosh_p = nary(
 
 
 def sinh(x: Any) -> Any:
-    r"""Hyperbolic sine elementwise, :math:`\sinh x`, of an array of an inexact dtype.
+    r"""Hyperbolic sine elementwise, :math:`\sinh x`.
 
-    >>> sinh(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> sinh(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return sinh_p.bind(x)
 
 
 def cosh(x: Any) -> Any:
-    r"""Hyperbolic cosine elementwise, :math:`\cosh x`, of an inexact array.
+    r"""Hyperbolic cosine elementwise, :math:`\cosh x`.
 
-    >>> cosh(0.0)
-    Array(1., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> cosh(0.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     return cosh_p.bind(x)
 
@@ -448,12 +549,18 @@ tanh_p = accurate("tanh", "tanh", _tanh_tangent)
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Hyperbolic tangent elementwise, :math:`\tanh x`, of an inexact array.
+    r"""Hyperbolic tangent elementwise, :math:`\tanh x`.
 
-    `accuracy` is a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
+    Args:
+      x: an array of a float or complex dtype.
+      accuracy: a `Tolerance`, an `AccuracyMode`, or None: the compiler's choice.
 
-    >>> tanh(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> tanh(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return tanh_p.bind(x, accuracy=accuracy)
 
@@ -467,8 +574,15 @@ asinh_p = nary(
 def asinh(x: Any) -> Any:
     r"""Inverse hyperbolic sine elementwise, :math:`\mathrm{asinh}\, x`.
 
-    >>> asinh(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> asinh(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return asinh_p.bind(x)
 
@@ -482,8 +596,15 @@ acosh_p = nary(
 def acosh(x: Any) -> Any:
     r"""Inverse hyperbolic cosine elementwise, :math:`\mathrm{acosh}\, x`.
 
-    >>> acosh(1.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float (nan below 1) or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> acosh(1.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return acosh_p.bind(x)
 
@@ -499,7 +620,14 @@ atanh_p = nary("atanh", [INEXACT], lower="chlo.atanh", jvp=[_atanh_tangent])
 def atanh(x: Any) -> Any:
     r"""Inverse hyperbolic tangent elementwise, :math:`\mathrm{atanh}\, x`.
 
-    >>> atanh(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float (nan outside [-1, 1]) or complex dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> atanh(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return atanh_p.bind(x)

@@ -96,55 +96,101 @@ ge_p = comparison("ge", ORDERED)
 
 
 def eq(x: Any, y: Any) -> Any:
-    r"""Whether :math:`x = y`, elementwise, for arrays of equal dtypes.
+    r"""Whether :math:`x = y`, elementwise.
 
-    >>> eq(1, 1)
-    Array(True, dtype=bool, weak_type=True)
+    Args:
+      x, y: arrays of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      Bools of their joint shape.  Nothing equals nan.
+
+    Example:
+      >>> eq(1, 1)
+      Array(True, dtype=bool, weak_type=True)
     """
     return eq_p.bind(x, y)
 
 
 def ne(x: Any, y: Any) -> Any:
-    r"""Whether :math:`x \neq y`, elementwise, for arrays of equal dtypes.
+    r"""Whether :math:`x \neq y`, elementwise.
 
-    >>> ne(1, 1)
-    Array(False, dtype=bool, weak_type=True)
+    Args:
+      x, y: arrays of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      Bools of their joint shape.  nan differs from everything.
+
+    Example:
+      >>> ne(1, 1)
+      Array(False, dtype=bool, weak_type=True)
     """
     return ne_p.bind(x, y)
 
 
 def lt(x: Any, y: Any) -> Any:
-    r"""Whether :math:`x < y`, elementwise, for arrays of equal real dtypes.
+    r"""Whether :math:`x < y`, elementwise.
 
-    >>> lt(1., 2.)
-    Array(True, dtype=bool, weak_type=True)
+    Args:
+      x, y: arrays of one shape and dtype, not complex; scalars and axes of size 1
+        repeat.
+
+    Returns:
+      Bools of their joint shape.  False for nan.
+
+    Example:
+      >>> lt(1., 2.)
+      Array(True, dtype=bool, weak_type=True)
     """
     return lt_p.bind(x, y)
 
 
 def le(x: Any, y: Any) -> Any:
-    r"""Whether :math:`x \leq y`, elementwise, for arrays of equal real dtypes.
+    r"""Whether :math:`x \leq y`, elementwise.
 
-    >>> le(2., 2.)
-    Array(True, dtype=bool, weak_type=True)
+    Args:
+      x, y: arrays of one shape and dtype, not complex; scalars and axes of size 1
+        repeat.
+
+    Returns:
+      Bools of their joint shape.  False for nan.
+
+    Example:
+      >>> le(2., 2.)
+      Array(True, dtype=bool, weak_type=True)
     """
     return le_p.bind(x, y)
 
 
 def gt(x: Any, y: Any) -> Any:
-    r"""Whether :math:`x > y`, elementwise, for arrays of equal real dtypes.
+    r"""Whether :math:`x > y`, elementwise.
 
-    >>> gt(1., 2.)
-    Array(False, dtype=bool, weak_type=True)
+    Args:
+      x, y: arrays of one shape and dtype, not complex; scalars and axes of size 1
+        repeat.
+
+    Returns:
+      Bools of their joint shape.  False for nan.
+
+    Example:
+      >>> gt(1., 2.)
+      Array(False, dtype=bool, weak_type=True)
     """
     return gt_p.bind(x, y)
 
 
 def ge(x: Any, y: Any) -> Any:
-    r"""Whether :math:`x \geq y`, elementwise, for arrays of equal real dtypes.
+    r"""Whether :math:`x \geq y`, elementwise.
 
-    >>> ge(2., 2.)
-    Array(True, dtype=bool, weak_type=True)
+    Args:
+      x, y: arrays of one shape and dtype, not complex; scalars and axes of size 1
+        repeat.
+
+    Returns:
+      Bools of their joint shape.  False for nan.
+
+    Example:
+      >>> ge(2., 2.)
+      Array(True, dtype=bool, weak_type=True)
     """
     return ge_p.bind(x, y)
 
@@ -153,10 +199,17 @@ is_finite_p = nary("is_finite", [FLOAT], lower="is_finite", out_dtype=_bool)
 
 
 def is_finite(x: Any) -> Any:
-    """Whether elements are neither infinite nor nan, for arrays of a float dtype.
+    """Whether elements are neither infinite nor nan.
 
-    >>> is_finite(float('inf'))
-    Array(False, dtype=bool, weak_type=True)
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      Bools of `x`'s shape.
+
+    Example:
+      >>> is_finite(float('inf'))
+      Array(False, dtype=bool, weak_type=True)
     """
     return is_finite_p.bind(x)
 
@@ -191,48 +244,83 @@ clz_p = nary("clz", [INT], lower="count_leading_zeros")
 
 
 def bitwise_and(x: Any, y: Any) -> Any:
-    r"""Bitwise and, :math:`x \wedge y`, of arrays of equal integer or bool dtypes.
+    r"""Bitwise and, :math:`x \wedge y`.
 
-    >>> bitwise_and(6, 3)
-    Array(2, dtype=int32, weak_type=True)
+    Args:
+      x, y: integers or bools of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> bitwise_and(6, 3)
+      Array(2, dtype=int32, weak_type=True)
     """
     return and_p.bind(x, y)
 
 
 def bitwise_or(x: Any, y: Any) -> Any:
-    r"""Bitwise or, :math:`x \vee y`, of arrays of equal integer or bool dtypes.
+    r"""Bitwise or, :math:`x \vee y`.
 
-    >>> bitwise_or(6, 3)
-    Array(7, dtype=int32, weak_type=True)
+    Args:
+      x, y: integers or bools of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> bitwise_or(6, 3)
+      Array(7, dtype=int32, weak_type=True)
     """
     return or_p.bind(x, y)
 
 
 def bitwise_xor(x: Any, y: Any) -> Any:
-    r"""Exclusive or, :math:`x \oplus y`, of arrays of equal integer or bool dtypes.
+    r"""Exclusive or, :math:`x \oplus y`.
 
-    >>> bitwise_xor(6, 3)
-    Array(5, dtype=int32, weak_type=True)
+    Args:
+      x, y: integers or bools of one dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> bitwise_xor(6, 3)
+      Array(5, dtype=int32, weak_type=True)
     """
     return xor_p.bind(x, y)
 
 
 def bitwise_not(x: Any) -> Any:
-    r"""Bitwise not, :math:`\neg x`, of an array of an integer or bool dtype.
+    r"""Bitwise not, :math:`\neg x`.
 
-    >>> bitwise_not(6)
-    Array(-7, dtype=int32, weak_type=True)
+    Args:
+      x: an array of an integer dtype or bool.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> bitwise_not(6)
+      Array(-7, dtype=int32, weak_type=True)
     """
     return not_p.bind(x)
 
 
 def shift_left(x: Any, y: Any) -> Any:
-    r"""Shift bits to the left, :math:`x \ll y`, for equal integer dtypes.
+    r"""Shift bits to the left, :math:`x \ll y`.
 
     A shift by more bits than there are gives 0.
 
-    >>> shift_left(3, 2)
-    Array(12, dtype=int32, weak_type=True)
+    Args:
+      x, y: arrays of one integer dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> shift_left(3, 2)
+      Array(12, dtype=int32, weak_type=True)
     """
     return shift_left_p.bind(x, y)
 
@@ -240,8 +328,15 @@ def shift_left(x: Any, y: Any) -> Any:
 def shift_right_arithmetic(x: Any, y: Any) -> Any:
     r"""Shift bits to the right, :math:`x \gg y`, and repeat the sign bit.
 
-    >>> shift_right_arithmetic(-8, 1)
-    Array(-4, dtype=int32, weak_type=True)
+    Args:
+      x, y: arrays of one integer dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> shift_right_arithmetic(-8, 1)
+      Array(-4, dtype=int32, weak_type=True)
     """
     return shift_right_arithmetic_p.bind(x, y)
 
@@ -249,26 +344,47 @@ def shift_right_arithmetic(x: Any, y: Any) -> Any:
 def shift_right_logical(x: Any, y: Any) -> Any:
     r"""Shift bits to the right, :math:`x \gg y`, and fill with zeros.
 
-    >>> shift_right_logical(-8, 28)
-    Array(15, dtype=int32, weak_type=True)
+    Args:
+      x, y: arrays of one integer dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype, weakly typed if both are.
+
+    Example:
+      >>> shift_right_logical(-8, 28)
+      Array(15, dtype=int32, weak_type=True)
     """
     return shift_right_logical_p.bind(x, y)
 
 
 def population_count(x: Any) -> Any:
-    """Count the bits that are set in each element of an integer array.
+    """Count the bits that are set in each element.
 
-    >>> population_count(7)
-    Array(3, dtype=int32, weak_type=True)
+    Args:
+      x: an array of an integer dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> population_count(7)
+      Array(3, dtype=int32, weak_type=True)
     """
     return population_count_p.bind(x)
 
 
 def clz(x: Any) -> Any:
-    """Count the leading zero bits of each element of an integer array.
+    """Count the leading zero bits of each element.
 
-    >>> clz(1)
-    Array(31, dtype=int32, weak_type=True)
+    Args:
+      x: an array of an integer dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> clz(1)
+      Array(31, dtype=int32, weak_type=True)
     """
     return clz_p.bind(x)
 
@@ -397,12 +513,18 @@ def select_n(which: Any, *cases: Any) -> Any:
       which: bools (the second case where true) or integers counting the cases from 0,
         of the shape of the cases or a scalar.
       cases: arrays of equal shapes and dtypes; two at most for a bool `which`.
+
+    Returns:
+      An array of the cases' shape and dtype.  Numbers out of range take the nearest
+      case.
+
     Raises:
       TypeError: shapes or dtypes do not fit.
       ValueError: no cases.
 
-    >>> select_n(True, 1, 2)
-    Array(2, dtype=int32, weak_type=True)
+    Example:
+      >>> select_n(True, 1, 2)
+      Array(2, dtype=int32, weak_type=True)
     """
     if not cases:
         raise ValueError("select_n() must have at least one case")
@@ -415,11 +537,16 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     Args:
       pred: bools of the shape of the cases, or a scalar.
       on_true, on_false: arrays of equal shapes and dtypes.
+
+    Returns:
+      An array of the cases' shape and dtype.
+
     Raises:
       TypeError: shapes or dtypes do not fit.
 
-    >>> select(True, 1, 2)
-    Array(1, dtype=int32, weak_type=True)
+    Example:
+      >>> select(True, 1, 2)
+      Array(1, dtype=int32, weak_type=True)
     """
     return select_n_p.bind(pred, on_false, on_true)
 
@@ -507,11 +634,16 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     Args:
       min, max: bounds of the dtype of `x`, of its shape or scalars.
       x: an array of a real dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  Where min exceeds max, max.
+
     Raises:
       TypeError: shapes or dtypes do not fit.
 
-    >>> clamp(0, 7, 5)
-    Array(5, dtype=int32, weak_type=True)
+    Example:
+      >>> clamp(0, 7, 5)
+      Array(5, dtype=int32, weak_type=True)
     """
     return clamp_p.bind(min, x, max)
 
