@@ -66,10 +66,13 @@ _relu.defjvps(lambda t, ans, x: _only_where(x > 0, t))
 
 @composite
 def relu(x: ArrayLike) -> Any:
-    """Rectified linear unit: max(x, 0), whose derivative at 0 is 0.
+    r"""Rectified linear unit: :math:`\max(x, 0)`, whose derivative at 0 is 0.
 
     Args:
-      x: array or number.
+      x: array or number; bools become integers.
+
+    Returns:
+      An array of `x`'s shape and dtype.
 
     Example:
       >>> import minijax as mj
@@ -93,10 +96,15 @@ _relu6.defjvps(lambda t, ans, x: _only_where((x > 0) & (x < 6), t))
 
 @composite
 def relu6(x: ArrayLike) -> Any:
-    """min(max(x, 0), 6), whose derivative at 0 and at 6 is 0.
+    r"""Rectified linear unit with a lid: :math:`\min(\max(x, 0), 6)`.
+
+    Its derivative at 0 and at 6 is 0.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -111,16 +119,23 @@ def relu6(x: ArrayLike) -> Any:
 
 @composite
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Any:
-    """x where x >= 0, else negative_slope * x.
+    r"""Leaky rectified linear unit: x where :math:`x \geq 0`, else :math:`s x`.
 
     Args:
       x: array or number.
-      negative_slope: array or number that broadcasts with `x`.
+      negative_slope: the factor s, an array or number that broadcasts with `x`.
+
+    Returns:
+      An array of the shape and the dtype that `x` and `negative_slope` broadcast and
+      promote to.
 
     Example:
       >>> import minijax as mj
       >>> mj.nn.leaky_relu(mj.numpy.array([-2., 3.]), 0.5)
       Array([-1.,  3.], dtype=float32)
+
+    Source: Maas, Hannun and Ng, Rectifier nonlinearities improve neural network
+    acoustic models (2013).
     """
     check_arraylike("leaky_relu", x, negative_slope)
     x = as_array(x)
@@ -129,11 +144,15 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Any:
 
 @composite
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
-    """Exponential linear unit: x where x > 0, else alpha * (exp(x) - 1).
+    r"""Exponential linear unit: x where x > 0, else :math:`\alpha (e^x - 1)`.
 
     Args:
       x: array or number.
       alpha: array or number that broadcasts with `x`.
+
+    Returns:
+      An array of the shape and the dtype that `x` and `alpha` broadcast and promote to;
+      of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -152,10 +171,15 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
 
 @composite
 def selu(x: ArrayLike) -> Any:
-    """Self-normalising `elu`: its scale keeps mean 0 and variance 1 through layers.
+    r"""Self-normalising `elu`: :math:`\lambda\, \mathrm{elu}(x, \alpha)`.
+
+    They keep mean 0 and variance 1 through layers: λ = 1.0507, α = 1.6733.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -170,11 +194,15 @@ def selu(x: ArrayLike) -> Any:
 
 @composite
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
-    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1): an `elu` without a kink.
+    r"""`elu` without a kink: :math:`\max(x, 0) + \alpha (e^{\min(x, 0)/\alpha} - 1)`.
 
     Args:
       x: array or number; integers become floats.
       alpha: array or number that broadcasts with `x`, not 0.
+
+    Returns:
+      An array of the shape and the dtype that `x` and `alpha` broadcast and promote to;
+      of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -193,10 +221,13 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
 
 @composite
 def sigmoid(x: ArrayLike) -> Any:
-    """1 / (1 + exp(-x)).
+    """The logistic function :math:`1 / (1 + e^{-x})`.
 
     Args:
       x: float or complex array or number.
+
+    Returns:
+      An array of `x`'s shape and dtype.
 
     Raises:
       TypeError: `x` is an integer or a bool.
@@ -212,10 +243,16 @@ def sigmoid(x: ArrayLike) -> Any:
 
 @composite
 def silu(x: ArrayLike) -> Any:
-    """x * sigmoid(x); also called `swish`.
+    """Sigmoid linear unit: :math:`x / (1 + e^{-x})`; also called `swish`.
 
     Args:
-      x: array or number; integers become floats.
+      x: float or complex array or number.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Raises:
+      TypeError: `x` is an integer or a bool.
 
     Example:
       >>> import minijax as mj
@@ -233,10 +270,13 @@ swish = silu
 
 @composite
 def softplus(x: ArrayLike) -> Any:
-    """log(1 + exp(x)), without overflow.
+    r"""A smooth rectifier: :math:`\log(1 + e^x)`, without overflow.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -249,10 +289,18 @@ def softplus(x: ArrayLike) -> Any:
 
 @composite
 def log_sigmoid(x: ArrayLike) -> Any:
-    """log(sigmoid(x)) = -softplus(-x), precise where the sigmoid is near 0 or 1.
+    r"""Logarithm of the sigmoid: :math:`-\log(1 + e^{-x})`.
+
+    Precise where the sigmoid is near 0 or 1.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
+
+    Raises:
+      TypeError: `x` is a bool.
 
     Example:
       >>> import minijax as mj
@@ -265,10 +313,13 @@ def log_sigmoid(x: ArrayLike) -> Any:
 
 @composite
 def mish(x: ArrayLike) -> Any:
-    """x * tanh(softplus(x)).
+    r"""A smooth rectifier: :math:`x \tanh(\log(1 + e^x))`.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -283,11 +334,15 @@ def mish(x: ArrayLike) -> Any:
 
 @composite
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Any:
-    """(x + sqrt(x**2 + b)) / 2: a smooth rectifier without exponentials.
+    r"""A smooth rectifier without exponentials: :math:`(x + \sqrt{x^2 + b}) / 2`.
 
     Args:
       x: array or number; integers become floats.
       b: smoothness, an array or number that broadcasts with `x`; 0 gives `relu`.
+
+    Returns:
+      An array of the shape and the dtype that `x` and `b` broadcast and promote to; of
+      the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -303,10 +358,13 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Any:
 
 @composite
 def soft_sign(x: ArrayLike) -> Any:
-    """x / (|x| + 1).
+    """A sign that is smooth: :math:`x / (|x| + 1)`.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -331,10 +389,13 @@ _log1mexp.defjvps(lambda t, ans, x: t / jnp.expm1(x))
 
 @composite
 def log1mexp(x: ArrayLike) -> Any:
-    """log(1 - exp(-x)) for x >= 0, precise near 0 and far from it.
+    r""":math:`\log(1 - e^{-x})` for :math:`x \geq 0`, precise near 0 and far from it.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -351,11 +412,17 @@ def log1mexp(x: ArrayLike) -> Any:
 
 @composite(static=("approximate",))
 def gelu(x: ArrayLike, approximate: bool = True) -> Any:
-    """Gaussian error linear unit: x times the normal distribution function of x.
+    r"""Gaussian error linear unit: :math:`x \Phi(x)`.
+
+    Here Φ is the normal distribution function.
 
     Args:
       x: array or number; integers become floats.
-      approximate: use the formula with tanh, which is near but quicker.
+      approximate: use :math:`x (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3))) / 2`, which
+        is near but quicker.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -377,10 +444,13 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Any:
 
 @composite
 def hard_tanh(x: ArrayLike) -> Any:
-    """x brought into [-1, 1].
+    r"""A tanh in straight pieces: :math:`\max(-1, \min(x, 1))`.
 
     Args:
-      x: array or number.
+      x: array or number; bools become integers.
+
+    Returns:
+      An array of `x`'s shape and dtype.
 
     Example:
       >>> import minijax as mj
@@ -394,10 +464,13 @@ def hard_tanh(x: ArrayLike) -> Any:
 
 @composite
 def hard_sigmoid(x: ArrayLike) -> Any:
-    """relu6(x + 3) / 6: a sigmoid in straight pieces.
+    r"""A sigmoid in straight pieces: :math:`\min(\max(x + 3, 0), 6) / 6`.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -410,10 +483,15 @@ def hard_sigmoid(x: ArrayLike) -> Any:
 
 @composite
 def hard_silu(x: ArrayLike) -> Any:
-    """x * hard_sigmoid(x); also called `hard_swish`.
+    r"""A `silu` in straight pieces: :math:`x \min(\max(x + 3, 0), 6) / 6`.
+
+    Also called `hard_swish`.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -431,10 +509,15 @@ hard_swish = hard_silu
 
 @composite
 def sparse_plus(x: ArrayLike) -> Any:
-    """0 up to -1, x from 1 on, and (x + 1)**2 / 4 between.
+    """A rectifier with a bend of its own: :math:`(x + 1)^2 / 4` between -1 and 1.
+
+    It is 0 up to -1, and x from 1 on.
 
     Args:
       x: array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -450,10 +533,13 @@ def sparse_plus(x: ArrayLike) -> Any:
 
 @composite
 def sparse_sigmoid(x: ArrayLike) -> Any:
-    """0 up to -1, 1 from 1 on, and (x + 1) / 2 between: the slope of `sparse_plus`.
+    """The slope of `sparse_plus`: :math:`(x + 1) / 2`, brought into [0, 1].
 
     Args:
-      x: array or number; integers become floats.
+      x: real array or number; integers become floats.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Example:
       >>> import minijax as mj
@@ -471,15 +557,19 @@ def sparse_sigmoid(x: ArrayLike) -> Any:
 
 @composite(static=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Any:
-    """Gated linear unit: the first half along an axis, times the second's sigmoid.
+    r"""Gated linear unit: :math:`a\, \sigma(b)` of the two halves of an axis.
 
     Args:
-      x: array whose size along `axis` is even.
+      x: float or complex array whose size along `axis` is even.
       axis: the axis that is halved.
+
+    Returns:
+      An array of `x`'s dtype, and of its shape but for half the size along `axis`.
 
     Raises:
       AssertionError: the axis has an odd size.
       IndexError: there is no such axis.
+      TypeError: `x` is of integers or bools.
 
     Example:
       >>> import minijax as mj
@@ -510,10 +600,13 @@ def glu(x: ArrayLike, axis: int = -1) -> Any:
 
 @composite
 def identity(x: ArrayLike) -> Any:
-    """The argument itself, as an array.
+    """The argument itself, as an array: :math:`x`.
 
     Args:
       x: array or number.
+
+    Returns:
+      An array of `x`'s shape and dtype.
 
     Example:
       >>> import minijax as mj

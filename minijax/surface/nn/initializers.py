@@ -49,13 +49,16 @@ def dtype_for(name: str, dtype: Any, usual: Any) -> Any:
 
 
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Zeros.
+    """Zeros: an initializer itself, :math:`w = 0`.
 
     Args:
       key: not read; here so that all initializers are called alike.
       shape: the result's shape.
       dtype: the result's dtype (default: that of Python floats).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Example:
       >>> import minijax as mj
@@ -67,7 +70,16 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Ones; arguments as for `zeros`.
+    """Ones: an initializer itself, :math:`w = 1`.
+
+    Args:
+      key: not read; here so that all initializers are called alike.
+      shape: the result's shape.
+      dtype: the result's dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Example:
       >>> import minijax as mj
@@ -79,11 +91,18 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer that repeats one value.
+    """An initializer that repeats one value: :math:`w = c`.
 
     Args:
-      value: a number, or an array that broadcasts to the shape.
-      dtype: what the initializer makes if it is not told otherwise.
+      value: the number c, or an array that broadcasts to the shape.
+      dtype: what the initializer makes if it is not told otherwise (None: floats).
+
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`.
+
+    Raises:
+      ValueError: (the initializer) `value` does not broadcast to the shape.
 
     Example:
       >>> import minijax as mj
@@ -103,11 +122,18 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of numbers even in [0, scale).
+    """An initializer of uniform numbers: density :math:`1 / s` on [0, s).
 
     Args:
-      scale: the upper end.
-      dtype: what the initializer makes if it is not told otherwise.
+      scale: the upper end s.
+      dtype: what the initializer makes if it is not told otherwise (None: floats).
+
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`.
+
+    Raises:
+      ValueError: (the initializer) the dtype is no float one.
 
     Example:
       >>> import minijax as mj
@@ -125,11 +151,18 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of normal numbers with mean 0.
+    """An initializer of normal numbers: density ~ :math:`e^{-x^2 / 2s^2}`.
 
     Args:
-      stddev: their standard deviation.
-      dtype: what the initializer makes if it is not told otherwise.
+      stddev: their standard deviation s.
+      dtype: what the initializer makes if it is not told otherwise (None: floats).
+
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`.
+
+    Raises:
+      ValueError: (the initializer) the dtype is neither float nor complex.
 
     Example:
       >>> import minijax as mj
@@ -149,12 +182,19 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 def truncated_normal(
     stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
-    """An initializer of normal numbers without those far from 0.
+    """An initializer of normal numbers between two ends: ~ :math:`e^{-x^2 / 2s^2}`.
 
     Args:
-      stddev: standard deviation before the ends are cut off.
-      dtype: what the initializer makes if it is not told otherwise.
+      stddev: standard deviation s before the ends are cut off.
+      dtype: what the initializer makes if it is not told otherwise (None: floats).
       lower, upper: where they are cut off, in standard deviations.
+
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`.
+
+    Raises:
+      ValueError: (the initializer) the dtype is no float one.
 
     Example:
       >>> import minijax as mj
@@ -226,8 +266,13 @@ def variance_scaling(
       batch_axis: axes that count for neither.
       dtype: what the initializer makes if it is not told otherwise.
 
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`.
+
     Raises:
-      ValueError: an unknown mode or distribution, or a shape with less than two axes.
+      ValueError: (the initializer) an unknown mode or distribution, or a shape with
+        less than two axes.
 
     Example:
       >>> import minijax as mj
@@ -313,7 +358,14 @@ def _by_fan(name: str, scale: float, mode: str, distribution: str, source: str) 
     Args:
       in_axis, out_axis: axes of inputs and of outputs.
       batch_axis: axes that count for neither.
-      dtype: what the initializer makes if it is not told otherwise.
+      dtype: what the initializer makes if it is not told otherwise (None: floats).
+
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`, with variance {scale} / {mode}.
+
+    Raises:
+      ValueError: (the initializer) a shape with less than two axes.
 
     Example:
       >>> import minijax as mj
@@ -355,8 +407,12 @@ def orthogonal(
       column_axis: the axis of columns; all others together are rows.
       dtype: what the initializer makes if it is not told otherwise.
 
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`.
+
     Raises:
-      ValueError: the shape has less than two axes.
+      ValueError: (the initializer) the shape has less than two axes.
 
     Example:
       >>> import minijax as mj
@@ -398,8 +454,13 @@ def delta_orthogonal(
       column_axis: the matrix's axis of columns.
       dtype: what the initializer makes if it is not told otherwise.
 
+    Returns:
+      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      of `shape`.
+
     Raises:
-      ValueError: the shape has not 3, 4 or 5 axes, or fewer outputs than inputs.
+      ValueError: (the initializer) the shape has not 3, 4 or 5 axes, or fewer outputs
+        than inputs.
 
     Example:
       >>> import minijax as mj

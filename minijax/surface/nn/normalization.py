@@ -66,12 +66,15 @@ def highest(x: Any, axis: Any, keepdims: bool = True) -> Any:
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:
-    """exp(x) / sum(exp(x)) along axes: positive numbers with sum 1.
+    r"""Positive numbers with sum 1 along axes: :math:`e^{x_i} / \sum_j e^{x_j}`.
 
     Args:
       x: array; integers become floats.
       axis: axes that are summed over; None for all of them.
       where: a mask of bools; elements where it is False count as -inf.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Raises:
       ValueError: there is no such axis, or the mask is not of bools.
@@ -125,12 +128,17 @@ def _softmax_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:
-    """log(softmax(x)) along axes, precise where the softmax is near 0.
+    r"""Logarithm of the softmax: :math:`x_i - \log \sum_j e^{x_j}` along axes.
+
+    Precise where the softmax is near 0.
 
     Args:
       x: array; integers become floats.
       axis: axes that are summed over; None for all of them.
       where: a mask of bools; elements where it is False count as -inf.
+
+    Returns:
+      An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Raises:
       ValueError: there is no such axis, or the mask is not of bools.
@@ -218,13 +226,20 @@ def logmeanexp(
     x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
     keepdims: bool = False,
 ) -> Any:  # fmt: skip
-    """log(mean(exp(x))) along axes, without overflow.
+    r""":math:`\log(\frac{1}{n} \sum_i e^{x_i})` along axes, without overflow.
 
     Args:
       x: array or number; integers become floats.
       axis: axes that are averaged over; None for all of them.
       where: a mask of bools; elements where it is False are left out.
       keepdims: keep averaged axes with size 1.
+
+    Returns:
+      An array of `x`'s dtype (for integers the default float one), without the axes of
+      `axis` unless `keepdims`.
+
+    Raises:
+      ValueError: there is no such axis, or the mask is not of bools.
 
     Example:
       >>> import minijax as mj
@@ -256,7 +271,7 @@ def standardize(
     variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
     where: ArrayLike | None = None, *, algorithm: str = "fast",
 ) -> Any:  # fmt: skip
-    """(x - mean) / sqrt(variance + epsilon), along axes.
+    r""":math:`(x - \mu) / \sqrt{\sigma^2 + \epsilon}`, along axes.
 
     Args:
       x: array; integers become floats.
@@ -266,6 +281,10 @@ def standardize(
       where: a mask; elements where it is False take no part in mean and variance.
       algorithm: "fast", by the mean of the squares, or "stable", by the squares of the
         differences from the mean.
+
+    Returns:
+      An array of the shape and the dtype that `x`, `mean` and `variance` broadcast and
+      promote to; of the default float dtype for integers.
 
     Raises:
       ValueError: an unknown algorithm, or no such axis.
@@ -311,6 +330,10 @@ def one_hot(
       dtype: the result's dtype (default: that of Python floats).
       axis: where the new axis stands in the result, or the name of a mapped axis, each
         lane of which gets its own element.
+
+    Returns:
+      An array of `dtype`, of the shape of `x` with an axis of size `num_classes` more;
+      with the name of an axis, of the shape of `x`.
 
     Raises:
       ConcretizationTypeError: `num_classes` is traced.

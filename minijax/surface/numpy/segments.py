@@ -113,7 +113,24 @@ def _old(name: str, method: str) -> Callable[..., Any]:
         )
 
     update.__name__ = update.__qualname__ = name
-    update.__doc__ = f"Dropped by JAX: `x.at[idx].{method}(y)`."
+    update.__doc__ = f"""`x.at[idx].{method}(y)`, by its old name: dropped by JAX.
+
+    Args:
+      x: an array.
+      idx: what may stand between the brackets of `x[idx]`.
+      y: a number, or an array that broadcasts to the shape of `x[idx]`.
+      indices_are_sorted, unique_indices: promises about the indices that save time.
+
+    Returns:
+      An array of the shape and dtype of `x`; a DeprecationWarning is given.
+
+    Example:
+      >>> import warnings
+      >>> import minijax as mj
+      >>> with warnings.catch_warnings(action="ignore"):
+      ...     mj.ops.{name}(mj.numpy.ones(3), 0, 5.0).shape
+      (3,)
+    """
     return update
 
 

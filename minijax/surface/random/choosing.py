@@ -97,6 +97,9 @@ def bernoulli(
       mode: 'high' to draw twice the bits, so that tiny probabilities are right.
       out_sharding: how the result lies on devices.
 
+    Returns:
+      An array of bools, of shape `shape` or that of `p`.
+
     Raises:
       TypeError: `p` is no float.  ValueError: shapes that do not fit, unknown mode.
 
@@ -179,14 +182,22 @@ def gumbel(
     key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Standard Gumbel random numbers: density exp(-(x + exp(-x))).
+    """Standard Gumbel random numbers: density :math:`e^{-(x + e^{-x})}`.
 
     Args:
       key: a random key.
-      shape, dtype: of the result.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
       mode: 'high' to draw twice the bits, for the far upper tail; 'highest' to use them
-        for the far lower tail, too (of float32; else 'high').
+        for the far lower tail, too (of float32; else 'high'); None is 'low', or 'high'
+        under jax_high_dynamic_range_gumbel.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
+
+    Raises:
+      ValueError: an unknown mode, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -352,6 +363,10 @@ def permutation(
       independent: whether each lane along `axis` gets an order of its own.
       out_sharding: how the result lies on devices.
 
+    Returns:
+      An array of the shape and dtype of `x`; for an int `x`, of shape `(x,)` and an
+      integer dtype: `x`'s, or that of Python ints.
+
     Raises:
       TypeError: `x` is a float, or no array.  ValueError: there is no such axis.
 
@@ -431,6 +446,10 @@ def choice(
       axis: the axis of `a` along which to choose.
       mode: 'high' or 'highest' to draw twice the bits when choosing by `p` without
         replacement.
+
+    Returns:
+      An array of the dtype of `a` (for an int: of Python ints), of shape
+      `(*a.shape[:axis], *shape, *a.shape[axis + 1:])`; for an int, of shape `shape`.
 
     Raises:
       ValueError: nothing to choose from, too little without replacement, or

@@ -67,13 +67,16 @@ def exponential_of(key: Any, shape: Shape, dtype: Any) -> Any:
 def exponential(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Exponential random numbers: density exp(-x) on x >= 0.
+    r"""Exponential random numbers: density :math:`e^{-x}` on :math:`x \geq 0`.
 
     Args:
       key: a random key.
       shape: the result's shape.
       dtype: a float dtype (default: that of Python floats).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`; its numbers are not negative.
 
     Example:
       >>> import minijax as mj
@@ -90,9 +93,16 @@ def exponential(
 def cauchy(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Cauchy random numbers: density 1 / (π (1 + x²)).
+    r"""Cauchy random numbers: density :math:`1 / (\pi (1 + x^2))`.
 
-    Args: as those of `exponential`.
+    Args:
+      key: a random key.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Example:
       >>> import minijax as mj
@@ -108,9 +118,16 @@ def cauchy(
 def laplace(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Laplace random numbers: density exp(-abs(x)) / 2.
+    """Laplace random numbers: density :math:`e^{-|x|} / 2`.
 
-    Args: as those of `exponential`.
+    Args:
+      key: a random key.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Example:
       >>> import minijax as mj
@@ -125,9 +142,16 @@ def laplace(
 def logistic(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Logistic random numbers: density exp(-x) / (1 + exp(-x))².
+    """Logistic random numbers: density :math:`e^{-x} / (1 + e^{-x})^2`.
 
-    Args: as those of `exponential`.
+    Args:
+      key: a random key.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Example:
       >>> import minijax as mj
@@ -147,7 +171,7 @@ def lognormal(
     key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Log-normal random numbers: exp of normal numbers of deviation `sigma`.
+    r"""Log-normal random numbers: :math:`e^{\sigma z}` of standard normal :math:`z`.
 
     Args:
       key: a random key.
@@ -155,6 +179,14 @@ def lognormal(
       shape: the result's shape (default: that of `sigma`).
       dtype: a float or complex dtype, to which `sigma` promotes.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `sigma`; floats are positive.
+
+    Raises:
+      TypePromotionError: `sigma` of a dtype that does not promote to `dtype`.
+      ValueError: `sigma` does not broadcast to `shape`, or `dtype` is neither float nor
+        complex.
 
     Example:
       >>> import minijax as mj
@@ -178,9 +210,18 @@ def maxwell_of(key: Any, shape: Shape, dtype: Any) -> Any:
 def maxwell(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Maxwell random numbers: lengths of standard normal vectors in three dimensions.
+    r"""Maxwell random numbers: density :math:`\sqrt{2/\pi}\, x^2 e^{-x^2/2}`, x >= 0.
 
-    Args: as those of `exponential`.
+    They are lengths of standard normal vectors in three dimensions.
+
+    Args:
+      key: a random key.
+      shape: the result's shape.
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Example:
       >>> import minijax as mj
@@ -203,7 +244,10 @@ def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
 def double_sided_maxwell(
     key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
 ) -> Any:
-    """Double-sided Maxwell random numbers: `loc` plus or minus `scale` times Maxwell ones.
+    r"""Double-sided Maxwell random numbers:
+    :math:`\mathrm{loc} \pm \mathrm{scale}\, m`.
+
+    Here m is a Maxwell number (see `maxwell`), and both signs are equally likely.
 
     Args:
       key: a random key.
@@ -211,6 +255,13 @@ def double_sided_maxwell(
       shape: leading axes of the result, before those of `loc` and `scale` (by default
         these too, so that they come twice).
       dtype: a float dtype (default: that of Python floats).
+
+    Returns:
+      An array of shape `(*shape, *own)`, where `own` is what `loc` and `scale`
+      broadcast to, of the dtype that `dtype`, `loc` and `scale` promote to.
+
+    Raises:
+      ValueError: `loc` and `scale` do not broadcast, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -232,7 +283,10 @@ def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Rayleigh random numbers: lengths of normal vectors in two dimensions.
+    r"""Rayleigh random numbers: density :math:`x e^{-x^2 / (2 s^2)} / s^2` on
+    :math:`x \geq 0`.
+
+    They are lengths of normal vectors in two dimensions; s is `scale`.
 
     Args:
       key: a random key.
@@ -240,6 +294,13 @@ def rayleigh(
       shape: the result's shape (default: that of `scale`).
       dtype: a float dtype, to which `scale` promotes.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `scale`.
+
+    Raises:
+      TypePromotionError: `scale` of a dtype that does not promote to `dtype`.
+      ValueError: `scale` does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -259,7 +320,7 @@ def rayleigh(
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Pareto random numbers: density b / x^(b+1) on x >= 1.
+    r"""Pareto random numbers: density :math:`b / x^{b+1}` on :math:`x \geq 1`.
 
     Args:
       key: a random key.
@@ -267,6 +328,13 @@ def pareto(
       shape: the result's shape (default: that of `b`).
       dtype: a float dtype, to which `b` promotes.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `b`.
+
+    Raises:
+      TypePromotionError: `b` of a dtype that does not promote to `dtype`.
+      ValueError: `b` does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -298,13 +366,22 @@ def _side_by_side(x: Any, parameter: Any) -> Sequence[Any]:
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Any:
-    """Weibull random numbers: `scale` times powers 1 / concentration of exponential ones.
+    r"""Weibull random numbers: :math:`s\, x^{1/c}` of exponential ones :math:`x`.
+
+    Here s is `scale` and c is `concentration`.
 
     Args:
       key: a random key.
-      scale, concentration: positive numbers, or arrays that broadcast to `shape`.
-      shape: the result's shape.
+      scale, concentration: positive numbers, or arrays that broadcast with `shape`.
+      shape: the shape of what is drawn.
       dtype: a float dtype (default: that of Python floats).
+
+    Returns:
+      An array of the shape that `shape` and the parameters broadcast to, of the dtype
+      that `dtype` and they promote to.
+
+    Raises:
+      ValueError: the shapes do not broadcast, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -322,7 +399,11 @@ def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Triangular random numbers: the density rises from `left` to `mode`, falls to `right`.
+    r"""Triangular random numbers: the density rises from `left` to `mode`, falls to
+    `right`.
+
+    Both ways it is straight, and :math:`2 / (\mathrm{right} - \mathrm{left})` at
+    `mode`.
 
     Args:
       key: a random key.
@@ -330,6 +411,13 @@ def triangular(
       shape: the result's shape (default: what they broadcast to).
       dtype: a float dtype, to which they promote.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of the parameters together.
+
+    Raises:
+      TypePromotionError: a parameter of a dtype that does not promote to `dtype`.
+      ValueError: a parameter does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -356,7 +444,8 @@ def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Normal random numbers that fall between two bounds.
+    """Normal random numbers between two bounds: density in proportion to
+    :math:`e^{-x^2/2}`.
 
     Args:
       key: a random key.
@@ -364,6 +453,10 @@ def truncated_normal(
       shape: the result's shape (default: what they broadcast to).
       dtype: a float dtype (default: that of Python floats).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of the bounds together; no number of
+      it is a bound.
 
     Raises:
       ValueError: shapes that do not fit, or no float dtype.
@@ -401,6 +494,13 @@ def wald(
       shape: the result's shape (default: that of `mean`).
       dtype: a float dtype, to which `mean` promotes.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `mean`; its numbers are positive.
+
+    Raises:
+      TypePromotionError: `mean` of a dtype that does not promote to `dtype`.
+      ValueError: `mean` does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -442,14 +542,21 @@ def generalized_normal_of(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Generalized normal random numbers: density proportional to exp(-abs(x)**p).
+    """Generalized normal random numbers: density in proportion to :math:`e^{-|x|^p}`.
 
     Args:
       key: a random key.
-      p: the exponent, positive; 2 for normal numbers of variance 1/2.
+      p: the exponent, positive, a number or an array that broadcasts to `shape`; 2 for
+        normal numbers of variance 1/2.
       shape: the result's shape.
       dtype: a float dtype (default: that of Python floats).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape`, of the dtype that `dtype` and `p` promote to.
+
+    Raises:
+      ValueError: `p` does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -498,10 +605,18 @@ def ball(
     Args:
       key: a random key.
       d: the number of dimensions.
-      p: the norm's exponent.
+      p: the norm's exponent, positive; a number.
       shape: the result's shape without its last axis, of size `d`.
       dtype: a float dtype (default: that of Python floats).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `(*shape, d)` and dtype `dtype`, whose vectors have a p-norm
+      below 1.
+
+    Raises:
+      TypeError: `d` is no integer.
+      ValueError: `dtype` is no float one.
 
     Example:
       >>> import minijax as mj

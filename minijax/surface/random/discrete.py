@@ -83,13 +83,20 @@ def below_limit(i: Any, dtype: Any) -> Any:
 def rademacher(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Random signs: 1 or -1, equally likely.
+    """Random signs: :math:`P(1) = P(-1) = 1/2`.
 
     Args:
       key: a random key.
       shape: the result's shape.
       dtype: any numeric dtype (default: that of Python ints).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype` of 1 and -1 (unsigned integers: of 1
+      and the largest one).
+
+    Raises:
+      ValueError: `dtype` is not numeric.
 
     Example:
       >>> import minijax as mj
@@ -106,7 +113,9 @@ def rademacher(
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Geometric random numbers: how many trials until the first success.
+    r"""Geometric random numbers: :math:`P(k) = (1-p)^{k-1} p`, for k from 1 on.
+
+    They say how many trials there are until the first success.
 
     Args:
       key: a random key.
@@ -114,6 +123,12 @@ def geometric(
       shape: the result's shape (default: that of `p`).
       dtype: an integer dtype (default: that of Python ints).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `p`.
+
+    Raises:
+      ValueError: `p` does not broadcast to `shape`, or `dtype` is no integer one.
 
     Example:
       >>> import minijax as mj
@@ -222,6 +237,9 @@ def poisson(
       shape: the result's shape (default: that of `lam`).
       dtype: an integer dtype (default: that of Python ints).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `lam`.
 
     Raises:
       ValueError: shapes that do not fit, or no integer dtype.
@@ -444,7 +462,9 @@ def multinomial(
     key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None,
     unroll: int | bool = 1,
 ) -> Any:  # fmt: skip
-    """Multinomial random numbers: how often each category comes up in `n` trials.
+    r"""Multinomial random counts: :math:`P(k) = n! \prod_i p_i^{k_i} / k_i!`.
+
+    They say how often each category comes up in `n` trials.
 
     Args:
       key: a random key.
@@ -453,6 +473,11 @@ def multinomial(
       shape: the result's shape, with the categories (default: what `n` and `p` give).
       dtype: a numeric dtype (default: that of Python floats).
       unroll: how many categories a turn of the loop draws.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or `(*batch, categories)`, where `batch` is
+      what `n` and the leading axes of `p` broadcast to; it sums to `n` along the last
+      axis.
 
     Raises:
       ValueError: shapes that do not fit.

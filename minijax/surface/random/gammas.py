@@ -182,7 +182,8 @@ def gamma_of(key: Any, a: Any, shape: Shape, dtype: Any, log_space: bool) -> Any
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Gamma random numbers: density x^(a-1) exp(-x) / Γ(a).
+    r"""Gamma random numbers: density :math:`x^{a-1} e^{-x} / \Gamma(a)` on
+    :math:`x > 0`.
 
     Args:
       key: a random key.
@@ -190,6 +191,9 @@ def gamma(
       shape: the result's shape (default: that of `a`).
       dtype: a float dtype (default: that of Python floats).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `a`.
 
     Raises:
       ValueError: shapes that do not fit, or no float dtype.
@@ -208,14 +212,29 @@ def gamma(
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Logarithms of gamma random numbers, right where `gamma` would underflow.
+    r"""Logarithms of gamma random numbers: density :math:`e^{a x - e^x} / \Gamma(a)`.
 
-    Args: as those of `gamma`.
+    They are right where `gamma` would underflow.
+
+    Args:
+      key: a random key.
+      a: the shape parameter, positive; a number or an array.
+      shape: the result's shape (default: that of `a`).
+      dtype: a float dtype (default: that of Python floats).
+      out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `a`.
+
+    Raises:
+      ValueError: `a` does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
       >>> bool(mj.numpy.isfinite(mj.random.loggamma(mj.random.key(0), 1e-6)))
       True
+
+    Source: Marsaglia and Tsang, ACM TOMS 26 (2000).
     """
     return gamma_of(key, a, shape_of_all("gamma", shape, a), dtype, True)
 
@@ -228,7 +247,7 @@ def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Beta random numbers: density proportional to x^(a-1) (1-x)^(b-1) on (0, 1).
+    """Beta random numbers: density :math:`x^{a-1} (1-x)^{b-1} / B(a, b)` on (0, 1).
 
     Args:
       key: a random key.
@@ -237,8 +256,12 @@ def beta(
       dtype: a float dtype, to which `a` and `b` promote.
       out_sharding: how the result lies on devices.
 
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `a` and `b` together.
+
     Raises:
-      ValueError: shapes or dtypes that do not fit.
+      TypePromotionError: a parameter of a dtype that does not promote to `dtype`.
+      ValueError: a parameter does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -264,7 +287,9 @@ def chisquare_of(key: Any, df: Any, shape: Shape, dtype: Any) -> Any:
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Chi-square random numbers: sums of squares of `df` normal numbers.
+    """Chi-square random numbers: density in proportion to :math:`x^{k/2-1} e^{-x/2}`.
+
+    They are sums of squares of k normal numbers; k is `df`.
 
     Args:
       key: a random key.
@@ -272,6 +297,13 @@ def chisquare(
       shape: the result's shape (default: that of `df`).
       dtype: a float dtype, to which `df` promotes.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `df`.
+
+    Raises:
+      TypePromotionError: `df` of a dtype that does not promote to `dtype`.
+      ValueError: `df` does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -287,7 +319,9 @@ def f(
     key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """F-distributed random numbers: a ratio of mean squares.
+    """F-distributed random numbers: :math:`(x / m) / (y / n)`, of chi-square x and y.
+
+    Here m is `dfnum`, n is `dfden`, and both are the degrees of freedom of x and y.
 
     Args:
       key: a random key.
@@ -295,6 +329,13 @@ def f(
       shape: the result's shape (default: what they broadcast to).
       dtype: a float dtype, to which they promote.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of the parameters together.
+
+    Raises:
+      TypePromotionError: a parameter of a dtype that does not promote to `dtype`.
+      ValueError: a parameter does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -314,7 +355,10 @@ def f(
 def t(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Student's t random numbers, with `df` degrees of freedom.
+    """Student's t random numbers: density in proportion to
+    :math:`(1 + x^2/n)^{-(n+1)/2}`.
+
+    Here n is `df`.
 
     Args:
       key: a random key.
@@ -322,6 +366,13 @@ def t(
       shape: the result's shape (default: that of `df`).
       dtype: a float dtype, to which `df` promotes.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype`, of shape `shape` or that of `df`.
+
+    Raises:
+      TypePromotionError: `df` of a dtype that does not promote to `dtype`.
+      ValueError: `df` does not broadcast to `shape`, or `dtype` is no float one.
 
     Example:
       >>> import minijax as mj
@@ -341,7 +392,8 @@ def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Dirichlet random vectors: positive, with sum 1.
+    r"""Dirichlet random vectors: density in proportion to
+    :math:`\prod_i x_i^{\alpha_i - 1}`.
 
     Args:
       key: a random key.
@@ -349,6 +401,10 @@ def dirichlet(
       shape: the result's shape without the last axis (default: that of `alpha`).
       dtype: a float dtype (default: that of Python floats).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of `dtype` and shape `(*shape, n)`: vectors of positive numbers with sum
+      1.
 
     Raises:
       ValueError: `alpha` is a scalar, or shapes do not fit.

@@ -151,6 +151,20 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A random key from an integer seed, as raw uint32 words (see `key`).
 
+    Args:
+      seed: an int, or a scalar integer array.
+      impl: the implementation: "threefry2x32" (the default, unless
+        jax_default_prng_impl says otherwise), "rbg", "unsafe_rbg", "philox4x32" ...
+
+    Returns:
+      A uint32 array of shape `(n,)`, n = 2 for the default implementation; with
+      jax_enable_custom_prng an opaque key, as `key` gives.
+
+    Raises:
+      TypeError: the seed is no scalar integer.
+      ValueError: no such implementation.
+      OverflowError: the seed needs more than 64 bits.
+
     Example:
       >>> import minijax as mj
       >>> mj.random.PRNGKey(42)
@@ -166,8 +180,17 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Opaque keys over uint32 words, which lie in the last axes.
 
+    Args:
+      key_bits_array: a uint32 array of shape `(..., n)`, n = 2 for threefry.
+      impl: the implementation, as for `key`.
+      dtype: a key dtype, instead of `impl`.
+
+    Returns:
+      An array of keys, of the shape of the words without the last axis.
+
     Raises:
       TypeError: the words have another dtype, or too few or too many an element.
+      ValueError: both `impl` and `dtype`, or no such implementation.
 
     Example:
       >>> import minijax as mj
@@ -190,6 +213,15 @@ def _typed(keys: Any, name: str) -> Any:
 def key_data(keys: Any) -> Any:
     """The words of keys, in trailing axes.
 
+    Args:
+      keys: an array of keys, of any shape; words stay as they are.
+
+    Returns:
+      A uint32 array of shape `(*keys.shape, n)`, n = 2 for threefry.
+
+    Raises:
+      TypeError: `keys` are no keys.
+
     Example:
       >>> import minijax as mj
       >>> mj.random.key_data(mj.random.key(7))
@@ -199,7 +231,17 @@ def key_data(keys: Any) -> Any:
 
 
 def key_impl(keys: Any) -> Any:
-    """The implementation of keys: its name, or a `PRNGSpec` if it has none.
+    """The implementation of keys.
+
+    Args:
+      keys: an array of keys, of any shape, or words.
+
+    Returns:
+      A string, such as 'threefry2x32'; a `PRNGSpec` where the implementation has no
+      name.
+
+    Raises:
+      TypeError: `keys` are no keys.
 
     Example:
       >>> import minijax as mj
@@ -211,7 +253,17 @@ def key_impl(keys: Any) -> Any:
 
 
 def key_dtype(impl_spec: Any = None) -> Any:
-    """The dtype of keys of an implementation (default: the default one).
+    """The dtype of keys of an implementation.
+
+    Args:
+      impl_spec: the name of an implementation, or a `PRNGSpec` (default: that of
+        jax_default_prng_impl).
+
+    Returns:
+      A dtype such as `key<fry>`, of arrays that `key` gives.
+
+    Raises:
+      ValueError: no such implementation.
 
     Example:
       >>> import minijax as mj
@@ -287,8 +339,13 @@ def fold_in(key: Any, data: Any) -> Any:
       key: one key.
       data: an int in [0, 2**32), or a scalar array, taken modulo 2**32.
 
+    Returns:
+      One key, opaque or words as `key` is.
+
     Raises:
-      OverflowError: a Python int that is out of range.  TypeError: no scalar.
+      OverflowError: a Python int that is out of range.
+      TypeError: no scalar, or no key.
+      ValueError: None, or several keys.
 
     Example:
       >>> import minijax as mj
@@ -313,6 +370,15 @@ def fold_in(key: Any, data: Any) -> Any:
 
 def clone(key: Any) -> Any:
     """The same key, marked as meant for use once more.
+
+    Args:
+      key: keys of any shape, opaque or words.
+
+    Returns:
+      An array of the same keys, opaque or words as `key` is.
+
+    Raises:
+      TypeError: `key` is no array.
 
     Example:
       >>> import minijax as mj

@@ -76,7 +76,8 @@ def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None,
     method: str = "cholesky", *, out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Normal random vectors with a mean and a covariance matrix.
+    r"""Normal random vectors: :math:`\mu + L z`, of standard normal z, with
+    :math:`L L^T = \Sigma`.
 
     Args:
       key: a random key.
@@ -88,6 +89,10 @@ def multivariate_normal(
       dtype: a float dtype (default: that of `mean` and `cov` together).
       method: how to factor `cov`: 'cholesky' (the fastest), 'svd' or 'eigh'.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `(*shape, n)`, of the dtype that `mean`, `cov` and `dtype`
+      promote to.
 
     Raises:
       ValueError: shapes that do not fit, an unknown method, or no float dtype.

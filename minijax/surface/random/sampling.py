@@ -70,6 +70,9 @@ def bits(
       dtype: an unsigned integer dtype (default: uint32, under x64 uint64).
       out_sharding: how the result lies on devices.
 
+    Returns:
+      An array of shape `shape` and dtype `dtype`: every bit is 0 or 1, equally likely.
+
     Raises:
       ValueError: the dtype is no unsigned one.
 
@@ -161,6 +164,9 @@ def uniform(
       minval, maxval: numbers, or arrays that broadcast to `shape`.
       out_sharding: how the result lies on devices.
 
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
+
     Raises:
       ValueError: the dtype is no float one.  TypeError: shapes that do not fit.
 
@@ -206,7 +212,7 @@ def _normal(key: Any, shape: Shape, dtype: Any) -> Any:
 def normal(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Standard normal random numbers: density exp(-x²/2) / √(2π).
+    r"""Standard normal random numbers: density :math:`e^{-x^2/2} / \sqrt{2\pi}`.
 
     Args:
       key: a random key.
@@ -214,6 +220,9 @@ def normal(
       dtype: a float or complex dtype (default: that of Python floats).  The parts of a
         complex number have variance 1/2.
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Raises:
       ValueError: the dtype is neither float nor complex.
@@ -346,6 +355,9 @@ def randint(
         greater than `minval`, the result is `minval`.
       dtype: an integer dtype (default: that of Python ints).
       out_sharding: how the result lies on devices.
+
+    Returns:
+      An array of shape `shape` and dtype `dtype`.
 
     Raises:
       TypeError: the dtype is no integer one.  ValueError: shapes that do not fit.
