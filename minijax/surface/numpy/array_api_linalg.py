@@ -25,6 +25,19 @@ def matmul(
 ) -> Any:  # fmt: skip
     """Matrix product; see `jnp.matmul`.
 
+    Args:
+      x1: array of shape (n,) or (..., k, n).
+      x2: array of shape (n,) or (..., n, m).
+      precision, preferred_element_type: as for `jnp.matmul`.
+
+    Returns:
+      Array of shape (..., k, m), without the axis that a vector has not, in the common
+      dtype or `preferred_element_type`.
+
+    Raises:
+      ValueError: a scalar operand, or leading axes that do not broadcast.
+      TypeError: unequal sizes of the summed axes.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.linalg.matmul(jnp.array([[1, 2]]), jnp.array([[3], [4]]))
@@ -40,6 +53,19 @@ def tensordot(
 ) -> Any:  # fmt: skip
     """Products summed over pairs of axes; see `jnp.tensordot`.
 
+    Args:
+      x1, x2: arrays.
+      axes: how many last axes of `x1` and first axes of `x2` are summed over, or a pair
+        of axes or of lists of axes.
+      precision, preferred_element_type, out_sharding: as for `jnp.tensordot`.
+
+    Returns:
+      Array of the other axes of `x1`, then those of `x2`, in the common dtype or
+      `preferred_element_type`.
+
+    Raises:
+      TypeError: axes that do not fit.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.linalg.tensordot(jnp.array([1, 2]), jnp.array([3, 4]), axes=1)
@@ -53,7 +79,18 @@ def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:  # fmt: skip
-    """Products summed over one axis; see `jnp.vecdot`.
+    """Products summed over one axis, those of `x1` conjugated; see `jnp.vecdot`.
+
+    Args:
+      x1, x2: arrays whose axes `axis` have one size; other axes broadcast.
+      axis: the axis to sum over.
+      precision, preferred_element_type: as for `jnp.vecdot`.
+
+    Returns:
+      Array of the other axes, in the common dtype or `preferred_element_type`.
+
+    Raises:
+      ValueError: unequal sizes along `axis`, or other axes that do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -66,6 +103,15 @@ def vecdot(
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """All products of two vectors' elements; unlike `jnp.outer`, of vectors only.
+
+    Args:
+      x1, x2: arrays of shapes (m,) and (n,).
+
+    Returns:
+      Array of shape (m, n), in the common dtype.
+
+    Raises:
+      ValueError: an operand has not one axis.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -86,6 +132,16 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
     """Cross product of vectors of 3 components; see `jnp.cross`.
 
+    Args:
+      x1, x2: arrays with 3 components along `axis`; other axes broadcast.
+      axis: the axis of the components, of operands and result.
+
+    Returns:
+      Array of the broadcast shape, in the common dtype.
+
+    Raises:
+      ValueError: vectors that have not 3 components.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
@@ -104,6 +160,17 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Any:
     """Sum of a diagonal of the matrices in the last two axes.
 
+    Args:
+      x: array of shape (..., m, n).
+      offset: how far above the main diagonal (negative: below).
+      dtype: dtype to sum in; None widens small integers and bools to 32 bits.
+
+    Returns:
+      Array of shape (...), in the dtype summed in.
+
+    Raises:
+      ValueError: fewer than two axes.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
@@ -115,6 +182,16 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Any:
     """A diagonal of the matrices in the last two axes.
 
+    Args:
+      x: array of shape (..., m, n).
+      offset: how far above the main diagonal (negative: below).
+
+    Returns:
+      Array of shape (..., k), of the dtype of `x`: k elements lie on the diagonal.
+
+    Raises:
+      ValueError: fewer than two axes.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
@@ -125,6 +202,15 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Any:
 
 def matrix_transpose(x: ArrayLike, /) -> Any:
     """Matrices transposed.
+
+    Args:
+      x: array of shape (..., m, n).
+
+    Returns:
+      Array of shape (..., n, m), of the dtype of `x`.
+
+    Raises:
+      ValueError: fewer than two axes.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -49,6 +49,10 @@ def einsum(
       preferred_element_type: dtype to accumulate in and to return.
       out_sharding: how the result is to lie on devices.
 
+    Returns:
+      Array with an axis for each label that stays, in the operands' common dtype or in
+      `preferred_element_type`.
+
     Raises:
       ValueError: subscripts that do not fit the operands.
 
@@ -360,6 +364,9 @@ def einsum_path(
 
     Returns:
       The path, a list of tuples of positions, and a report that prints as text.
+
+    Raises:
+      ValueError: subscripts that do not fit the operands.
 
     Example:
       >>> import minijax.numpy as jnp

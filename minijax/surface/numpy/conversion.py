@@ -32,6 +32,10 @@ def astype(
       copy: make a copy even if nothing changes.
       device: where the result is to lie.
 
+    Returns:
+      Array of the shape of `x` and of this dtype, never weakly typed; of complex
+      numbers made real, the real parts, with a warning.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.astype(jnp.array([1.7, 0.]), int)
@@ -83,6 +87,12 @@ def copy(a: ArrayLike, order: str | None = None) -> Any:
     Args:
       a: array or number.
       order: 'K' or 'C' (or None).
+
+    Returns:
+      Array of the same shape, dtype and weak type, in memory of its own.
+
+    Raises:
+      NotImplementedError: another order.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -72,6 +72,11 @@ def convolve(
       precision: of the multiplications on accelerators (see `lax.dot_general`).
       preferred_element_type: dtype to accumulate in and to return.
 
+    Returns:
+      Array of one axis: for sizes m >= n, of m+n-1 elements ('full'), m ('same') or
+      m-n+1 ('valid'). Its dtype is `preferred_element_type`, else the common float or
+      complex one: integers become floats.
+
     Raises:
       ValueError: empty sequences, other numbers of axes, an unknown mode.
 
@@ -99,6 +104,9 @@ def correlate(
       a, v: arrays of one axis.
       mode: 'full', 'same' or 'valid'; see `convolve`.
       precision, preferred_element_type: as for `convolve`.
+
+    Returns:
+      Array of one axis, of the size and dtype that `convolve` gives.
 
     Raises:
       ValueError: empty sequences, other numbers of axes, an unknown mode.

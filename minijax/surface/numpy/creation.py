@@ -55,10 +55,15 @@ def array(
       ndmin: leading axes of size 1 are added up to this rank.
       device, out_sharding: where to put the result.
 
+    Returns:
+      Array with an axis for each level of nesting, then those of the leaves, and
+      leading ones up to `ndmin`; of `dtype`, or as told of `object`.
+
     Raises:
       TypeError: `object` is not numeric.
       ValueError: nested sequences of unequal lengths, or None.
       OverflowError: a Python int that the dtype cannot hold.
+      NotImplementedError: another order.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -91,6 +96,12 @@ def asarray(
       order: None or "K".
       copy: True to copy an array too.
       device, out_sharding: where to put the result.
+
+    Returns:
+      Array as `array` makes it; `a` itself if it is one and nothing is to change.
+
+    Raises:
+      TypeError, ValueError, OverflowError: as for `array`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -308,8 +319,11 @@ def zeros(
 
     Args:
       shape: an int or a sequence of ints.
-      dtype: float32 by default.
+      dtype: by default float32 (with x64 float64).
       device, out_sharding: where to put it.
+
+    Returns:
+      Array of this shape and dtype.
 
     Raises:
       TypeError: the shape is not made of concrete non-negative integers.
@@ -330,8 +344,14 @@ def ones(
 
     Args:
       shape: an int or a sequence of ints.
-      dtype: float32 by default.
+      dtype: by default float32 (with x64 float64).
       device, out_sharding: where to put it.
+
+    Returns:
+      Array of this shape and dtype.
+
+    Raises:
+      TypeError: the shape is not made of concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -348,8 +368,14 @@ def empty(
 
     Args:
       shape: an int or a sequence of ints.
-      dtype: float32 by default.
+      dtype: by default float32 (with x64 float64).
       device, out_sharding: where to put it.
+
+    Returns:
+      Array of this shape and dtype.
+
+    Raises:
+      TypeError: the shape is not made of concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -427,8 +453,12 @@ def full(
       dtype: by default that of `fill_value` (weakly typed for a Python number).
       device, out_sharding: where to put it.
 
+    Returns:
+      Array of this shape and dtype.
+
     Raises:
       ValueError: `fill_value` does not broadcast to `shape`.
+      TypeError: the shape is not made of concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -486,8 +516,14 @@ def zeros_like(
 
     Args:
       a: array, number, or anything with `shape` and `dtype`.
-      dtype, shape: to differ from `a` in these.
+      dtype, shape: to differ from `a` in these; None for those of `a`.
       device, out_sharding: where to put it.
+
+    Returns:
+      Array of this shape and dtype, weakly typed if `a` is and `dtype` is None.
+
+    Raises:
+      TypeError: `a` has no shape and dtype (a list, say).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -505,8 +541,14 @@ def ones_like(
 
     Args:
       a: array, number, or anything with `shape` and `dtype`.
-      dtype, shape: to differ from `a` in these.
+      dtype, shape: to differ from `a` in these; None for those of `a`.
       device, out_sharding: where to put it.
+
+    Returns:
+      Array of this shape and dtype, weakly typed if `a` is and `dtype` is None.
+
+    Raises:
+      TypeError: `a` has no shape and dtype (a list, say).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -523,8 +565,14 @@ def empty_like(
 
     Args:
       prototype: array, number, or anything with `shape` and `dtype`.
-      dtype, shape: to differ from `prototype` in these.
+      dtype, shape: to differ from `prototype` in these; None for its own.
       device: where to put it.
+
+    Returns:
+      Array of this shape and dtype, weakly typed if `prototype` is and `dtype` is None.
+
+    Raises:
+      TypeError: `prototype` has no shape and dtype (a list, say).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -543,8 +591,16 @@ def full_like(
     Args:
       a: array, number, or anything with `shape` and `dtype`.
       fill_value: a number, or an array that broadcasts to the shape.
-      dtype, shape: to differ from `a` in these.
+      dtype, shape: to differ from `a` in these; None for those of `a`.
       device, out_sharding: where to put it.
+
+    Returns:
+      Array of this shape and dtype, to which `fill_value` is converted (2.7 to the
+      integer 2).
+
+    Raises:
+      TypeError: `a` has no shape and dtype (a list, say).
+      ValueError: `fill_value` does not broadcast to the shape.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -62,10 +62,10 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
       axis1, axis2: the axes of rows and columns.
 
     Returns:
-      Array of the other axes, then the diagonal.
+      Array of the other axes, then the diagonal; of the dtype of `a`.
 
     Raises:
-      ValueError: fewer than two axes.
+      ValueError: fewer than two axes, or `axis1` is `axis2`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -86,8 +86,12 @@ def diag(v: ArrayLike, k: int = 0) -> Any:
     """The diagonal of a matrix, or the matrix with a given diagonal.
 
     Args:
-      v: matrix or vector.
+      v: array of shape (m, n), whose diagonal is read, or (n,), which becomes one.
       k: how far above the main diagonal (negative: below).
+
+    Returns:
+      Of a matrix, the vector on the diagonal; of a vector, a square matrix of size
+      n+abs(k) with zeros off the diagonal. The dtype is that of `v`.
 
     Raises:
       ValueError: `v` has neither one axis nor two.
@@ -125,6 +129,14 @@ def matrix_of(v: Any, k: int = 0) -> Any:
 def diagflat(v: ArrayLike, k: int = 0) -> Any:
     """The matrix whose diagonal number `k` is the flattened `v`.
 
+    Args:
+      v: array of any shape, or a number.
+      k: how far above the main diagonal (negative: below).
+
+    Returns:
+      Square matrix of size v.size+abs(k), of the dtype of `v`, with zeros off the
+      diagonal.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.diagflat(jnp.array([1, 2]), 1)
@@ -147,8 +159,14 @@ def trace(
       a: array of at least two axes.
       offset: how far above the main diagonal (negative: below); may be traced.
       axis1, axis2: the axes of rows and columns.
-      dtype: dtype to sum in; by default small integers widen.
+      dtype: dtype to sum in; None widens bools and small integers to 32 bits.
       out: not supported.
+
+    Returns:
+      Array of the other axes, in the dtype summed in.
+
+    Raises:
+      ValueError: an axis is out of bounds, or `axis1` is `axis2`.
 
     Example:
       >>> import minijax.numpy as jnp

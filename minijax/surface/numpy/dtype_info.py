@@ -63,6 +63,7 @@ def scalar_type(dtype: Any, name: str | None = None) -> Any:
     doc = (
         f"Scalar type and dtype {dtype.name}: called, it makes an array.\n\n"
         "Args:\n  x: a number, nested sequence or array.\n\n"
+        "Returns:\n  Array of the shape of `x`, converted.\n\n"
         "Example:\n  >>> import minijax.numpy as jnp\n"
         f"  >>> jnp.dtype(jnp.{name}).name\n  {dtype.name!r}\n"
     )
@@ -118,8 +119,13 @@ def result_type(*args: Any) -> Any:
     Args:
       args: arrays, Python numbers (which yield to arrays) and dtypes.
 
+    Returns:
+      An np.dtype, of 32 bits at most unless x64 is on.
+
     Raises:
       TypePromotionError: there is no common dtype.
+      ValueError: no argument.
+      TypeError: an argument has no dtype (a list, say).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -168,6 +174,9 @@ def promote_types(a: Any, b: Any) -> Any:
     Args:
       a, b: dtypes, scalar types or Python types.
 
+    Returns:
+      An np.dtype; 64 bits stay 64 bits if an argument has them, even without x64.
+
     Raises:
       TypePromotionError: there is no common dtype.
 
@@ -193,6 +202,9 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
       arg1: a dtype or category.
       arg2: a dtype, or a category such as `jnp.floating`.
 
+    Returns:
+      A Python bool.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
@@ -208,6 +220,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
       dtype: a dtype.
       kind: 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',
         'complex floating', 'numeric', a dtype, or a tuple of these.
+
+    Returns:
+      A Python bool.
 
     Raises:
       ValueError: the kind is unknown.
@@ -227,6 +242,12 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
       from_, to: dtypes.
       casting: 'no', 'equiv', 'safe', 'same_kind' or 'unsafe'.
 
+    Returns:
+      A Python bool.
+
+    Raises:
+      TypeError: a Python number in place of a dtype.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.can_cast('int32', 'int64')
@@ -244,6 +265,9 @@ def iscomplexobj(x: Any) -> bool:
 
     Args:
       x: array, number, or nested sequence of numbers.
+
+    Returns:
+      A Python bool; False of None.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -266,6 +290,9 @@ def isrealobj(x: Any) -> bool:
     Args:
       x: array, number, or nested sequence of numbers.
 
+    Returns:
+      A Python bool; True of None.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.isrealobj(jnp.array([1.]))
@@ -279,6 +306,9 @@ def isscalar(element: Any) -> bool:
 
     Args:
       element: any object.
+
+    Returns:
+      A Python bool, True of strings too, as in NumPy.
 
     Example:
       >>> import minijax.numpy as jnp

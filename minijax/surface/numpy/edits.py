@@ -46,9 +46,13 @@ def delete(
       assume_unique_indices: promise that integers in `obj` are distinct, so that the
         size of the result is known and `obj` may be traced.
 
+    Returns:
+      Array of the dtype of `arr`, with fewer elements along `axis` (or one axis).
+
     Raises:
-      IndexError: an index is out of bounds. ConcretizationTypeError: `obj` is traced.
-      ValueError: `obj` holds no integers or bools.
+      IndexError: an index of an array is out of bounds.
+      ConcretizationTypeError: `obj` is traced, and not promised to be distinct.
+      ValueError: a lone index is out of bounds, or `obj` holds no integers or bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -125,12 +129,17 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
     Args:
       arr: array.
-      obj: places: an integer, an array of integers, or a slice.
+      obj: places: an integer, an array of integers, or a slice; those past the
+        ends count as the ends.
       values: what to insert; broadcasts, and takes the dtype of `arr`.
       axis: along which; None flattens `arr` first.
 
+    Returns:
+      Array of the dtype of `arr`, longer along `axis` (or of one axis) by what is
+      inserted.
+
     Raises:
-      ValueError: places are not integers.
+      ValueError: places are not integers, or have several axes.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -51,6 +51,9 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     Args:
       x1, x2: real arrays or numbers that broadcast; bools become integers.
 
+    Returns:
+      Array of the broadcast shape and common dtype: of floats, whole floats.
+
     Raises:
       TypeError: complex operands.
 
@@ -99,6 +102,12 @@ def remainder(x1: Any, x2: Any, /) -> Any:
       x1, x2: real arrays or numbers that broadcast; bools become integers.  The
         remainder of an integer by zero is 0, of a float nan.
 
+    Returns:
+      Array of the broadcast shape and common dtype.
+
+    Raises:
+      TypeError: complex operands.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.remainder(jnp.array([7, -7]), 3)
@@ -130,7 +139,14 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     """Remainder with the sign of the dividend, elementwise (C's fmod).
 
     Args:
-      x1, x2: real arrays or numbers that broadcast; bools become integers.
+      x1, x2: real arrays or numbers that broadcast; bools become integers.  The
+        remainder of an integer by zero is 0, of a float nan.
+
+    Returns:
+      Array of the broadcast shape and common dtype.
+
+    Raises:
+      TypeError: complex operands.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -149,7 +165,11 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
       x1, x2: real arrays or numbers that broadcast; bools become integers.
 
     Returns:
-      (floor_divide(x1, x2), remainder(x1, x2)).
+      (floor_divide(x1, x2), remainder(x1, x2)), arrays of the broadcast shape and
+      common dtype.
+
+    Raises:
+      TypeError: complex operands.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -201,6 +221,10 @@ def gcd(x1: Any, x2: Any) -> Any:
     Args:
       x1, x2: arrays or numbers of integers that broadcast.
 
+    Returns:
+      Array of the broadcast shape and common integer dtype, nowhere negative; 0 where
+      both are 0.
+
     Raises:
       ValueError: operands are not integers.
 
@@ -218,6 +242,9 @@ def lcm(x1: Any, x2: Any) -> Any:
 
     Args:
       x1, x2: arrays or numbers of integers that broadcast.
+
+    Returns:
+      Array of the broadcast shape and common integer dtype; it may overflow.
 
     Raises:
       ValueError: operands are not integers.
@@ -246,6 +273,10 @@ def power(x1: Any, x2: Any, /) -> Any:
       x1, x2: arrays or numbers that broadcast.  A concrete integer scalar exponent
         multiplies (`integer_pow`); bools become integers.
 
+    Returns:
+      Array of the broadcast shape and common dtype: integers to integer powers stay
+      integers, modulo the width of their dtype.
+
     Raises:
       TypeError: an integer base with a concrete negative integer exponent.
 
@@ -265,7 +296,13 @@ def pow(x1: Any, x2: Any, /) -> Any:
     """x1 to the power x2, elementwise: `power` under the array API's name.
 
     Args:
-      x1, x2: arrays or numbers that broadcast.
+      x1, x2: arrays or numbers that broadcast, as for `power`.
+
+    Returns:
+      Array of the broadcast shape and common dtype.
+
+    Raises:
+      TypeError: an integer base with a concrete negative integer exponent.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -336,6 +373,9 @@ def float_power(x: Any, y: Any, /) -> Any:
 
     Args:
       x, y: arrays or numbers that broadcast; integers and bools become floats.
+
+    Returns:
+      Array of the broadcast shape, of the common float or complex dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -431,6 +471,9 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     Args:
       x1, x2: arrays or numbers that broadcast; integers and bools become floats.
 
+    Returns:
+      Array of the broadcast shape, of the common float or complex dtype.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.logaddexp(1000., 1000.).round(2)
@@ -446,6 +489,9 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
 
     Args:
       x1, x2: arrays or numbers that broadcast; integers and bools become floats.
+
+    Returns:
+      Array of the broadcast shape, of the common float or complex dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -465,6 +511,10 @@ def fmax(x1: Any, x2: Any) -> Any:
     Args:
       x1, x2: arrays or numbers that broadcast.
 
+    Returns:
+      Array of the broadcast shape and common dtype. Complex numbers are ordered by real
+      parts, then imaginary ones.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.fmax(jnp.array([1., jnp.nan]), 2.)
@@ -480,6 +530,10 @@ def fmin(x1: Any, x2: Any) -> Any:
 
     Args:
       x1, x2: arrays or numbers that broadcast.
+
+    Returns:
+      Array of the broadcast shape and common dtype. Complex numbers are ordered by real
+      parts, then imaginary ones.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -510,8 +564,12 @@ def clip(
       min, max: bounds that broadcast with it; None for none.  Where min exceeds max the
         result is max.
 
+    Returns:
+      Array of the broadcast shape, of the dtype that `arr` and the bounds promote to:
+      an integer array with a float bound becomes floats.
+
     Raises:
-      ValueError: an operand is complex.
+      ValueError: an operand is complex, or there is none.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -549,8 +607,12 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
       decimals: how many (static); negative ones round to tens, hundreds, ...
       out: not supported.
 
+    Returns:
+      Array of the shape and dtype of `a`; of complex numbers, both parts rounded.
+
     Raises:
       NotImplementedError: integers with negative decimals.
+      ValueError: bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -597,8 +659,15 @@ def around(a: Any, decimals: int = 0, out: None = None) -> Any:
 
     Args:
       a: array or number.
-      decimals: how many (static).
+      decimals: how many (static); negative ones round to tens, hundreds, ...
       out: not supported.
+
+    Returns:
+      Array of the shape and dtype of `a`.
+
+    Raises:
+      NotImplementedError: integers with negative decimals.
+      ValueError: bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -614,6 +683,10 @@ def rint(x: Any, /) -> Any:
 
     Args:
       x: array or number; integers and bools become floats.
+
+    Returns:
+      Array of the shape of x, of its float or complex dtype; of complex numbers, both
+      parts rounded.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -632,6 +705,12 @@ def trunc(x: Any) -> Any:
 
     Args:
       x: real array or number.
+
+    Returns:
+      Array of the shape and dtype of x; bools too stay as they are.
+
+    Raises:
+      TypeError: x is complex.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -657,6 +736,12 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     Args:
       x: real array or number; integers and bools become floats.
       out: not supported.
+
+    Returns:
+      (fraction, whole part), two arrays of the shape of x and its float dtype.
+
+    Raises:
+      TypeError: x is complex.
 
     Example:
       >>> import minijax.numpy as jnp

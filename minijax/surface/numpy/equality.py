@@ -30,6 +30,9 @@ def isclose(
       rtol, atol: relative and absolute tolerance.
       equal_nan: whether nan is close to nan.
 
+    Returns:
+      Bool array of the broadcast shape.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
@@ -58,12 +61,15 @@ def _every(x: Any) -> Any:
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Any:
-    """Whether all elements are close (see `isclose`), as an array without axes.
+    """Whether all elements are close (see `isclose`).
 
     Args:
       a, b: arrays or numbers that broadcast.
       rtol, atol: relative and absolute tolerance.
       equal_nan: whether nan is close to nan.
+
+    Returns:
+      Bool array without axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -84,11 +90,14 @@ def _all_equal(x: Any, y: Any, equal_nan: bool) -> Any:
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Whether two arrays have one shape and equal elements, as an array without axes.
+    """Whether two arrays have one shape and equal elements.
 
     Args:
       a1, a2: arrays, numbers or nested sequences.
       equal_nan: whether nan equals nan.
+
+    Returns:
+      Bool array without axes: False where shapes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -102,10 +111,13 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
-    """Whether two arrays broadcast to equal ones, as an array without axes.
+    """Whether two arrays broadcast to equal ones.
 
     Args:
       a1, a2: arrays, numbers or nested sequences.
+
+    Returns:
+      Bool array without axes: False where shapes do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp

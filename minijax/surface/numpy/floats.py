@@ -52,6 +52,9 @@ def isfinite(x: Any, /) -> Any:
     Args:
       x: array or number.
 
+    Returns:
+      Bool array of the shape of x, True of all integers and bools.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.isfinite(jnp.array([1., jnp.inf, jnp.nan]))
@@ -71,6 +74,9 @@ def isinf(x: Any, /) -> Any:
 
     Args:
       x: array or number.
+
+    Returns:
+      Bool array of the shape of x: of complex numbers, whether a part is infinite.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -109,6 +115,9 @@ def isposinf(x: Any, /, out: None = None) -> Any:
       x: real array or number.
       out: not supported.
 
+    Returns:
+      Bool array of the shape of x, False of all integers and bools.
+
     Raises:
       ValueError: x is complex.
 
@@ -126,6 +135,9 @@ def isneginf(x: Any, /, out: None = None) -> Any:
     Args:
       x: real array or number.
       out: not supported.
+
+    Returns:
+      Bool array of the shape of x, False of all integers and bools.
 
     Raises:
       ValueError: x is complex.
@@ -145,6 +157,9 @@ def isnan(x: Any, /) -> Any:
     Args:
       x: array or number.
 
+    Returns:
+      Bool array of the shape of x: of complex numbers, whether a part is nan.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.isnan(jnp.array([1., jnp.nan]))
@@ -160,6 +175,9 @@ def iscomplex(x: Any) -> Any:
 
     Args:
       x: array or number.
+
+    Returns:
+      Bool array of the shape of x, False of all real dtypes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -180,6 +198,9 @@ def isreal(x: Any) -> Any:
 
     Args:
       x: array or number.
+
+    Returns:
+      Bool array of the shape of x, True of all real dtypes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -213,6 +234,9 @@ def signbit(x: Any, /) -> Any:
     Args:
       x: real array or number.
 
+    Returns:
+      Bool array of the shape of x.
+
     Raises:
       ValueError: x is complex.
 
@@ -244,6 +268,9 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     Args:
       x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
 
+    Returns:
+      Array of the broadcast shape, of the common float dtype.
+
     Raises:
       TypeError: complex operands.
 
@@ -265,6 +292,9 @@ def spacing(x: Any, /) -> Any:
 
     Args:
       x: real array or number; integers and bools become floats.
+
+    Returns:
+      Array of the shape of x and its float dtype; nan of infinities and nan.
 
     Raises:
       ValueError: x is complex.
@@ -317,6 +347,9 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     Args:
       x: real array or number; integers and bools become floats.  Zero, infinities and
         nan are their own mantissa, with exponent 0.
+
+    Returns:
+      (mantissa, exponent), arrays of the shape of x: of its float dtype, and int32.
 
     Raises:
       TypeError: x is complex.
@@ -401,8 +434,11 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     """x1 * 2**x2, elementwise.
 
     Args:
-      x1: real array or number.
-      x2: array or number of integers.
+      x1: real array or number; integers and bools become floats.
+      x2: array or number of integers or bools, which broadcasts with x1.
+
+    Returns:
+      Array of the broadcast shape, of the float dtype of x1.
 
     Raises:
       ValueError: x2 is not of an integer dtype, or x1 is complex.
@@ -445,10 +481,16 @@ def _ldexp_jvp(primals: Any, tangents: Any) -> Any:
 
 @composite
 def bitwise_count(x: Any, /) -> Any:
-    """How many bits of |x| are set, elementwise, as uint8.
+    """How many bits of |x| are set, elementwise.
 
     Args:
       x: array or number of integers or bools.
+
+    Returns:
+      uint8 array of the shape of x.
+
+    Raises:
+      TypeError: x is neither of integers nor of bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -472,6 +514,9 @@ def fabs(x: Any, /) -> Any:
     Args:
       x: real array or number; integers and bools become floats.
 
+    Returns:
+      Array of the shape of x and its float dtype.
+
     Raises:
       TypeError: x is complex.
 
@@ -492,6 +537,10 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
     Args:
       x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Returns:
+      Array of the broadcast shape, of the common float dtype; infinity where an operand
+      is infinite, even beside nan.
 
     Raises:
       ValueError: complex operands.
@@ -524,6 +573,12 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     Args:
       x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
 
+    Returns:
+      Array of the broadcast shape, of the common float dtype; nan where x1 is nan.
+
+    Raises:
+      TypeError: complex operands.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.heaviside(jnp.array([-1., 0., 1.]), 0.5)
@@ -544,6 +599,9 @@ def sinc(x: Any, /) -> Any:
 
     Args:
       x: array or number; integers and bools become floats.
+
+    Returns:
+      Array of the shape of x, of its float or complex dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -579,6 +637,9 @@ def i0(x: Any) -> Any:
 
     Args:
       x: real array or number; integers and bools become floats.
+
+    Returns:
+      Array of the shape of x and its float dtype.
 
     Raises:
       ValueError: x is complex.
@@ -624,8 +685,12 @@ def angle(z: Any, deg: bool = False) -> Any:
     """The argument of a complex number, in (-pi, pi], elementwise.
 
     Args:
-      z: array or number.
+      z: array or number; integers and bools become floats.
       deg: in degrees instead of radians.
+
+    Returns:
+      Array of the shape of z, of its real dtype (complex64: float32); of a real z, 0 or
+      pi.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -663,7 +728,11 @@ def nan_to_num(
       x: array or number.
       copy: kept for NumPy's sake: arrays are immutable.
       nan: what stands for nan.
-      posinf, neginf: what stands for infinities; by default the largest finite numbers.
+      posinf, neginf: what stands for infinities; None for the largest and the least
+        finite number of the dtype.
+
+    Returns:
+      Array of the shape and dtype of x; integers and bools as they are.
 
     Example:
       >>> import minijax.numpy as jnp

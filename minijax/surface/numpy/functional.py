@@ -35,7 +35,11 @@ def apply_along_axis(
       args, kwargs: handed on.
 
     Returns:
-      An array in which the axes of `func1d`'s result stand where `axis` was.
+      Array in which the axes of `func1d`'s result stand where `axis` was, of that
+      result's dtype.
+
+    Raises:
+      ValueError: `axis` is out of bounds.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -63,6 +67,10 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
       func: takes (array, axis); its result has the rank of the array, or one less.
       a: array.
       axes: sequence of ints.
+
+    Returns:
+      Array of the rank of `a` and the dtype that `func` gives, with size 1 along axes
+      that `func` removed.
 
     Raises:
       ValueError: the result of `func` has another rank.
@@ -116,9 +124,14 @@ def vectorize(
       signature: the core axes that `pyfunc` works on, e.g. "(m,n),(n)->(m)"; by default
         none (scalars).
 
+    Returns:
+      A function of arrays. Its results have the broadcast axes first, then the core
+      axes of what `pyfunc` returns, and that dtype.
+
     Raises:
-      ValueError: the signature cannot be read, or does not fit the arguments.
-      TypeError: the wrong number of arguments.
+      ValueError: the signature cannot be read, or does not fit the arguments; a
+        position in `excluded` is negative.
+      TypeError: the wrong number of arguments, or `excluded` holds neither int nor str.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -48,8 +48,11 @@ def eye(
     Args:
       N, M: numbers of rows and columns (M: as many as rows).
       k: which diagonal: 0 the main one, positive ones above it; may be traced.
-      dtype: float32 by default.
+      dtype: by default float32 (with x64 float64).
       device: where to put it.
+
+    Returns:
+      Array of shape (N, M).
 
     Raises:
       ValueError: a size is negative, or k is no integer.
@@ -103,7 +106,13 @@ def identity(n: Any, dtype: Any = None) -> Any:
 
     Args:
       n: its size.
-      dtype: float32 by default.
+      dtype: by default float32 (with x64 float64).
+
+    Returns:
+      Array of shape (n, n).
+
+    Raises:
+      ValueError: n is negative.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -122,8 +131,14 @@ def tri(
 
     Args:
       N, M: numbers of rows and columns (M: as many as rows).
-      k: which diagonal.
+      k: which diagonal: 0 the main one, positive ones above it.
       dtype: float32 by default.
+
+    Returns:
+      Array of shape (N, M).
+
+    Raises:
+      ValueError: a size is negative.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -167,6 +182,9 @@ def tril(m: Any, k: int = 0) -> Any:
       m: array of rank 2 or more: the last two axes are the matrices.
       k: the diagonal above which elements are zeroed.
 
+    Returns:
+      Array of the shape and dtype of `m`.
+
     Raises:
       ValueError: the rank is below 2.
 
@@ -185,6 +203,9 @@ def triu(m: Any, k: int = 0) -> Any:
     Args:
       m: array of rank 2 or more: the last two axes are the matrices.
       k: the diagonal below which elements are zeroed.
+
+    Returns:
+      Array of the shape and dtype of `m`.
 
     Raises:
       ValueError: the rank is below 2.
@@ -208,6 +229,12 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
       n, m: numbers of rows and columns (m: as many as rows).
       k: the diagonal up to which.
 
+    Returns:
+      (rows, columns), two vectors of int32 (with x64 int64), row by row.
+
+    Raises:
+      ValueError: a size is negative.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.tril_indices(2)
@@ -223,6 +250,12 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     Args:
       n, m: numbers of rows and columns (m: as many as rows).
       k: the diagonal from which.
+
+    Returns:
+      (rows, columns), two vectors of int32 (with x64 int64), row by row.
+
+    Raises:
+      ValueError: a size is negative.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -252,6 +285,9 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
       arr: array of rank 2, or anything with such a shape.
       k: the diagonal up to which.
 
+    Returns:
+      (rows, columns), two vectors of int32 (with x64 int64), row by row.
+
     Raises:
       ValueError: the rank is not 2.
 
@@ -271,6 +307,9 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
       arr: array of rank 2, or anything with such a shape.
       k: the diagonal from which.
 
+    Returns:
+      (rows, columns), two vectors of int32 (with x64 int64), row by row.
+
     Raises:
       ValueError: the rank is not 2.
 
@@ -289,6 +328,9 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     Args:
       n: the size of the axes.
       ndim: how many there are.
+
+    Returns:
+      Tuple of `ndim` arrays of shape (n,), int32 (with x64 int64).
 
     Raises:
       ValueError: n or ndim is negative.
@@ -312,6 +354,9 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
 
     Args:
       arr: array of rank 2 or more, with axes of one size.
+
+    Returns:
+      Tuple of vectors of int32 (with x64 int64), one for each axis of `arr`.
 
     Raises:
       ValueError: the rank is below 2, or sizes differ.
@@ -339,7 +384,11 @@ def mask_indices(
       n: the size of the matrix.
       mask_func: a function of (matrix, k), such as `jnp.triu`.
       k: handed to it.
-      size: the number of places to return (static), needed under jit.
+      size: the number of places to return (static), needed under jit; None for all.
+        Missing ones are 0.
+
+    Returns:
+      (rows, columns), two vectors of int32 (with x64 int64), row by row.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -363,8 +412,12 @@ def meshgrid(
       sparse: leave axes of size 1 where the coordinate does not change.
       indexing: "xy": the first vector runs along the second axis; "ij": the first.
 
+    Returns:
+      List of as many arrays, each of the dtype of its vector and of one axis for each
+      vector; with "xy", the first two axes are swapped.
+
     Raises:
-      ValueError: an array is not of rank 1, or `indexing` is unknown.
+      ValueError: an array is not of rank 1, `indexing` is unknown, or `copy` is False.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -408,8 +461,14 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
 
     Args:
       dimensions: the shape.
-      dtype: int32 by default.
+      dtype: by default int32 (with x64 int64).
       sparse: a tuple of arrays that broadcast, instead of one array.
+
+    Returns:
+      Array of shape (rank, *dimensions), or a tuple of `rank` arrays if sparse.
+
+    Raises:
+      TypeError: the shape is not made of concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -445,8 +504,11 @@ def fromfunction(
     Args:
       function: takes one scalar index an axis; it is vectorised.
       shape: int or sequence of ints.
-      dtype: of the indices.
+      dtype: of the indices; `float` is the default float.
       kwargs: handed to `function` as they are.
+
+    Returns:
+      What `function` returns, with the axes of `shape` before its own.
 
     Example:
       >>> import minijax.numpy as jnp

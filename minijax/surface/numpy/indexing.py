@@ -313,11 +313,13 @@ def take(
       fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
 
     Returns:
-      Array of the shape of `a` with `axis` replaced by the shape of `indices`.
+      Array of the dtype of `a`, and of its shape with `axis` replaced by the shape of
+      `indices`.
 
     Raises:
       ValueError: indices that are not integers, an unknown mode.
       IndexError: nothing to take from.
+      NotImplementedError: mode 'raise'.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -387,6 +389,10 @@ def take_along_axis(
       fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
       wrap_negative_indices: whether negative positions count from the end (default:
         except for 'promise_in_bounds').
+
+    Returns:
+      Array of the dtype of `arr` and the broadcast shape, with as many elements along
+      `axis` as `indices` have.
 
     Raises:
       TypeError: indices that are not integers.

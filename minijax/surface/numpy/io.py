@@ -39,9 +39,12 @@ def frombuffer(
 
     Args:
       buffer: bytes, or anything with Python's buffer interface.
-      dtype: of the elements in the buffer.
+      dtype: of the elements in the buffer; `float` is float64.
       count: how many elements; -1 for all.
       offset: where to start, in bytes.
+
+    Returns:
+      Array of one axis, of this dtype, narrowed to 32 bits unless x64 is on.
 
     Raises:
       ValueError: the buffer's size does not fit.
@@ -63,6 +66,12 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
       count: how many numbers to read; -1 for all.
       sep: what stands between numbers.
 
+    Returns:
+      Array of one axis, of this dtype, narrowed to 32 bits unless x64 is on.
+
+    Raises:
+      ValueError: the text holds something else than numbers.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.fromstring('1 2', sep=' ')
@@ -83,6 +92,12 @@ def _refuse(name: str) -> NoReturn:
 def fromfile(*args: Any, **kwargs: Any) -> Any:
     """Not offered: use `jnp.asarray(np.fromfile(...))`.
 
+    Args:
+      *args, **kwargs: those of `numpy.fromfile`, not looked at.
+
+    Returns:
+      Nothing: it always raises.
+
     Raises:
       NotImplementedError: always.
 
@@ -96,6 +111,12 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
 def fromiter(*args: Any, **kwargs: Any) -> Any:
     """Not offered: use `jnp.asarray(np.fromiter(...))`.
+
+    Args:
+      *args, **kwargs: those of `numpy.fromiter`, not looked at.
+
+    Returns:
+      Nothing: it always raises.
 
     Raises:
       NotImplementedError: always.
@@ -117,6 +138,9 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 
     Returns:
       An array (from .npy), or NumPy's mapping of names to NumPy arrays (from .npz).
+
+    Raises:
+      TypeError: elements that .npy files cannot name, but for bfloat16.
 
     Example:
       >>> import io, minijax.numpy as jnp
@@ -151,6 +175,9 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
       arr: the array.
       allow_pickle: as for `numpy.save`.
 
+    Returns:
+      None; bfloat16 is written as 2 unnamed bytes, which `load` reads back.
+
     Example:
       >>> import io, minijax.numpy as jnp
       >>> f = io.BytesIO()
@@ -168,6 +195,9 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
       allow_pickle: as for `numpy.savez`.
       kwds: arrays by name.
 
+    Returns:
+      None.
+
     Example:
       >>> import io, minijax.numpy as jnp
       >>> f = io.BytesIO()
@@ -184,6 +214,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       x: an object with `__dlpack__` and `__dlpack_device__`.
       device: where the result is to lie.
       copy: True to copy; False to raise where a copy is needed.
+
+    Returns:
+      Array of that shape and dtype, narrowed to 32 bits unless x64 is on. Memory of an
+      accelerator is shared, that of the host is copied.
 
     Raises:
       TypeError: `x` does not speak DLPack.
@@ -238,6 +272,9 @@ def array_repr(
       arr: array.
       max_line_width, precision, suppress_small: as for `numpy.array_repr`.
 
+    Returns:
+      A str.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.array_repr(jnp.ones(2))
@@ -262,6 +299,9 @@ def array_str(
     Args:
       a: array.
       max_line_width, precision, suppress_small: as for `numpy.array_str`.
+
+    Returns:
+      A str.
 
     Example:
       >>> import minijax.numpy as jnp

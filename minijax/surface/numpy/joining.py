@@ -76,6 +76,10 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
       axis: which; None flattens the arrays first.
       dtype: of the result; by default the common one.
 
+    Returns:
+      Array of the shape of each, but for `axis`, where sizes add up; of one axis if
+      `axis` is None.
+
     Raises:
       ValueError: there is no array, an array has no axes, or there is no such axis.
       TypeError: the other axes differ.
@@ -132,8 +136,15 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
     """Arrays joined along an axis that they have: the array API's `concatenate`.
 
     Args:
-      arrays: a sequence of arrays.
+      arrays: a sequence of arrays, or an array (whose rows are joined).
       axis: which; None flattens the arrays first.
+
+    Returns:
+      Array of the common dtype, as `concatenate` gives.
+
+    Raises:
+      ValueError: there is no array, an array has no axes, or there is no such axis.
+      TypeError: the other axes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -151,6 +162,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
       axis: where the new axis is in the result.
       out: not supported.
       dtype: of the result; by default the common one.
+
+    Returns:
+      Array with one axis more than each, of the size of their number.
 
     Raises:
       ValueError: there is no array, shapes differ, or there is no such axis.
@@ -201,6 +215,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
       x: array of rank 1 or more.
       axis: which.
 
+    Returns:
+      Tuple of arrays of the dtype of `x`, as many as `axis` is long.
+
     Raises:
       ValueError: there is no such axis.
 
@@ -229,8 +246,15 @@ def vstack(tup: Any, dtype: Any = None) -> Any:
     """Arrays joined along the first axis; those of one axis are rows.
 
     Args:
-      tup: a sequence of arrays.
-      dtype: of the result.
+      tup: a sequence of arrays, or an array (whose rows are joined).
+      dtype: of the result; by default the common one.
+
+    Returns:
+      Array of rank 2 or more.
+
+    Raises:
+      ValueError: there is no array.
+      TypeError: the other axes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -245,8 +269,15 @@ def hstack(tup: Any, dtype: Any = None) -> Any:
     """Arrays joined along the second axis, or the only one.
 
     Args:
-      tup: a sequence of arrays.
-      dtype: of the result.
+      tup: a sequence of arrays, or an array (whose rows are joined).
+      dtype: of the result; by default the common one.
+
+    Returns:
+      Array of the rank of the operands, at least 1.
+
+    Raises:
+      ValueError: there is no array.
+      TypeError: the other axes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -260,8 +291,16 @@ def dstack(tup: Any, dtype: Any = None) -> Any:
     """Arrays joined along the third axis.
 
     Args:
-      tup: a sequence of arrays.
-      dtype: of the result.
+      tup: a sequence of arrays, or an array (whose rows are joined).  Vectors (n,)
+        count as (1, n, 1), matrices (m, n) as (m, n, 1).
+      dtype: of the result; by default the common one.
+
+    Returns:
+      Array of rank 3 or more.
+
+    Raises:
+      ValueError: there is no array.
+      TypeError: the other axes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -275,7 +314,14 @@ def column_stack(tup: Any) -> Any:
     """Arrays of one axis as columns of a matrix; matrices are joined side by side.
 
     Args:
-      tup: a sequence of arrays of rank 1 or 2.
+      tup: a sequence of arrays of rank 1 or 2 (or an array: its rows).
+
+    Returns:
+      Array of rank 2, of the common dtype.
+
+    Raises:
+      ValueError: there is no array.
+      TypeError: numbers of rows differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -296,8 +342,13 @@ def block(arrays: Any) -> Any:
     Args:
       arrays: an array, or lists of one depth of them.
 
+    Returns:
+      Array of the common dtype; its rank is the depth of lists, or the largest rank
+      among the arrays.
+
     Raises:
       ValueError: depths differ, a list is empty, or a tuple is used.
+      TypeError: shapes that do not fit side by side.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -355,8 +406,11 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Two arrays joined.
 
     Args:
-      arr, values: arrays.
+      arr, values: arrays or numbers.
       axis: along which; None flattens both first.
+
+    Returns:
+      Array of the common dtype; of one axis if `axis` is None.
 
     Raises:
       TypeError: the other axes differ.
@@ -381,6 +435,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
       indices_or_sections: a number of equal parts, or the places where to cut.
       axis: which.
 
+    Returns:
+      List of arrays of the dtype of `ary`: as many as parts, or one more than places.
+
     Raises:
       ValueError: the axis does not divide into equal parts, or the places to cut do not
         rise from 0 to its size.
@@ -400,6 +457,13 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
       ary: array.
       indices_or_sections: a number of parts, or the places where to cut.
       axis: which.
+
+    Returns:
+      List of arrays of the dtype of `ary`, the longer ones first; empty ones if there
+      are more parts than elements.
+
+    Raises:
+      ValueError: no such axis, or places that do not rise from 0 to its size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -462,6 +526,12 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
       ary: array.
       indices_or_sections: as in `split`.
 
+    Returns:
+      List of arrays of the dtype of `ary`.
+
+    Raises:
+      ValueError: as for `split`.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> [x.shape for x in jnp.vsplit(jnp.ones((2, 3)), 2)]
@@ -476,6 +546,12 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     Args:
       ary: array.
       indices_or_sections: as in `split`.
+
+    Returns:
+      List of arrays of the dtype of `ary`.
+
+    Raises:
+      ValueError: as for `split`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -492,6 +568,12 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     Args:
       ary: array of rank 3 or more.
       indices_or_sections: as in `split`.
+
+    Returns:
+      List of arrays of the dtype of `ary`.
+
+    Raises:
+      ValueError: as for `split`, or fewer than three axes.
 
     Example:
       >>> import minijax.numpy as jnp

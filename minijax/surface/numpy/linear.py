@@ -99,7 +99,8 @@ def dot(
       out_sharding: how the result is to lie on devices.
 
     Returns:
-      Array of the other axes of `a`, then those of `b`.
+      Array of the other axes of `a`, then those of `b`, in the common dtype or
+      `preferred_element_type`.
 
     Raises:
       TypeError: unequal sizes of the summed axes.
@@ -131,7 +132,8 @@ def matmul(
       out_sharding: how the result is to lie on devices.
 
     Returns:
-      Array of shape (..., k, m), without the axis that a vector has not.
+      Array of shape (..., k, m), without the axis that a vector has not, in the common
+      dtype or `preferred_element_type`.
 
     Raises:
       ValueError: a scalar operand, or leading axes that do not broadcast.
@@ -229,6 +231,12 @@ def vdot(
       a, b: arrays of one size.
       precision, preferred_element_type: as for `dot`.
 
+    Returns:
+      A number: array without axes, in the common dtype or `preferred_element_type`.
+
+    Raises:
+      TypeError: unequal sizes.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.vdot(jnp.array([1, 2]), jnp.array([3, 4]))
@@ -258,7 +266,11 @@ def inner(
       precision, preferred_element_type: as for `dot`.
 
     Returns:
-      Array of the other axes of `a`, then those of `b`.
+      Array of the other axes of `a`, then those of `b`, in the common dtype or
+      `preferred_element_type`.
+
+    Raises:
+      TypeError: unequal sizes of the last axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -286,7 +298,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
       out: not supported.
 
     Returns:
-      Array of shape (a.size, b.size).
+      Array of shape (a.size, b.size), in the common dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -317,7 +329,8 @@ def tensordot(
       precision, preferred_element_type, out_sharding: as for `dot`.
 
     Returns:
-      Array of the other axes of `a`, then those of `b`.
+      Array of the other axes of `a`, then those of `b`, in the common dtype or
+      `preferred_element_type`.
 
     Raises:
       TypeError: axes that do not fit.
@@ -386,8 +399,11 @@ def vecdot(
       axis: the axis to sum over.
       precision, preferred_element_type: as for `dot`.
 
+    Returns:
+      Array of the other axes, in the common dtype or `preferred_element_type`.
+
     Raises:
-      ValueError: unequal sizes along `axis`.
+      ValueError: unequal sizes along `axis`, or other axes that do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -448,7 +464,10 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
       x2: vectors, shape (..., n).
 
     Returns:
-      Vectors, shape (..., m).
+      Vectors, shape (..., m), in the common dtype.
+
+    Raises:
+      ValueError: too few axes, or unequal sizes of those summed over.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -477,7 +496,10 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
       x2: matrices, shape (..., n, m).
 
     Returns:
-      Vectors, shape (..., m).
+      Vectors, shape (..., m), in the common dtype.
+
+    Raises:
+      ValueError: too few axes, or unequal sizes of those summed over.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -512,6 +534,9 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     Args:
       a, b: arrays; the one of smaller rank gets leading axes of size 1.
 
+    Returns:
+      Array of the larger rank and the common dtype; each size is the product of both.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))
@@ -545,10 +570,11 @@ def cross(
       axis: for all three of them.
 
     Returns:
-      Array of vectors, or of numbers if both have 2 components.
+      Array of vectors, or of numbers if both have 2 components, in the common dtype.
 
     Raises:
       ValueError: vectors of other lengths.
+      TypeError: other axes that do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
