@@ -17,6 +17,7 @@ from ..base.source import function_text
 from ..ir import core
 from ..ir.core import Reference
 from ..ir.jaxpr import Jaxpr
+from ..ir.tracer_errors import returned_reference
 from ..passes.stage import stage
 
 
@@ -46,9 +47,7 @@ class FlatFun:
         outs, self.out_tree = tree.flatten(out)
         for i, x in enumerate(outs):
             if self.eager and isinstance(x, Reference):
-                raise ValueError(
-                    core.returned_message(function_text(self.user), x.aval)
-                )
+                raise returned_reference(function_text(self.user), x.aval)
             if not core.is_value(x):
                 raise self.refused(out, i, x)
         return outs

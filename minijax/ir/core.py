@@ -16,14 +16,13 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from ..base import config, errors, source
+from ..base import config, errors
 from ..base.source import Source
 from ..types import avals
 from ..types.avals import AbstractValue, ShapedArray
-from . import hooks
+from . import hooks, tracer_errors
 
 Rule = Callable[..., Any]
 
@@ -133,7 +132,7 @@ class Primitive:
 
     def admit(self, aval: Any) -> None:
         """Raise unless the primitive takes references, of type `aval`."""
-        raise reference_error(aval, self.name)
+        raise tracer_errors.reference(aval, self.name, STATE.trace)
 
     def __repr__(self) -> str:
         return self.name
@@ -336,17 +335,7 @@ def axis_size(name: Any) -> int:
         if known == name:
             return int(size)
     known = [str(n) for n, _ in STATE.axes]
-    raise NameError(
-        errors.message(
-            f"Found an unbound axis name: {name}",
-            where=stack_text(),
-            why=f"axis names in scope here: {', '.join(known) or 'none'}.",
-            tries=[
-                f"wrap the function in vmap(..., axis_name={name!r}) or"
-                f" pmap(..., axis_name={name!r})"
-            ],
-        )
-    )
+    raise tracer_errors.no_axis(name, known, STATE.trace)
 
 
 class name_scope:
@@ -376,8 +365,7 @@ def trace_stack() -> list[Trace]:
 
 def stack_text() -> str:
     """`jit > vmap > grad`: the transformation stack, outermost first."""
-    names = [t.transform for t in reversed(trace_stack()) if t.transform]
-    return " > ".join(names) or "eager"
+    return tracer_errors.stack_of(STATE.trace)
 
 
 # ----------------------------------------------------------------------- tracers
@@ -422,112 +410,36 @@ class Tracer:
 
     # What needs a concrete value.
     def __bool__(self) -> bool:
-        if (value := self.concrete()) is not None:
-            return bool(value)
-        if self.aval.size != 1:
-            raise ValueError(no_truth_value(self.aval.size))
-        raise errors.TracerBoolConversionError(
-            conversion_message(
-                self,
-                f"Attempted boolean conversion of traced array with shape"
-                f" {self.aval.str_short(False)}.",
-                "`if`, `while`, `and`, `or` and `not` need a value, and a traced"
-                " array has none yet.",
-                [
-                    "lax.cond or jnp.where instead of `if`, lax.while_loop instead of"
-                    " `while`, & | ~ instead of and, or, not",
-                    "jit(..., static_argnames=...) where the value decides the program",
-                ],
-            )
-        )
-
-    def _to_python(self, kind: type) -> Any:
-        if self.aval.shape:
-            raise TypeError(
-                "Only scalar arrays can be converted to Python scalars; got"
-                f" arr.ndim={len(self.aval.shape)}"
-            )
-        method = f"`{kind.__name__}(...)`"
-        raise errors.ConcretizationTypeError(
-            conversion_message(
-                self,
-                f"Abstract tracer value encountered where concrete value is expected:"
-                f" traced array with shape {self.aval.str_short(False)}.",
-                f"{method} needs a value, and a traced array has none yet.",
-                [
-                    f"x.astype({kind.__name__}) to convert the dtype in the program",
-                    "static_argnums or static_argnames where the value shapes the"
-                    " program",
-                ],
-            )
-        )
+        if (value := self.concrete()) is None:
+            raise tracer_errors.no_bool(self, STATE.trace)
+        return bool(value)
 
     def __int__(self) -> int:
-        if (value := self.concrete()) is not None:
-            return int(value)
-        return self._to_python(int)  # type: ignore[no-any-return]
-
-    def _called(self, name: str) -> Any:
-        """Raise: a method that only an array with a value has was called."""
-        raise errors.ConcretizationTypeError(
-            conversion_message(
-                self,
-                "Abstract tracer value encountered where concrete value is expected:"
-                f" traced array with shape {self.aval.str_short(False)}\n"
-                f"The {name}() method was called on traced array with shape"
-                f" {self.aval.str_short(False)}.",
-                "the value, and where it lies, are known when the program runs.",
-                [f"call {name}() on the result"],
-            )
-        )
+        if (value := self.concrete()) is None:
+            raise tracer_errors.no_number(self, STATE.trace, int)
+        return int(value)
 
     def __float__(self) -> float:
-        return self._to_python(float)  # type: ignore[no-any-return]
+        raise tracer_errors.no_number(self, STATE.trace, float)
 
     def __complex__(self) -> complex:
-        return self._to_python(complex)  # type: ignore[no-any-return]
+        raise tracer_errors.no_number(self, STATE.trace, complex)
+
+    def __index__(self) -> int:
+        if (value := self.concrete()) is None:
+            raise tracer_errors.no_index(self, STATE.trace)
+        return value.__index__()  # type: ignore[no-any-return]
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        if (value := self.concrete()) is None:
+            raise tracer_errors.no_array(self, STATE.trace)
+        return value.__array__()
 
     def item(self, *args: Any) -> Any:
         """The value as a Python scalar (needs a concrete value)."""
-        if (value := self.concrete()) is not None:
-            return value.item(*args)
-        return self._to_python(float)
-
-    def tolist(self) -> Any:
-        """The value as nested lists (needs a concrete value)."""
-        if (value := self.concrete()) is not None:
-            return value.tolist()
-        return self._called("tolist")
-
-    def __index__(self) -> int:
-        if (value := self.concrete()) is not None:
-            return value.__index__()  # type: ignore[no-any-return]
-        raise errors.TracerIntegerConversionError(
-            conversion_message(
-                self,
-                "The __index__() method was called on traced array with shape"
-                f" {self.aval.str_short(False)}.",
-                "a Python integer (a list's index, a range, a shape) is needed, and a"
-                " traced array has no value yet.",
-                [
-                    "jnp.asarray(the_list)[i], which indexes with a traced integer",
-                    "static_argnums or static_argnames for sizes",
-                ],
-            )
-        )
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        if (value := self.concrete()) is not None:
-            return value.__array__()
-        raise errors.TracerArrayConversionError(
-            conversion_message(
-                self,
-                "The numpy.ndarray conversion method __array__() was called on traced"
-                f" array with shape {self.aval.str_short(False)}.",
-                "NumPy computes at once, and a traced array has no value yet.",
-                ["the function of the same name in minijax.numpy instead of numpy"],
-            )
-        )
+        if (value := self.concrete()) is None:
+            raise tracer_errors.no_number(self, STATE.trace, float)
+        return value.item(*args)
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
@@ -560,26 +472,13 @@ class Tracer:
         return None
 
 
-def no_truth_value(size: int) -> str:
-    """What is said of `bool(x)` for an array of no or several elements."""
-    if size:
-        return (
-            "The truth value of an array with more than one element is ambiguous."
-            " Use a.any() or a.all()"
-        )
-    return (
-        "The truth value of an empty array is ambiguous. Use `array.size > 0` to check"
-        " that an array is not empty."
-    )
-
-
 def _of_values(name: str) -> Any:
     """The method `name` of arrays on a tracer: it needs a value."""
 
     def method(self: Tracer, *args: Any) -> Any:
-        if (value := self.concrete()) is not None:
-            return getattr(value, name)(*args)
-        return self._called(name)
+        if (value := self.concrete()) is None:
+            raise tracer_errors.no_method(self, STATE.trace, name)
+        return getattr(value, name)(*args)
 
     method.__name__ = name
     return method
@@ -587,32 +486,9 @@ def _of_values(name: str) -> Any:
 
 for _name in (
     "addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes",
-    "tobytes", "unsafe_buffer_pointer",
+    "tobytes", "tolist", "unsafe_buffer_pointer",
 ):  # fmt: skip
     setattr(Tracer, _name, _of_values(_name))
-
-
-def reference_error(aval: Any, name: str) -> ValueError:
-    """The error for a reference where a value is needed."""
-    return ValueError(
-        errors.message(
-            f"Attempting to pass a Ref {aval} to a primitive: {name} -- did you forget to"
-            " unpack ([...]) the ref?",
-            where=stack_text(),
-            why="primitives compute with values.",
-            tries=["ref[...], its value"],
-        )
-    )
-
-
-def returned_message(fun: str, aval: Any, which: str | None = None) -> str:
-    """The message for a reference among the results of a function."""
-    return errors.message(
-        f"function {fun} returned a mutable array reference of type {aval}, but mutable"
-        " array references cannot be returned.",
-        which=which,
-        tries=["return ref[...], its value", "pass a reference in, and write to it"],
-    )
 
 
 class Reference:
@@ -620,21 +496,6 @@ class Reference:
 
     __slots__ = ("__weakref__", "aval")
     aval: Any
-
-
-def conversion_message(x: Tracer, what: str, why: str, tries: list[str]) -> str:
-    """The message for a use of a tracer that needs its value."""
-    where = [x._trace.describe()] if x._trace.transform else []
-    place = source.here()
-    if place is not None:
-        where.append(f"at {place}")
-    return errors.message(
-        what,
-        which=x.origin(),
-        where=f"{' '.join(where)}; transformations: {stack_text()}",
-        why=why,
-        tries=tries,
-    )
 
 
 def check_reach(x: Tracer, trace: Trace) -> None:
@@ -659,55 +520,12 @@ def check_leaks(finished: Callable[[], Trace | None]) -> None:
         return
     leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
     if leaked:
-        raise Exception(_leak_message(trace, leaked))
+        raise tracer_errors.held(trace, leaked)
 
 
-def _leak_message(trace: Trace, leaked: list[Tracer]) -> str:
-    shown = [f"{x!r}: {x.origin()}" if x.origin() else repr(x) for x in leaked[:3]]
-    holders = []
-    for holder in gc.get_referrers(leaked[0]):
-        if holder is not leaked and not isinstance(holder, FrameType):
-            owner = next(
-                (m for m in gc.get_referrers(holder) if isinstance(m, ModuleType)), None
-            )
-            name = f" of {owner.__name__}" if owner is not None else ""
-            holders.append(f"a {type(holder).__name__}{name}")
-    return errors.message(
-        f"Leaked trace {type(trace).__name__}. Leaked tracer(s): {', '.join(shown)}.",
-        which=f"held by {', '.join(holders[:3])}" if holders else None,
-        where=trace.describe(),
-        why="the function has ended, and its traced values have no meaning any more; a"
-        " side effect (a global, an attribute, a list) kept them.",
-        tries=["return the value from the transformed function instead"],
-    )
-
-
-def leak_error(x: Tracer) -> errors.UnexpectedTracerError:
+def leak_error(x: Tracer) -> Exception:
     """The error for a tracer that outlived its trace, or is used outside of it."""
-    if x._trace.alive:
-        return errors.UnexpectedTracerError(
-            errors.message(
-                "Encountered an unexpected tracer: a value of type"
-                f" {x.aval.str_short(False)} was used outside of the transformation"
-                f" ({x._trace.transform}) that it belongs to.",
-                which=x.origin(),
-                where=f"{x._trace.describe()}; transformations: {stack_text()}",
-                why="a custom derivative rule closes over a value that is being"
-                " differentiated itself: the rule says nothing about it.",
-                tries=["pass the value as an argument of the function with the rule"],
-            )
-        )
-    return errors.UnexpectedTracerError(
-        errors.message(
-            f"Encountered an unexpected tracer: a leaked value of type"
-            f" {x.aval.str_short(False)} was used.",
-            which=x.origin(),
-            where=x._trace.describe(),
-            why="the function that made it has ended; a side effect (a global, an"
-            " attribute, a list) kept it.",
-            tries=["return the value from the transformed function instead"],
-        )
-    )
+    return tracer_errors.leaked(x, STATE.trace)
 
 
 # --------------------------------------------------------- abstract value of a value
@@ -759,34 +577,13 @@ def aval_of(x: Any) -> Any:
     if custom is not None:
         return aval_of(custom())
     check_foreign(x)
-    raise TypeError(
-        errors.message(
-            f"Argument '{_brief(x)}' of type {type(x)} is not a valid JAX type.",
-            where=stack_text(),
-            why="only arrays, NumPy arrays and Python numbers can be computed with.",
-            tries=["convert it with jnp.asarray", "mark the argument static"],
-        )
-    )
+    raise tracer_errors.no_value(x, STATE.trace)
 
 
 def check_foreign(x: Any) -> None:
     """UnexpectedTracerError for a tracer that another library made."""
     if any(kind.__name__ == "Tracer" for kind in type(x).__mro__):
-        raise errors.UnexpectedTracerError(
-            errors.message(
-                "Encountered an unexpected tracer: a foreign tracer, which another library"
-                " or another copy of this one made.",
-                which=f"{_brief(x)} of type {type(x)}",
-                where=stack_text(),
-                why="each library traces with tracers of its own.",
-                tries=["functions of one library inside of its transformations"],
-            )
-        )
-
-
-def _brief(x: Any) -> str:
-    text = str(x)
-    return text if len(text) < 80 else text[:77] + "..."
+        raise tracer_errors.foreign(x, STATE.trace)
 
 
 def is_value(x: Any) -> bool:
@@ -799,15 +596,7 @@ def is_value(x: Any) -> bool:
 def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
     """`kind(x)` for a concrete `x`; the tracer's own error with `context` otherwise."""
     if isinstance(x, Tracer) and x.concrete() is None:
-        raise errors.ConcretizationTypeError(
-            conversion_message(
-                x,
-                "Abstract tracer value encountered where concrete value is expected:"
-                f" traced array with shape {x.aval.str_short(False)}. {context}",
-                "the value must be known while the program is traced.",
-                ["static_argnums or static_argnames", "NumPy for shape arithmetic"],
-            )
-        )
+        raise tracer_errors.not_concrete(x, STATE.trace, context)
     if isinstance(x, Tracer):
         x = x.concrete()
     return x if kind is None else kind(x)

@@ -30,6 +30,7 @@ from ..ir.jaxpr import (
     result_type,
     sub_jaxprs,
 )
+from ..ir.tracer_errors import returned_reference
 from ..types.avals import AbstractRef, ShapedArray, shaped
 from ..types.dtypes import is_extended
 
@@ -221,7 +222,7 @@ class StageTrace(Trace):
         outvars = [self.atom(x) for x in outs]
         for v in outvars:
             if isinstance(v.aval, AbstractRef):
-                raise ValueError(self.returned(v))
+                raise self.returned(v)
         jaxpr = Jaxpr(
             list(self.constvars.values()), self.invars, outvars, self.eqns, name,
             self.arg_names,
@@ -231,15 +232,15 @@ class StageTrace(Trace):
             check_jaxpr(jaxpr)
         return jaxpr, self.consts
 
-    def returned(self, var: Var) -> str:
-        """The message for a reference among the results."""
+    def returned(self, var: Var) -> ValueError:
+        """The error for a reference among the results."""
         which = None
         if var in self.invars:
             at = self.invars.index(var)
             name = self.arg_names[at] if at < len(self.arg_names) else f"number {at}"
             which = f"The returned mutable array was passed in as the argument {name}."
         fun = f"{self.fun} traced for {self.transform}"
-        return core.returned_message(fun, var.aval, which)
+        return returned_reference(fun, var.aval, which)
 
     def describe(self) -> str:
         return f"while tracing {self.fun} for {self.transform}" if self.fun else ""

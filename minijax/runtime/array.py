@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
-from ..ir import core, deferred, hooks
+from ..ir import core, deferred, hooks, tracer_errors
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
 from . import client
@@ -260,7 +260,7 @@ class Array(metaclass=_ArrayMeta):
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ValueError(core.no_truth_value(self.size))
+            raise ValueError(tracer_errors.no_truth_value(self.size))
         return bool(self._value)
 
     def _scalar(self, kind: Any) -> Any:
@@ -631,7 +631,7 @@ def to_buffer(x: Any, where: Placement) -> Any:
         return to_buffer(custom(), where)
     aval = core.aval_of(x)  # raises, saying what is wrong
     if isinstance(x, core.Reference):
-        raise core.reference_error(aval, "an operation")
+        raise tracer_errors.reference(aval, "an operation", core.STATE.trace)
     raise TypeError(f"minijax bug: no buffer for {type(x)}")
 
 

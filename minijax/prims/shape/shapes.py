@@ -19,7 +19,7 @@ import numpy as np
 
 from ...base import errors
 from ...base.util import canonical_axis
-from ...ir import core
+from ...ir import core, tracer_errors
 from ...ir.core import Primitive
 from ...passes.algebra import lib
 from ...runtime.array import ARRAYS
@@ -113,7 +113,9 @@ def _shape_error(values: Any, what: str) -> TypeError:
         "x.shape and NumPy functions of it, which are known while tracing",
         "static_argnums or static_argnames for arguments that are sizes",
     ]
-    return TypeError(core.conversion_message(traced[0], text, why, tries))
+    return TypeError(
+        tracer_errors.needs_value(traced[0], core.STATE.trace, text, why, tries)
+    )
 
 
 def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:

@@ -1,0 +1,281 @@
+"""What is said of tracers that are used as values, that leak, or that others made.
+
+Words only: `core.py` decides when.  A tracer `x` says of itself where it comes from and of
+which trace it is; `trace` is the one that was current when it was used.
+"""
+
+from __future__ import annotations
+
+import gc
+from types import FrameType, ModuleType
+from typing import Any
+
+from ..base import errors, source
+
+
+def stack_of(trace: Any) -> str:
+    """`jit > vmap > grad`: the transformations around, outermost first."""
+    names = []
+    while trace.parent is not trace:  # evaluation is its own parent
+        if trace.transform:
+            names.append(trace.transform)
+        trace = trace.parent
+    return " > ".join(reversed(names)) or "eager"
+
+
+# ----------------------------------------------------------------- a value is needed
+
+
+def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> str:
+    """The message for a use of a tracer that needs its value."""
+    where = [x._trace.describe()] if x._trace.transform else []
+    place = source.here()
+    if place is not None:
+        where.append(f"at {place}")
+    return errors.message(
+        what,
+        which=x.origin(),
+        where=f"{' '.join(where)}; transformations: {stack_of(trace)}",
+        why=why,
+        tries=tries,
+    )
+
+
+def _traced(x: Any) -> str:
+    return f"traced array with shape {x.aval.str_short(False)}"
+
+
+_ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
+
+
+def no_bool(x: Any, trace: Any) -> Exception:
+    """`bool(x)`"""
+    if x.aval.size != 1:
+        return ValueError(no_truth_value(x.aval.size))
+    return errors.TracerBoolConversionError(
+        needs_value(
+            x, trace, f"Attempted boolean conversion of {_traced(x)}.",
+            "`if`, `while`, `and`, `or` and `not` need a value, and a traced array has"
+            " none yet.",
+            [
+                "lax.cond or jnp.where instead of `if`, lax.while_loop instead of"
+                " `while`, & | ~ instead of and, or, not",
+                "jit(..., static_argnames=...) where the value decides the program",
+            ],
+        )
+    )  # fmt: skip
+
+
+def no_truth_value(size: int) -> str:
+    """What is said of `bool(x)` for an array of no or several elements."""
+    if size:
+        return (
+            "The truth value of an array with more than one element is ambiguous."
+            " Use a.any() or a.all()"
+        )
+    return (
+        "The truth value of an empty array is ambiguous. Use `array.size > 0` to check"
+        " that an array is not empty."
+    )
+
+
+def no_number(x: Any, trace: Any, kind: type) -> Exception:
+    """`int(x)`, `float(x)`, `complex(x)`"""
+    if x.aval.shape:
+        return TypeError(
+            "Only scalar arrays can be converted to Python scalars; got"
+            f" arr.ndim={len(x.aval.shape)}"
+        )
+    name = kind.__name__
+    return errors.ConcretizationTypeError(
+        needs_value(
+            x, trace, f"{_ABSTRACT}: {_traced(x)}.",
+            f"`{name}(...)` needs a value, and a traced array has none yet.",
+            [
+                f"x.astype({name}) to convert the dtype in the program",
+                "static_argnums or static_argnames where the value shapes the program",
+            ],
+        )
+    )  # fmt: skip
+
+
+def no_method(x: Any, trace: Any, name: str) -> Exception:
+    """A method that only an array with a value has"""
+    return errors.ConcretizationTypeError(
+        needs_value(
+            x, trace,
+            f"{_ABSTRACT}: {_traced(x)}\nThe {name}() method was called on {_traced(x)}.",
+            "the value, and where it lies, are known when the program runs.",
+            [f"call {name}() on the result"],
+        )
+    )  # fmt: skip
+
+
+def no_index(x: Any, trace: Any) -> Exception:
+    """`operator.index(x)`"""
+    return errors.TracerIntegerConversionError(
+        needs_value(
+            x, trace, f"The __index__() method was called on {_traced(x)}.",
+            "a Python integer (a list's index, a range, a shape) is needed, and a traced"
+            " array has no value yet.",
+            [
+                "jnp.asarray(the_list)[i], which indexes with a traced integer",
+                "static_argnums or static_argnames for sizes",
+            ],
+        )
+    )  # fmt: skip
+
+
+def no_array(x: Any, trace: Any) -> Exception:
+    """`np.asarray(x)`"""
+    return errors.TracerArrayConversionError(
+        needs_value(
+            x, trace,
+            "The numpy.ndarray conversion method __array__() was called on"
+            f" {_traced(x)}.",
+            "NumPy computes at once, and a traced array has no value yet.",
+            ["the function of the same name in minijax.numpy instead of numpy"],
+        )
+    )  # fmt: skip
+
+
+def not_concrete(x: Any, trace: Any, context: str) -> Exception:
+    """A value that must be known while the program is traced"""
+    return errors.ConcretizationTypeError(
+        needs_value(
+            x, trace, f"{_ABSTRACT}: {_traced(x)}. {context}",
+            "the value must be known while the program is traced.",
+            ["static_argnums or static_argnames", "NumPy for shape arithmetic"],
+        )
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ leaks
+
+
+def leaked(x: Any, trace: Any) -> Exception:
+    """A tracer that outlived its trace, or is used outside of it"""
+    if x._trace.alive:
+        return errors.UnexpectedTracerError(
+            errors.message(
+                "Encountered an unexpected tracer: a value of type"
+                f" {x.aval.str_short(False)} was used outside of the transformation"
+                f" ({x._trace.transform}) that it belongs to.",
+                which=x.origin(),
+                where=f"{x._trace.describe()}; transformations: {stack_of(trace)}",
+                why="a custom derivative rule closes over a value that is being"
+                " differentiated itself: the rule says nothing about it.",
+                tries=["pass the value as an argument of the function with the rule"],
+            )
+        )
+    return errors.UnexpectedTracerError(
+        errors.message(
+            f"Encountered an unexpected tracer: a leaked value of type"
+            f" {x.aval.str_short(False)} was used.",
+            which=x.origin(),
+            where=x._trace.describe(),
+            why="the function that made it has ended; a side effect (a global, an"
+            " attribute, a list) kept it.",
+            tries=["return the value from the transformed function instead"],
+        )
+    )
+
+
+def held(trace: Any, tracers: list[Any]) -> Exception:
+    """Tracers of a finished trace that somebody holds"""
+    shown = [f"{x!r}: {x.origin()}" if x.origin() else repr(x) for x in tracers[:3]]
+    holders = []
+    for holder in gc.get_referrers(tracers[0]):
+        if holder is not tracers and not isinstance(holder, FrameType):
+            owner = next(
+                (m for m in gc.get_referrers(holder) if isinstance(m, ModuleType)), None
+            )
+            name = f" of {owner.__name__}" if owner is not None else ""
+            holders.append(f"a {type(holder).__name__}{name}")
+    return Exception(
+        errors.message(
+            f"Leaked trace {type(trace).__name__}. Leaked tracer(s): {', '.join(shown)}.",
+            which=f"held by {', '.join(holders[:3])}" if holders else None,
+            where=trace.describe(),
+            why="the function has ended, and its traced values have no meaning any more;"
+            " a side effect (a global, an attribute, a list) kept them.",
+            tries=["return the value from the transformed function instead"],
+        )
+    )
+
+
+# ---------------------------------------------------------- what is no value of ours
+
+
+def _brief(x: Any) -> str:
+    text = str(x)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def foreign(x: Any, trace: Any) -> Exception:
+    """A tracer that another library made"""
+    return errors.UnexpectedTracerError(
+        errors.message(
+            "Encountered an unexpected tracer: a foreign tracer, which another library"
+            " or another copy of this one made.",
+            which=f"{_brief(x)} of type {type(x)}",
+            where=stack_of(trace),
+            why="each library traces with tracers of its own.",
+            tries=["functions of one library inside of its transformations"],
+        )
+    )
+
+
+def no_value(x: Any, trace: Any) -> Exception:
+    """What primitives cannot compute with"""
+    return TypeError(
+        errors.message(
+            f"Argument '{_brief(x)}' of type {type(x)} is not a valid JAX type.",
+            where=stack_of(trace),
+            why="only arrays, NumPy arrays and Python numbers can be computed with.",
+            tries=["convert it with jnp.asarray", "mark the argument static"],
+        )
+    )
+
+
+def reference(aval: Any, name: str, trace: Any) -> Exception:
+    """A reference where a value is needed"""
+    return ValueError(
+        errors.message(
+            f"Attempting to pass a Ref {aval} to a primitive: {name} -- did you forget to"
+            " unpack ([...]) the ref?",
+            where=stack_of(trace),
+            why="primitives compute with values.",
+            tries=["ref[...], its value"],
+        )
+    )
+
+
+def returned_reference(fun: str, aval: Any, which: str | None = None) -> ValueError:
+    """A reference among the results of a function"""
+    return ValueError(
+        errors.message(
+            f"function {fun} returned a mutable array reference of type {aval}, but"
+            " mutable array references cannot be returned.",
+            which=which,
+            tries=[
+                "return ref[...], its value",
+                "pass a reference in, and write to it",
+            ],
+        )
+    )
+
+
+def no_axis(name: Any, known: list[str], trace: Any) -> Exception:
+    """An axis name that is not in scope"""
+    return NameError(
+        errors.message(
+            f"Found an unbound axis name: {name}",
+            where=stack_of(trace),
+            why=f"axis names in scope here: {', '.join(known) or 'none'}.",
+            tries=[
+                f"wrap the function in vmap(..., axis_name={name!r}) or"
+                f" pmap(..., axis_name={name!r})"
+            ],
+        )
+    )
