@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ...base import errors
+from ...prims.shape import shapes
 from ...runtime import array as arrays
 from ...runtime import client
 from ...runtime import jaxlib_compat as compat
@@ -213,14 +214,15 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Args:
       x: an object with `__dlpack__` and `__dlpack_device__`.
       device: where the result is to lie.
-      copy: True to copy; False to raise where a copy is needed.
+      copy: True to copy, None to copy where it must be, False to raise there.
 
     Returns:
-      Array of that shape and dtype, narrowed to 32 bits unless x64 is on. Memory of an
-      accelerator is shared, that of the host is copied.
+      Array of that shape and dtype. Memory of an accelerator is shared; that of the
+      host is copied, and narrowed to 32 bits unless x64 is on.
 
     Raises:
       TypeError: `x` does not speak DLPack.
+      ValueError: `copy` is False, and `x` lies in host memory or on another device.
 
     Example:
       >>> import minijax.numpy as jnp, numpy as np
@@ -228,16 +230,33 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       Array([1., 1.], dtype=float32)
     """
     if type(x) is Array:
-        return asarray(x, copy=copy, device=device)
-    if not hasattr(x, "__dlpack__"):
+        out = asarray(x, copy=copy)
+    elif not hasattr(x, "__dlpack__"):
         raise TypeError(
             f"from_dlpack: {type(x)} has no __dlpack__ method.\n"
             "Try: jnp.asarray(x) for what NumPy understands."
         )
-    kind, number = x.__dlpack_device__()
-    if int(kind) == _HOST:
-        return on_device(asarray(_from_host(x)), device)
-    return on_device(_from_device(x, int(number)), device)
+    else:
+        kind, number = x.__dlpack_device__()
+        if int(kind) == _HOST:
+            if copy is False:
+                why = "arrays own their memory; another library's is never shared."
+                raise _copy_needed("host memory", why)
+            return on_device(asarray(_from_host(x)), device)
+        out = _from_device(x, int(number))
+        out = shapes.copy(out) if copy else out
+    placed = on_device(out, device)
+    if copy is False and placed.devices() != out.devices():
+        raise _copy_needed(f"{device=}", f"the source is on {out.devices()}.")
+    return placed
+
+
+def _copy_needed(what: str, why: str) -> ValueError:
+    return errors.value_error(
+        f"from_dlpack: Specified {what}, which requires a copy, however copy=False."
+        " Set copy=True or copy=None to perform the requested operation.",
+        why=why,
+    )
 
 
 _HOST = 1  # kDLCPU

@@ -514,6 +514,40 @@ def test_other_libraries():
     assert np.from_dlpack(jnp.arange(3)).tolist() == [0, 1, 2]
 
 
+class OnDevice:
+    """A host array that says it lies on an accelerator."""
+
+    def __init__(self, size):
+        memory = np.zeros(4 * size + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        self.array = memory[start : start + 4 * size].view(np.float32)
+
+    def __dlpack__(self):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_sharing_with_other_libraries(copy):
+    theirs = OnDevice(3)
+    ours = jnp.from_dlpack(theirs, copy=copy)
+    mj.block_until_ready(ours)
+    theirs.array[:] = 7
+    assert ours.tolist() == [0 if copy else 7] * 3
+
+
+def test_copies_that_are_forbidden():
+    x = jnp.ones(3)
+    here, there = mj.devices()[:2]
+    assert jnp.from_dlpack(x, device=here, copy=False).tolist() == [1, 1, 1]
+    assert jnp.from_dlpack(x, device=there).devices() == {there}
+    for given, device in ((x, there), (OnDevice(3), there), (np.ones(3), None)):
+        with pytest.raises(ValueError, match="requires a copy, however copy=False"):
+            jnp.from_dlpack(given, device=device, copy=False)
+
+
 def test_texts_of_arrays():
     x = jnp.array([1.0, 2.0])
     assert jnp.array_repr(x) == repr(x) == "Array([1., 2.], dtype=float32)"
