@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,23 @@ def _checked(
     return tuple(found)
 
 
+def _plain(e: Exception) -> Exception:
+    """An exception whose text is known: C++ asks for it where nothing may be raised.
+
+    Code of the user's in `__str__` might raise, or be interrupted, and end the process.
+    """
+    kind = type(e)
+    if not isinstance(kind.__str__, FunctionType):
+        return e
+    try:
+        text = str(e)
+    except Exception as inner:
+        text = f"<its __str__ raised {type(inner).__name__}>"
+    known: Any = type(kind.__name__, (Exception,), {"__module__": kind.__module__})
+    found: Exception = known(text).with_traceback(e.__traceback__)
+    return found
+
+
 def emit_callback(
     ctx: Any, name: str, callback: Callable[..., Any], args: Sequence[Any], *,
     ordered: bool, effect: bool,
@@ -103,6 +121,8 @@ def emit_callback(
         try:
             with config.X64(x64):  # a thread of the runtime has no setting of its own
                 out = callback(*map(_host_argument, values))
+        except Exception as e:
+            raise _plain(e) from None
         finally:
             effects.inside.depth -= 1
         found = _checked(name, fun, out, avals_out, x64)

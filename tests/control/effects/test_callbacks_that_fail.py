@@ -157,3 +157,27 @@ def test_an_interrupt_in_a_callback():
     with pytest.raises(JaxRuntimeError, match="KeyboardInterrupt"):
         np.asarray(mj.jit(lambda x: mj.pure_callback(host, typed(x), x) + 1)(X))
     np.testing.assert_array_equal(mj.jit(lambda x: x + 1)(X), X + 1)
+
+
+class NoText(Exception):
+    """Whose text cannot be had: asked for by C++, it would end the process."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+
+class OwnText(Exception):
+    def __str__(self):
+        return f"own {self.args[0]}"
+
+
+@pytest.mark.parametrize("error, text", [
+    (NoText("x"), "NoText: <its __str__ raised ValueError>"), (OwnText("x"), "OwnText: own x"),
+])  # fmt: skip
+def test_the_text_of_an_exception_is_the_callbacks_affair(error, text):
+    def host(x):
+        raise error
+
+    with pytest.raises(JaxRuntimeError, match=text) as e:
+        mj.jit(lambda x: KINDS["pure"](host, x))(X)
+    assert "in host" in str(e.value)
