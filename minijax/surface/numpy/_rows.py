@@ -1,7 +1,7 @@
 """Functions that are rows: a signature stands once, names and docstrings come from data.
 
-A row gives a name, a sentence and an example; the arguments are described here, once
-for all functions that have them.
+A row gives a name, a sentence (a formula may follow it), what is returned, and an
+example; the arguments are described here, once for all functions that have them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def as_arrays(text: str) -> str:
 
 
 def describe(
-    name: str, sentence: str, args: str, example: str, raises: str = ""
+    name: str, sentence: str, args: str, returns: str, example: str, raises: str = ""
 ) -> str:
     """A docstring in the house's form.
 
@@ -53,14 +53,15 @@ def describe(
         result = f"Array({result}, dtype={dtype})"
     told = f"Raises:\n  {raises}\n\n" if raises else ""
     return (
-        f"{sentence}\n\nArgs:\n  {args}\n\n{told}Example:\n"
-        f"  >>> import minijax.numpy as jnp\n  >>> {given}\n  {result}\n"
+        f"{sentence}\n\nArgs:\n  {args}\n\nReturns:\n  {returns}\n\n{told}"
+        f"Example:\n  >>> import minijax.numpy as jnp\n  >>> {given}\n  {result}\n"
     )
 
 
 def row(
-    name: str, home: str, sentence: str, example: str, *, raises: str = "", **told: str
-) -> Callable[[Any], Any]:
+    name: str, home: str, sentence: str, returns: str, example: str, *,
+    raises: str = "", **told: str,
+) -> Callable[[Any], Any]:  # fmt: skip
     """Name and document a function, of the module `home`; `told` describes arguments."""
 
     def declare(fun: Any) -> Any:
@@ -69,7 +70,7 @@ def row(
         args = "\n  ".join(f"{n}: {told.get(n) or ARGS[n]}" for n in names)
         fun.__name__ = fun.__qualname__ = name
         fun.__module__ = home
-        fun.__doc__ = describe(name, sentence, args, example, raises)
+        fun.__doc__ = describe(name, sentence, args, returns, example, raises)
         return fun
 
     return declare

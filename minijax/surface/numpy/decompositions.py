@@ -134,7 +134,8 @@ def cholesky(
         read alone.
 
     Returns:
-      Lower triangles; nan for matrices that are not positive definite.
+      An array of `a`'s inexact dtype, shape (..., n, n): lower triangles, or upper
+      ones; nan for matrices that are not positive definite.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -155,6 +156,11 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
       a: matrices, shape (..., m, n).
       mode: 'reduced' (min(m, n) columns; NumPy's old name is 'full'), 'complete' (m
         columns), 'r' (R alone) or 'raw' (LAPACK's form).
+
+    Returns:
+      A `QRResult` of arrays of `a`'s inexact dtype: Q, shape (..., m, k), and R, shape
+      (..., k, n), where k is min(m, n), or m if 'complete'; R alone for 'r'; for 'raw'
+      the transpose of LAPACK's packed matrix, and the factors of its reflections.
 
     Raises:
       ValueError: an unknown mode.
@@ -177,10 +183,19 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 @composite
 def eig(a: ArrayLike) -> EigResult:
-    """Eigenvalues and right eigenvectors of square matrices; complex.
+    """Eigenvalues and right eigenvectors of square matrices.
+
+    .. math:: A v_i = \\lambda_i v_i
 
     Args:
       a: matrices, shape (..., n, n).
+
+    Returns:
+      An `EigResult` of complex arrays: the eigenvalues, shape (..., n), in no order,
+      and the eigenvectors, shape (..., n, n), in columns of norm 1.
+
+    Raises:
+      ValueError: not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -194,7 +209,18 @@ def eig(a: ArrayLike) -> EigResult:
 
 @composite
 def eigvals(a: ArrayLike) -> Any:
-    """Eigenvalues of square matrices; complex.
+    """Eigenvalues of square matrices.
+
+    .. math:: \\det(A - \\lambda_i I) = 0
+
+    Args:
+      a: matrices, shape (..., n, n).
+
+    Returns:
+      A complex array, shape (..., n), in no order.
+
+    Raises:
+      ValueError: not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -213,13 +239,19 @@ def eigh(
 ) -> EighResult:  # fmt: skip
     """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
 
+    .. math:: A = V \\, \\mathrm{diag}(w) \\, V^H
+
     Args:
       a: matrices, shape (..., n, n).
       UPLO: 'L' (the default) or 'U': the triangle to read.
       symmetrize_input: average `a` with its adjoint first.
 
+    Returns:
+      An `EighResult`: the eigenvalues, real, shape (..., n), and the eigenvectors, of
+      `a`'s inexact dtype, shape (..., n, n), in columns.
+
     Raises:
-      ValueError: an unknown triangle.
+      ValueError: an unknown triangle, or not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -239,7 +271,20 @@ def eigh(
 def eigvalsh(
     a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True,
 ) -> Any:  # fmt: skip
-    """Eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`.
+    """Eigenvalues of Hermitian matrices, ascending.
+
+    .. math:: A = V \\, \\mathrm{diag}(w) \\, V^H
+
+    Args:
+      a: matrices, shape (..., n, n).
+      UPLO: 'L' (the default) or 'U': the triangle to read.
+      symmetrize_input: average `a` with its adjoint first.
+
+    Returns:
+      A real array of `a`'s precision, shape (..., n).
+
+    Raises:
+      ValueError: an unknown triangle, or not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -264,7 +309,9 @@ def svd(
       subset_by_index: (first, last + 1) of the singular values wanted.
 
     Returns:
-      The singular values, descending, or (U, S, Vh).
+      An `SVDResult`: U, shape (..., m, m), S, real, descending, shape (..., k), and Vh,
+      shape (..., n, n), k being min(m, n); without `full_matrices` U is (..., m, k) and
+      Vh (..., k, n). Without `compute_uv` S alone.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -309,6 +356,17 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
 @composite
 def svdvals(x: ArrayLike, /) -> Any:
     """Singular values of matrices, descending.
+
+    .. math:: s_i = \\sqrt{\\lambda_i(A^H A)}
+
+    Args:
+      x: matrices, shape (..., m, n).
+
+    Returns:
+      A real array of `x`'s precision, shape (..., min(m, n)).
+
+    Raises:
+      TypeError: fewer than two axes.
 
     Example:
       >>> import minijax.numpy as jnp

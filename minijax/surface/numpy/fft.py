@@ -193,6 +193,24 @@ _NORM = (
 )
 
 
+# What transforms return, along one axis or several.
+_COMPLEX = "A complex array of `a`'s precision and of the lengths asked for"
+_RESULTS = {
+    "fft": f"{_COMPLEX}.",
+    "ifft": f"{_COMPLEX}.",
+    "rfft": f"{_COMPLEX}, but of\n"
+    "  n // 2 + 1 instead of n along the last axis transformed.",
+    "irfft": "A real array of `a`'s precision and of the lengths asked for; by default of"
+    "\n  2 * (m - 1) along the last axis transformed, m being the size of `a`.",
+}
+
+
+def _formula(name: str, count: str, phase: str) -> str:
+    if name.startswith("i"):
+        return f"x_n = \\frac{{1}}{{{count}}} \\sum_k X_k e^{{2 \\pi i {phase}}}"
+    return f"X_k = \\sum_n x_n e^{{-2 \\pi i {phase}}}"
+
+
 def _one_axis(name: str, sentence: str, example: str) -> Any:
     bad = "ValueError: no such axis, an unknown norm, a length that is not positive."
     told = {
@@ -200,7 +218,9 @@ def _one_axis(name: str, sentence: str, example: str) -> Any:
         "axis": "the axis.", "norm": _NORM,
     }  # fmt: skip
 
-    @row(name, __name__, sentence, example, raises=bad, **told)
+    sentence += "\n\n.. math:: " + _formula(name, "N", "k n / N")
+
+    @row(name, __name__, sentence, _RESULTS[name], example, raises=bad, **told)
     def fun(
         a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
     ) -> Any:
@@ -209,24 +229,36 @@ def _one_axis(name: str, sentence: str, example: str) -> Any:
     return fun
 
 
-fft = _one_axis("fft", "Discrete Fourier transform along an axis; complex.",
+fft = _one_axis("fft", "Discrete Fourier transform along an axis.",
     "jnp.fft.fft(jnp.array([1., 0., 0.])).real.tolist() -> [1.0, 1.0, 1.0]")  # fmt: skip
 ifft = _one_axis("ifft", "Inverse of `fft`.",
     "jnp.fft.ifft(jnp.array([1., 1., 1.])).real.tolist() -> [1.0, 0.0, 0.0]")  # fmt: skip
 rfft = _one_axis("rfft",
-    "`fft` of real values: the n // 2 + 1 frequencies that are not negative.",
+    "`fft` of real values, at the frequencies that are not negative.",
     "jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).shape -> (3,)")  # fmt: skip
 irfft = _one_axis("irfft",
-    "Inverse of `rfft`; `n` is the length of the result (default: 2 * (m - 1)).",
+    "Inverse of `rfft`; `n` is the length of the result.",
     "jnp.fft.irfft(jnp.array([1., 1., 1.])).tolist() -> [1.0, 0.0, 0.0, 0.0]")  # fmt: skip
 
 
 def hfft(
     a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Any:
-    """`fft` of values with Hermitian symmetry, of which half are given; real.
+    """`fft` of values with Hermitian symmetry, of which the first half is given.
 
-    Arguments as of `fft`.
+    .. math:: X_k = \\sum_{j=0}^{n-1} a_j e^{-2 \\pi i k j / n}, a_{n-j} = \\bar a_j
+
+    Args:
+      a: array: the elements 0 to n // 2.
+      n: the length of the result (default: 2 * (m - 1) for a size of m).
+      axis: the axis.
+      norm: where to divide by the length, as for `fft`.
+
+    Returns:
+      A real array of `a`'s precision, with size `n` along the axis.
+
+    Raises:
+      ValueError: no such axis, an unknown norm, a length that is not positive.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -241,6 +273,21 @@ def ihfft(
     a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Any:
     """Inverse of `hfft`.
+
+    .. math:: x_j = \\frac{1}{n} \\sum_{k=0}^{n-1} a_k e^{2 \\pi i k j / n}
+
+    Args:
+      a: real array.
+      n: the length: the axis is cut or filled up with zeros.
+      axis: the axis.
+      norm: where to divide by the length, as for `fft`.
+
+    Returns:
+      A complex array of `a`'s precision, with size n // 2 + 1 along the axis.
+
+    Raises:
+      ValueError: complex values, no such axis, an unknown norm, a length that is not
+        positive.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -260,6 +307,7 @@ def _turned(norm: Any) -> str:
 # ------------------------------------------------------------------------- several axes
 
 
+_SUMMED = "\\prod_j N_j", "\\sum_j k_j n_j / N_j"
 _SEVERAL = {
     "a": "array.", "s": "the lengths: axes are cut or filled up with zeros.",
     "norm": _NORM,
@@ -267,10 +315,13 @@ _SEVERAL = {
 
 
 def _several_axes(name: str, sentence: str, example: str) -> Any:
-    bad = "ValueError: repeated axes, or not as many lengths as axes."
+    bad = "ValueError: repeated axes, an unknown norm, not as many lengths as axes."
+    sentence += "\n\n.. math:: " + _formula(name, *_SUMMED)
+    result = _RESULTS[name[:-1]]
     axes_are = "the axes; None for all (or for the last `len(s)`)."
 
-    @row(name, __name__, sentence, example, raises=bad, axes=axes_are, **_SEVERAL)
+    @row(name, __name__, sentence, result, example, raises=bad, axes=axes_are,
+         **_SEVERAL)  # fmt: skip
     def fun(
         a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
     ) -> Any:
@@ -293,9 +344,10 @@ irfftn = _several_axes("irfftn",
 
 def _two_axes(name: str, example: str) -> Any:
     several = name[:-1] + "n"
-    bad = "ValueError: not two axes, or one twice."
+    bad = "ValueError: not two axes, or one twice; an unknown norm."
+    sentence = f"`{several}` along two axes.\n\n.. math:: {_formula(name, *_SUMMED)}"
 
-    @row(name, __name__, f"`{several}` along two axes.", example, raises=bad,
+    @row(name, __name__, sentence, _RESULTS[name[:-1]], example, raises=bad,
          axes="two axes.", **_SEVERAL)  # fmt: skip
     def fun(
         a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1),
@@ -335,11 +387,21 @@ def fftfreq(
 ) -> Any:
     """The frequencies of `fft`'s results, in cycles a unit of `d`.
 
+    .. math:: f_k = k / (n d), \\quad k = 0, 1, \\ldots, -2, -1
+
     Args:
       n: the length of the transform.
-      d: the spacing of the samples.
-      dtype: of the result.
-      device: where it is to lie.
+      d: the spacing of the samples; broadcasts with the frequencies.
+      dtype: of the result; None for the default float.
+      device: where to put it.
+
+    Returns:
+      An array of shape (n,): first the frequencies that are not negative, rising, then
+      the negative ones, rising.
+
+    Raises:
+      ValueError: `n` is no integer.
+      TypeError: `d` is complex.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -360,7 +422,22 @@ def _length(n: Any) -> int:
 def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Any:
-    """The frequencies of `rfft`'s results; arguments as for `fftfreq`.
+    """The frequencies of `rfft`'s results, in cycles a unit of `d`.
+
+    .. math:: f_k = k / (n d), \\quad k = 0, \\ldots, \\lfloor n / 2 \\rfloor
+
+    Args:
+      n: the length of the transform.
+      d: the spacing of the samples; broadcasts with the frequencies.
+      dtype: of the result; None for the default float.
+      device: where to put it.
+
+    Returns:
+      A float array of shape (n // 2 + 1,), rising.
+
+    Raises:
+      ValueError: `n` is no integer.
+      TypeError: `d` is complex.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -385,11 +462,16 @@ def _half(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
-    """Move the frequency 0 to the middle.
+    """The frequency 0 moved to the middle.
+
+    .. math:: y_k = x_{(k - \\lfloor N / 2 \\rfloor) \\bmod N}
 
     Args:
       x: array.
       axes: axes to shift; None for all of them.
+
+    Returns:
+      An array of `x`'s shape and dtype, rolled along each axis by half its size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -400,7 +482,16 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
-    """Undo `fftshift`.
+    """`fftshift` undone.
+
+    .. math:: y_k = x_{(k + \\lfloor N / 2 \\rfloor) \\bmod N}
+
+    Args:
+      x: array.
+      axes: axes to shift; None for all of them.
+
+    Returns:
+      An array of `x`'s shape and dtype, rolled back along each axis by half its size.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -39,13 +39,16 @@ def pinv(
 
     Args:
       a: matrices, shape (..., m, n).
-      rtol: singular values up to this share of the largest count as 0 (default:
-        10 * max(m, n) * eps).
+      rtol: singular values up to this share of the largest count as 0 (default: 10 *
+        max(m, n) * eps).
       hermitian: `a` is Hermitian.
       rcond: another name for `rtol`.
 
+    Returns:
+      An array of `a`'s inexact dtype, shape (..., n, m).
+
     Raises:
-      ValueError: both `rtol` and `rcond`.
+      ValueError: both `rtol` and `rcond`, or fewer than two axes.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -59,8 +59,14 @@ def reshape(
       copy: kept for NumPy's sake: arrays are immutable.
       out_sharding: how to lay the result out.
 
+    Returns:
+      An array of shape `shape` and of `a`'s dtype and weak type.
+
     Raises:
-      TypeError: the sizes do not fit.
+      TypeError: the sizes do not fit, or more than one is -1.
+      ZeroDivisionError: a -1 beside a size of 0.
+      ValueError: an unknown `order`.
+      NotImplementedError: `order` is "A".
 
     Example:
       >>> import minijax.numpy as jnp
@@ -128,6 +134,13 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
       order: "C" row by row, "F" column by column.
       out_sharding: how to lay the result out.
 
+    Returns:
+      An array of shape (a.size,) and of `a`'s dtype and weak type.
+
+    Raises:
+      ValueError: an unknown `order`.
+      NotImplementedError: `order` is "K" or "A".
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order='F')
@@ -153,6 +166,10 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     Args:
       a: array or number.
       axis: int or sequence of ints: only these.
+
+    Returns:
+      An array of `a`'s dtype and elements: without all axes of size 1, or without
+      `axis`.
 
     Raises:
       ValueError: an axis named has another size, or does not exist.
@@ -180,6 +197,9 @@ def expand_dims(a: Any, axis: Any) -> Any:
     Args:
       a: array or number.
       axis: int or sequence of ints: where the new axes are in the result.
+
+    Returns:
+      An array of `a`'s dtype, with as many axes more as `axis` names.
 
     Raises:
       ValueError: a place does not exist, or is named twice.
@@ -224,7 +244,11 @@ def atleast_1d(*arys: Any) -> Any:
     """Arrays with one axis or more.
 
     Args:
-      arys: arrays or numbers; for several a list is returned.
+      arys: arrays or numbers.
+
+    Returns:
+      An array of the argument's dtype: of shape (1,) for a scalar, else of its own
+      shape; a list of such arrays for several arguments.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -238,7 +262,11 @@ def atleast_2d(*arys: Any) -> Any:
     """Arrays with two axes or more; new ones come first.
 
     Args:
-      arys: arrays or numbers; for several a list is returned.
+      arys: arrays or numbers.
+
+    Returns:
+      An array of the argument's dtype: of shape (1, 1) for a scalar, (1, n) for (n,),
+      else of its own shape; a list of such arrays for several arguments.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -249,10 +277,15 @@ def atleast_2d(*arys: Any) -> Any:
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Arrays with three axes or more: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1).
+    """Arrays with three axes or more.
 
     Args:
-      arys: arrays or numbers; for several a list is returned.
+      arys: arrays or numbers.
+
+    Returns:
+      An array of the argument's dtype: of shape (1, 1, 1) for a scalar, (1, n, 1) for
+      (n,), (m, n, 1) for (m, n), else of its own shape; a list of such arrays for
+      several arguments.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -272,8 +305,12 @@ def transpose(a: Any, axes: Any = None) -> Any:
       a: array or number.
       axes: a permutation of the axes; by default they are reversed.
 
+    Returns:
+      An array of `a`'s dtype, whose axis i is axis `axes[i]` of `a`.
+
     Raises:
       TypeError: `axes` is not a permutation.
+      ValueError: an axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -298,6 +335,13 @@ def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
       a: array or number.
       axes: a permutation of the axes.
 
+    Returns:
+      An array of `a`'s dtype, whose axis i is axis `axes[i]` of `a`.
+
+    Raises:
+      TypeError: `axes` is not a permutation.
+      ValueError: an axis does not exist.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
@@ -311,7 +355,10 @@ def matrix_transpose(x: Any, /) -> Any:
     """With the last two axes exchanged.
 
     Args:
-      x: array of rank 2 or more.
+      x: array, shape (..., m, n).
+
+    Returns:
+      An array of `x`'s dtype, shape (..., n, m).
 
     Raises:
       ValueError: the rank is below 2.
@@ -337,6 +384,12 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
       a: array.
       axis1, axis2: the axes.
 
+    Returns:
+      An array of `a`'s dtype, with the sizes of the two axes exchanged.
+
+    Raises:
+      ValueError: an axis does not exist.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
@@ -359,6 +412,9 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
       a: array.
       source: int or sequence of ints: the axes.
       destination: as many: their places in the result.
+
+    Returns:
+      An array of `a`'s dtype and rank; axis `source[i]` of `a` is its `destination[i]`.
 
     Raises:
       ValueError: an axis does not exist, or the numbers of axes differ.
@@ -390,8 +446,11 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
       axis: the axis to move.
       start: the axis before which it comes.
 
+    Returns:
+      An array of `a`'s dtype and rank.
+
     Raises:
-      ValueError: `start` is outside of -ndim .. ndim.
+      ValueError: `axis` does not exist, or `start` is outside of -ndim .. ndim.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -418,6 +477,9 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
       array: array or number.
       shape: int or sequence of ints.
       out_sharding: how to lay the result out.
+
+    Returns:
+      An array of shape `shape` and of `array`'s dtype and weak type.
 
     Raises:
       ValueError: the array does not broadcast to `shape`.
@@ -451,6 +513,9 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     Args:
       args: arrays or numbers that broadcast.
 
+    Returns:
+      A list of as many arrays, of one shape and each of its own dtype.
+
     Raises:
       ValueError: they do not.
 
@@ -473,6 +538,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
     Args:
       shapes: ints and tuples of ints.
+
+    Returns:
+      A tuple of ints; () without arguments.
 
     Raises:
       ValueError: they do not fit together.
@@ -503,6 +571,9 @@ def shape(a: Any) -> tuple[int, ...]:
     Args:
       a: array, number, nested sequence, or anything with a `shape`.
 
+    Returns:
+      A tuple of ints, one an axis; () for a number.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.shape(jnp.ones((2, 3)))
@@ -518,6 +589,9 @@ def ndim(a: Any) -> int:
     Args:
       a: array, number, nested sequence, or anything with a `shape`.
 
+    Returns:
+      An int; 0 for a number.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.ndim(jnp.ones((2, 3)))
@@ -532,6 +606,12 @@ def size(a: Any, axis: Any = None) -> int:
     Args:
       a: array, number, nested sequence, or anything with a `shape`.
       axis: int or sequence of ints; by default all.
+
+    Returns:
+      An int; 1 for a number.
+
+    Raises:
+      ValueError: an axis does not exist, or is named twice.
 
     Example:
       >>> import minijax.numpy as jnp

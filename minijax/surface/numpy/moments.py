@@ -89,12 +89,20 @@ def mean(
     """Arithmetic mean along axes.
 
     Args:
-      a: array or number; integers become floats.
+      a: array or number; integers and bools become floats.
       axis: axes to average over; None for all of them.
       dtype: dtype to convert to and compute in.
       out: not supported.
       keepdims: keep reduced axes with size 1.
       where: a mask; elements where it is False are left out.
+
+    Returns:
+      An array of `dtype`, or of `a`'s dtype (the default float for integers and bools),
+      without the axes of `axis`; nan for the mean of nothing.
+
+    Raises:
+      ValueError: an axis does not exist or is named twice, or `where` is no mask.
+      NotImplementedError: `out` is given.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -253,6 +261,8 @@ def var(
 ) -> Any:  # fmt: skip
     """Variance along axes: the mean squared distance from the mean.
 
+    .. math:: \\sigma^2 = \\frac{1}{n - \\mathrm{ddof}} \\sum_i |a_i - \\bar a|^2
+
     Args:
       a: array or number; of complex values the result is real.
       axis: axes to reduce; None for all of them.
@@ -263,6 +273,16 @@ def var(
       where: a mask; elements where it is False are left out.
       mean: the mean, if it is known (with reduced axes of size 1).
       correction: another name for `ddof`.
+
+    Returns:
+      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
+      without the axes of `axis`; nan where `ddof` leaves nothing to divide by.
+
+    Raises:
+      ValueError: both `ddof` and `correction`, an axis that does not exist, or a real
+        `dtype` for complex values.
+      TypeError: `dtype` is bool.
+      NotImplementedError: `out` is given.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -279,7 +299,27 @@ def std(
     ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
     mean: ArrayLike | None = None, correction: int | float | None = None,
 ) -> Any:  # fmt: skip
-    """Standard deviation along axes: the root of `var`; arguments as there.
+    """Standard deviation along axes: the root of `var`.
+
+    Args:
+      a: array or number; of complex values the result is real.
+      axis: axes to reduce; None for all of them.
+      dtype: inexact dtype of the result; computed in no less than the dtype of `a`.
+      out: not supported.
+      ddof: taken from the number of elements that the sum of squares is divided by.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+      mean: the mean, if it is known (with reduced axes of size 1).
+      correction: another name for `ddof`.
+
+    Returns:
+      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
+      without the axes of `axis`; nan where `ddof` leaves nothing to divide by.
+
+    Raises:
+      ValueError: a `dtype` that is not inexact, or real for complex values; both `ddof`
+        and `correction`; an axis that does not exist.
+      NotImplementedError: `out` is given.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -307,7 +347,8 @@ def average(
       keepdims: keep reduced axes with size 1.
 
     Returns:
-      The average, or (average, sum of weights), of one shape.
+      An array of `a`'s and the weights' common inexact dtype, without the axes of
+      `axis`; with `returned` a pair of it and the sum of the weights, of one shape.
 
     Raises:
       TypeError, ValueError: weights of a shape that does not fit.

@@ -50,7 +50,8 @@ def without_nans(name: str, a: Any, value: Any) -> Any:
 
 def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str) -> Any:
     @reduction("dtype", "keepdims")
-    @row(name, __name__, sentence, example, dtype=reductions.WIDENED)
+    @row(name, __name__, sentence, reductions.SUMMED, example,
+         raises=reductions.BAD_AXIS, dtype=reductions.WIDENED)  # fmt: skip
     def fun(
         a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
         out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
@@ -95,7 +96,19 @@ def nanmean(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
     keepdims: bool = False, where: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
-    """Mean of what is not nan; arguments as for `mean`.
+    """Mean of what is not nan along axes.
+
+    Args:
+      a: array or number; integers and bools become floats.
+      axis: axes to average over; None for all of them.
+      dtype: dtype to convert to and compute in.
+      out: not supported.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+
+    Returns:
+      An array of `dtype`, or of `a`'s dtype (the default float for integers and bools),
+      without the axes of `axis`; nan where all elements are.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -157,7 +170,21 @@ def nanvar(
     ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
-    """Variance of what is not nan; arguments as for `var`.
+    """Variance along axes of what is not nan.
+
+    Args:
+      a: array or number; of complex values the result is real.
+      axis: axes to reduce; None for all of them.
+      dtype: dtype of the result; computed in no less than the dtype of `a`.
+      out: not supported.
+      ddof: taken from the number of elements that the sum of squares is divided by.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+      mean: the mean, if it is known (with reduced axes of size 1).
+
+    Returns:
+      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
+      without the axes of `axis`; nan where no more than `ddof` elements are left.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -174,7 +201,21 @@ def nanstd(
     ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
-    """Standard deviation of what is not nan; arguments as for `std`.
+    """Standard deviation along axes of what is not nan: the root of `nanvar`.
+
+    Args:
+      a: array or number; of complex values the result is real.
+      axis: axes to reduce; None for all of them.
+      dtype: inexact dtype of the result; computed in no less than the dtype of `a`.
+      out: not supported.
+      ddof: taken from the number of elements that the sum of squares is divided by.
+      keepdims: keep reduced axes with size 1.
+      where: a mask; elements where it is False are left out.
+      mean: the mean, if it is known (with reduced axes of size 1).
+
+    Returns:
+      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
+      without the axes of `axis`; nan where no more than `ddof` elements are left.
 
     Example:
       >>> import minijax.numpy as jnp

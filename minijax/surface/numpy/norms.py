@@ -37,6 +37,10 @@ def norm(
         or without `ord` flattened.
       keepdims: keep reduced axes with size 1.
 
+    Returns:
+      A real array of `x`'s precision (the default float for integers), without the axes
+      of the vectors or matrices.
+
     Raises:
       ValueError: more than two axes, an unknown order.
 
@@ -121,7 +125,19 @@ def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
 def matrix_norm(
     x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro"
 ) -> Any:
-    """The norm of the matrices in the last two axes; `ord` as for `norm`.
+    """The norm of the matrices in the last two axes.
+
+    Args:
+      x: matrices, shape (..., m, n).
+      keepdims: keep the last two axes with size 1.
+      ord: 'fro' (the root of the sum of squares), 'nuc' (the sum of singular values),
+        1, -1, inf, -inf (sums of columns or rows), 2 or -2 (singular values).
+
+    Returns:
+      A real array of `x`'s precision (the default float for integers), shape (...).
+
+    Raises:
+      ValueError: fewer than two axes, an unknown order.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -136,7 +152,21 @@ def vector_norm(
     x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
     keepdims: bool = False, ord: int | str = 2,
 ) -> Any:  # fmt: skip
-    """The norm of vectors along any number of axes together; `ord` as for `norm`.
+    """The norm of vectors along any number of axes together.
+
+    Args:
+      x: array.
+      axis: the axes that hold a vector, flattened; None for all of them.
+      keepdims: keep reduced axes with size 1.
+      ord: a number p, for the p-th root of the sum of :math:`|x_i|^p`; inf or -inf for
+        the largest or smallest size, 0 for how many are not 0.
+
+    Returns:
+      A real array of `x`'s precision (the default float for integers), without the axes
+      of `axis`.
+
+    Raises:
+      ValueError: an axis does not exist, or `ord` is a string.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -165,6 +195,10 @@ def cond(x: ArrayLike, p: Any = None) -> Any:
     Args:
       x: matrices, shape (..., m, n).
       p: the norm; see `norm` (default: 2, the ratio of singular values).
+
+    Returns:
+      A real array of `x`'s precision, shape (...); infinite for singular matrices,
+      nan for zeros.
 
     Raises:
       ValueError: no matrix, an empty one, or one that is not square where it must be.
@@ -224,10 +258,13 @@ def matrix_rank(
     """Ranks: how many singular values are not 0.
 
     Args:
-      M: matrices, shape (..., m, n).
+      M: matrices, shape (..., m, n); a vector counts as a row.
       rtol: share of the largest up to which one counts as 0 (default: max(m, n) * eps).
       hermitian: `M` is Hermitian.
       tol: size up to which one counts as 0.
+
+    Returns:
+      An array of the default integer dtype, shape (...).
 
     Raises:
       ValueError: both `rtol` and `tol`.

@@ -51,9 +51,14 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
       kwargs: `constant_values`, `end_values`, `stat_length` (each: one, a pair, or a
         pair an axis), `reflect_type` ("even" or "odd").
 
+    Returns:
+      An array of `array`'s dtype and rank, each axis as much longer as its widths say.
+
     Raises:
-      TypeError: widths are no integers. ValueError: they are negative or too many, or
-      an argument does not belong to the mode. NotImplementedError: an unknown mode.
+      TypeError: widths are no integers.
+      ValueError: they are negative or too many, or an argument does not belong to the
+        mode.
+      NotImplementedError: an unknown mode.
 
     Example:
       >>> import minijax.numpy as jnp

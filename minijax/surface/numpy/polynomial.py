@@ -41,10 +41,19 @@ __all__ = (
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
     """The value of a polynomial, by Horner's rule.
 
+    .. math:: \\sum_k p_k x^{n - 1 - k}
+
     Args:
       p: coefficients along the first axis, the highest power first.
       x: where to evaluate.
       unroll: how many steps one turn of the loop takes.
+
+    Returns:
+      An array of the common dtype, of the shape to which `x` and the coefficients,
+      p.shape[1:], broadcast.
+
+    Raises:
+      TypeError: `p` has no axis.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -88,6 +97,12 @@ def _sum(a1: Any, a2: Any) -> Any:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Any:
     """The sum of two polynomials.
 
+    Args:
+      a1, a2: coefficients along the first axis, the highest power first.
+
+    Returns:
+      An array of the common dtype, as long as the longer one.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([5]))
@@ -99,6 +114,12 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Any:
 @composite
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
     """The difference of two polynomials.
+
+    Args:
+      a1, a2: coefficients along the first axis, the highest power first.
+
+    Returns:
+      An array of the common dtype, as long as the longer one.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -121,8 +142,14 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """The product of two polynomials.
 
     Args:
-      a1, a2: coefficients.
+      a1, a2: coefficients, one axis, the highest power first.
       trim_leading_zeros: drop leading zeros first, as NumPy does; concrete arrays only.
+
+    Returns:
+      An array of the common inexact dtype, shape (n1 + n2 - 1,).
+
+    Raises:
+      TypeError: a number instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -146,10 +173,17 @@ def polydiv(
     """Quotient and remainder of two polynomials.
 
     Args:
-      u: the dividend.
-      v: the divisor.
+      u: the dividend, m coefficients, the highest power first.
+      v: the divisor, n coefficients.
       trim_leading_zeros: drop leading zeros of the remainder, as NumPy does; concrete
         arrays only.
+
+    Returns:
+      Two arrays of the common inexact dtype: the quotient, of size max(m - n + 1, 1),
+      and the remainder, with as many coefficients as `u` has.
+
+    Raises:
+      TypeError: a number instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -181,8 +215,15 @@ def polyder(p: ArrayLike, m: int = 1) -> Any:
     """The derivative of a polynomial.
 
     Args:
-      p: coefficients.
+      p: coefficients, the highest power first.
       m: how often to differentiate.
+
+    Returns:
+      An array of `p`'s inexact dtype, with `m` coefficients fewer, or none.
+
+    Raises:
+      ValueError: negative `m`.
+      TypeError: a number instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -204,9 +245,16 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
     """The integral of a polynomial.
 
     Args:
-      p: coefficients.
+      p: coefficients, the highest power first.
       m: how often to integrate.
       k: the constants of integration, one for all or `m` of them (default: 0).
+
+    Returns:
+      An array of the common inexact dtype, with `m` coefficients more than `p`.
+
+    Raises:
+      ValueError: negative `m`, or not as many constants.
+      TypeError: a number instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -241,6 +289,10 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
 
     Args:
       seq_of_zeros: roots, one axis; or a square matrix.
+
+    Returns:
+      An array of the inexact dtype (complex for a matrix), shape (n + 1,), that begins
+      with 1; the number 1 without roots.
 
     Raises:
       ValueError: another shape.
@@ -291,8 +343,14 @@ def polyfit(
       w: weights of the points.
       cov: return also the covariance of the coefficients ('unscaled': as it is).
 
+    Returns:
+      The coefficients, of the common inexact dtype, the highest power first, shape (deg
+      + 1,) or (deg + 1, k) for k sets of values; with `full` (coefficients, residuals,
+      rank, singular values, rcond), with `cov` (coefficients, covariance).
+
     Raises:
-      ValueError: negative degree; TypeError: shapes that do not fit.
+      ValueError: negative degree.
+      TypeError: shapes that do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -433,6 +491,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
       x: one axis.
       N: how many columns (default: as many as rows).
       increasing: begin with the power 0.
+
+    Returns:
+      An array of `x`'s dtype (int32 for bools), shape (x.size, N).
 
     Raises:
       ValueError: another number of axes, negative `N`.

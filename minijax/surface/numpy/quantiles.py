@@ -53,7 +53,7 @@ def _checked(name: str, axis, out, overwrite_input: bool, method: str, weights):
 
 _TOLD = {
     "a": "real array; integers become floats.",
-    "q": "the share, or several in an array of one axis, which the result has in front.",
+    "q": "the share, or several in an array of one axis.",
     "overwrite_input": "not supported.",
     "method": "what to take between two elements: 'linear' (interpolate), 'lower',\n"
     "    'higher', 'midpoint', 'nearest', or 'inverted_cdf' (the first element at which\n"
@@ -63,9 +63,16 @@ _TOLD = {
 
 
 def _shares(name: str, percent: bool, squash: bool, sentence: str, example: str) -> Any:
-    bad = "ValueError: complex input, `q` of more than one axis, an unknown method."
+    shape = (
+        "An array of `a`'s dtype made float: the axis of `q`, if it has one, and the\n"
+        "  axes of `a` without `axis`."
+    )
+    bad = (
+        "ValueError: complex input, no elements, `q` of more than one axis, an unknown\n"
+        "    method.\n  NotImplementedError: weights with another method than they need."
+    )
 
-    @row(name, __name__, sentence, example, raises=bad, **_TOLD)
+    @row(name, __name__, sentence, shape, example, raises=bad, **_TOLD)
     def fun(
         a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
         out: None = None, overwrite_input: bool = False, method: str = "linear",
@@ -102,7 +109,27 @@ def percentile(
     keepdims: bool = False, *, weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """`quantile` with shares in percent; arguments as there.
+    """`quantile` with shares in percent.
+
+    Args:
+      a: real array; integers become floats.
+      q: percents, in [0, 100]: a number, or several in an array of one axis.
+      axis: axes to reduce; None for all of them.
+      out: not supported.
+      overwrite_input: not supported.
+      method: as for `quantile`.
+      keepdims: keep reduced axes with size 1.
+      weights: weights of the elements, for 'inverted_cdf'.
+      out_sharding: how to lay the result out.
+
+    Returns:
+      An array of `a`'s dtype made float: the axis of `q`, if it has one, and the axes
+      of `a` without `axis`.
+
+    Raises:
+      ValueError: complex input, no elements, `q` of more than one axis, an unknown
+        method.
+      NotImplementedError: weights with another method than they need.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -116,7 +143,10 @@ def percentile(
 
 
 def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:
-    @row(name, __name__, sentence, example, **_TOLD)
+    shape = "An array of `a`'s dtype made float, without the axes of `axis`."
+    bad = "ValueError: complex input, no elements, no such axis."
+
+    @row(name, __name__, sentence, shape, example, raises=bad, **_TOLD)
     def fun(
         a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
         overwrite_input: bool = False, keepdims: bool = False,

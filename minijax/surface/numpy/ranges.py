@@ -43,9 +43,14 @@ def arange(
       dtype: by default the common dtype of the arguments.
       device, out_sharding: where to put it.
 
+    Returns:
+      An array of `dtype`, shape (ceil((stop - start) / step),), empty if that is
+      negative.
+
     Raises:
       ConcretizationTypeError: an argument is traced (sizes must be known).
       ValueError: an argument is complex or not a scalar.
+      TypeError: `start` is None, or `dtype` bool.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -137,6 +142,10 @@ def linspace(
       dtype: by default the common float dtype; integers round down.
       axis: the new axis of the result.
       device: where to put it.
+
+    Returns:
+      An array of `dtype` with an axis of size `num` more than `start` and `stop`
+      broadcast to; with `retstep` a pair of it and the spacing.
 
     Raises:
       ValueError: `num` is negative.
@@ -238,6 +247,13 @@ def logspace(
       base: the base of the powers.
       dtype: by default the common float dtype.
 
+    Returns:
+      An array of `dtype` with an axis of size `num` more than `start` and `stop`
+      broadcast to.
+
+    Raises:
+      ValueError: `num` is negative.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.logspace(0, 2, 3)
@@ -269,6 +285,13 @@ def geomspace(
       start, stop: numbers or arrays of one sign that broadcast.
       num, endpoint, axis: as in `linspace`.
       dtype: by default the common float dtype.
+
+    Returns:
+      An array of `dtype` with an axis of size `num` more than `start` and `stop`
+      broadcast to; nan where the signs differ.
+
+    Raises:
+      ValueError: `num` is negative.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -60,6 +60,12 @@ def tile(A: Any, reps: Any) -> Any:
       reps: int or sequence of ints: how many copies along each axis; the shorter of
         `reps` and the shape is filled up with ones in front.
 
+    Returns:
+      An array of `A`'s dtype and weak type, each axis as often as long as `reps` says.
+
+    Raises:
+      TypeError: a negative count.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.tile(jnp.array([1, 2]), 2)
@@ -92,9 +98,14 @@ def repeat(
         `repeats` is traced; what is too much is cut off, the last fills up.
       out_sharding: how to lay the result out.
 
+    Returns:
+      An array of `a`'s dtype and weak type, of size sum(repeats), or
+      `total_repeat_length`, along the axis.
+
     Raises:
       ConcretizationTypeError: `repeats` is traced and no total is given.
       ValueError: there is not one number of repeats an element.
+      TypeError: `repeats` are no integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -199,6 +210,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
       shift: by how much, an integer or one an axis; may be traced.
       axis: int or sequence of ints; None rolls the flattened array.
 
+    Returns:
+      An array of `a`'s shape, dtype and weak type.
+
     Raises:
       ValueError: an axis does not exist, or shifts and axes do not fit.
 
@@ -295,6 +309,12 @@ def flip(m: Any, axis: Any = None) -> Any:
       m: array or number.
       axis: int or sequence of ints; None stands for all axes.
 
+    Returns:
+      An array of `m`'s shape, dtype and weak type.
+
+    Raises:
+      ValueError: an axis does not exist.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.flip(jnp.arange(3))
@@ -311,6 +331,12 @@ def fliplr(m: Any) -> Any:
     Args:
       m: array of rank 2 or more.
 
+    Returns:
+      An array of `m`'s shape and dtype.
+
+    Raises:
+      ValueError: the rank is below 2.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.fliplr(jnp.array([[1, 2]]))
@@ -325,6 +351,12 @@ def flipud(m: Any) -> Any:
 
     Args:
       m: array of rank 1 or more.
+
+    Returns:
+      An array of `m`'s shape and dtype.
+
+    Raises:
+      ValueError: the rank is 0.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -342,6 +374,9 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
       m: array of rank 2 or more.
       k: how many times, from the first axis towards the second.
       axes: the two axes.
+
+    Returns:
+      An array of `m`'s dtype, with the sizes of the two axes exchanged for odd `k`.
 
     Raises:
       ValueError: the axes are one, or the rank is below 2.
@@ -385,6 +420,9 @@ def resize(a: Any, new_shape: Any) -> Any:
       a: array or number.
       new_shape: int or sequence of ints.
 
+    Returns:
+      An array of shape `new_shape` and of `a`'s dtype; zeros if `a` is empty.
+
     Raises:
       ValueError: a size is negative.
 
@@ -422,6 +460,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
       filt: concrete array: the size of the result depends on its values.
       trim: "f" at the front, "b" at the back, "fb" at both.
       axis: int or sequence of ints; None stands for all axes.
+
+    Returns:
+      An array of `filt`'s dtype and rank; empty if all elements are zero.
 
     Raises:
       ConcretizationTypeError: the array is traced.
@@ -464,8 +505,12 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
       axis: along which; None flattens.
       bitorder: "big": the first element is the highest bit; "little": the lowest.
 
+    Returns:
+      An array of uint8, with an eighth of the size, rounded up, along the axis.
+
     Raises:
-      TypeError: another dtype. ValueError: another order.
+      TypeError: another dtype.
+      ValueError: another order.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -518,8 +563,12 @@ def unpackbits(
       count: how many bits to return; a negative one leaves bits off at the end.
       bitorder: "big": the highest bit comes first; "little": the lowest.
 
+    Returns:
+      An array of uint8, with `count`, or eight times the size, along the axis.
+
     Raises:
-      TypeError: another dtype. ValueError: another order.
+      TypeError: another dtype.
+      ValueError: another order.
 
     Example:
       >>> import minijax.numpy as jnp

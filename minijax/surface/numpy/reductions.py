@@ -211,7 +211,7 @@ _TRUTH = {
 
 def _accumulation(name: str, sentence: str, example: str) -> Any:
     @reduction("dtype", "keepdims", "promote_integers")
-    @row(name, __name__, sentence, example, dtype=WIDENED)
+    @row(name, __name__, sentence, SUMMED, example, raises=BAD_AXIS, dtype=WIDENED)
     def fun(
         a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
         out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
@@ -228,6 +228,8 @@ WIDENED = (
     "dtype to convert to and compute in; by default small integers widen to the\n"
     "    default ones, and 16-bit floats are summed in float32."
 )
+SUMMED = "A strongly typed array of `dtype` or its default, without the axes of `axis`."
+BAD_AXIS = "ValueError: an axis is out of range or named twice, or `where` is no mask."
 sum = _accumulation("sum", "Sum of the elements along axes.",
     "[[1, 2], [3, 4]], axis=0 -> [4, 6]")  # fmt: skip
 prod = _accumulation("prod", "Product of the elements along axes.",
@@ -276,10 +278,13 @@ _EXTREMA = {
 
 def extremes(of: Any, name: str, sentence: str, example: str) -> Any:
     """A public reduction with the signature of `max`, computed by `of`."""
-    no_neutral = "ValueError: nothing to reduce, or a mask, without `initial`."
+    kept = "A strongly typed array of `a`'s dtype, without the axes of `axis`."
+    no_neutral = (
+        "ValueError: nothing to reduce, or a mask, without `initial`; no such axis."
+    )
 
     @reduction("keepdims")
-    @row(name, of.__module__, sentence, example, raises=no_neutral)
+    @row(name, of.__module__, sentence, kept, example, raises=no_neutral)
     def fun(
         a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None,
@@ -305,6 +310,19 @@ def ptp(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False
 ) -> Any:
     """Range along axes: the largest element less the smallest.
+
+    Args:
+      a: array or number, not of bools.
+      axis: axes to reduce; None for all of them.
+      out: not supported.
+      keepdims: keep reduced axes with size 1.
+
+    Returns:
+      A strongly typed array of `a`'s dtype, without the axes of `axis`.
+
+    Raises:
+      ValueError: nothing to reduce, or an axis that does not exist.
+      TypeError: bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -335,8 +353,10 @@ def truth(name: str, prim, neutral: bool, a, axis, keepdims: bool, where):
 
 
 def _truth(name: str, prim: Any, neutral: bool, sentence: str, example: str) -> Any:
+    whether = "A bool array without the axes of `axis`."
+
     @reduction("keepdims")
-    @row(name, __name__, sentence, example)
+    @row(name, __name__, sentence, whether, example, raises=BAD_AXIS)
     def fun(
         a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None,
@@ -358,6 +378,17 @@ any = _truth("any", lax.reduce_or_p, False,
 @reduction("keepdims")
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Any:
     """How many elements along axes are not zero.
+
+    Args:
+      a: array or number.
+      axis: axes to count along; None for all of them.
+      keepdims: keep reduced axes with size 1.
+
+    Returns:
+      An array of the default integer dtype, without the axes of `axis`.
+
+    Raises:
+      ValueError: an axis does not exist, or is named twice.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -397,9 +428,11 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
 def positions(of: Any, name: str, prim: Any, sentence: str, example: str) -> Any:
     """A public reduction with the signature of `argmax`, computed by `of`."""
     axis_is = "the axis; None for the position in the flattened array."
+    where = "An array of the default integer dtype: `a`'s shape without `axis`, or ()."
+    none = "ValueError: nothing along the axis, or no such axis."
 
     @composite_along("keepdims")
-    @row(name, of.__module__, sentence, example, axis=axis_is)
+    @row(name, of.__module__, sentence, where, example, raises=none, axis=axis_is)
     def fun(
         a: ArrayLike, axis: int | None = None, out: None = None,
         keepdims: bool | None = None,

@@ -43,11 +43,13 @@ def runs(of: Any, name: str, home: str, sentence: str, example: str) -> Any:
     """A public function with the signature of `cumsum`, computed by `of`."""
     told = {
         "axis": "the axis; None for the flattened array.",
-        "dtype": "dtype to convert to first; bools become integers.",
+        "dtype": "dtype to convert to first; by default bools become integers.",
     }
+    shape = "An array of `dtype`, of `a`'s shape; of shape (a.size,) for no axis."
+    bad = "ValueError: no such axis."
 
     @composite(static=("axis", "dtype"))
-    @row(name, home, sentence, example, **told)
+    @row(name, home, sentence, shape, example, raises=bad, **told)
     def fun(
         a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
         out: None = None,
@@ -97,10 +99,14 @@ def cumulative_sum(
     """Running sum along an axis, as the array API standard has it.
 
     Args:
-      x: array of at least one axis; small integers widen.
+      x: array of at least one axis.
       axis: the axis; it may be left out for an array of one axis.
       dtype: dtype to convert to first.
-      include_initial: begin with 0, so that the result is one longer.
+      include_initial: begin with 0.
+
+    Returns:
+      An array of `x`'s shape (one longer along `axis` with `include_initial`), of
+      `dtype` or of `x`'s; small integers and bools widen to the default integers.
 
     Raises:
       ValueError: a scalar, or no axis for an array of several.
@@ -119,6 +125,19 @@ def cumulative_prod(
     include_initial: bool = False,
 ) -> Any:  # fmt: skip
     """Running product along an axis, as the array API standard has it.
+
+    Args:
+      x: array of at least one axis.
+      axis: the axis; it may be left out for an array of one axis.
+      dtype: dtype to convert to first.
+      include_initial: begin with 1.
+
+    Returns:
+      An array of `x`'s shape (one longer along `axis` with `include_initial`), of
+      `dtype` or of `x`'s; bools become the default integers.
+
+    Raises:
+      ValueError: a scalar, or no axis for an array of several.
 
     Example:
       >>> import minijax.numpy as jnp

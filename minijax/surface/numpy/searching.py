@@ -45,6 +45,10 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
       fill_value: a number, or one for each axis (default: 0); floats make the positions
         floats.
 
+    Returns:
+      A tuple of arrays of the default integer dtype, one an axis, shape (count,) or
+      (size,), in row-major order.
+
     Raises:
       ValueError: a scalar.
       ConcretizationTypeError: a traced array and no `size`.
@@ -125,7 +129,19 @@ def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 ) -> Any:
-    """The positions in the flattened array of what is not zero; see `nonzero`.
+    """The positions in the flattened array of the elements that are not zero.
+
+    Args:
+      a: array or number.
+      size: how many positions to return, where the array is traced: the first ones, and
+        `fill_value` for what is missing.
+      fill_value: a number (default: 0); a float makes the positions floats.
+
+    Returns:
+      An array of the default integer dtype, shape (count,) or (size,).
+
+    Raises:
+      ConcretizationTypeError: a traced array and no `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -138,10 +154,20 @@ def flatnonzero(
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The positions of what is not zero, one row a position; see `nonzero`.
+    """The positions of the elements that are not zero, one row a position.
+
+    Args:
+      a: array or number.
+      size: how many positions to return, where the array is traced: the first ones, and
+        `fill_value` for what is missing.
+      fill_value: a number, or one for each axis (default: 0); floats make the positions
+        floats.
 
     Returns:
-      Array of shape (number of positions, number of axes).
+      An array of the default integer dtype, shape (count, a.ndim) or (size, a.ndim).
+
+    Raises:
+      ConcretizationTypeError: a traced array and no `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -340,6 +366,12 @@ def unravel_index(indices: ArrayLike, shape: Any) -> Any:
         to the nearest end.
       shape: the shape of the array.
 
+    Returns:
+      A tuple of arrays of the shape and dtype of `indices`, one for each axis.
+
+    Raises:
+      TypeError: `indices` are no integers.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.unravel_index(jnp.array([1, 5]), (2, 3))
@@ -385,6 +417,10 @@ def ravel_multi_index(
       mode: for indices out of bounds: 'raise' (concrete ones only), 'clip' or 'wrap'.
       order: 'C' for row-major positions, 'F' for column-major ones.
       dtype: of the result.
+
+    Returns:
+      An array of `dtype`, or of the indices' common dtype, of the shape to which they
+      broadcast.
 
     Raises:
       AssertionError: not as many index arrays as axes.

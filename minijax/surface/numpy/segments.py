@@ -55,7 +55,7 @@ def _segment(
 
 def _maker(
     name: str, method: str, start: Callable[[Any], Any],
-    together: Callable[..., Any], what: str,
+    together: Callable[..., Any], what: str, empty: str, shown: str,
 ) -> Callable[..., Any]:  # fmt: skip
     def segment(
         data: Any, segment_ids: Any, num_segments: int | None = None,
@@ -81,22 +81,29 @@ def _maker(
       mode: what happens to ids out of range: 'drop' or 'clip', as for `x.at[...]`.
 
     Returns:
-      An array with `num_segments` rows.
+      An array of `data`'s dtype, shape (num_segments, *data.shape[1:]); where a
+      segment has no rows, {empty}.
+
+    Raises:
+      ValueError: `num_segments` is negative, or `bucket_size` not positive.
+      ConcretizationTypeError: traced ids and no `num_segments`.
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> {name}(jnp.array([1, 2, 3]), jnp.array([0, 0, 1])).shape
-      (2,)
+      >>> {name}(jnp.array([5, 2, 3]), jnp.array([0, 0, 1]))
+      Array({shown}, dtype=int32)
     """
     return segment
 
 
-segment_sum = _maker("segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "Sum")
-segment_prod = _maker(
-    "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "Product"
-)
-segment_max = _maker("segment_max", "max", lowest, lax.reduce_max, "Maximum")
-segment_min = _maker("segment_min", "min", highest, lax.reduce_min, "Minimum")
+segment_sum = _maker("segment_sum", "add", lambda dtype: 0, lax.reduce_sum,
+    "Sum", "0", "[7, 3]")  # fmt: skip
+segment_prod = _maker("segment_prod", "mul", lambda dtype: 1, lax.reduce_prod,
+    "Product", "1", "[10,  3]")  # fmt: skip
+segment_max = _maker("segment_max", "max", lowest, lax.reduce_max,
+    "Maximum", "the lowest number of the dtype", "[5, 3]")  # fmt: skip
+segment_min = _maker("segment_min", "min", highest, lax.reduce_min,
+    "Minimum", "the highest number of the dtype", "[2, 3]")  # fmt: skip
 
 
 def _old(name: str, method: str) -> Callable[..., Any]:

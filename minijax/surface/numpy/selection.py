@@ -122,6 +122,10 @@ def select(
       choicelist: as many arrays.
       default: where no condition holds.
 
+    Returns:
+      An array of the shape to which all broadcast, and of the choices' and the
+      default's common dtype.
+
     Raises:
       ValueError: no conditions, or not as many choices.
 
@@ -167,8 +171,13 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
       out: not supported.
       mode: for numbers out of range: 'raise' (concrete arrays only), 'wrap' or 'clip'.
 
+    Returns:
+      An array of the shape to which `a` and the choices broadcast, and of the choices'
+      common dtype.
+
     Raises:
-      ValueError: a number out of range, or an unknown mode.
+      ValueError: a number out of range, `a` of another dtype, or an unknown mode.
+      ConcretizationTypeError: 'raise' and a traced `a`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -223,6 +232,13 @@ def extract(
       size: how many elements to return, where the mask is traced.
       fill_value: for what is missing up to `size`.
 
+    Returns:
+      An array of `arr`'s dtype, shape (count,) or (size,).
+
+    Raises:
+      ValueError: the mask takes an element beyond the last one.
+      ConcretizationTypeError: a traced mask and no `size`.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
@@ -252,8 +268,14 @@ def compress(
       fill_value: for what is missing up to `size`.
       out: not supported.
 
+    Returns:
+      An array of `a`'s dtype, with the number of slices taken, or `size`, along the
+      axis.
+
     Raises:
-      ValueError: the mask has not one axis, or is too long.
+      ValueError: the mask has not one axis, or is too long; `size` is larger than the
+        axis.
+      ConcretizationTypeError: a traced mask and no `size`.
 
     Example:
       >>> import minijax.numpy as jnp

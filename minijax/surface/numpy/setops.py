@@ -221,7 +221,17 @@ class UniqueInverse(NamedTuple):
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueAll:
-    """Unique elements, their positions, the inverse and the counts; nans differ.
+    """Unique elements, their positions, the inverse and the counts.
+
+    Args:
+      x: array, which is flattened; nans all differ.
+      size: how many to return, where the array is traced.
+      fill_value: for what is missing up to `size` (default: the first one).
+
+    Returns:
+      A `UniqueAll`: the values, sorted, of `x`'s dtype; the position of the first of
+      each; for each element (shape of `x`) which of the values it is; how often each
+      occurs.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -237,7 +247,15 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
-    """Unique elements and how often each occurs; nans differ.
+    """Unique elements and how often each occurs.
+
+    Args:
+      x: array, which is flattened; nans all differ.
+      size: how many to return, where the array is traced.
+      fill_value: for what is missing up to `size` (default: the first one).
+
+    Returns:
+      A `UniqueCounts`: the values, sorted, of `x`'s dtype, and as many integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -252,7 +270,16 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
-    """Unique elements, and which of them each element is; nans differ.
+    """Unique elements, and which of them each element is.
+
+    Args:
+      x: array, which is flattened; nans all differ.
+      size: how many to return, where the array is traced.
+      fill_value: for what is missing up to `size` (default: the first one).
+
+    Returns:
+      A `UniqueInverse`: the values, sorted, of `x`'s dtype, and integers of the shape
+      of `x`, with values[inverse_indices] equal to `x`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -267,7 +294,15 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Any:
-    """Unique elements; nans differ.
+    """Unique elements, sorted.
+
+    Args:
+      x: array, which is flattened; nans all differ.
+      size: how many to return, where the array is traced.
+      fill_value: for what is missing up to `size` (default: the first one).
+
+    Returns:
+      An array of `x`'s dtype, shape (count,) or (size,).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -297,6 +332,12 @@ def union1d(
       ar1, ar2: arrays, which are flattened.
       size, fill_value: as for `unique`.
 
+    Returns:
+      An array of the common dtype, shape (count,) or (size,).
+
+    Raises:
+      ConcretizationTypeError: a traced array and no `size`.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
@@ -316,6 +357,12 @@ def setdiff1d(
       ar1, ar2: arrays, which are flattened.
       assume_unique: leave `ar1` as it is, with its order.
       size, fill_value: as for `unique`; the default filler is 0.
+
+    Returns:
+      An array of `ar1`'s dtype, shape (count,) or (size,).
+
+    Raises:
+      ConcretizationTypeError: a traced array and no `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -360,6 +407,12 @@ def setxor1d(
       ar1, ar2: arrays, which are flattened.
       assume_unique: neither array repeats an element.
       size, fill_value: as for `unique`.
+
+    Returns:
+      An array of the common dtype, shape (count,) or (size,).
+
+    Raises:
+      ConcretizationTypeError: a traced array and no `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -491,6 +544,9 @@ def isin(
 
     Returns:
       Bool array of the shape of `element`.  A nan occurs nowhere.
+
+    Raises:
+      ValueError: an unknown method.
 
     Example:
       >>> import minijax.numpy as jnp

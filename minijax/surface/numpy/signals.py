@@ -45,6 +45,10 @@ def diff(
       axis: the axis.
       prepend, append: values to put before and after first; a number stands for one.
 
+    Returns:
+      An array of the dtype of `a` and what is put beside it, `n` shorter along the
+      axis.
+
     Raises:
       ValueError: a scalar, or negative `n`.
 
@@ -97,6 +101,10 @@ def ediff1d(
     Args:
       ary: array.
       to_end, to_begin: values to put after and before the differences.
+
+    Returns:
+      An array of `ary`'s dtype, one axis: one element less than `ary`, and what is put
+      beside.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -200,11 +208,16 @@ def trapezoid(
 ) -> Any:
     """Integral along an axis by the trapezoidal rule.
 
+    .. math:: \\sum_i (x_{i+1} - x_i) (y_i + y_{i+1}) / 2
+
     Args:
       y: samples.
       x: where they were taken; broadcasts with `y`.
       dx: the spacing, without `x`.
       axis: the axis.
+
+    Returns:
+      An array of the common inexact dtype, without the axis.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -249,8 +262,12 @@ def interp(
         'extrapolate'.
       period: of `xp`, which need not increase then.
 
+    Returns:
+      An array of the shape of `x`, and of the inexact dtype of the values and points.
+
     Raises:
-      ValueError: `xp` and `fp` have not one axis each of one size.
+      ValueError: `xp` and `fp` have not one axis each of one size; complex `x`; a
+        string other than 'extrapolate'; a period that is no scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -324,6 +341,12 @@ def unwrap(
       discont: jumps up to this size stay (at least half a period, the default).
       axis: the axis.
       period: the period.
+
+    Returns:
+      An array of `p`'s shape, and of the common dtype of `p` and the period.
+
+    Raises:
+      ValueError: complex phases, or no such axis.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -48,6 +48,13 @@ def sort(
       stable: keep the order of equal elements.
       descending: the largest first.
 
+    Returns:
+      An array of `a`'s shape and dtype; of shape (a.size,) without an axis.
+
+    Raises:
+      TypeError: `kind` or `order` is given.
+      ValueError: no such axis.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.sort(jnp.array([3, 1, 2]))
@@ -90,6 +97,14 @@ def argsort(
       descending: the largest first.
       dtype: of the positions.
 
+    Returns:
+      An array of integers (`dtype`, or the default integers) of `a`'s shape; of shape
+      (a.size,) without an axis.
+
+    Raises:
+      TypeError: `kind` or `order` is given.
+      ValueError: no such axis.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.argsort(jnp.array([30, 10, 20]))
@@ -115,8 +130,12 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
       keys: arrays of one shape, or one array whose rows are the keys.
       axis: the axis to sort along.
 
+    Returns:
+      An array of the default integer dtype and the shape of one key.
+
     Raises:
-      TypeError: no keys; ValueError: keys of different shapes.
+      TypeError: no keys.
+      ValueError: keys of different shapes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -147,7 +166,13 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 @composite
 def sort_complex(a: ArrayLike) -> Any:
-    """Sorted along the last axis, by real part and then by imaginary part; complex.
+    """Sorted along the last axis, by real part and then by imaginary part.
+
+    Args:
+      a: array of at least one axis.
+
+    Returns:
+      A complex array of `a`'s shape and precision.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -186,6 +211,13 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
       kth: the position.
       axis: the axis to partition along.
 
+    Returns:
+      An array of `a`'s shape and dtype.
+
+    Raises:
+      NotImplementedError: complex values.
+      ValueError: no such axis or position.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.partition(jnp.array([5, 1, 4, 2]), 1)
@@ -199,7 +231,19 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
 
 @composite(static=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
-    """The positions that partition an array; see `partition`.
+    """The positions that partition an array.
+
+    Args:
+      a: real array.
+      kth: the position whose element is to be that of a sorted array.
+      axis: the axis to partition along.
+
+    Returns:
+      An array of int32 and `a`'s shape.
+
+    Raises:
+      NotImplementedError: complex values.
+      ValueError: no such axis or position.
 
     Example:
       >>> import minijax.numpy as jnp

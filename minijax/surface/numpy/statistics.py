@@ -254,8 +254,13 @@ def bincount(
       length: the size of the result, where `x` is traced; larger numbers are left out.
       out_sharding: how the result is to lie on devices.
 
+    Returns:
+      An array of the weights' dtype (default: the default integer), shape (length,), or
+      (max(minlength, x.max() + 1),).
+
     Raises:
-      TypeError: not integers; ValueError: not one axis.
+      TypeError: not integers.
+      ValueError: not one axis, or weights of another shape.
       ConcretizationTypeError: a traced array and no `length`.
 
     Example:
@@ -411,7 +416,22 @@ def _weights(n: int, fweights: Any, aweights: Any) -> Any:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None
 ) -> Any:
-    """Matrix of Pearson's correlation coefficients; arguments as for `cov`.
+    """Matrix of Pearson's correlation coefficients.
+
+    .. math:: R_{ij} = C_{ij} / \\sqrt{C_{ii} C_{jj}}
+
+    Args:
+      x: variables in rows, observations in columns; or one variable.
+      y: more variables.
+      rowvar: False if variables are in columns.
+      dtype: of the result; at least that of the variables.
+
+    Returns:
+      Matrix of the variables' inexact dtype with a row for each, values in [-1, 1]; a
+      number if there is but one.
+
+    Raises:
+      ValueError: more than two axes, or a `dtype` that is not inexact.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -162,6 +162,10 @@ def inv(a: ArrayLike) -> Any:
     Args:
       a: matrices, shape (..., n, n).  To solve a system, `solve` is faster and better.
 
+    Returns:
+      An array of `a`'s inexact dtype, shape (..., n, n); inf or nan for singular
+      matrices.
+
     Raises:
       ValueError: not square.
 
@@ -367,6 +371,9 @@ def det(a: ArrayLike) -> Any:
     Args:
       a: matrices, shape (..., n, n).
 
+    Returns:
+      An array of `a`'s inexact dtype, shape (...).
+
     Raises:
       ValueError: not square.
 
@@ -401,6 +408,9 @@ def matrix_power(a: ArrayLike, n: int) -> Any:
     Args:
       a: matrices, shape (..., m, m).
       n: the power; negative ones invert first.
+
+    Returns:
+      An array of `a`'s shape and dtype (an inexact one for negative `n`).
 
     Raises:
       TypeError: not square, or `n` is no integer.
@@ -445,6 +455,10 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Any:
     Args:
       arrays: two or more matrices; the first and the last may be vectors.
       precision: of the multiplications on accelerators (see `lax.dot_general`).
+
+    Returns:
+      An array of the common dtype: without the first axis of a first vector, and the
+      last of a last one.
 
     Raises:
       ValueError: shapes that do not chain.
@@ -494,6 +508,9 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Any:
       a: array whose first `ind` axes have as many elements as the others.
       ind: how many axes index rows.
 
+    Returns:
+      An array of `a`'s inexact dtype, shape (*a.shape[ind:], *a.shape[:ind]).
+
     Raises:
       ValueError: `ind` is not positive, or the sizes differ.
 
@@ -523,6 +540,9 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
       a: array of shape b.shape + x.shape (after moving `axes` to the end).
       b: right-hand side.
       axes: axes of `a` to move to the end.
+
+    Returns:
+      An array of the inexact common dtype, of the shape of x: a.shape[b.ndim:].
 
     Raises:
       ValueError: shapes that do not fit.

@@ -194,6 +194,10 @@ def frompyfunc(
       nin, nout: numbers of arguments and results.
       identity: the value that changes nothing, if there is one.
 
+    Returns:
+      A `ufunc` that broadcasts its arguments, and has `reduce`, `accumulate`, `at`,
+      `reduceat` and `outer`.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.frompyfunc(lambda x, y: x + y, 2, 1)(jnp.ones(2), 1)

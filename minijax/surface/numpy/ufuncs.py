@@ -73,14 +73,25 @@ def unary(
             return op(x)
 
     args = f"x: array or number, {_ACCEPTS[promote]}."
-    doc = describe(name, sentence, args, example)
-    return publish(fun, name, doc)
+    whether = sentence.startswith("Whether")
+    returns = f"An array of `x`'s shape{', of bools' if whether else _GIVES[promote]}."
+    bad = (
+        "TypeError: `x` is no array or number, or of a dtype that has no such function."
+    )
+    return publish(fun, name, describe(name, sentence, args, returns, example, bad))
 
 
 _ACCEPTS = {
     "float": "any shape; integers and bools become floats",
     "number": "any shape; bools become integers",
+    "real": "any shape",
     "same": "any shape",
+}
+_GIVES = {
+    "float": " and dtype, made float; weakly typed if `x` is",
+    "number": " and dtype; weakly typed if `x` is",
+    "real": " and dtype, which for complex `x` is that of its parts",
+    "same": " and dtype; weakly typed if `x` is",
 }
 
 
@@ -99,15 +110,21 @@ def binary(
         def fun(x1: Any, x2: Any, /) -> Any:
             return op(*rule(name, x1, x2))
 
-    args = f"x1, x2: arrays or numbers that broadcast; {_PAIRS[promote]}."
-    doc = describe(name, sentence, args, example)
-    return publish(fun, name, doc)
+    args = f"x1, x2: arrays or numbers that broadcast{_PAIRS[promote]}."
+    whether = sentence.startswith("Whether")
+    returns = (
+        f"An array of their common shape{', of bools' if whether else ' and dtype'}."
+    )
+    bad = (
+        "TypeError: shapes that do not broadcast, or a dtype that has no such function."
+    )
+    return publish(fun, name, describe(name, sentence, args, returns, example, bad))
 
 
 _PAIRS = {
-    "float": "integers and bools become floats",
-    "number": "bools become integers",
-    "same": "the result has their common dtype",
+    "float": "; integers and bools become floats",
+    "number": "; bools become integers",
+    "same": "",
 }
 
 
@@ -148,7 +165,7 @@ def _absolute(x: Any) -> Any:
     return lax.abs_p.bind(x)
 
 
-absolute = unary("absolute", "same", _absolute,
+absolute = unary("absolute", "real", _absolute,
     "Absolute value, elementwise; of complex numbers, the modulus.",
     "[-1, 2] -> [1, 2]")  # fmt: skip
 sign = unary("sign", "same", lax.sign_p.bind,
@@ -411,9 +428,9 @@ def _conj(x: Any) -> Any:
     return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
 
 
-real = unary("real", "same", _real, "Real part, elementwise; a real array itself.",
+real = unary("real", "real", _real, "Real part, elementwise; a real array itself.",
     "[1 + 2j] -> [1.]")  # fmt: skip
-imag = unary("imag", "same", _imag,
+imag = unary("imag", "real", _imag,
     "Imaginary part, elementwise; zeros for a real array.",
     "[1 + 2j] -> [2.]")  # fmt: skip
 conjugate = unary("conjugate", "same", _conj,

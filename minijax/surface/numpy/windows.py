@@ -45,7 +45,16 @@ def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:
 def _cosines(name: str, sentence: str, weights: tuple[float, ...], example: str) -> Any:
     """The window that is the sum of weights[j] * cos(2 pi j n / (M - 1))."""
 
-    @row(name, __name__, sentence, example, M="number of points (static).")
+    terms = " + ".join(
+        f"{w} \\cos({2 * j} \\pi n / (M - 1))" if j else str(w)
+        for j, w in enumerate(weights)
+    )
+    formula = f"{sentence}\n\n.. math:: w_n = {terms}".replace("+ -", "- ")
+    shape = "A float array of shape (M,); [1.] for one point."
+    bad = "TypeError: `M` is no integer, or negative."
+
+    @row(name, __name__, formula, shape, example, raises=bad,
+         M="number of points (static).")  # fmt: skip
     def window(M: int) -> Any:
         size = _length(M)
         if size <= 1:
@@ -66,8 +75,16 @@ hanning = _cosines("hanning", "The von Hann window of M points.", (0.5, -0.5),
 def bartlett(M: int) -> Any:
     """The triangular window of M points, zero at both ends.
 
+    .. math:: w_n = 1 - \\left| \\frac{2 n}{M - 1} - 1 \\right|
+
     Args:
       M: number of points (static).
+
+    Returns:
+      A float array of shape (M,); [1.] for one point.
+
+    Raises:
+      TypeError: `M` is no integer, or negative.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -88,9 +105,19 @@ def _triangle(n: Any, M: int) -> Any:
 def kaiser(M: int, beta: Any) -> Any:
     """The Kaiser window of M points.
 
+    .. math:: w_n = I_0(\\beta \\sqrt{1 - (2 n / (M - 1) - 1)^2}) / I_0(\\beta)
+
     Args:
       M: number of points (static).
       beta: shape: 0 is flat, larger ones are narrower; broadcasts with the points.
+
+    Returns:
+      A float array of shape (M,), or of that of `beta` with a last axis of M; [1.] for
+      one point.
+
+    Raises:
+      TypeError: `M` is no integer, or negative; `beta` does not broadcast.
+      ValueError: `beta` is complex.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -54,6 +54,14 @@ def put(
       mode: for positions out of bounds: 'clip' (the default) or 'wrap'.
       inplace: must be False.
 
+    Returns:
+      An array of `a`'s shape and dtype.
+
+    Raises:
+      ValueError: `inplace`, or an unknown mode.
+      NotImplementedError: the mode 'raise'.
+      TypeError: `ind` are no integers.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.put(jnp.arange(4), jnp.array([0, 2]), 9, inplace=False)
@@ -90,6 +98,12 @@ def place(
       mask: of the size of `arr`.
       vals: values, repeated as needed.
       inplace: must be False.
+
+    Returns:
+      An array of `arr`'s shape and dtype.
+
+    Raises:
+      ValueError: `inplace`, a mask of another size, or no values.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -128,6 +142,12 @@ def put_along_axis(
       axis: the axis that indices count along; None for the flattened array.
       inplace: must be False.
       mode: for positions out of bounds; see `x.at`.
+
+    Returns:
+      An array of `arr`'s shape and dtype.
+
+    Raises:
+      ValueError: `inplace`, or indices of another rank.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -169,6 +189,13 @@ def fill_diagonal(
       val: values, repeated as needed.
       wrap: not supported.
       inplace: must be False.
+
+    Returns:
+      An array of `a`'s shape and dtype.
+
+    Raises:
+      NotImplementedError: `inplace` or `wrap`.
+      ValueError: fewer than two axes, or more than two of different sizes.
 
     Example:
       >>> import minijax.numpy as jnp
