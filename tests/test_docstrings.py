@@ -9,6 +9,7 @@ import pytest
 
 import minijax
 
+OBJECTS = ("PjitFunction", "Option")  # those with their own docstrings
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -19,12 +20,12 @@ def modules():
 
 
 def documented(module):
-    """(name, docstring) of what a module defines, jitted functions included."""
+    """(name, docstring) of what a module defines, callable objects included."""
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__):
         yield test.name.rsplit(".", 1)[-1], test.docstring
     for name, value in vars(module).items():
         ours = getattr(value, "__module__", None) == module.__name__
-        if ours and type(value).__name__ == "PjitFunction" and value.__doc__:
+        if ours and type(value).__name__ in OBJECTS and value.__doc__:
             yield name, value.__doc__
 
 

@@ -323,8 +323,21 @@ def grad(
 ) -> Callable[..., Any]:  # fmt: skip
     r"""Make a function that returns :math:`\nabla f(x)`.
 
-    Args and errors are those of `value_and_grad`; with `has_aux` the result is
-    (gradient, aux).
+    Args:
+      fun: a function with a scalar (float) result, or (result, aux) with `has_aux`.
+      argnums: which positional argument(s) to differentiate with respect to.
+      has_aux: `fun` also returns data that is not differentiated.
+      holomorphic: `fun` is holomorphic; inputs and outputs are complex.
+      allow_int: integer inputs get `float0` gradients instead of an error.
+
+    Returns:
+      A function with `fun`'s arguments that returns the gradient: the tree of the
+      chosen argument, with its shapes and dtypes (a tuple for several); (gradient, aux)
+      with `has_aux`.
+
+    Raises:
+      TypeError: the result is no real scalar, or an input has no gradient.
+      ValueError: `argnums` names an argument twice, or one before the first.
 
     Example:
       >>> import minijax as mj
@@ -355,8 +368,14 @@ def jvp(
       primals, tangents: tuples or lists of the same trees, shapes and (tangent) dtypes.
       has_aux: `fun` returns (out, aux); aux comes back third.
 
+    Returns:
+      The pair (out, tangent of out), each a tree of `fun`'s result: the tangent has its
+      shapes and dtypes (float0 for integers); (out, tangent, aux) with `has_aux`.
+
     Raises:
-      TypeError: primals and tangents do not match.
+      TypeError: primals and tangents do not match in trees or dtypes, or are no tuples
+        or lists.
+      ValueError: their shapes do not match.
 
     Example:
       >>> import minijax as mj

@@ -45,8 +45,12 @@ def check_grads(
         rounding does at the results' dtypes.  A number, or one for each dtype: a dict.
       eps: the step of the differences; by default the cube root of the dtype's epsilon.
 
+    Returns:
+      None, where all derivatives agree with differences.
+
     Raises:
-      AssertionError: a derivative is wrong.  ValueError: no such mode, or order.
+      AssertionError: a derivative is wrong.
+      ValueError: no such mode, or order.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -94,10 +98,26 @@ def check_jvp(
     atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
-    """Check `f_jvp(args, tangents) -> (out, out_tangents)` against differences of `f`.
+    """Check a `jvp` of a function against differences of the function.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> check_jvp(jnp.sin, lambda x, t: mj.jvp(jnp.sin, x, t), (1.0,))
+    Args:
+      f: a function of pytrees to a pytree.
+      f_jvp: `f_jvp(args, tangents) -> (out, out_tangents)`.
+      args: the tuple of its arguments.
+      atol, rtol: how far results may be off, absolutely and relatively: numbers, or one
+        for each dtype; None: what rounding does.
+      eps: the step of the differences; None: the cube root of the dtype's epsilon.
+      err_msg: the start of the error's text.
+
+    Returns:
+      None, where the two agree.
+
+    Raises:
+      AssertionError: its result or its tangents are wrong.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> check_jvp(jnp.sin, lambda x, t: mj.jvp(jnp.sin, x, t), (1.0,))
     """
     args = tuple(args)
     tangents = _directions(args, seed=0)
@@ -111,13 +131,29 @@ def check_vjp(
     atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
-    """Check `f_vjp(*args) -> (out, pull)` against differences of `f`.
+    """Check a `vjp` of a function against differences of the function.
 
     For a cotangent u and a tangent t, the real parts of <pull(u), t> and of <u, J t> are
     equal; J t is found by differences.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> check_vjp(jnp.sin, lambda *x: mj.vjp(jnp.sin, *x), (1.0,))
+    Args:
+      f: a function of pytrees to a pytree.
+      f_vjp: `f_vjp(*args) -> (out, pull)`.
+      args: the tuple of its arguments.
+      atol, rtol: how far results may be off, absolutely and relatively: numbers, or one
+        for each dtype; None: what rounding does.
+      eps: the step of the differences; None: the cube root of the dtype's epsilon.
+      err_msg: the start of the error's text.
+
+    Returns:
+      None, where the two agree.
+
+    Raises:
+      AssertionError: its result or its cotangents are wrong.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> check_vjp(jnp.sin, lambda *x: mj.vjp(jnp.sin, *x), (1.0,))
     """
     args = tuple(args)
     tangents = _directions(args, seed=0)

@@ -37,6 +37,12 @@ def device_put(
       donate: whether the memory of `x` may be given up (a prefix of booleans, too).
       may_alias: whether the result may share memory with `x` (likewise; None: it may).
 
+    Returns:
+      The tree of `x` with an `Array` of the same shape and dtype for each leaf.
+
+    Raises:
+      ValueError: `device` is none of these, or no prefix of `x`.
+
     Example:
       >>> import minijax as mj
       >>> mj.device_put([1., 2.])
@@ -83,9 +89,20 @@ def device_put(
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     """Stack shards along a new first axis, one on each device.
 
-    >>> import minijax as mj
-    >>> device_put_sharded([mj.numpy.ones(2)], mj.devices()[:1]).shape
-    (1, 2)
+    Args:
+      shards: as many pytrees as devices, of equal trees, shapes and dtypes.
+      devices: where they go.
+
+    Returns:
+      A tree of arrays of shape `(len(devices), *shard.shape)`.
+
+    Raises:
+      ValueError: the numbers of shards and devices, or the shards' types, differ.
+
+    Example:
+      >>> import minijax as mj
+      >>> device_put_sharded([mj.numpy.ones(2)], mj.devices()[:1]).shape
+      (1, 2)
     """
     if len(shards) != len(devices):
         raise ValueError(
@@ -113,9 +130,20 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     """Copy `x` to each device, stacked along a new first axis.
 
-    >>> import minijax as mj
-    >>> device_put_replicated(1., mj.devices()[:1])
-    Array([1.], dtype=float32)
+    Args:
+      x: a pytree of arrays or numbers.
+      devices: where the copies go.
+
+    Returns:
+      A tree of arrays of shape `(len(devices), *x.shape)`.
+
+    Raises:
+      ValueError: `devices` is no sequence, or empty.
+
+    Example:
+      >>> import minijax as mj
+      >>> device_put_replicated(1., mj.devices()[:1])
+      Array([1.], dtype=float32)
     """
     if not isinstance(devices, Sequence) or not devices:
         raise ValueError(
@@ -127,9 +155,16 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
 def device_get(x: Any) -> Any:
     """Copy a pytree of arrays to the host, as NumPy arrays.
 
-    >>> import minijax as mj
-    >>> device_get(mj.numpy.arange(2))
-    array([0, 1], dtype=int32)
+    Args:
+      x: a pytree; what is no array stays as it is.
+
+    Returns:
+      The tree with NumPy arrays of the same shapes and dtypes.
+
+    Example:
+      >>> import minijax as mj
+      >>> device_get(mj.numpy.arange(2))
+      array([0, 1], dtype=int32)
     """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
@@ -145,37 +180,111 @@ def _to_host(x: Any) -> Any:
 
 
 def device_count(backend: Any = None) -> int:
-    """How many devices there are, over all processes."""
+    """How many devices there are, over all processes.
+
+    Args:
+      backend: a platform such as 'cpu', or a client; None: the default one.
+
+    Returns:
+      An int, at least 1.
+
+    Raises:
+      RuntimeError: there is no such platform.
+
+    Example:
+      >>> device_count('cpu') >= 1
+      True
+    """
     return len(client.devices(backend))
 
 
 def local_device_count(backend: Any = None) -> int:
-    """How many devices this process has."""
+    """How many devices this process has.
+
+    Args:
+      backend: a platform such as 'cpu', or a client; None: the default one.
+
+    Returns:
+      An int, at most `device_count()`.
+
+    Raises:
+      RuntimeError: there is no such platform.
+
+    Example:
+      >>> local_device_count() <= device_count()
+      True
+    """
     return len(client.local_devices(backend=backend))
 
 
 def default_backend() -> str:
-    """The default platform: 'cpu', 'gpu' or 'tpu'.
+    """The default platform.
 
-    >>> default_backend() in ('cpu', 'gpu', 'tpu')
-    True
+    Returns:
+      'cpu', 'gpu' or 'tpu'.
+
+    Example:
+      >>> default_backend() in ('cpu', 'gpu', 'tpu')
+      True
     """
     name = client.platform_of(client.backend())
     return "gpu" if name == "cuda" else name
 
 
 def process_index(backend: Any = None) -> int:
-    """The index of this process."""
+    """The index of this process.
+
+    Args:
+      backend: a platform such as 'cpu', or a client; None: the default one.
+
+    Returns:
+      An int below `process_count()`; 0 where there is one process.
+
+    Raises:
+      RuntimeError: there is no such platform.
+
+    Example:
+      >>> process_index() < process_count()
+      True
+    """
     return int(client.backend(backend).process_index())
 
 
 def process_count(backend: Any = None) -> int:
-    """How many processes share the platform."""
+    """How many processes share the platform.
+
+    Args:
+      backend: a platform such as 'cpu', or a client; None: the default one.
+
+    Returns:
+      An int, at least 1.
+
+    Raises:
+      RuntimeError: there is no such platform.
+
+    Example:
+      >>> process_count() >= 1
+      True
+    """
     return client.process_count(backend)
 
 
 def process_indices(backend: Any = None) -> list[int]:
-    """The indices of all processes."""
+    """The indices of all processes.
+
+    Args:
+      backend: a platform such as 'cpu', or a client; None: the default one.
+
+    Returns:
+      A list of ints, from 0 on.
+
+    Raises:
+      RuntimeError: there is no such platform.
+
+    Example:
+      >>> process_indices()[0]
+      0
+    """
     return list(range(process_count(backend)))
 
 
@@ -183,14 +292,41 @@ host_id, host_count, host_ids = process_index, process_count, process_indices
 
 
 def live_arrays(platform: Any = None) -> list[Array]:
-    """All arrays that exist on a platform."""
+    """All arrays that exist on a platform.
+
+    Args:
+      platform: a platform such as 'cpu'; None: the default one.
+
+    Returns:
+      A list of arrays that share memory with those; of keys, their words.
+
+    Raises:
+      RuntimeError: there is no such platform.
+
+    Example:
+      >>> import minijax as mj
+      >>> x = mj.numpy.ones(3)
+      >>> len(live_arrays()) >= 1
+      True
+    """
     return [
         Array(b) for b in client.backend(platform).live_arrays() if b.aval is not None
     ]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """What a bug report should say: versions and devices."""
+    """What a bug report should say: versions and devices.
+
+    Args:
+      return_string: return the text, and do not print it.
+
+    Returns:
+      None, or the text: lines of `name: value`.
+
+    Example:
+      >>> 'jaxlib' in print_environment_info(return_string=True)
+      True
+    """
     import platform
     import sys
 

@@ -95,12 +95,21 @@ def jacfwd(
 ) -> Callable[..., Any]:  # fmt: skip
     r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
 
-    Returns a function with `fun`'s arguments whose result has, for each output leaf of
-    shape `s` and each chosen input leaf of shape `t`, an array of shape `s + t`; of
-    integers, which do not move, it is zeros of their dtype.
+    Args:
+      fun: a function of arrays to a tree of arrays, or to (result, aux) with `has_aux`.
+      argnums: which positional argument(s) to differentiate with respect to.
+      has_aux: `fun` also returns data that is not differentiated.
+      holomorphic: `fun` is holomorphic; inputs and outputs are complex.
+
+    Returns:
+      A function with `fun`'s arguments whose result has, for each output leaf of shape
+      `s` and each chosen input leaf of shape `t`, an array of shape `s + t` and of the
+      output's dtype; of integers, which do not move, it is zeros.  With `has_aux` it is
+      (Jacobian, aux).
 
     Raises:
       TypeError: inputs are not real (complex with `holomorphic`).
+      ValueError: `argnums` names an argument twice, or one before the first.
 
     Example:
       >>> import minijax as mj
@@ -160,7 +169,22 @@ def jacrev(
 ) -> Callable[..., Any]:  # fmt: skip
     r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
 
-    Result and errors are those of `jacfwd`.
+    Args:
+      fun: a function of arrays to a tree of arrays, or to (result, aux) with `has_aux`.
+      argnums: which positional argument(s) to differentiate with respect to.
+      has_aux: `fun` also returns data that is not differentiated.
+      holomorphic: `fun` is holomorphic; inputs and outputs are complex.
+      allow_int: integer inputs get Jacobians of zeros instead of an error.
+
+    Returns:
+      A function with `fun`'s arguments whose result has, for each output leaf of shape
+      `s` and each chosen input leaf of shape `t`, an array of shape `s + t` and of the
+      input's dtype.  With `has_aux` it is (Jacobian, aux).
+
+    Raises:
+      TypeError: inputs have no gradient, or outputs are not real (complex with
+        `holomorphic`).
+      ValueError: `argnums` names an argument twice, or one before the first.
 
     Example:
       >>> import minijax as mj
@@ -201,6 +225,13 @@ def jacrev(
 def jacobian(*args: Any, **kwargs: Any) -> Callable[..., Any]:
     """Alias of `jacrev`.
 
+    Args:
+      args, kwargs: those of `jacrev`.
+
+    Returns:
+      A function with `fun`'s arguments that returns the Jacobian, of shape output +
+      input for each pair of leaves.
+
     Example:
       >>> import minijax as mj
       >>> mj.jacobian(lambda x: 2 * x)(1.)
@@ -213,7 +244,22 @@ def hessian(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    r"""Hessian, by forward mode over reverse mode.
+    r"""Hessian :math:`\partial^2 f / \partial x_i \partial x_j`, by forward mode over
+    reverse mode.
+
+    Args:
+      fun: a function of arrays to a tree of arrays, or to (result, aux) with `has_aux`.
+      argnums: which positional argument(s) to differentiate with respect to.
+      has_aux: `fun` also returns data that is not differentiated.
+      holomorphic: `fun` is holomorphic; inputs and outputs are complex.
+
+    Returns:
+      A function with `fun`'s arguments whose result has, for each output leaf of shape
+      `s` and each pair of chosen input leaves of shapes `t` and `u`, an array of shape
+      `s + t + u`.  With `has_aux` it is (Hessian, aux).
+
+    Raises:
+      TypeError: inputs or outputs are not real (complex with `holomorphic`).
 
     Example:
       >>> import minijax as mj

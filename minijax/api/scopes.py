@@ -45,11 +45,22 @@ class named_scope:
 def named_call(
     fun: Callable[..., Any], *, name: str | None = None
 ) -> Callable[..., Any]:
-    """`fun` with its operations named after it.
+    """Make a function whose operations are named after it, in profiles and HLO.
 
-    >>> import minijax as mj
-    >>> mj.named_call(lambda x: x + 1, name='inc')(1)
-    2
+    Args:
+      fun: the function.
+      name: a string; None: the function's own name.
+
+    Returns:
+      A function with `fun`'s arguments and result.
+
+    Raises:
+      TypeError: `name` is no string.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.named_call(lambda x: x + 1, name='inc')(1)
+      2
     """
     return named_scope(name or name_of(fun))(fun)
 
@@ -59,6 +70,9 @@ def ensure_compile_time_eval() -> Iterator[None]:
     """Evaluate a block's operations at once, also while tracing, where that can be done.
 
     What depends on a traced value becomes part of the program, as outside of the block.
+
+    Returns:
+      A context manager, or a decorator of functions.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

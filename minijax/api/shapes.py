@@ -132,10 +132,21 @@ def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[An
 
 
 def typeof(x: Any) -> Any:
-    """The abstract value of an array or number, or of what a `ShapeDtypeStruct` is of.
+    """The abstract value of an array or number: its type.
 
-    >>> typeof(1.0)
-    ShapedArray(float32[], weak_type=True)
+    Args:
+      x: an array, a number, a traced value, or a `ShapeDtypeStruct`.
+
+    Returns:
+      A `ShapedArray` with `shape`, `dtype` and `weak_type`; of a reference, an
+      `AbstractRef`.
+
+    Raises:
+      TypeError: `x` is no such value.
+
+    Example:
+      >>> typeof(1.0)
+      ShapedArray(float32[], weak_type=True)
     """
     return aval_like(x) if isinstance(x, ShapeDtypeStruct) else core.aval_of(x)
 
@@ -152,6 +163,15 @@ def make_jaxpr(
       static_argnums: positions of arguments that are compile-time constants.
       axis_env: (name, size) of mapped axes that `fun` may use.
       return_shape: also return the tree of `ShapeDtypeStruct`s of the result.
+      abstracted_axes: must be None (shapes are static).
+
+    Returns:
+      A function with `fun`'s arguments that returns a `ClosedJaxpr`, or the pair
+      (jaxpr, shapes) with `return_shape`.
+
+    Raises:
+      TypeError: an argument is no array.
+      NotImplementedError: `abstracted_axes`.
 
     Example:
       >>> make_jaxpr(lambda x: x)(1.0)
@@ -191,12 +211,22 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The types of `fun(*args, **kwargs)` without computing it.
+    """The types of `fun(*args, **kwargs)`, without computing it.
 
-    Arguments are arrays, `ShapeDtypeStruct`s, or anything with `shape` and `dtype`.
+    Args:
+      fun: a function of arrays to a pytree of arrays.
+      args, kwargs: arrays, `ShapeDtypeStruct`s, or anything with `shape` and `dtype`,
+        in pytrees.
 
-    >>> eval_shape(lambda x: x, ShapeDtypeStruct((3,), 'int32'))
-    ShapeDtypeStruct(shape=(3,), dtype=int32)
+    Returns:
+      The tree of the result, with a `ShapeDtypeStruct` for each leaf.
+
+    Raises:
+      TypeError: an argument has no shape and dtype.
+
+    Example:
+      >>> eval_shape(lambda x: x, ShapeDtypeStruct((3,), 'int32'))
+      ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
     leaves, in_tree = tree.flatten((args, kwargs))
     check_callable(fun)

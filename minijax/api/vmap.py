@@ -43,8 +43,13 @@ def vmap(
       chunk: run this many lanes at a time, one chunk after the other, in one compiled
         loop; for work that does not fit in memory at once.
 
+    Returns:
+      A function with `fun`'s arguments, each with its lane axis; its result has the
+      lane axis where `out_axes` says.
+
     Raises:
-      ValueError: sizes or trees do not match; TypeError: a specification is no int.
+      ValueError: sizes or trees do not match.
+      TypeError: a specification is no int.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -35,7 +35,7 @@ def _parse_bool(text: str) -> bool:
 class Option:
     """One option: `.value` reads it, `opt(v)` is a context manager for this thread."""
 
-    __slots__ = ("_cell", "check", "name", "on_change")
+    __slots__ = ("__dict__", "_cell", "check", "name", "on_change")
 
     def __init__(
         self, name: str, default: Any, check: Callable[[Any], Any], *,
@@ -292,13 +292,85 @@ default_device = DEFAULT_DEVICE
 softmax_custom_jvp = SOFTMAX_CUSTOM_JVP
 disable_jit = DISABLE_JIT
 
+# What each is for; where it is no bool, also the values that it takes, and one of them.
+_BOOL = ("True or False", True)
+_SAYS: dict[Option, tuple[Any, ...]] = {
+    X64: ("Whether there are 64-bit types, which otherwise narrow to 32 bits.",),
+    MATMUL_PRECISION: (
+        "The precision of matrix products and convolutions that are asked for none.",
+        "None: the platform's; 'default', 'high', 'highest', 'float32', 'F16_F16_F32' ..",
+        "float32",
+    ),
+    PROMOTION: (
+        "What happens to operands of different dtypes.",
+        "'standard': they promote; 'strict': only weak types do, others raise",
+        "strict",
+    ),
+    RANK_PROMOTION: (
+        "What happens to operands of different ranks, which broadcast.",
+        "'allow', 'warn' or 'raise'",
+        "warn",
+    ),
+    PRNG_IMPL: (
+        "The implementation of random keys that are made without `impl`.",
+        "'threefry2x32', 'rbg', 'unsafe_rbg', 'philox4x32' ..",
+        "rbg",
+    ),
+    THREEFRY_PARTITIONABLE: (
+        "Whether each number that threefry draws comes of its own position alone.",
+    ),
+    DEBUG_NANS: ("Whether an operation that makes a nan raises FloatingPointError.",),
+    DEBUG_INFS: ("Whether an operation that makes an inf raises FloatingPointError.",),
+    LOG_COMPILES: ("Whether each compilation is logged, with its types.",),
+    EXPLAIN_MISSES: (
+        "Whether each new trace of a jitted function is logged, and why.",
+    ),
+    NO_TRACING: ("Whether a jitted function that is traced anew raises RuntimeError.",),
+    CHECK_LEAKS: ("Whether a trace raises when values outlive it.",),
+    ENABLE_CHECKS: ("Whether each jaxpr is checked when its trace ends.",),
+    CUSTOM_PRNG: ("Whether `random.PRNGKey` makes opaque keys, as `random.key` does.",),
+    DEFAULT_DEVICE: (
+        "Where arrays are made that are not committed to a device.",
+        "a device, or a platform such as 'cpu'; None: the default platform's first one",
+        "cpu",
+    ),
+    SOFTMAX_CUSTOM_JVP: (
+        "Whether the derivative of `nn.softmax` is made of its result alone.",
+    ),
+    DISABLE_JIT: ("Whether jitted functions run in Python, operation by operation.",),
+}
+for _opt, (_what, *_values) in _SAYS.items():
+    _takes, _sample = _values or _BOOL
+    _opt.__doc__ = f"""{_what}
+
+    Args:
+      value: {_takes}.
+
+    Returns:
+      A context manager: in its block, and in this thread, the option has that value.
+      `config.update('{_opt.name}', value)` sets it for the process.
+
+    Raises:
+      ValueError: a value that the option does not take.
+
+    Example:
+      >>> import minijax as mj
+      >>> with mj.{_opt.name.removeprefix("jax_")}({_sample!r}):
+      ...     mj.config.{_opt.name}
+      {_sample!r}
+    """
+
 
 def disable_x64() -> Any:
     """A context in which 64-bit types narrow to 32 bits.
 
-    >>> import minijax as mj
-    >>> with disable_x64():
-    ...     str(mj.numpy.arange(2).dtype)
-    'int32'
+    Returns:
+      A context manager, for its block and this thread.
+
+    Example:
+      >>> import minijax as mj
+      >>> with disable_x64():
+      ...     str(mj.numpy.arange(2).dtype)
+      'int32'
     """
     return enable_x64(False)

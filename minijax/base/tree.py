@@ -130,6 +130,12 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
       tree: a pytree.
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
 
+    Returns:
+      A list of the leaves; None and empty containers have none.
+
+    Raises:
+      ValueError: the keys of a dict cannot be sorted.
+
     >>> from minijax import tree
     >>> tree.leaves({"b": [1, None], "a": (2, 3)})
     [2, 3, 1]
@@ -147,6 +153,12 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
       tree: a pytree.
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
 
+    Returns:
+      A treedef: equal for trees of equal nodes and keys, whatever their leaves.
+
+    Raises:
+      ValueError: the keys of a dict cannot be sorted.
+
     >>> from minijax import tree
     >>> tree.structure([1, (2, None)])
     PyTreeDef([*, (*, None)])
@@ -163,6 +175,9 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     Args:
       treedef: a structure.
       leaves: as many leaves as the structure has places.
+
+    Returns:
+      A tree of that structure.
 
     Raises:
       ValueError: if there are too few or too many leaves.
@@ -182,6 +197,9 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
       tree: a pytree, whose structure the result has.
       *rest: trees of which `tree` is a prefix.
       is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
+
+    Returns:
+      A tree of the structure of `tree`, with the results of `f` for leaves.
 
     Raises:
       ValueError: if a tree of `rest` has not the structure of `tree`.
@@ -264,6 +282,12 @@ def leaves_with_path(
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
       is_leaf_takes_path: call `is_leaf(path, subtree)`.
 
+    Returns:
+      A list of pairs (path, leaf); a path is a tuple of keys.
+
+    Raises:
+      ValueError: the keys of a dict cannot be sorted.
+
     >>> from minijax import tree
     >>> tree.leaves_with_path({"w": [1.0]})
     [((DictKey(key='w'), SequenceKey(idx=0)), 1.0)]
@@ -283,6 +307,9 @@ def map_with_path(
       *rest: trees of which `tree` is a prefix.
       is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
       is_leaf_takes_path: call `is_leaf(path, subtree)`.
+
+    Returns:
+      A tree of the structure of `tree`, with the results of `f` for leaves.
 
     Raises:
       ValueError: if a tree of `rest` has not the structure of `tree`.
@@ -311,6 +338,9 @@ def reduce(
       initializer: the first value; without it, the first leaf.
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
 
+    Returns:
+      What `function` gave last; `initializer` for a tree without leaves.
+
     Raises:
       TypeError: if there is no leaf and no `initializer`.
 
@@ -334,6 +364,9 @@ def reduce_associative(
       tree: a pytree.
       identity: the result for a tree without leaves.
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
+
+    Returns:
+      What `operation` gave last, a single leaf itself, or `identity`.
 
     Raises:
       TypeError: if there is no leaf and no `identity`.
@@ -372,6 +405,9 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
       tree: a pytree.
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
 
+    Returns:
+      A bool; True for a tree without leaves.
+
     >>> from minijax import tree
     >>> tree.all({"a": True, "b": [1, []]}), tree.all((True, 0))
     (True, False)
@@ -385,6 +421,9 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     Args:
       iterable: what `leaves` might have given.
       is_leaf: which values count as leaves, beyond those that are no nodes.
+
+    Returns:
+      A bool; True for an empty iterable.
 
     >>> from minijax import tree_util
     >>> tree_util.all_leaves([1, "a"]), tree_util.all_leaves([1, (2,)])
@@ -502,6 +541,9 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
       full_tree: a pytree, whose structure the result has.
       is_leaf: which subtrees of `prefix_tree` count as leaves.
 
+    Returns:
+      A tree of the structure of `full_tree`, with leaves of `prefix_tree`.
+
     Raises:
       ValueError: if `prefix_tree` is not a prefix of `full_tree`.
 
@@ -595,6 +637,12 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees, from their structures.
 
+    Args:
+      treedefs: the structures of the tuple's elements.
+
+    Returns:
+      A treedef whose root is a tuple.
+
     >>> from minijax import tree, tree_util
     >>> tree_util.treedef_tuple([tree.structure(1), tree.structure([2])])
     PyTreeDef((*, [*]))
@@ -605,6 +653,12 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children of a tree's root.
 
+    Args:
+      treedef: a structure.
+
+    Returns:
+      A list of treedefs; an empty one for a leaf.
+
     >>> from minijax import tree, tree_util
     >>> tree_util.treedef_children(tree.structure([1, (2,)]))
     [PyTreeDef(*), PyTreeDef((*,))]
@@ -614,6 +668,12 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether a structure has one node only: a leaf, None, or an empty container.
+
+    Args:
+      treedef: a structure.
+
+    Returns:
+      A bool.
 
     >>> from minijax import tree, tree_util
     >>> tree_util.treedef_is_leaf(tree.structure(1))

@@ -96,6 +96,9 @@ def register_pytree_node(
       unflatten_func: takes `(aux_data, children)`, returns an instance.
       flatten_with_keys_func: like `flatten_func`, with `(key, child)` for each child.
 
+    Returns:
+      None; the class is a node from now on.
+
     Raises:
       ValueError: if the class is a node already.
 
@@ -154,6 +157,9 @@ def register_pytree_with_keys(
       unflatten_func: takes `(aux_data, children)`, returns an instance.
       flatten_func: returns `(children, aux_data)`: a quicker way to the children when
         no keys are wanted; made from `flatten_with_keys` when absent.
+
+    Returns:
+      None; the class is a node from now on.
 
     Raises:
       ValueError: if the class is a node already.
@@ -357,6 +363,9 @@ def static(**kwargs: Any) -> Any:
     Args:
       **kwargs: what `dataclasses.field` takes.
 
+    Returns:
+      A `dataclasses.Field` whose metadata holds `static=True`.
+
     >>> from minijax import tree
     >>> dict(tree.static(default=3).metadata)
     {'static': True}
@@ -368,6 +377,12 @@ def static(**kwargs: Any) -> Any:
 def is_tree_node(typ: type) -> bool:
     """Whether instances of a type are nodes of pytrees, not leaves.
 
+    Args:
+      typ: a class, such as `dict`.
+
+    Returns:
+      A bool; True for NoneType, too, a node without children.
+
     >>> from minijax import tree_util
     >>> tree_util.is_tree_node(dict), tree_util.is_tree_node(int)
     (True, False)
@@ -377,6 +392,12 @@ def is_tree_node(typ: type) -> bool:
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     """Children and metadata of the root of a tree.
+
+    Args:
+      tree: a pytree.
+
+    Returns:
+      The pair (children, metadata); the metadata has `==` and a hash.
 
     Raises:
       ValueError: if the tree is a leaf.
@@ -393,6 +414,12 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Hashable]:
     """Pairs of key and child, and the metadata, of the root of a tree.
+
+    Args:
+      tree: a pytree.
+
+    Returns:
+      The pair (pairs of key and child, metadata).
 
     Raises:
       ValueError: if the tree is a leaf.
@@ -430,6 +457,9 @@ def keystr(keys: Path, *, simple: bool = False, separator: str = "") -> str:
       keys: a path, as `tree.flatten_with_path` gives it.
       simple: bare keys, without brackets, dots and quotes.
       separator: what to put between two keys.
+
+    Returns:
+      A string; an empty one for an empty path.
 
     >>> from minijax import tree, tree_util
     >>> [(path, _)] = tree.leaves_with_path({"w": [1]})

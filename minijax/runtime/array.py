@@ -645,7 +645,16 @@ def _rebuild_key(data: np.ndarray[Any, Any], impl: str) -> Any:
 
 
 def block_until_ready(trees: Any) -> Any:
-    """Wait for every array in a pytree; return the tree.
+    """Wait for every array in a pytree.
+
+    Args:
+      trees: a pytree; what is no array is passed over.
+
+    Returns:
+      The same tree.
+
+    Raises:
+      RuntimeError: an array has been deleted, or its program failed.
 
     >>> import minijax as mj
     >>> mj.block_until_ready({'a': mj.numpy.ones(2)})
@@ -664,7 +673,13 @@ def block_until_ready(trees: Any) -> Any:
 
 
 def copy_to_host_async(trees: Any) -> Any:
-    """Start copying every array in a pytree to the host; return the tree at once.
+    """Start copying every array in a pytree to the host.
+
+    Args:
+      trees: a pytree; what is no array is passed over.
+
+    Returns:
+      The same tree, at once.
 
     >>> import minijax as mj
     >>> mj.copy_to_host_async({'a': mj.numpy.ones(2)})

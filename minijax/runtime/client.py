@@ -231,7 +231,15 @@ def _warn_of_fork() -> None:
 
 
 def clear_backends() -> None:
-    """Forget all clients: the next use makes new ones."""
+    """Forget all clients: the next use makes new ones.
+
+    Returns:
+      None; arrays made before stay with their old client.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.clear_backends()  # doctest: +SKIP
+    """
     global _default_name
     with _lock:
         _clients.clear()
@@ -241,6 +249,15 @@ def clear_backends() -> None:
 
 def devices(platform: Any = None) -> list[Any]:
     """All devices of a platform, those of other processes too.
+
+    Args:
+      platform: a platform such as 'cpu', or a client; None: the default one.
+
+    Returns:
+      A list of devices, in the order of their ids.
+
+    Raises:
+      RuntimeError: there is no such platform.
 
     >>> devices('cpu')[0].platform
     'cpu'
@@ -254,7 +271,24 @@ _backend = backend
 def local_devices(
     process_index: int | None = None, backend: Any = None, host_id: Any = None
 ) -> list[Any]:
-    """The devices of one process (this one by default)."""
+    """The devices of one process (this one by default).
+
+    Args:
+      process_index: which process; None: this one.
+      backend: a platform such as 'cpu', or a client; None: the default one.
+      host_id: the old name of `process_index`.
+
+    Returns:
+      A list of devices.
+
+    Raises:
+      ValueError: there is no such process.
+      RuntimeError: there is no such platform.
+
+    Example:
+      >>> local_devices(backend='cpu')[0].platform
+      'cpu'
+    """
     client = _backend(backend)
     if process_index is None:
         process_index = host_id

@@ -8,12 +8,37 @@ from ..types import dtypes
 
 
 def to_dlpack(x: Any, stream: Any = None, **options: Any) -> Any:
-    """A dlpack capsule of an array; `x.__dlpack__()` is the usual way."""
+    """A dlpack capsule of an array.
+
+    `x.__dlpack__()` is the usual way.
+
+    Args:
+      x: an array, of this library or another.
+      stream: the consumer's stream, where devices have them.
+      options: what else `x.__dlpack__` takes.
+
+    Returns:
+      A capsule, which shares the array's memory and can be used once.
+
+    Example:
+      >>> import minijax as mj
+      >>> type(to_dlpack(mj.numpy.ones(2))).__name__
+      'PyCapsule'
+    """
     return x.__dlpack__(stream=stream, **options)
 
 
 def is_supported_dtype(dtype: Any) -> bool:
     """Whether dlpack can carry a dtype.
+
+    Args:
+      dtype: a dtype, or what stands for one.
+
+    Returns:
+      A bool; False for the floats and integers of less than 8 bits, and some of 8.
+
+    Raises:
+      TypeError: it is no dtype.
 
     >>> is_supported_dtype('float32')
     True

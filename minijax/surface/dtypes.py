@@ -19,6 +19,15 @@ bfloat16 = dtypes.bfloat16.type
 def scalar_type_of(x: Any) -> type:
     """The Python scalar type (bool, int, float, complex) of a value's dtype.
 
+    Args:
+      x: an array, a number, a dtype, or a scalar class.
+
+    Returns:
+      `bool`, `int`, `float` or `complex`.
+
+    Raises:
+      TypeError: it has no such dtype.
+
     >>> scalar_type_of(np.float32(1))
     <class 'float'>
     """
@@ -33,6 +42,17 @@ def scalar_type_of(x: Any) -> type:
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype that `dtype` means: 64-bit ones are narrowed where x64 is off.
 
+    Args:
+      dtype: a dtype, or what stands for one; None: float.
+      allow_extended_dtype: whether a key dtype comes back as it is.
+
+    Returns:
+      A NumPy dtype (or a key dtype).
+
+    Raises:
+      ValueError: a key dtype without `allow_extended_dtype`.
+      TypeError: it is no dtype.
+
     >>> canonicalize_dtype(None).kind
     'f'
     """
@@ -45,7 +65,19 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype that arrays, numbers and dtypes promote to; also whether it is weak.
+    """The dtype that arrays, numbers and dtypes promote to.
+
+    Args:
+      args: arrays, numbers or dtypes, at least one.
+      return_weak_type_flag: also say whether the result is weak.
+
+    Returns:
+      A dtype, or the pair (dtype, bool).
+
+    Raises:
+      ValueError: nothing is given.
+      TypeError: something is no array, number or dtype.
+      TypePromotionError: no dtype holds them all.
 
     >>> result_type(np.int8(1), 2, return_weak_type_flag=True)
     (dtype('int8'), False)
@@ -58,6 +90,16 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 def itemsize_bits(dtype: Any) -> int:
     """The size of an element in bits.
+
+    Args:
+      dtype: a dtype, or what stands for one.
+
+    Returns:
+      An int; 4 for int4, 8 for bool.
+
+    Raises:
+      ValueError: None, or a key dtype.
+      TypeError: it is no dtype.
 
     >>> itemsize_bits('int4')
     4

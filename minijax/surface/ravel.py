@@ -55,9 +55,15 @@ class Unravel:
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Join the leaves of a pytree to one vector; also give the way back.
 
+    Args:
+      pytree: a pytree of arrays and numbers.
+
     Returns:
       (flat, unravel): leaves of different dtypes are promoted to their common one, and
       `unravel(flat)` converts them back.
+
+    Raises:
+      TypeError: a leaf is no array; (`unravel`) a vector of another dtype.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -336,6 +336,15 @@ def _category(x: Any) -> bool:
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether dtype or category `a` lies under dtype or category `b`.
 
+    Args:
+      a, b: dtypes, what stands for one, or categories such as `numpy.floating`.
+
+    Returns:
+      A bool.
+
+    Raises:
+      TypeError: one of them is no dtype.
+
     >>> import numpy as np, ml_dtypes
     >>> issubdtype(ml_dtypes.bfloat16, np.floating)
     True

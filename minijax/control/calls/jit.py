@@ -555,7 +555,15 @@ def _method(name: str, jitted: Jitted, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def clear_caches() -> None:
-    """Forget every trace and compiled program of this process."""
+    """Forget every trace and compiled program of this process.
+
+    Returns:
+      None; the next call of each function traces and compiles it again.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.clear_caches()
+    """
     for jitted in _jitted:
         clear_cache(jitted)
     util.clear_caches()

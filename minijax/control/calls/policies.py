@@ -17,19 +17,55 @@ from .remat import Answer, Offloadable, Policy, Recompute, Saveable, name_p, sto
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Store every result, as without `checkpoint`."""
+    """A policy that stores every result, as without `checkpoint`.
+
+    Returns:
+      True, whatever operation is asked about.
+
+    Example:
+      >>> import minijax as mj
+      >>> f = mj.checkpoint(mj.numpy.sin, policy=everything_saveable)
+      >>> mj.grad(f)(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Store no result: recompute everything from the inputs."""
+    """A policy that stores no result: all are recomputed from the inputs.
+
+    Returns:
+      False, whatever operation is asked about.
+
+    Example:
+      >>> import minijax as mj
+      >>> f = mj.checkpoint(mj.numpy.sin, policy=nothing_saveable)
+      >>> mj.grad(f)(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
     return False
 
 
 @dataclass(frozen=True)
 class DotsSaveable:
-    """Store the results of matrix products, with their batch dimensions or only without;
-    of convolutions, too, with them."""
+    """A policy that stores the results of matrix products.
+
+    `dots_saveable` stores those with batch dimensions, too, and of convolutions;
+    `dots_with_no_batch_dims_saveable` only products without them.
+
+    Args:
+      prim: the primitive that is asked about; its avals follow.
+      params: its parameters.
+
+    Returns:
+      A bool: whether its results are stored.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> f = mj.checkpoint(lambda w: jnp.sin(w @ w).sum(), policy=dots_saveable)
+      >>> mj.grad(f)(jnp.eye(2)).shape
+      (2, 2)
+    """
 
     only_if_no_batch_dims: bool
 
@@ -73,17 +109,59 @@ class SaveOnlyTheseNames:
 
 
 def save_any_names_but_these(*names: str) -> Policy:
-    """Store named values, but for these."""
+    """Store named values, but for these.
+
+    Args:
+      names: strings, as `checkpoint_name` gives them to values.
+
+    Returns:
+      A policy: `policy(prim, *avals, **params)`, which answers with a bool.
+
+    Example:
+      >>> import minijax as mj
+      >>> from minijax.ad_checkpoint import checkpoint_name
+      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'hidden'))
+      >>> mj.grad(mj.checkpoint(f, policy=save_any_names_but_these('hidden')))(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
     return SaveAnyNamesButThese(frozenset(names))
 
 
 def save_only_these_names(*names: str) -> Policy:
-    """Store these named values only."""
+    """Store these named values only.
+
+    Args:
+      names: strings, as `checkpoint_name` gives them to values.
+
+    Returns:
+      A policy: `policy(prim, *avals, **params)`, which answers with a bool.
+
+    Example:
+      >>> import minijax as mj
+      >>> from minijax.ad_checkpoint import checkpoint_name
+      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'hidden'))
+      >>> mj.grad(mj.checkpoint(f, policy=save_only_these_names('hidden')))(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
     return SaveOnlyTheseNames(frozenset(names))
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Store every result, but for values with these names."""
+    """Store every result, but for values with these names.
+
+    Args:
+      names: strings, as `checkpoint_name` gives them to values.
+
+    Returns:
+      A policy: `policy(prim, *avals, **params)`, which answers with a bool.
+
+    Example:
+      >>> import minijax as mj
+      >>> from minijax.ad_checkpoint import checkpoint_name
+      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'hidden'))
+      >>> mj.grad(mj.checkpoint(f, policy=save_anything_except_these_names('hidden')))(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
     excluded = frozenset(names)
 
     def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
@@ -93,7 +171,20 @@ def save_anything_except_these_names(*names: str) -> Policy:
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Store what either policy stores; the first one's answer goes first."""
+    """Store what either policy stores; the first one's answer goes first.
+
+    Args:
+      first, second: policies.
+
+    Returns:
+      A policy that answers with a bool or an `Offloadable`.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> either = save_from_both_policies(dots_saveable, save_only_these_names('hidden'))
+      >>> mj.grad(mj.checkpoint(jnp.sin, policy=either))(0.)
+      Array(1., dtype=float32, weak_type=True)
+    """
 
     def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offloadable:
         found = stored(first(prim, *avals, **params))
@@ -125,6 +216,12 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
       offload_src: the memory kind where they are made, 'device'.
       offload_dst: the one where they are kept, 'pinned_host' for instance.
 
+    Returns:
+      A policy that answers with an `Offloadable`, or `Recompute`.
+
+    Raises:
+      ValueError: there is no such kind of memory.
+
     >>> import minijax as mj, minijax.numpy as jnp
     >>> policy = offload_dot_with_no_batch_dims('device', 'pinned_host')
     >>> f = mj.checkpoint(lambda w: jnp.sin(w @ w).sum(), policy=policy)
@@ -151,8 +248,21 @@ def save_and_offload_only_these_names(
       names_which_can_be_offloaded: names that are kept in `offload_dst`.
       offload_src, offload_dst: memory kinds, such as 'device' and 'pinned_host'.
 
+    Returns:
+      A policy that answers with `Saveable`, an `Offloadable`, or `Recompute`.
+
     Raises:
       ValueError: a name is in both, or there is no such kind of memory.
+
+    Example:
+      >>> policy = save_and_offload_only_these_names(
+      ...     names_which_can_be_saved=['a'], names_which_can_be_offloaded=['b'],
+      ...     offload_src='device', offload_dst='pinned_host')
+      >>> import minijax as mj
+      >>> from minijax.ad_checkpoint import checkpoint_name
+      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'a'))
+      >>> mj.grad(mj.checkpoint(f, policy=policy))(0.)
+      Array(1., dtype=float32, weak_type=True)
     """
     saved, moved = map(
         frozenset, (names_which_can_be_saved, names_which_can_be_offloaded)

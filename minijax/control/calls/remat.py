@@ -114,6 +114,16 @@ name_p.takes_keys = True
 def checkpoint_name(x: Any, name: str) -> Any:
     """Name a value (a pytree of them) for checkpoint policies.
 
+    Args:
+      x: a pytree of arrays or numbers.
+      name: a string, which policies ask for.
+
+    Returns:
+      `x`, as arrays of the same values, shapes and dtypes.
+
+    Raises:
+      TypeError: a leaf is no array.
+
     >>> import minijax as mj
     >>> checkpoint_name(mj.numpy.ones(2), 'hidden')
     Array([1., 1.], dtype=float32)
@@ -331,8 +341,12 @@ def checkpoint(
       static_argnums: arguments that are passed as they are, hashable or not.
       concrete: must be False (JAX has dropped the option too).
 
+    Returns:
+      A function with `fun`'s arguments and result.
+
     Raises:
       ValueError: there is no such argument as `static_argnums` says.
+      NotImplementedError: `concrete`.
 
     Example:
       >>> import minijax as mj
@@ -464,6 +478,19 @@ def _origin(eqn: Equation) -> str:
 
 
 def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what a reverse pass through `fun` stores, one value a line."""
+    """Print what a reverse pass through `fun` stores, one value a line.
+
+    Args:
+      fun: a function of arrays to a pytree of arrays.
+      args, kwargs: its arguments; only their types matter.
+
+    Returns:
+      None; each line has a value's type, and where it comes from.
+
+    Example:
+      >>> import minijax as mj
+      >>> print_saved_residuals(mj.numpy.sin, 1.)  # doctest: +ELLIPSIS
+      f32[] output of cos from ...
+    """
     for aval, where in saved_residuals(fun, *args, **kwargs):
         print(f"{aval.str_short()} {where}")

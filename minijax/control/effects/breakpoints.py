@@ -200,8 +200,12 @@ def breakpoint(
       ordered: keep the order of the program among ordered effects.
       stdin, stdout: where commands come from and answers go.
 
+    Returns:
+      None, after the user has said to go on.
+
     Raises:
-      SystemExit: the user quits, in eager code; JaxRuntimeError: in a compiled program.
+      SystemExit: the user quits, in eager code.
+      JaxRuntimeError: the user quits, in a compiled program.
 
     Example:
       >>> import io, minijax as mj

@@ -387,14 +387,19 @@ def pure_callback(
       callback: takes arrays, returns NumPy arrays of the promised types.  It may be
         called any number of times, or not at all.
       result_shape_dtypes: a pytree of values with `shape` and `dtype`.
+      args, kwargs: pytrees of arrays, which the callback gets.
+      sharding: None, or the one device on which the program runs anyhow.
       vmap_method: how `vmap` calls it: 'sequential', 'sequential_unrolled',
         'expand_dims', 'broadcast_all', 'legacy_vectorized'; None refuses.
-      sharding: None, or the one device on which the program runs anyhow.
+
+    Returns:
+      A tree of arrays of the types of `result_shape_dtypes`.
 
     Raises:
       JaxRuntimeError: the callback raised, or a result has another shape or dtype than
-      promised; its text has the traceback.  ValueError: no such `vmap_method`, or a
-      64-bit result without x64.  TypeError: an argument is no array.
+        promised; its text has the traceback.
+      ValueError: no such `vmap_method`, or a 64-bit result without x64.
+      TypeError: an argument is no array.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -461,8 +466,21 @@ def io_callback(
 ) -> Any:  # fmt: skip
     """Call a Python function with side effects from compiled code: once a run.
 
-    Args and errors are those of `pure_callback`; with `ordered` the calls happen in the
-    program's order (on each replica).
+    Args:
+      callback: takes arrays, returns NumPy arrays of the promised types.
+      result_shape_dtypes: a pytree of values with `shape` and `dtype`; None for none.
+      args, kwargs: pytrees of arrays, which the callback gets.
+      sharding: None, or the one device on which the program runs anyhow.
+      ordered: the calls happen in the program's order (on each replica).
+
+    Returns:
+      A tree of arrays of the types of `result_shape_dtypes`.
+
+    Raises:
+      JaxRuntimeError: the callback raised, or a result has another shape or dtype than
+        promised; its text has the traceback.
+      ValueError: a 64-bit result without x64.
+      TypeError: `callback` is not callable, or an argument is no array.
 
     Example:
       >>> import minijax as mj, numpy as np

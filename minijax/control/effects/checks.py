@@ -404,6 +404,9 @@ def check(
       fmt_args, fmt_kwargs: pytrees of arrays that `msg` refers to.
       debug: do nothing where the check is not functionalized.
 
+    Returns:
+      None.
+
     Raises:
       TypeError: `pred` is no bool scalar, or a value for the message no array.
       JaxRuntimeError: it is evaluated, and does not hold.
@@ -432,7 +435,18 @@ def check(
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """`check`, but nothing happens where it is not functionalized by `checkify`.
+    """A `check` where `checkify` functionalizes it, and nothing elsewhere.
+
+    Args:
+      pred: a bool scalar.
+      msg: a format string for the message.
+      fmt_args, fmt_kwargs: pytrees of arrays that `msg` refers to.
+
+    Returns:
+      None.
+
+    Raises:
+      TypeError: `pred` is no bool scalar, or a value for the message no array.
 
     Example:
       >>> debug_check(False, "seen by checkify alone")
@@ -442,6 +456,12 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
 def check_error(error: Error) -> None:
     """Fail as `error` did, if it did: the way back from `checkify` to `check`.
+
+    Args:
+      error: an `Error`, as a function that `checkify` made returns it.
+
+    Returns:
+      None.
 
     Raises:
       TypeError: `error` is no `Error`.

@@ -173,9 +173,13 @@ def debug_callback(
       ordered: keep the order of the program among ordered effects (on each replica).
       partitioned: of a value that lies on many devices, show each part by itself.
 
+    Returns:
+      None; without `callback`, a function that takes it and its arguments.
+
     Raises:
-      TypeError: `callback` is not callable.  JaxRuntimeError: it raised, in a compiled
-      program; evaluated, its own exception is raised.
+      TypeError: `callback` is not callable.
+      JaxRuntimeError: it raised, in a compiled program; evaluated, its own exception is
+        raised.
 
     Example:
       >>> debug_callback(lambda x: print('x is', x), 1)
@@ -274,9 +278,13 @@ def debug_print(
       skip_format_check: values that `fmt` has no place for are no error; without any
         place they follow it.
 
+    Returns:
+      None; without `fmt`, a function that takes it and the values.
+
     Raises:
-      ValueError: arguments that `fmt` does not use; IndexError, KeyError: places without
-      an argument; TypeError: `fmt` is no string.
+      ValueError: arguments that `fmt` does not use.
+      IndexError, KeyError: places without an argument.
+      TypeError: `fmt` is no string.
 
     Example:
       >>> debug_print('x is {x}', x=1)
@@ -324,10 +332,26 @@ def debug_log(
     fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
     skip_format_check: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """`debug.print` to the log `minijax.debug` of Python's `logging`, at level INFO.
+    """Write values from inside compiled code to the log `minijax.debug`, at level
+    INFO.
 
-    Args, errors and the two forms of call are those of `debug.print`; the record bears
-    the place of the call.
+    The record bears the place of the call.
+
+    Args:
+      fmt: a format string, as for `debug.print`; without it the options are kept, and
+        the result takes it.
+      args, kwargs: pytrees of arrays, or values to log as they are.
+      ordered: keep the order of the program among ordered effects (on each replica).
+      partitioned: of a value that lies on many devices, log each part by itself.
+      skip_format_check: values that `fmt` has no place for are no error.
+
+    Returns:
+      None; without `fmt`, a function that takes it and the values.
+
+    Raises:
+      ValueError: arguments that `fmt` does not use.
+      IndexError, KeyError: places without an argument.
+      TypeError: `fmt` is no string.
 
     Example:
       >>> debug_log('x is {}', 1)

@@ -110,6 +110,9 @@ def _wait(tokens: list[Any]) -> list[Exception]:
 def effects_barrier() -> None:
     """Wait until the effects of every program started so far have happened.
 
+    Returns:
+      None, when they have.
+
     Raises:
       JaxRuntimeError: a program's effects failed; the first of several.
 

@@ -443,10 +443,15 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
     Args:
       init_val: an array or number, which itself never changes.
+      memory_space: must be None: the default memory.
       kind: a label for the equation, which changes nothing.
 
+    Returns:
+      A `Ref` of the shape and dtype of `init_val`.
+
     Raises:
-      TypeError: `init_val` is no array. NotImplementedError: a `memory_space`.
+      TypeError: `init_val` is no array.
+      NotImplementedError: a `memory_space`.
 
     Example:
       >>> ref = new_ref(1.)
@@ -493,6 +498,10 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
     Args:
       ty: anything with `shape` and `dtype`, such as a `ShapeDtypeStruct`.
+      memory_space: must be None: the default memory.
+
+    Returns:
+      A `Ref` of the shape and dtype of `ty`.
 
     Raises:
       NotImplementedError: a `memory_space`.
@@ -511,10 +520,18 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
-    """`ref[idx]`; all of it without `idx`.
+    """Read a reference: `ref[idx]`.
+
+    Args:
+      ref: a reference.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+
+    Returns:
+      An array of the shape of `ref[idx]` and the reference's dtype.
 
     Raises:
-      ValueError: a position is beyond the end.  In a program it is moved into the bounds.
+      ValueError: a position is beyond the end (in a program it is moved into the
+        bounds); or `ref` is no reference.
 
     >>> get(new_ref(3))
     Array(3, dtype=int32, weak_type=True)
@@ -594,10 +611,20 @@ def _write(
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
-    """`ref[idx] = value`.
+    """Write to a reference: `ref[idx] = value`.
+
+    Args:
+      ref: a reference.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+      value: an array or number of the reference's dtype and the shape of `ref[idx]`.
+
+    Returns:
+      None.
 
     Raises:
-      ValueError: dtype or shape of `value` do not fit.
+      ValueError: dtype or shape of `value` do not fit, a position is beyond the end, or
+        `ref` is no reference.
+      TypeError: `value` is no array.
 
     >>> ref = new_ref(3)
     >>> set(ref, (), 4)
@@ -612,6 +639,19 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
 def swap(ref: Ref, idx: Any, value: Any) -> Any:
     """Write, and return what was there before.
 
+    Args:
+      ref: a reference.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+      value: an array or number of the reference's dtype and the shape of `ref[idx]`.
+
+    Returns:
+      An array: what `ref[idx]` was.
+
+    Raises:
+      ValueError: dtype or shape of `value` do not fit, a position is beyond the end, or
+        `ref` is no reference.
+      TypeError: `value` is no array.
+
     >>> swap(new_ref(3), None, 4)
     Array(3, dtype=int32, weak_type=True)
     """
@@ -622,7 +662,20 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """`ref[idx] += x`; positions that are named twice get both.
+    """Add to a reference: `ref[idx] += x`; positions that are named twice get both.
+
+    Args:
+      ref: a reference.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+      x: an array or number of the reference's dtype and the shape of `ref[idx]`.
+
+    Returns:
+      None.
+
+    Raises:
+      ValueError: dtype or shape of `x` do not fit, a position is beyond the end, or
+        `ref` is no reference.
+      TypeError: `x` is no array.
 
     >>> ref = new_ref(3)
     >>> addupdate(ref, None, 4)
@@ -639,6 +692,15 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
 def freeze(ref: Ref) -> Any:
     """The value of a reference, which is not to be used any more.
 
+    Args:
+      ref: a reference.
+
+    Returns:
+      An array of the reference's shape and dtype.
+
+    Raises:
+      ValueError: `ref` is no reference.
+
     >>> freeze(new_ref(3))
     Array(3, dtype=int32, weak_type=True)
     """
@@ -647,6 +709,15 @@ def freeze(ref: Ref) -> Any:
 
 def free_ref(ref: Ref) -> None:
     """Let go of a reference's value; it is not to be used any more.
+
+    Args:
+      ref: a reference.
+
+    Returns:
+      None; to read it raises RuntimeError from now on.
+
+    Raises:
+      ValueError: `ref` is no reference.
 
     >>> free_ref(new_ref(3))
     """

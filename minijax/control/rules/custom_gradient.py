@@ -113,7 +113,17 @@ def closure_convert(
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Define a gradient beside the value: `fun` returns (value, vjp function).
+    """Define a function and its gradient in one.
+
+    Args:
+      fun: returns the pair (value, rule); `rule(ct)`, of a cotangent of the value,
+        gives the tuple of the arguments' cotangents (or one, of one argument).
+
+    Returns:
+      A function with `fun`'s arguments that returns the value.
+
+    Raises:
+      TypeError: (the function) `fun` did not return such a pair.
 
     Example:
       >>> import minijax as mj
@@ -232,6 +242,14 @@ def linear_call(
     Args:
       fun: `fun(residual_args, linear_args)`, linear in the second.
       fun_transpose: `fun_transpose(residual_args, out)`, its transpose.
+      residual_args: a pytree of values that `fun` is not differentiated in.
+      linear_args: a pytree of arrays, in which it is linear.
+
+    Returns:
+      The tree of arrays that `fun` returns.
+
+    Raises:
+      TypeError: the transpose does not give what `fun` takes.
 
     Example:
       >>> linear_call(lambda r, x: r * x, lambda r, ct: r * ct, 2., 3.)

@@ -58,6 +58,17 @@ class SymbolicZero:
 def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangents of a pytree of values; `SymbolicZero`s on demand.
 
+    Args:
+      x: a pytree of arrays or numbers.
+      symbolic_zeros: give `SymbolicZero`s instead of arrays.
+
+    Returns:
+      The tree with zeros of the leaves' shapes and tangent dtypes (float0 for
+      integers).
+
+    Raises:
+      TypeError: a leaf is no array.
+
     >>> zero_from_primal(3).dtype
     dtype([('float0', 'V')])
     """

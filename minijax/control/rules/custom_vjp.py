@@ -458,6 +458,12 @@ class CustomVJPPrimal:
 def custom_vjp_primal_tree_values(primals: Any) -> Any:
     """The values of a tree of `CustomVJPPrimal`s, as `fwd` gets it with symbolic_zeros.
 
+    Args:
+      primals: a pytree of `CustomVJPPrimal`s.
+
+    Returns:
+      The tree with the `.value` of each.
+
     Raises:
       TypeError: a leaf is something else.
 

@@ -216,6 +216,12 @@ def _run_rule(
 def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     """A function that `vmap` runs lane after lane, by `lax.map`.
 
+    Args:
+      fun: a function of arrays to a pytree of arrays.
+
+    Returns:
+      A `custom_vmap` with `fun`'s arguments and result.
+
     >>> import minijax as mj
     >>> mj.vmap(sequential_vmap(lambda x: x * 2))(mj.numpy.arange(3))
     Array([0, 2, 4], dtype=int32)
