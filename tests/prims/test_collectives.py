@@ -268,10 +268,12 @@ def test_pshuffle_and_pswapaxes(run):
 
 
 @both
-def test_axis_index(run):
+@pytest.mark.parametrize("x64", [False, True])
+def test_axis_index(run, x64):
     x = np.zeros((2, 3), np.int32)
     for names in ("i", "j", ("i", "j"), ("j", "i")):
-        got = run(lambda v, n=names: add(axis_index(n), v), x, TWO)
+        with mj.enable_x64(x64):
+            got = run(lambda v, n=names: add(axis_index(n), v), x, TWO)
         want = {
             "i": np.arange(2)[:, None] + x, "j": np.arange(3)[None] + x,
             ("i", "j"): np.arange(6).reshape(2, 3),

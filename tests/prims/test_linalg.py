@@ -110,6 +110,8 @@ def test_cholesky_update():
         la.cholesky_update(r, random(3))
     with pytest.raises(TypeError, match="rank of exactly 2"):
         la.cholesky_update(r[None], w[None])
+    with pytest.raises(TypeError, match="does not accept dtype complex128"):
+        la.cholesky_update(r.astype(complex), w.astype(complex))
 
 
 # -------------------------------------------------------------------------- triangular
@@ -307,6 +309,10 @@ def test_symmetric_product():
     close(got, 2 * a @ np.swapaxes(a, 1, 2) + 3 * c)
     with pytest.raises(ValueError, match="rectangular matrix"):
         la.symmetric_product(a, random(2, 3, 3))
+    with pytest.raises(
+        TypeError, match="does not accept dtype complex128 at position 0"
+    ):
+        la.symmetric_product(a.astype(complex), c.astype(complex))
 
 
 # --------------------------------------------------------------------- eigh, eig, schur

@@ -288,7 +288,7 @@ def axis_index(axis_name: Any) -> Any:
     index: Any = np.int32(0)
     inner = 1
     for name in reversed(axis_name):
-        index = add(index, mul(axis_index(name), inner))
+        index = add(index, mul(axis_index(name), np.int32(inner)))
         inner *= core.axis_size(name)
     return index
 

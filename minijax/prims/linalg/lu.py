@@ -18,7 +18,7 @@ from ...ir.core import Primitive
 from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import same_dtype, weak_if_operands, zero_jvp
+from ..define import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..gather.gather import gather
 from ..math.algebraic import add, mul, sub
@@ -252,8 +252,9 @@ symmetric_product_p = Primitive("symmetric_product")
 
 @weak_if_operands
 def _symmetric_abstract(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
-    check_matrix("symmetric_product", a)
-    check_matrix("symmetric_product", c, position=1)
+    for i, aval in enumerate((a, c)):
+        check_kind("symmetric_product", aval, FLOAT, i, 2)
+        check_matrix("symmetric_product", aval, position=i)
     dtype = same_dtype("symmetric_product", (a, c))
     if c.shape != (*a.shape[:-2], a.shape[-2], a.shape[-2]):
         raise ValueError(

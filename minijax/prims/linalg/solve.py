@@ -21,7 +21,7 @@ from ...passes.algebra import Zero, is_linear
 from ...passes.batch import move_lane
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import INEXACT, check_kind, same_dtype, weak_if_operands
+from ..define import FLOAT, check_kind, same_dtype, weak_if_operands
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..sequential import emit_loop
@@ -276,7 +276,7 @@ cholesky_update_p = Primitive("cholesky_update")
 @weak_if_operands
 def _update_abstract(r: Any, w: Any) -> Any:
     for i, (aval, rank) in enumerate(((r, 2), (w, 1))):
-        check_kind("cholesky_update", aval, INEXACT, i, 2)
+        check_kind("cholesky_update", aval, FLOAT, i, 2)
         if aval.ndim != rank:
             raise TypeError(
                 f"Input {i} to cholesky_update must have a rank of exactly {rank}, but"
