@@ -133,14 +133,19 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     Args:
       operand: an array of numbers.
       axis: the axis, non-negative.
-      reverse: sum from the end instead.
+      reverse: whether to sum from the end instead.
+
+    Returns:
+      An array of `operand`'s shape and dtype (small integers too, which wrap around).
+
     Raises:
       TypeError: bools.
       ValueError: no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> cumsum(jnp.arange(4))
-    Array([0, 1, 3, 6], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> cumsum(jnp.arange(4))
+      Array([0, 1, 3, 6], dtype=int32)
     """
     return cumsum_p.bind(operand, axis=int(axis), reverse=bool(reverse))
 
@@ -157,14 +162,19 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     Args:
       operand: an array of numbers.
       axis: the axis, non-negative.
-      reverse: multiply from the end instead.
+      reverse: whether to multiply from the end instead.
+
+    Returns:
+      An array of `operand`'s shape and dtype (small integers too, which wrap around).
+
     Raises:
       TypeError: bools.
       ValueError: no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> cumprod(jnp.arange(1, 5))
-    Array([ 1,  2,  6, 24], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> cumprod(jnp.arange(1, 5))
+      Array([ 1,  2,  6, 24], dtype=int32)
     """
     return cumprod_p.bind(operand, axis=int(axis), reverse=bool(reverse))
 
@@ -184,13 +194,18 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
       operand: an array of numbers.
       axis: the axis, non-negative.
       reverse: start from the end instead.
+
+    Returns:
+      An array of `operand`'s shape and dtype; nan from the first nan on.
+
     Raises:
       TypeError: bools.
       ValueError: no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> cummax(jnp.array([1, 3, 2]))
-    Array([1, 3, 3], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> cummax(jnp.array([1, 3, 2]))
+      Array([1, 3, 3], dtype=int32)
     """
     return cummax_p.bind(operand, axis=int(axis), reverse=bool(reverse))
 
@@ -202,13 +217,18 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
       operand: an array of numbers.
       axis: the axis, non-negative.
       reverse: start from the end instead.
+
+    Returns:
+      An array of `operand`'s shape and dtype; nan from the first nan on.
+
     Raises:
       TypeError: bools.
       ValueError: no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> cummin(jnp.array([2, 1, 3]))
-    Array([2, 1, 1], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> cummin(jnp.array([2, 1, 3]))
+      Array([2, 1, 1], dtype=int32)
     """
     return cummin_p.bind(operand, axis=int(axis), reverse=bool(reverse))
 
@@ -270,16 +290,21 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     r"""Cumulative log-sum-exp, :math:`y_i = \ln \sum_{j \le i} e^{x_j}`, along an axis.
 
     Args:
-      operand: an array of a float dtype.
+      operand: an array of a float or complex dtype.
       axis: the axis, non-negative.
-      reverse: start from the end instead.
+      reverse: whether to start from the end instead.
+
+    Returns:
+      An array of `operand`'s shape and dtype.
+
     Raises:
       TypeError: no inexact dtype.
       ValueError: no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> cumlogsumexp(jnp.zeros(2))
-    Array([0.       , 0.6931472], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> cumlogsumexp(jnp.zeros(2))
+      Array([0.       , 0.6931472], dtype=float32)
     """
     return cumlogsumexp_p.bind(operand, axis=int(axis), reverse=bool(reverse))
 

@@ -277,13 +277,18 @@ def reduce(
       computation: takes two pytrees of scalars and returns one; associative.
       dimensions: the axes to reduce, which disappear.
       out_sharding: how to lay the result out on devices (for sums alone).
+
+    Returns:
+      A pytree like `operands`, of arrays of their dtypes without the axes `dimensions`.
+
     Raises:
       TypeError, ValueError: trees, shapes or dtypes do not fit.
       NotImplementedError: the computation closes over traced values.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce(jnp.arange(1, 5), 1, mul, (0,))
-    Array(24, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce(jnp.arange(1, 5), 1, mul, (0,))
+      Array(24, dtype=int32)
     """
     xs, treedef = tree.flatten(operands)
     inits, init_treedef = tree.flatten(init_values)

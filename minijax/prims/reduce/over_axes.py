@@ -159,19 +159,25 @@ linear_in_first(reduce_sum_p, _sum_transpose)
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """Sum over axes.
+    """The sum over axes.
 
     Args:
       operand: an array of numbers.
       axes: which axes; non-negative, each once.
-      out_sharding: how to lay the result out on devices.
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+
+    Returns:
+      An array of `operand`'s dtype (small integers wrap around) without `axes`; of no
+      elements, 0.
+
     Raises:
       TypeError: bools.
       ValueError: axes that do not exist or come twice.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_sum(jnp.arange(4), (0,))
-    Array(6, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_sum(jnp.arange(4), (0,))
+      Array(6, dtype=int32)
     """
     return reduce_sum_p.bind(
         operand, axes=int_tuple(axes, "axes"), out_sharding=out_sharding
@@ -203,33 +209,45 @@ reduce_min_p.pretty = {"out_sharding": None}
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
-    """The largest element along axes; of no elements, the lowest value of the dtype.
+    """The largest element along axes.
 
     Args:
-      operand: an array; nan is larger than anything.
+      operand: an array of any dtype; nan is larger than anything.
       axes: which axes; non-negative, each once.
+
+    Returns:
+      An array of `operand`'s dtype without `axes`; of no elements, the lowest value of
+      the dtype.
+
     Raises:
       ValueError: axes that do not exist or come twice.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_max(jnp.arange(4), (0,))
-    Array(3, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_max(jnp.arange(4), (0,))
+      Array(3, dtype=int32)
     """
     return reduce_max_p.bind(operand, axes=int_tuple(axes, "axes"), out_sharding=None)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
-    """The smallest element along axes; of no elements, the highest value of the dtype.
+    """The smallest element along axes.
 
     Args:
-      operand: an array; nan is smaller than anything.
+      operand: an array of any dtype; nan is smaller than anything.
       axes: which axes; non-negative, each once.
+
+    Returns:
+      An array of `operand`'s dtype without `axes`; of no elements, the highest value of
+      the dtype.
+
     Raises:
       ValueError: axes that do not exist or come twice.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_min(jnp.arange(4), (0,))
-    Array(0, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_min(jnp.arange(4), (0,))
+      Array(0, dtype=int32)
     """
     return reduce_min_p.bind(operand, axes=int_tuple(axes, "axes"), out_sharding=None)
 
@@ -262,13 +280,19 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     Args:
       operand: an array of numbers.
       axes: which axes; non-negative, each once.
+
+    Returns:
+      An array of `operand`'s dtype (small integers wrap around) without `axes`; of no
+      elements, 1.
+
     Raises:
       TypeError: bools.
       ValueError: axes that do not exist or come twice.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_prod(jnp.arange(1, 5), (0,))
-    Array(24, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_prod(jnp.arange(1, 5), (0,))
+      Array(24, dtype=int32)
     """
     return reduce_prod_p.bind(operand, axes=int_tuple(axes, "axes"))
 
@@ -284,31 +308,55 @@ zero_jvp(reduce_xor_p)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
-    """Bitwise and over axes of an array of an integer or bool dtype.
+    """Bitwise and over axes.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_and(jnp.array([6, 3]), (0,))
-    Array(2, dtype=int32)
+    Args:
+      operand: an array of an integer dtype or bool.
+      axes: which axes; non-negative, each once.
+
+    Returns:
+      An array of `operand`'s dtype without `axes`; of no elements, all bits set.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_and(jnp.array([6, 3]), (0,))
+      Array(2, dtype=int32)
     """
     return reduce_and_p.bind(operand, axes=int_tuple(axes, "axes"))
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
-    """Bitwise or over axes of an array of an integer or bool dtype.
+    """Bitwise or over axes.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_or(jnp.array([6, 3]), (0,))
-    Array(7, dtype=int32)
+    Args:
+      operand: an array of an integer dtype or bool.
+      axes: which axes; non-negative, each once.
+
+    Returns:
+      An array of `operand`'s dtype without `axes`; of no elements, 0.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_or(jnp.array([6, 3]), (0,))
+      Array(7, dtype=int32)
     """
     return reduce_or_p.bind(operand, axes=int_tuple(axes, "axes"))
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
-    """Exclusive or over axes of an array of an integer or bool dtype.
+    """Exclusive or over axes.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_xor(jnp.array([6, 3]), (0,))
-    Array(5, dtype=int32)
+    Args:
+      operand: an array of an integer dtype or bool.
+      axes: which axes; non-negative, each once.
+
+    Returns:
+      An array of `operand`'s dtype without `axes`; of no elements, 0.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_xor(jnp.array([6, 3]), (0,))
+      Array(5, dtype=int32)
     """
     return reduce_xor_p.bind(operand, axes=int_tuple(axes, "axes"))
 
@@ -396,13 +444,18 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
       operand: an array with at least one element along `axis`.
       axis: the axis, non-negative; it disappears.
       index_dtype: the integer dtype of the result.
+
+    Returns:
+      Positions counted from 0, an array of `index_dtype` without `axis`.
+
     Raises:
       TypeError: `index_dtype` is no integer dtype.
       ValueError: no such axis, or an empty one.
 
-    >>> import minijax.numpy as jnp
-    >>> argmax(jnp.array([1, 5, 5]), 0, 'int32')
-    Array(1, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> argmax(jnp.array([1, 5, 5]), 0, 'int32')
+      Array(1, dtype=int32)
     """
     dtype = user_dtype(index_dtype, "argmax")
     return argmax_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
@@ -415,13 +468,18 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
       operand: an array with at least one element along `axis`.
       axis: the axis, non-negative; it disappears.
       index_dtype: the integer dtype of the result.
+
+    Returns:
+      Positions counted from 0, an array of `index_dtype` without `axis`.
+
     Raises:
       TypeError: `index_dtype` is no integer dtype.
       ValueError: no such axis, or an empty one.
 
-    >>> import minijax.numpy as jnp
-    >>> argmin(jnp.array([5, 1, 1]), 0, 'int32')
-    Array(1, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> argmin(jnp.array([5, 1, 1]), 0, 'int32')
+      Array(1, dtype=int32)
     """
     dtype = user_dtype(index_dtype, "argmin")
     return argmin_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)

@@ -93,8 +93,19 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:  # fmt: skip
     """How many windows there are along each axis.
 
-    >>> reduce_window_shape_tuple((4, 6), (2, 3), (1, 2), ((0, 0), (1, 1)))
-    (3, 3)
+    Args:
+      operand_shape: the shape of the operand, of n axes.
+      window_dimensions, window_strides: n sizes and n steps of the window.
+      padding: n pairs (low, high) of elements to add.
+      base_dilation, window_dilation: n factors by which operand and window are spread,
+        or None: ones.
+
+    Returns:
+      A tuple of n ints.
+
+    Example:
+      >>> reduce_window_shape_tuple((4, 6), (2, 3), (1, 2), ((0, 0), (1, 1)))
+      (3, 3)
     """
     n = len(operand_shape)
     return check_windows(

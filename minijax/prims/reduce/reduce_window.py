@@ -160,13 +160,18 @@ def reduce_window(
       base_dilation, window_dilation: n factors by which operand and window are spread
         (default: ones).
 
-    Raises:
-      TypeError: for windows that do not fit, or dtypes that differ.
-      ValueError: for trees that differ.
+    Returns:
+      A pytree like `operand`, of arrays of their dtypes with one element a window;
+      their shape is that of `reduce_window_shape_tuple`.
 
-    >>> import minijax.numpy as jnp
-    >>> reduce_window(jnp.arange(5.0), 0.0, add, (3,), (2,))
-    Array([3., 9.], dtype=float32)
+    Raises:
+      TypeError: windows do not fit, or dtypes differ.
+      ValueError: trees differ, or have no array.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reduce_window(jnp.arange(5.0), 0.0, add, (3,), (2,))
+      Array([3., 9.], dtype=float32)
     """
     xs, treedef = tree.flatten(operand)
     inits, init_treedef = tree.flatten(init_value)

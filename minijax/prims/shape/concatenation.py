@@ -145,12 +145,17 @@ def concatenate(operands: Any, dimension: int) -> Any:
       operands: arrays of one dtype, of equal shapes but for axis `dimension`.
       dimension: the axis, counted from 0.
 
-    Raises:
-      ValueError: there is no array. TypeError: shapes or dtypes do not fit.
+    Returns:
+      An array of their dtype; its axis `dimension` has the sum of their sizes.
 
-    >>> import minijax.numpy as jnp
-    >>> concatenate([jnp.arange(2), jnp.arange(3)], 0)
-    Array([0, 1, 0, 1, 2], dtype=int32)
+    Raises:
+      ValueError: there is no array.
+      TypeError: shapes or dtypes do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> concatenate([jnp.arange(2), jnp.arange(3)], 0)
+      Array([0, 1, 0, 1, 2], dtype=int32)
     """
     xs = tuple(operands)
     if not xs:
@@ -209,12 +214,21 @@ linear_many_jvp(split_p)
 def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
     """Cut an array into parts of the given sizes along an axis.
 
+    Args:
+      operand: an array of any shape and dtype.
+      sizes: the sizes of the parts, which add up to that of the axis.
+      axis: the axis; a negative one counts from the end.
+
+    Returns:
+      A list of arrays of `operand`'s dtype, one for each of `sizes`.
+
     Raises:
       ValueError: the sizes do not add up to the axis's, or there is no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> [x.shape for x in split(jnp.arange(5), (2, 3))]
-    [(2,), (3,)]
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [x.shape for x in split(jnp.arange(5), (2, 3))]
+      [(2,), (3,)]
     """
     axis = canonical_axis(axis, len(core.aval_of(operand).shape))
     return list(split_p.bind(operand, sizes=int_tuple(sizes, "sizes"), axis=axis))
@@ -263,13 +277,22 @@ linear_jvp(stack_p)
 def stack(operands: Any, axis: int = 0) -> Any:
     """Join arrays of one shape along a new axis.
 
-    Raises:
-      ValueError: there is no array, or shapes differ. TypeError: dtypes differ.
+    Args:
+      operands: arrays of one shape and dtype.
+      axis: where the new axis is in the result; a negative one counts from the end.
 
-    >>> import minijax.numpy as jnp
-    >>> stack([jnp.arange(2), jnp.arange(2)], 1)
-    Array([[0, 0],
-           [1, 1]], dtype=int32)
+    Returns:
+      An array of their dtype; the new axis has one index for each array.
+
+    Raises:
+      ValueError: there is no array, or shapes differ.
+      TypeError: dtypes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> stack([jnp.arange(2), jnp.arange(2)], 1)
+      Array([[0, 0],
+             [1, 1]], dtype=int32)
     """
     xs = tuple(operands)
     if not xs:
@@ -315,12 +338,20 @@ linear_many_jvp(unstack_p)
 def unstack(operand: Any, axis: int = 0) -> tuple[Any, ...]:
     """The elements of an array along an axis, as arrays without that axis.
 
+    Args:
+      operand: an array of any shape and dtype.
+      axis: the axis; a negative one counts from the end.
+
+    Returns:
+      A tuple of as many arrays as the axis's size, of `operand`'s dtype.
+
     Raises:
       ValueError: there is no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> [x.shape for x in unstack(jnp.zeros((2, 3)), 1)]
-    [(2,), (2,), (2,)]
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [x.shape for x in unstack(jnp.zeros((2, 3)), 1)]
+      [(2,), (2,), (2,)]
     """
     axis = canonical_axis(axis, len(core.aval_of(operand).shape))
     return tuple(unstack_p.bind(operand, axis=axis))
@@ -369,12 +400,20 @@ tile_p = primitive(
 def tile(operand: Any, reps: Any) -> Any:
     """Lay `reps[i]` copies of an array side by side along each axis `i`.
 
+    Args:
+      operand: an array of any shape and dtype.
+      reps: one non-negative number an axis.
+
+    Returns:
+      An array of `operand`'s dtype; axis i has size `reps[i]` times as large.
+
     Raises:
       TypeError: there is not one number an axis, or one is negative.
 
-    >>> import minijax.numpy as jnp
-    >>> tile(jnp.arange(2), (2,))
-    Array([0, 1, 0, 1], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> tile(jnp.arange(2), (2,))
+      Array([0, 1, 0, 1], dtype=int32)
     """
     reps = int_tuple(reps, "reps")
     ndim = len(core.aval_of(operand).shape)
@@ -479,17 +518,23 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     """Put `padding_value` around, and between, the elements of an array.
 
     Args:
-      operand: array.
-      padding_value: scalar of the same dtype.
-      padding_config: for each axis (low, high, interior): how many to add before,
-        after (negative: take away), and between neighbours.
+      operand: an array of any shape and dtype.
+      padding_value: a scalar of the same dtype.
+      padding_config: for each axis (low, high, interior): how many to add before, after
+        (negative: take away), and between neighbours.
+
+    Returns:
+      An array of `operand`'s dtype; an axis of size n has size
+      `low + n + interior * max(n - 1, 0) + high`.
 
     Raises:
-      TypeError: dtypes differ. ValueError: the configuration does not fit.
+      TypeError: dtypes differ.
+      ValueError: the configuration does not fit.
 
-    >>> import minijax.numpy as jnp
-    >>> pad(jnp.arange(1, 4), 0, [(1, 2, 1)])
-    Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> pad(jnp.arange(1, 4), 0, [(1, 2, 1)])
+      Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
     config = tuple(int_tuple(c, "padding_config") for c in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)

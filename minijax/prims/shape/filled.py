@@ -31,11 +31,17 @@ def full(
       fill_value: a scalar.
       dtype: the dtype; by default that of `fill_value`.
       sharding: where to put the array, or None.
+
+    Returns:
+      An array of this shape and dtype; weakly typed if `fill_value` is and no `dtype`
+      is given.
+
     Raises:
       TypeError: `fill_value` is no scalar, or the shape no sequence of ints.
 
-    >>> full((2,), 1.5)
-    Array([1.5, 1.5], dtype=float32, weak_type=True)
+    Example:
+      >>> full((2,), 1.5)
+      Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
     shape = shape_tuple(shape)
     if dtype is not None and type(fill_value) is int:  # of any size
@@ -85,11 +91,17 @@ def full_like(
       fill_value: a scalar.
       dtype, shape: those of the result; by default those of `x`.
       sharding: where to put the array, or None.
+
+    Returns:
+      An array of `x`'s shape and dtype, or those given; weakly typed as `x` is, unless
+      `dtype` is given.
+
     Raises:
       TypeError: `fill_value` is no scalar.
 
-    >>> full_like(full((2,), 1.5), 2)
-    Array([2., 2.], dtype=float32, weak_type=True)
+    Example:
+      >>> full_like(full((2,), 1.5), 2)
+      Array([2., 2.], dtype=float32, weak_type=True)
     """
     if shape is None:
         shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
@@ -107,12 +119,19 @@ def full_like(
 def dtype(x: Any) -> Any:
     """The dtype of a value; of a type, that of arrays made of it.
 
+    Args:
+      x: an array or number; or a type of numbers: Python's, NumPy's, or a `np.dtype`.
+
+    Returns:
+      The dtype that an array of it has: with 64-bit types off, of 32 bits at most.
+
     Raises:
       TypeError: neither an array nor a type of numbers.
-      ValueError: None.
+      ValueError: `x` is None.
 
-    >>> dtype(1.0), dtype(int)
-    (dtype('float32'), dtype('int32'))
+    Example:
+      >>> dtype(1.0), dtype(int)
+      (dtype('float32'), dtype('int32'))
     """
     if x is None:
         raise ValueError("Invalid argument to dtype: None.")

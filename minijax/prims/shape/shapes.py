@@ -220,17 +220,21 @@ def broadcast_in_dim(
     """Repeat an array to `shape`; its axis i becomes axis `broadcast_dimensions[i]`.
 
     Args:
-      operand: array; an axis has size 1 or the size of the axis that it becomes.
+      operand: an array; an axis has size 1 or the size of the axis that it becomes.
       shape: the shape of the result.
       broadcast_dimensions: one axis of the result for each axis of `operand`.
-      out_sharding: how to lay the result out on devices.
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+
+    Returns:
+      An array of `shape` and `operand`'s dtype.
 
     Raises:
       TypeError: the shapes do not fit.
 
-    >>> import minijax.numpy as jnp
-    >>> broadcast_in_dim(jnp.arange(3), (2, 3), (1,)).shape
-    (2, 3)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> broadcast_in_dim(jnp.arange(3), (2, 3), (1,)).shape
+      (2, 3)
     """
     shape = int_tuple(shape, "shape")
     dims = int_tuple(broadcast_dimensions, "broadcast_dimensions")
@@ -246,10 +250,19 @@ def broadcast_in_dim(
 def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
     """Repeat an array along new leading axes of the given sizes.
 
-    >>> import minijax.numpy as jnp
-    >>> broadcast(jnp.arange(3), (2,))
-    Array([[0, 1, 2],
-           [0, 1, 2]], dtype=int32)
+    Args:
+      operand: an array of any shape and dtype.
+      sizes: the sizes of the new axes.
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+
+    Returns:
+      An array of `operand`'s dtype and shape `(*sizes, *operand.shape)`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> broadcast(jnp.arange(3), (2,))
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     sizes = int_tuple(sizes, "sizes")
     if not sizes and out_sharding is None and is_array(operand):
@@ -267,9 +280,17 @@ def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """Add leading axes of size 1 until the array has `rank` axes.
 
-    >>> import minijax.numpy as jnp
-    >>> broadcast_to_rank(jnp.arange(3), 2).shape
-    (1, 3)
+    Args:
+      x: an array of any shape and dtype.
+      rank: how many axes it should have at least.
+
+    Returns:
+      An array of `x`'s dtype; `x` itself if it has so many axes or more.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> broadcast_to_rank(jnp.arange(3), 2).shape
+      (1, 3)
     """
     ndim = len(core.aval_of(x).shape)
     if ndim >= rank:
@@ -280,11 +301,20 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape of arrays of these shapes combined elementwise, as NumPy has it.
 
+    Args:
+      shapes: sequences of sizes, lined up from the last axis; an axis of size 1
+        repeats.
+
+    Returns:
+      A tuple of ints; () of no shapes.
+
     Raises:
       ValueError: the shapes do not broadcast.
+      TypeError: a size is negative.
 
-    >>> broadcast_shapes((2, 1), (3,))
-    (2, 3)
+    Example:
+      >>> broadcast_shapes((2, 1), (3,))
+      (2, 3)
     """
     tuples = [int_tuple(s, "a shape") for s in shapes]
     for s in tuples:
@@ -313,7 +343,21 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def broadcast_like(operand: Any, like: Any) -> Any:
-    """Repeat `operand` to the shape of `like`, axes lined up from the last."""
+    """Repeat `operand` to the shape of `like`, axes lined up from the last.
+
+    Args:
+      operand: an array; an axis has size 1 or that of `like`'s axis.
+      like: an array, of which only the shape counts.
+
+    Returns:
+      An array of `operand`'s dtype and `like`'s shape.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> broadcast_like(jnp.arange(2), jnp.zeros((2, 2)))
+      Array([[0, 1],
+             [0, 1]], dtype=int32)
+    """
     return broadcast_to(operand, core.aval_of(like).shape)
 
 
@@ -385,17 +429,21 @@ def reshape(
     """Give an array's elements, read in row-major order, a new shape.
 
     Args:
-      operand: array of any shape.
-      new_sizes: the shape of the result, of the same total size.
-      dimensions: read the operand with its axes in this order (default: as they are).
-      out_sharding: how to lay the result out on devices.
+      operand: an array of any shape and dtype.
+      new_sizes: the shape of the result, of the same total size; no -1.
+      dimensions: read the operand with its axes in this order (None: as they are).
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+
+    Returns:
+      An array of shape `new_sizes` and `operand`'s dtype.
 
     Raises:
       TypeError: the total sizes differ, or `dimensions` is no permutation.
 
-    >>> import minijax.numpy as jnp
-    >>> reshape(jnp.arange(6), (2, 3)).shape
-    (2, 3)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> reshape(jnp.arange(6), (2, 3)).shape
+      (2, 3)
     """
     new_sizes = shape_tuple(new_sizes, "new_sizes")
     old = core.aval_of(operand).shape
@@ -414,9 +462,21 @@ def reshape(
 def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> Any:
     """Merge the axes from `start_dimension` up to `stop_dimension` into one.
 
-    >>> import minijax.numpy as jnp
-    >>> collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
-    (6, 4)
+    Args:
+      operand: an array of any shape and dtype.
+      start_dimension, stop_dimension: the first axis to merge, and the first one not to
+        (None: the end); negative ones count from the end.
+
+    Returns:
+      An array of `operand`'s dtype; for no axes at all, with a new one of size 1.
+
+    Raises:
+      ValueError: `stop_dimension` is before `start_dimension`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
+      (6, 4)
     """
     shape = core.aval_of(operand).shape
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
@@ -468,12 +528,20 @@ transpose_p = primitive(
 def transpose(operand: Any, permutation: Any) -> Any:
     """Put an array's axes in the order `permutation`.
 
+    Args:
+      operand: an array of any shape and dtype.
+      permutation: for each axis of the result, the axis of `operand`; non-negative.
+
+    Returns:
+      An array of `operand`'s dtype.
+
     Raises:
       TypeError: `permutation` does not name each axis once.
 
-    >>> import minijax.numpy as jnp
-    >>> transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
     """
     order = int_tuple(permutation, "permutation")
     if is_array(operand) and order == tuple(range(len(operand.aval.shape))):
@@ -526,12 +594,20 @@ squeeze_p = primitive(
 def squeeze(array: Any, dimensions: Any) -> Any:
     """Drop axes of size 1.
 
+    Args:
+      array: an array of any shape and dtype.
+      dimensions: the axes to drop; negative ones count from the end.
+
+    Returns:
+      An array of the same elements and dtype without these axes.
+
     Raises:
       ValueError: an axis has another size, is named twice, or does not exist.
 
-    >>> import minijax.numpy as jnp
-    >>> squeeze(jnp.zeros((1, 3, 1)), (0, 2)).shape
-    (3,)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> squeeze(jnp.zeros((1, 3, 1)), (0, 2)).shape
+      (3,)
     """
     ndim = len(core.aval_of(array).shape)
     axes = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
@@ -545,14 +621,22 @@ def squeeze(array: Any, dimensions: Any) -> Any:
 
 
 def expand_dims(array: Any, dimensions: Any) -> Any:
-    """Insert axes of size 1, at `dimensions` of the result.
+    """Insert axes of size 1.
+
+    Args:
+      array: an array of any shape and dtype.
+      dimensions: where they are in the result; negative ones count from its end.
+
+    Returns:
+      An array of the same elements and dtype with as many axes more.
 
     Raises:
       ValueError: a place is named twice or does not exist.
 
-    >>> import minijax.numpy as jnp
-    >>> expand_dims(jnp.zeros(3), (0, 2)).shape
-    (1, 3, 1)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> expand_dims(jnp.zeros(3), (0, 2)).shape
+      (1, 3, 1)
     """
     old = core.aval_of(array).shape
     places = tuple(dimensions)
@@ -612,9 +696,17 @@ rev_p: Primitive = primitive(
 def rev(operand: Any, dimensions: Any) -> Any:
     """Reverse the order of elements along `dimensions`.
 
-    >>> import minijax.numpy as jnp
-    >>> rev(jnp.arange(3), (0,))
-    Array([2, 1, 0], dtype=int32)
+    Args:
+      operand: an array of any shape and dtype.
+      dimensions: the axes, non-negative, each once.
+
+    Returns:
+      An array of `operand`'s shape and dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> rev(jnp.arange(3), (0,))
+      Array([2, 1, 0], dtype=int32)
     """
     return rev_p.bind(operand, dimensions=int_tuple(dimensions, "dimensions"))
 
@@ -671,9 +763,17 @@ zero_jvp(iota_p)
 def iota(dtype: Any, size: int) -> Any:
     """The numbers 0, 1, ... `size` - 1.
 
-    >>> import numpy as np
-    >>> iota(np.float32, 3)
-    Array([0., 1., 2.], dtype=float32)
+    Args:
+      dtype: the dtype, of numbers.
+      size: how many.
+
+    Returns:
+      An array of shape (size,) and this dtype.
+
+    Example:
+      >>> import numpy as np
+      >>> iota(np.float32, 3)
+      Array([0., 1., 2.], dtype=float32)
     """
     return broadcasted_iota(dtype, (size,), 0)
 
@@ -683,13 +783,24 @@ def broadcasted_iota(
 ) -> Any:
     """Each element's index along axis `dimension`.
 
-    Raises:
-      TypeError: `dtype` is bool. ValueError: there is no such axis.
+    Args:
+      dtype: the dtype, of numbers.
+      shape: the shape of the result.
+      dimension: the axis along which to count, non-negative.
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
 
-    >>> import numpy as np
-    >>> broadcasted_iota(np.int32, (2, 2), 1)
-    Array([[0, 1],
-           [0, 1]], dtype=int32)
+    Returns:
+      An array of this shape and dtype.
+
+    Raises:
+      TypeError: `dtype` is bool.
+      ValueError: there is no such axis.
+
+    Example:
+      >>> import numpy as np
+      >>> broadcasted_iota(np.int32, (2, 2), 1)
+      Array([[0, 1],
+             [0, 1]], dtype=int32)
     """
     return iota_p.bind(
         dtype=dtypes.asked(dtype, "broadcasted_iota"),
@@ -715,6 +826,18 @@ empty_p.takes_keys = True
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array whose elements nobody should read before writing them.
+
+    Args:
+      shape: the shape, a sequence of ints or an int.
+      dtype: the dtype.
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+
+    Returns:
+      An array of this shape and dtype.
+
+    Example:
+      >>> empty((2, 3), 'float32').shape
+      (2, 3)
 
     Differs from NumPy: the elements are zeros, since memory is never handed out as is.
     """

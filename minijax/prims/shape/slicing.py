@@ -147,17 +147,22 @@ def slice(
     """Cut a box out of an array.
 
     Args:
-      operand: array.
+      operand: an array of any shape and dtype.
       start_indices: for each axis the first index taken.
       limit_indices: for each axis the first index not taken any more.
-      strides: for each axis the step (default: 1).
+      strides: for each axis the step (None: 1).
+
+    Returns:
+      An array of `operand`'s rank and dtype; axis i has size
+      `ceil((limit - start) / stride)`.
 
     Raises:
       TypeError: the bounds do not fit the shape.
 
-    >>> import minijax.numpy as jnp
-    >>> slice(jnp.arange(6), (1,), (6,), (2,))
-    Array([1, 3, 5], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> slice(jnp.arange(6), (1,), (6,), (2,))
+      Array([1, 3, 5], dtype=int32)
     """
     return slice_p.bind(
         operand,
@@ -170,11 +175,22 @@ def slice(
 def slice_in_dim(
     operand: Any, start_index: Any, limit_index: Any, stride: int = 1, axis: int = 0
 ) -> Any:
-    """Cut a run of indices out along one axis; negative bounds count from the end.
+    """Cut a run of indices out along one axis.
 
-    >>> import minijax.numpy as jnp
-    >>> slice_in_dim(jnp.arange(6), 1, -1)
-    Array([1, 2, 3, 4], dtype=int32)
+    Args:
+      operand: an array of any shape and dtype.
+      start_index, limit_index: the first index taken, and the first one not taken any
+        more; negative ones count from the end; None: from the first, to the last.
+      stride: the step.
+      axis: the axis; a negative one counts from the end.
+
+    Returns:
+      An array of `operand`'s rank and dtype, cut along `axis`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> slice_in_dim(jnp.arange(6), 1, -1)
+      Array([1, 2, 3, 4], dtype=int32)
     """
     shape = core.aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -191,12 +207,22 @@ def slice_in_dim(
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """The elements at one fixed index along an axis.
 
+    Args:
+      operand: an array of any shape and dtype.
+      index: the index, an int; a negative one counts from the end.
+      axis: the axis; a negative one counts from the end.
+      keepdims: whether the axis stays, with size 1.
+
+    Returns:
+      An array of `operand`'s dtype, without `axis` or with size 1 there.
+
     Raises:
       IndexError: there is no such index.
 
-    >>> import minijax.numpy as jnp
-    >>> index_in_dim(jnp.arange(6), -1, keepdims=False)
-    Array(5, dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> index_in_dim(jnp.arange(6), -1, keepdims=False)
+      Array(5, dtype=int32)
     """
     shape = core.aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -398,12 +424,16 @@ def dynamic_slice(
       allow_negative_indices: whether negative starts count from the end (one bool, or
         one an axis); False spares the arithmetic where there are none.
 
+    Returns:
+      An array of shape `slice_sizes` and `operand`'s dtype.
+
     Raises:
       TypeError: sizes do not fit, or starts are no integers of one dtype.
 
-    >>> import minijax.numpy as jnp
-    >>> dynamic_slice(jnp.arange(6), (jnp.int32(2),), (3,))
-    Array([2, 3, 4], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> dynamic_slice(jnp.arange(6), (jnp.int32(2),), (3,))
+      Array([2, 3, 4], dtype=int32)
     """
     shape = core.aval_of(operand).shape
     starts = starts_of(start_indices, shape, allow_negative_indices)
@@ -491,12 +521,16 @@ def dynamic_update_slice(
       update: what to put in, of the same rank and dtype, no larger along any axis.
       start_indices, allow_negative_indices: as for `dynamic_slice`.
 
+    Returns:
+      An array of `operand`'s shape and dtype.
+
     Raises:
       TypeError: shapes or dtypes do not fit, or starts are no integers of one dtype.
 
-    >>> import minijax.numpy as jnp
-    >>> dynamic_update_slice(jnp.zeros(4), jnp.ones(2), (jnp.int32(1),))
-    Array([0., 1., 1., 0.], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> dynamic_update_slice(jnp.zeros(4), jnp.ones(2), (jnp.int32(1),))
+      Array([0., 1., 1., 0.], dtype=float32)
     """
     shape = core.aval_of(operand).shape
     starts = starts_of(start_indices, shape, allow_negative_indices)
@@ -522,9 +556,20 @@ def dynamic_slice_in_dim(
 ) -> Any:  # fmt: skip
     """`dynamic_slice` along one axis, taking the others whole.
 
-    >>> import minijax.numpy as jnp
-    >>> dynamic_slice_in_dim(jnp.arange(6), jnp.int32(-2), 2)
-    Array([4, 5], dtype=int32)
+    Args:
+      operand: an array of any shape and dtype.
+      start_index: an integer scalar; a start that leads out of bounds is moved inside.
+      slice_size: the size of the result along the axis, an int.
+      axis: the axis; a negative one counts from the end.
+      allow_negative_indices: whether a negative start counts from the end.
+
+    Returns:
+      An array of `operand`'s dtype and shape, but for size `slice_size` along `axis`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> dynamic_slice_in_dim(jnp.arange(6), jnp.int32(-2), 2)
+      Array([4, 5], dtype=int32)
     """
     sizes = list(core.aval_of(operand).shape)
     axis = canonical_axis(axis, len(sizes))
@@ -539,11 +584,22 @@ def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
     allow_negative_indices: bool = True,
 ) -> Any:  # fmt: skip
-    """The elements at one index along an axis; out of bounds, at the nearest.
+    """The elements at one index along an axis.
 
-    >>> import minijax.numpy as jnp
-    >>> dynamic_index_in_dim(jnp.arange(6), jnp.int32(4), keepdims=False)
-    Array(4, dtype=int32)
+    Args:
+      operand: an array of any shape and dtype.
+      index: an integer scalar; out of bounds, the nearest index is meant.
+      axis: the axis; a negative one counts from the end.
+      keepdims: whether the axis stays, with size 1.
+      allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array of `operand`'s dtype, without `axis` or with size 1 there.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> dynamic_index_in_dim(jnp.arange(6), jnp.int32(4), keepdims=False)
+      Array(4, dtype=int32)
     """
     axis = canonical_axis(axis, len(core.aval_of(operand).shape))
     out = dynamic_slice_in_dim(
@@ -556,11 +612,22 @@ def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *,
     allow_negative_indices: bool = True,
 ) -> Any:  # fmt: skip
-    """`dynamic_update_slice` along one axis, from the start of the others.
+    """An array with a run along one axis replaced, from the start of the other axes.
 
-    >>> import minijax.numpy as jnp
-    >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, axis=0)
-    Array([0., 1., 1., 0.], dtype=float32)
+    Args:
+      operand: an array of any shape and dtype.
+      update: what to put in, of the same rank and dtype, no larger along any axis.
+      start_index: an integer scalar; a start that leads out of bounds is moved inside.
+      axis: the axis; a negative one counts from the end.
+      allow_negative_indices: whether a negative start counts from the end.
+
+    Returns:
+      An array of `operand`'s shape and dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, axis=0)
+      Array([0., 1., 1., 0.], dtype=float32)
     """
     ndim = len(core.aval_of(operand).shape)
     starts = _one_start(start_index, canonical_axis(axis, ndim), ndim)
@@ -576,11 +643,19 @@ def dynamic_update_index_in_dim(
     """An array with its elements at one index along an axis replaced.
 
     Args:
-      update: of `operand`'s shape without `axis`, or with size 1 there.
+      operand: an array of any shape and dtype.
+      update: of `operand`'s dtype; of its shape without `axis`, or with size 1 there.
+      index: an integer scalar; out of bounds, the nearest index is meant.
+      axis: the axis; a negative one counts from the end.
+      allow_negative_indices: whether a negative index counts from the end.
 
-    >>> import minijax.numpy as jnp
-    >>> dynamic_update_index_in_dim(jnp.zeros(3), 1.0, jnp.int32(1), axis=0)
-    Array([0., 1., 0.], dtype=float32)
+    Returns:
+      An array of `operand`'s shape and dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> dynamic_update_index_in_dim(jnp.zeros(3), 1.0, jnp.int32(1), axis=0)
+      Array([0., 1., 0.], dtype=float32)
     """
     ndim = len(core.aval_of(operand).shape)
     axis = canonical_axis(axis, ndim)
