@@ -118,22 +118,26 @@ def rng_bit_generator(
     key: Any, shape: Any, dtype: Any = np.uint32,
     algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Random bits by the platform's generator: the new state, and the bits.
+    """Random bits by the platform's generator.
 
     Args:
       key: the state, uint32[4] or uint64[2].
       shape: the shape of the bits.
       dtype: uint8, uint16, uint32 or uint64.
       algorithm: a `RandomAlgorithm`.
-      out_sharding: how the bits lie on devices.
+      out_sharding: how to lay the bits out on devices (None: the compiler's choice).
+
+    Returns:
+      (the new state, of `key`'s shape and dtype; the bits, of this shape and dtype).
 
     Raises:
       TypeError: the state or the dtype is another one.
 
-    >>> import numpy as np
-    >>> state, bits = rng_bit_generator(np.arange(4, dtype=np.uint32), (3,))
-    >>> bits.shape
-    (3,)
+    Example:
+      >>> import numpy as np
+      >>> state, bits = rng_bit_generator(np.arange(4, dtype=np.uint32), (3,))
+      >>> bits.shape
+      (3,)
     """
     new, bits = rng_bit_generator_p.bind(
         key,
@@ -167,7 +171,21 @@ def _uniform_type(low: Any, high: Any, *, shape: Any) -> Any:
             high,
             why="all numbers are drawn from one range.",
         )
+    if low.dtype not in _DRAWN:
+        raise type_problem(
+            f"rng_uniform does not accept dtype {low.dtype}.",
+            low,
+            high,
+            why="XLA draws floats of 16 bits or more, and integers of 32 and 64 bits.",
+            tries=["minijax.random.randint, or .uniform"],
+        )
     return shaped(shape, low.dtype)
+
+
+_DRAWN = (
+    dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32,
+    dtypes.int64, dtypes.uint32, dtypes.uint64,
+)  # fmt: skip  # of others the compiler ends the process
 
 
 def _uniform_lower(ctx: Any, low: Any, high: Any, *, shape: Any) -> Any:
@@ -188,11 +206,21 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Any:
 
     The numbers cannot be reproduced; `minijax.random` gives ones that can.
 
+    Args:
+      a, b: the bounds, scalars of one dtype: floats of 16 bits or more, or integers of
+        32 or 64.
+      shape: the shape of the result.
+
+    Returns:
+      An array of this shape and of the bounds' dtype.
+
     Raises:
       ValueError: the bounds are no scalars of one dtype.
+      TypeError: another dtype.
 
-    >>> rng_uniform(0., 1., (2,)).shape
-    (2,)
+    Example:
+      >>> rng_uniform(0., 1., (2,)).shape
+      (2,)
     """
     low, high = core.aval_of(a), core.aval_of(b)
     _uniform_type(low, high, shape=())
