@@ -144,12 +144,17 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
       fft_type: an `FftType`, or its name.
       fft_lengths: one to three lengths.
 
+    Returns:
+      An array of complex64 or complex128; of float32 or float64 for IRFFT.  The last
+      axes have the lengths; but for RFFT, which gives length // 2 + 1 along the last.
+
     Raises:
       ValueError: for shapes that do not fit, or complex input to RFFT.
 
-    >>> import minijax.numpy as jnp
-    >>> fft(jnp.ones(4), 'RFFT', (4,))
-    Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> fft(jnp.ones(4), 'RFFT', (4,))
+      Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
     kind = _fft_type(fft_type)
     lengths = tuple(map(int, fft_lengths))

@@ -41,11 +41,16 @@ def padtype_to_pads(
       padding: 'VALID' (none), 'SAME' (as many places as elements, divided by the
         stride; an odd one goes behind), 'SAME_LOWER' (an odd one goes in front).
 
-    Raises:
-      RuntimeError: for any other padding.
+    Returns:
+      A list of pairs (low, high) of ints, one an axis.
 
-    >>> padtype_to_pads((8, 9), (3, 3), (2, 1), 'SAME')
-    [(0, 1), (1, 1)]
+    Raises:
+      RuntimeError: any other name.
+      TypeError: no name at all, or strides are not positive.
+
+    Example:
+      >>> padtype_to_pads((8, 9), (3, 3), (2, 1), 'SAME')
+      [(0, 1), (1, 1)]
     """
     kind = str(getattr(padding, "name", padding)).upper()
     if kind == "VALID":

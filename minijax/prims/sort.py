@@ -273,9 +273,19 @@ def sort_key_val(
 ) -> tuple[Any, Any]:
     """Sort `keys` along an axis, and move `values` along with them.
 
-    >>> import minijax.numpy as jnp
-    >>> sort_key_val(jnp.array([3, 1, 2]), jnp.array([0, 1, 2]))[1]
-    Array([1, 2, 0], dtype=int32)
+    Args:
+      keys: an array of any dtype; nan comes last.
+      values: an array of the same shape and any dtype.
+      dimension: the axis; a negative one counts from the end.
+      is_stable: whether equal keys keep their order.
+
+    Returns:
+      (keys, values), of their shapes and dtypes.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> sort_key_val(jnp.array([3, 1, 2]), jnp.array([0, 1, 2]))[1]
+      Array([1, 2, 0], dtype=int32)
     """
     keys, values = sort((keys, values), dimension, is_stable)
     return keys, values
@@ -521,14 +531,16 @@ def approx_max_k(
       aggregate_to_topk: False returns the candidates unsorted, and more than `k`.
 
     Returns:
-      (values, indices).
+      (values, indices), of `operand`'s dtype and int32, with `k` elements along the
+      axis, descending.
 
     Raises:
       ValueError: there are not so many elements.
 
-    >>> import minijax.numpy as jnp
-    >>> approx_max_k(jnp.array([1.0, 3.0, 2.0]), 2)[1]
-    Array([1, 2], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> approx_max_k(jnp.array([1.0, 3.0, 2.0]), 2)[1]
+      Array([1, 2], dtype=int32)
 
     Source: F. Chern et al., TPU-KNN: K nearest neighbor search at peak FLOP/s, 2022.
     """
@@ -542,11 +554,28 @@ def approx_min_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """About the `k` smallest elements along an axis; see `approx_max_k`.
+    """About the `k` smallest elements along an axis, fast on TPUs, exact elsewhere.
 
-    >>> import minijax.numpy as jnp
-    >>> approx_min_k(jnp.array([1.0, 3.0, 2.0]), 2)[1]
-    Array([0, 2], dtype=int32)
+    Args:
+      operand: array of floats.
+      k: how many.
+      reduction_dimension: the axis.
+      recall_target, reduction_input_size_override, aggregate_to_topk: as for
+        `approx_max_k`.
+
+    Returns:
+      (values, indices), of `operand`'s dtype and int32, with `k` elements along the
+      axis, ascending.
+
+    Raises:
+      ValueError: there are not so many elements.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> approx_min_k(jnp.array([1.0, 3.0, 2.0]), 2)[1]
+      Array([0, 2], dtype=int32)
+
+    Source: F. Chern et al., TPU-KNN: K nearest neighbor search at peak FLOP/s, 2022.
     """
     return _approx(
         operand, k, reduction_dimension, recall_target, False,

@@ -39,11 +39,22 @@ def conv(
     lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str,
     precision: Any = None, preferred_element_type: Any = None,
 ) -> Any:  # fmt: skip
-    """Convolution with strides and padding; arguments as of `conv_general_dilated`.
+    """Convolution with strides and padding.
 
-    >>> import minijax.numpy as jnp
-    >>> conv(jnp.ones((1, 3, 8)), jnp.ones((5, 3, 3)), (1,), 'SAME').shape
-    (1, 5, 8)
+    Args:
+      lhs: array [batch, features, ...] with n spatial axes.
+      rhs: kernel [out features, features, ...] with n spatial axes, of the same dtype.
+      window_strides, padding: as in `conv_general_dilated`.
+      precision, preferred_element_type: as in `dot_general`.
+
+    Returns:
+      An array [batch, out features, ...] of the operands' dtype, or
+      `preferred_element_type`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> conv(jnp.ones((1, 3, 8)), jnp.ones((5, 3, 3)), (1,), 'SAME').shape
+      (1, 5, 8)
     """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision,
@@ -56,12 +67,23 @@ def conv_with_general_padding(
     lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
     precision: Any = None, preferred_element_type: Any = None,
 ) -> Any:  # fmt: skip
-    """Convolution with dilations; arguments as of `conv_general_dilated`.
+    """Convolution with strides, padding and dilations.
 
-    >>> import minijax.numpy as jnp
-    >>> x, w = jnp.ones((1, 3, 8)), jnp.ones((5, 3, 3))
-    >>> conv_with_general_padding(x, w, (1,), [(1, 1)], (2,), None).shape
-    (1, 5, 15)
+    Args:
+      lhs: array [batch, features, ...] with n spatial axes.
+      rhs: kernel [out features, features, ...] with n spatial axes, of the same dtype.
+      window_strides, padding, lhs_dilation, rhs_dilation: as in `conv_general_dilated`.
+      precision, preferred_element_type: as in `dot_general`.
+
+    Returns:
+      An array [batch, out features, ...] of the operands' dtype, or
+      `preferred_element_type`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, w = jnp.ones((1, 3, 8)), jnp.ones((5, 3, 3))
+      >>> conv_with_general_padding(x, w, (1,), [(1, 1)], (2,), None).shape
+      (1, 5, 15)
     """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation=lhs_dilation,
@@ -116,10 +138,16 @@ def conv_transpose(
       use_consistent_padding: whether pairs are those of the convolution of which this
         is the transpose, instead of those of the spread operand.
 
-    >>> import minijax.numpy as jnp
-    >>> x, w = jnp.ones((1, 4, 4, 3)), jnp.ones((3, 3, 3, 5))
-    >>> conv_transpose(x, w, (2, 2), 'SAME').shape
-    (1, 8, 8, 5)
+    Returns:
+      An array of rank n + 2 with its axes as `dimension_numbers` says, of the operands'
+      dtype or `preferred_element_type`; with 'SAME', its spatial sizes are those of
+      `lhs` times the strides.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, w = jnp.ones((1, 4, 4, 3)), jnp.ones((3, 3, 3, 5))
+      >>> conv_transpose(x, w, (2, 2), 'SAME').shape
+      (1, 8, 8, 5)
     """
     left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
     if dimension_numbers is None:
@@ -162,8 +190,23 @@ def conv_shape_tuple(
 ) -> tuple[int, ...]:  # fmt: skip
     """The shape of a convolution in batch-and-feature-first order.
 
-    >>> conv_shape_tuple((1, 3, 8), (5, 3, 3), (2,), 'SAME')
-    (1, 5, 4)
+    Args:
+      lhs_shape: the shape of the operand: batch, features, n spatial sizes.
+      rhs_shape: the shape of the kernel: out features, in features, n spatial sizes.
+      strides: n strides.
+      pads: 'SAME', 'SAME_LOWER', 'VALID', or n pairs (low, high).
+      batch_group_count: the number of groups of batch elements.
+
+    Returns:
+      A tuple of ints: batch, out features, n spatial sizes.
+
+    Raises:
+      TypeError: not n pairs.
+      ValueError: the groups do not divide the batch.
+
+    Example:
+      >>> conv_shape_tuple((1, 3, 8), (5, 3, 3), (2,), 'SAME')
+      (1, 5, 4)
     """
     lhs, rhs = tuple(lhs_shape), tuple(rhs_shape)
     if isinstance(pads, str):
@@ -190,9 +233,19 @@ def conv_general_shape_tuple(
 ) -> tuple[int, ...]:  # fmt: skip
     """The shape of a convolution with dimension numbers.
 
-    >>> conv_general_shape_tuple(
-    ...     (1, 8, 3), (3, 3, 5), (2,), 'SAME', ('NHC', 'HIO', 'NHC'))
-    (1, 4, 5)
+    Args:
+      lhs_shape, rhs_shape: the shapes of operand and kernel, of rank n + 2.
+      window_strides: n strides.
+      padding: 'SAME', 'SAME_LOWER', 'VALID', or n pairs (low, high).
+      dimension_numbers: three strings such as ('NHWC', 'HWIO', 'NHWC').
+
+    Returns:
+      A tuple of n + 2 ints, in the result's order.
+
+    Example:
+      >>> conv_general_shape_tuple(
+      ...     (1, 8, 3), (3, 3, 5), (2,), 'SAME', ('NHC', 'HIO', 'NHC'))
+      (1, 4, 5)
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(
@@ -210,9 +263,19 @@ def conv_transpose_shape_tuple(
 ) -> tuple[int, ...]:  # fmt: skip
     """The shape of a transposed convolution.
 
-    >>> conv_transpose_shape_tuple(
-    ...     (1, 8, 3), (3, 3, 5), (2,), 'SAME', ('NHC', 'HIO', 'NHC'))
-    (1, 16, 5)
+    Args:
+      lhs_shape, rhs_shape: the shapes of operand and kernel, of rank n + 2.
+      window_strides: n strides, by which the operand is spread.
+      padding: 'SAME', 'VALID', or n pairs (low, high).
+      dimension_numbers: three strings such as ('NHWC', 'HWIO', 'NHWC').
+
+    Returns:
+      A tuple of n + 2 ints, in the result's order.
+
+    Example:
+      >>> conv_transpose_shape_tuple(
+      ...     (1, 8, 3), (3, 3, 5), (2,), 'SAME', ('NHC', 'HIO', 'NHC'))
+      (1, 16, 5)
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     left, right = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
@@ -246,16 +309,20 @@ def conv_general_dilated_patches(
     Args:
       lhs: array of rank n + 2, with c features.
       filter_shape: the n sizes of the window.
-      The others: as in `conv_general_dilated`.
+      window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers: as in
+        `conv_general_dilated`.
+      precision, preferred_element_type: as in `dot_general`.
 
     Returns:
-      An array whose feature axis has c * prod(filter_shape) elements, c slowest.
+      An array of rank n + 2 and `lhs`'s dtype (or `preferred_element_type`), whose
+      feature axis has c * prod(filter_shape) elements, c slowest.
 
-    >>> import minijax.numpy as jnp
-    >>> x = jnp.arange(4.0).reshape(1, 1, 4)
-    >>> conv_general_dilated_patches(x, (2,), (1,), 'VALID')
-    Array([[[0., 1., 2.],
-            [1., 2., 3.]]], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x = jnp.arange(4.0).reshape(1, 1, 4)
+      >>> conv_general_dilated_patches(x, (2,), (1,), 'VALID')
+      Array([[[0., 1., 2.],
+              [1., 2., 3.]]], dtype=float32)
     """
     window = tuple(map(int, filter_shape))
     aval = core.aval_of(lhs)
@@ -285,13 +352,22 @@ def conv_general_dilated_local(
       lhs: array of rank n + 2, with c features.
       rhs: kernels: out features, c * prod(filter_shape), and n axes of places, in the
         order of `dimension_numbers`.
+      window_strides, padding: as in `conv_general_dilated`.
       filter_shape: the n sizes of the window.
-      The others: as in `conv_general_dilated`.
+      lhs_dilation, rhs_dilation, dimension_numbers: as in `conv_general_dilated`.
+      precision: as in `dot_general`.
 
-    >>> import minijax.numpy as jnp
-    >>> x, w = jnp.ones((1, 2, 5)), jnp.ones((4, 6, 3))
-    >>> conv_general_dilated_local(x, w, (1,), 'VALID', (3,)).shape
-    (1, 4, 3)
+    Returns:
+      An array of rank n + 2, of the wider dtype.
+
+    Raises:
+      TypeError: the ranks of `lhs` and `rhs` differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, w = jnp.ones((1, 2, 5)), jnp.ones((4, 6, 3))
+      >>> conv_general_dilated_local(x, w, (1,), 'VALID', (3,)).shape
+      (1, 4, 3)
     """
     left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
     if len(left) != len(right):

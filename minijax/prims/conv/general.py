@@ -67,11 +67,16 @@ def conv_dimension_numbers(
       lhs_shape, rhs_shape: the shapes of operand and kernel.
       dimension_numbers: None (batch and feature axes first), such strings, or numbers.
 
-    Raises:
-      TypeError: for strings of the wrong length or letters.
+    Returns:
+      A `ConvDimensionNumbers` of three tuples of axes: batch (or out features) first,
+      then features, then the spatial ones.
 
-    >>> conv_dimension_numbers((1, 8, 3), (3, 3, 5), ('NHC', 'HIO', 'NHC'))
-    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
+    Raises:
+      TypeError: strings of the wrong length or letters, or ranks that differ.
+
+    Example:
+      >>> conv_dimension_numbers((1, 8, 3), (3, 3, 5), ('NHC', 'HIO', 'NHC'))
+      ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*(tuple(map(int, s)) for s in dimension_numbers))
@@ -105,8 +110,18 @@ def conv_dimension_numbers(
 def conv_general_permutations(dimension_numbers: Any) -> tuple[Any, Any, Any]:
     """The axes that bring operand, kernel and result to batch-and-feature-first order.
 
-    >>> conv_general_permutations(('NHC', 'HIO', 'NHC'))
-    ((0, 2, 1), (2, 1, 0), (0, 2, 1))
+    Args:
+      dimension_numbers: three strings such as ('NHWC', 'HWIO', 'NHWC').
+
+    Returns:
+      Three tuples of axes, each a permutation.
+
+    Raises:
+      TypeError: a letter is missing or comes twice, or spatial letters differ.
+
+    Example:
+      >>> conv_general_permutations(('NHC', 'HIO', 'NHC'))
+      ((0, 2, 1), (2, 1, 0), (0, 2, 1))
     """
     lhs, rhs, out = dimension_numbers
     for i, (a, b) in enumerate((("N", "C"), ("O", "I"), ("N", "C"))):
@@ -537,15 +552,21 @@ def conv_general_dilated(
       feature_group_count, batch_group_count: the numbers of groups of features, or of
         batch elements, that are convolved apart.
       precision, preferred_element_type: as in `dot_general`.
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+
+    Returns:
+      An array of batch, out features and n spatial axes, placed as `dimension_numbers`
+      says, of the operands' dtype or `preferred_element_type`.
 
     Raises:
-      ValueError: for sizes that do not go together.
-      TypeError: for dtypes or dimension numbers that do not.
+      ValueError: sizes do not go together.
+      TypeError: dtypes or dimension numbers do not, or strides are no sequence.
 
-    >>> import minijax.numpy as jnp
-    >>> x, w = jnp.ones((1, 3, 8, 8)), jnp.ones((5, 3, 3, 3))
-    >>> conv_general_dilated(x, w, (2, 2), 'SAME').shape
-    (1, 5, 4, 4)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, w = jnp.ones((1, 3, 8, 8)), jnp.ones((5, 3, 3, 3))
+      >>> conv_general_dilated(x, w, (2, 2), 'SAME').shape
+      (1, 5, 4, 4)
     """
     left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
     numbers = conv_dimension_numbers(left, right, dimension_numbers)

@@ -326,19 +326,22 @@ def dot_general(
         sequences of axes; the pairs must have equal sizes.  None: as `dot`.
       precision: None, a `Precision` or a pair of them, a `DotAlgorithmPreset`, a
         `DotAlgorithm`, or a name of one.
-      preferred_element_type: the dtype to accumulate and return (default: the wider
-        of the operands').
+      preferred_element_type: the dtype to accumulate and return (None: the wider of the
+        operands').
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
 
     Returns:
-      An array of the batch axes, then lhs's other axes, then rhs's.
+      An array of the batch axes, then lhs's other axes, then rhs's; of dtype
+      `preferred_element_type`.
 
     Raises:
       TypeError: for axes that are out of range, repeated, or of unequal sizes.
 
-    >>> import minijax.numpy as jnp
-    >>> x, y = jnp.ones((2, 3, 4)), jnp.ones((2, 4, 5))
-    >>> dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
-    (2, 3, 5)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, y = jnp.ones((2, 3, 4)), jnp.ones((2, 4, 5))
+      >>> dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
+      (2, 3, 5)
     """
     if dimension_numbers is None:
         dimension_numbers = _plain_numbers(lhs, rhs)
@@ -406,13 +409,19 @@ def dot(
       lhs, rhs: arrays of rank 1 or 2, if no dimension_numbers are given; the last axis
         of lhs and the first of rhs are contracted.
       dimension_numbers, precision, preferred_element_type: as in `dot_general`.
+      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+
+    Returns:
+      An array of lhs's axes but the last, then rhs's but the first; of the wider dtype,
+      or `preferred_element_type`.
 
     Raises:
       ValueError: for other ranks, or unequal sizes.
 
-    >>> import minijax.numpy as jnp
-    >>> float(dot(jnp.arange(3.0), jnp.arange(3.0)))
-    5.0
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> float(dot(jnp.arange(3.0), jnp.arange(3.0)))
+      5.0
     """
     return dot_general(
         lhs, rhs, dimension_numbers, precision, preferred_element_type,
@@ -427,12 +436,16 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
       lhs, rhs: arrays of shape [..., n, k] and [..., k, m].
       precision: as in `dot_general`.
 
+    Returns:
+      An array [..., n, m] of the wider dtype.
+
     Raises:
       ValueError: for ranks below 2, or unequal ones.
 
-    >>> import minijax.numpy as jnp
-    >>> batch_matmul(jnp.ones((7, 2, 3)), jnp.ones((7, 3, 4))).shape
-    (7, 2, 4)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> batch_matmul(jnp.ones((7, 2, 3)), jnp.ones((7, 3, 4))).shape
+      (7, 2, 4)
     """
     left, right = core.aval_of(lhs), core.aval_of(rhs)
     if min(left.ndim, right.ndim) < 2:

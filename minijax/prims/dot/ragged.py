@@ -401,18 +401,23 @@ def ragged_dot_general(
       lhs, rhs: arrays.
       group_sizes: integers [groups], or [batch.., groups].
       ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
-      precision, preferred_element_type: as in `dot_general`.
+      precision, preferred_element_type, out_sharding: as in `dot_general`.
       group_offset: must be None.
 
     Returns:
       As `dot_general`, with an axis of groups in front if the ragged axis is
       contracted.
 
-    >>> import minijax.numpy as jnp
-    >>> x, y, n = jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.array([1, 2])
-    >>> numbers = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
-    >>> ragged_dot_general(x, y, n, numbers)[:, 0, 0]
-    Array([1., 2.], dtype=float32)
+    Raises:
+      TypeError: no `RaggedDotDimensionNumbers`, or shapes do not fit.
+      NotImplementedError: `group_offset` is given.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, y, n = jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.array([1, 2])
+      >>> numbers = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+      >>> ragged_dot_general(x, y, n, numbers)[:, 0, 0]
+      Array([1., 2.], dtype=float32)
     """
     if group_offset is not None:
         raise NotImplementedError(
@@ -450,15 +455,18 @@ def ragged_dot(
       lhs: [m, k].
       rhs: [groups, k, n].
       group_sizes: integers [groups]: so many rows, one group after the other.
-      The others: as in `ragged_dot_general`.
+      precision, preferred_element_type, group_offset, out_sharding: as in
+        `ragged_dot_general`.
 
     Returns:
-      [m, n]; zeros in rows beyond the last group.
+      [m, n], of the wider dtype or `preferred_element_type`; zeros in rows beyond the
+      last group.
 
-    >>> import minijax.numpy as jnp
-    >>> x, w = jnp.ones((3, 1)), jnp.array([[[2.0]], [[3.0]]])
-    >>> ragged_dot(x, w, jnp.array([1, 2]))[:, 0]
-    Array([2., 3., 3.], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, w = jnp.ones((3, 1)), jnp.array([[[2.0]], [[3.0]]])
+      >>> ragged_dot(x, w, jnp.array([1, 2]))[:, 0]
+      Array([2., 3., 3.], dtype=float32)
     """
     return ragged_dot_general(
         lhs, rhs, group_sizes, _ROWS_BY_GROUP, precision, preferred_element_type,
@@ -551,11 +559,19 @@ def scaled_dot(
         one batch axis in front).
       preferred_element_type: in which to multiply and return (default: bfloat16).
 
-    >>> import minijax.numpy as jnp
-    >>> x, s = jnp.ones((2, 4)), jnp.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> scaled_dot(x, jnp.ones((4, 1)), lhs_scale=s, preferred_element_type=jnp.float32)
-    Array([[ 6.],
-           [14.]], dtype=float32)
+    Returns:
+      An array of the axes of `dot_general`, of dtype `preferred_element_type`.
+
+    Raises:
+      TypeError: an operand of rank 1, or of rank above 3, without `dimension_numbers`;
+        or scales do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> x, s = jnp.ones((2, 4)), jnp.array([[1.0, 2.0], [3.0, 4.0]])
+      >>> scaled_dot(x, jnp.ones((4, 1)), lhs_scale=s, preferred_element_type=jnp.float32)
+      Array([[ 6.],
+             [14.]], dtype=float32)
     """
     if dimension_numbers is None:
         rank = core.aval_of(lhs).ndim

@@ -87,10 +87,17 @@ bessel_i0e_p = nary("bessel_i0e", [FLOAT], lower=lower_wide(_i0e), jvp=[_i0e_tan
 
 
 def bessel_i0e(x: Any) -> Any:
-    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_0(x)`, of floats.
+    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_0(x)`.
 
-    >>> print(f"{bessel_i0e(0.0):.5f}")
-    1.00000
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> print(f"{bessel_i0e(0.0):.5f}")
+      1.00000
     """
     return bessel_i0e_p.bind(x)
 
@@ -110,9 +117,16 @@ bessel_i1e_p = nary(
 
 
 def bessel_i1e(x: Any) -> Any:
-    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_1(x)`, of floats.
+    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_1(x)`.
 
-    >>> bessel_i1e(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.
+
+    Example:
+      >>> bessel_i1e(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return bessel_i1e_p.bind(x)

@@ -147,9 +147,18 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     r"""Regularized incomplete beta function,
     :math:`I_x(a, b) = \frac{1}{B(a, b)} \int_0^x t^{a-1} (1-t)^{b-1} dt`.
 
-    All arrays are of one float dtype; it can be differentiated by x alone.
+    It can be differentiated by x alone.
 
-    >>> print(f"{betainc(2.0, 3.0, 0.5):.4f}")
-    0.6875
+    Args:
+      a, b: parameters above 0, arrays of one float dtype and shape; scalars and axes of
+        size 1 repeat.
+      x: the points, in [0, 1], of the same dtype.
+
+    Returns:
+      An array of their joint shape and dtype, in [0, 1]; nan out of the ranges.
+
+    Example:
+      >>> print(f"{betainc(2.0, 3.0, 0.5):.4f}")
+      0.6875
     """
     return regularized_incomplete_beta_p.bind(a, b, x)

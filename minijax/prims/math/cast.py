@@ -140,12 +140,18 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     Args:
       operand: an array of any shape, or a Python scalar.
       new_dtype: the dtype of the result.
+
+    Returns:
+      An array of `operand`'s shape and the new dtype (of 32 bits at most, unless 64-bit
+      types are on), not weakly typed.
+
     Raises:
       TypeError: no such dtype.
       ValueError: `new_dtype` is None, or opaque elements (keys) meet numbers.
 
-    >>> convert_element_type(2.7, int)
-    Array(2, dtype=int32)
+    Example:
+      >>> convert_element_type(2.7, int)
+      Array(2, dtype=int32)
     """
     dtype = user_dtype(new_dtype, "convert_element_type")
     if type(operand) in dtypes.PYTHON_SCALARS:
@@ -261,13 +267,19 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     Args:
       operand: an array of any shape.
       new_dtype: the dtype of the result; neither bool nor complex.
+
+    Returns:
+      An array of the new dtype, of `operand`'s shape but for an axis added or taken
+      away at the end.
+
     Raises:
       TypeError: bool or complex on one side.
       ValueError: the last axis does not hold one element.
 
-    >>> import numpy as np
-    >>> bitcast_convert_type(np.float32(1.0), 'int32')
-    Array(1065353216, dtype=int32)
+    Example:
+      >>> import numpy as np
+      >>> bitcast_convert_type(np.float32(1.0), 'int32')
+      Array(1065353216, dtype=int32)
     """
     dtype = user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
@@ -298,12 +310,17 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
       operand: an array of a float dtype.
       exponent_bits: bits of the exponent, at least 1.
       mantissa_bits: bits of the mantissa, at least 0.
+
+    Returns:
+      An array of `operand`'s shape and dtype.
+
     Raises:
       TypeError: no float dtype.
       ValueError: too few bits.
 
-    >>> reduce_precision(1.001, exponent_bits=8, mantissa_bits=7)
-    Array(1., dtype=float32, weak_type=True)
+    Example:
+      >>> reduce_precision(1.001, exponent_bits=8, mantissa_bits=7)
+      Array(1., dtype=float32, weak_type=True)
     """
     import operator
 

@@ -33,10 +33,17 @@ erf_p = nary(
 
 
 def erf(x: Any) -> Any:
-    r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`, of floats.
+    r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
 
-    >>> erf(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  In [-1, 1].
+
+    Example:
+      >>> erf(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return erf_p.bind(x)
 
@@ -48,10 +55,18 @@ erfc_p = nary(
 
 
 def erfc(x: Any) -> Any:
-    r"""Complementary error function, :math:`1 - \mathrm{erf}(x)`, of floats.
+    r"""Complementary error function, :math:`1 - \mathrm{erf}(x)`.
 
-    >>> erfc(0.0)
-    Array(1., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  In [0, 2], without
+      cancellation for large `x`.
+
+    Example:
+      >>> erfc(0.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     return erfc_p.bind(x)
 
@@ -66,9 +81,16 @@ erf_inv_p = nary(
 
 
 def erf_inv(x: Any) -> Any:
-    r"""Inverse error function, :math:`\mathrm{erf}^{-1}(x)`, of floats in [-1, 1].
+    r"""Inverse error function, :math:`\mathrm{erf}^{-1}(x)`.
 
-    >>> erf_inv(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Args:
+      x: an array of a float dtype, in [-1, 1].
+
+    Returns:
+      An array of `x`'s shape and dtype.  -inf and inf at the ends, nan beyond.
+
+    Example:
+      >>> erf_inv(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return erf_inv_p.bind(x)

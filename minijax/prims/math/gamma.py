@@ -57,19 +57,34 @@ lgamma_p = nary(
 
 
 def lgamma(x: Any) -> Any:
-    r"""Logarithm of the gamma function, :math:`\ln |\Gamma(x)|`, of floats.
+    r"""Logarithm of the gamma function, :math:`\ln |\Gamma(x)|`.
 
-    >>> print(f"{lgamma(3.0):.5f}")
-    0.69315
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  inf at 0, -1, -2 ...
+
+    Example:
+      >>> print(f"{lgamma(3.0):.5f}")
+      0.69315
     """
     return lgamma_p.bind(x)
 
 
 def digamma(x: Any) -> Any:
-    r"""Derivative of `lgamma`, :math:`\psi(x)`, of floats.
+    r"""Digamma function, the derivative of `lgamma`:
+    :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
 
-    >>> print(f"{digamma(1.0):.5f}")
-    -0.57722
+    Args:
+      x: an array of a float dtype.
+
+    Returns:
+      An array of `x`'s shape and dtype.  nan at 0, -1, -2 ...
+
+    Example:
+      >>> print(f"{digamma(1.0):.5f}")
+      -0.57722
     """
     return digamma_p.bind(x)
 
@@ -94,13 +109,18 @@ def polygamma(m: Any, x: Any) -> Any:
     r"""Derivatives of the digamma function, :math:`\psi^{(m)}(x)`.
 
     Args:
-      m: the order, whole numbers as floats; it cannot be differentiated.
-      x: the point, of the same float dtype.
+      m: the order, whole numbers from 0 as floats; it cannot be differentiated.
+      x: the point, of the same float dtype; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype; nan where `m` is no such number.
+
     Raises:
       TypeError: no float dtype, or two of them.
 
-    >>> print(f"{polygamma(1.0, 1.0):.5f}")
-    1.64493
+    Example:
+      >>> print(f"{polygamma(1.0, 1.0):.5f}")
+      1.64493
     """
     return polygamma_p.bind(m, x)
 
@@ -112,10 +132,18 @@ zeta_p.jvp = unsupported("zeta has no derivative rule.")
 def zeta(x: Any, q: Any) -> Any:
     r"""Hurwitz zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.
 
-    Both arrays are of one float dtype.  It cannot be differentiated.
+    It cannot be differentiated.
 
-    >>> print(f"{zeta(2.0, 1.0):.5f}")
-    1.64493
+    Args:
+      x: the exponent, above 1: an array of a float dtype.
+      q: the offset, of the same dtype and shape; scalars and axes of size 1 repeat.
+
+    Returns:
+      An array of their joint shape and dtype: inf at x = 1, nan below.
+
+    Example:
+      >>> print(f"{zeta(2.0, 1.0):.5f}")
+      1.64493
     """
     return zeta_p.bind(x, q)
 
@@ -420,10 +448,17 @@ def igamma(a: Any, x: Any) -> Any:
     r"""Regularized lower incomplete gamma function,
     :math:`P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.
 
-    Both arrays are of one float dtype; nan where a or x is negative.
+    Args:
+      a: the parameter, above 0: an array of a float dtype.
+      x: the end of the integral, from 0, of the same dtype and shape; scalars and axes
+        of size 1 repeat.
 
-    >>> print(f"{igamma(1.0, 1.0):.5f}")
-    0.63212
+    Returns:
+      An array of their joint shape and dtype, in [0, 1]; nan where a or x is negative.
+
+    Example:
+      >>> print(f"{igamma(1.0, 1.0):.5f}")
+      0.63212
     """
     return igamma_p.bind(a, x)
 
@@ -440,10 +475,17 @@ igammac_p = nary(
 def igammac(a: Any, x: Any) -> Any:
     r"""Regularized upper incomplete gamma function, :math:`Q(a, x) = 1 - P(a, x)`.
 
-    Both arrays are of one float dtype; nan where a or x is negative.
+    Args:
+      a: the parameter, above 0: an array of a float dtype.
+      x: the start of the integral, from 0, of the same dtype and shape; scalars and
+        axes of size 1 repeat.
 
-    >>> print(f"{igammac(1.0, 1.0):.5f}")
-    0.36788
+    Returns:
+      An array of their joint shape and dtype, in [0, 1]; nan where a or x is negative.
+
+    Example:
+      >>> print(f"{igammac(1.0, 1.0):.5f}")
+      0.36788
     """
     return igammac_p.bind(a, x)
 
@@ -457,10 +499,17 @@ igamma_grad_a_p.jvp = unsupported("igamma_grad_a has no derivative rule.")
 def igamma_grad_a(a: Any, x: Any) -> Any:
     r"""Derivative of `igamma` by its first argument, :math:`\partial P / \partial a`.
 
-    Both arrays are of one float dtype.  It cannot be differentiated.
+    It cannot be differentiated.
 
-    >>> print(f"{igamma_grad_a(1.0, 1.0):.5f}")
-    -0.43173
+    Args:
+      a, x: as for `igamma`.
+
+    Returns:
+      An array of their joint shape and dtype.
+
+    Example:
+      >>> print(f"{igamma_grad_a(1.0, 1.0):.5f}")
+      -0.43173
     """
     return igamma_grad_a_p.bind(a, x)
 
@@ -473,13 +522,24 @@ random_gamma_grad_p.jvp = unsupported("random_gamma_grad has no derivative rule.
 
 
 def random_gamma_grad(*args: Any) -> Any:
-    r"""How a gamma sample moves with its parameter: :math:`\partial x / \partial a` of
-    arguments (a, x), where P(a, x) is held.
+    r"""How a gamma sample moves with its parameter: :math:`\partial x / \partial a` where
+    :math:`P(a, x)` is held.
 
-    Both arrays are of one float dtype.  It cannot be differentiated.
+    It cannot be differentiated.
 
-    >>> print(f"{random_gamma_grad(1.0, 1.0):.5f}")
-    1.17356
+    Args:
+      args: two arrays (a, x) of one float dtype and shape: the parameter above 0, and
+        the sample.
+
+    Returns:
+      An array of their joint shape and dtype.
+
+    Example:
+      >>> print(f"{random_gamma_grad(1.0, 1.0):.5f}")
+      1.17356
+
+    Source: M. Figurnov, S. Mohamed, A. Mnih, "Implicit Reparameterization Gradients"
+    (2018).
     """
     a, x = args
     return random_gamma_grad_p.bind(a, x)
