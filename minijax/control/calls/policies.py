@@ -23,10 +23,13 @@ def everything_saveable(*_: Any, **__: Any) -> bool:
       True, whatever operation is asked about.
 
     Example:
-      >>> import minijax as mj
-      >>> f = mj.checkpoint(mj.numpy.sin, policy=everything_saveable)
-      >>> mj.grad(f)(0.)
-      Array(1., dtype=float32, weak_type=True)
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax import ad_checkpoint
+      >>> f = lambda x: jnp.sin(ad_checkpoint.checkpoint_name(jnp.sin(x), 'hidden'))
+      >>> policy = everything_saveable
+      >>> ad_checkpoint.print_saved_residuals(mj.checkpoint(f, policy=policy), 1.)
+      f32[] output of cos from ...
+      f32[] output of cos from ...
     """
     return True
 
@@ -38,10 +41,12 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
       False, whatever operation is asked about.
 
     Example:
-      >>> import minijax as mj
-      >>> f = mj.checkpoint(mj.numpy.sin, policy=nothing_saveable)
-      >>> mj.grad(f)(0.)
-      Array(1., dtype=float32, weak_type=True)
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax import ad_checkpoint
+      >>> f = lambda x: jnp.sin(ad_checkpoint.checkpoint_name(jnp.sin(x), 'hidden'))
+      >>> policy = nothing_saveable
+      >>> ad_checkpoint.print_saved_residuals(mj.checkpoint(f, policy=policy), 1.)
+      f32[] from the argument x
     """
     return False
 
@@ -62,9 +67,11 @@ class DotsSaveable:
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax import ad_checkpoint
       >>> f = mj.checkpoint(lambda w: jnp.sin(w @ w).sum(), policy=dots_saveable)
-      >>> mj.grad(f)(jnp.eye(2)).shape
-      (2, 2)
+      >>> ad_checkpoint.print_saved_residuals(f, jnp.eye(2))
+      f32[2,2] from the argument w
+      f32[2,2] output of dot_general from ...
     """
 
     only_if_no_batch_dims: bool
@@ -118,11 +125,13 @@ def save_any_names_but_these(*names: str) -> Policy:
       A policy: `policy(prim, *avals, **params)`, which answers with a bool.
 
     Example:
-      >>> import minijax as mj
-      >>> from minijax.ad_checkpoint import checkpoint_name
-      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'hidden'))
-      >>> mj.grad(mj.checkpoint(f, policy=save_any_names_but_these('hidden')))(0.)
-      Array(1., dtype=float32, weak_type=True)
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax import ad_checkpoint
+      >>> f = lambda x: jnp.sin(ad_checkpoint.checkpoint_name(jnp.sin(x), 'hidden'))
+      >>> policy = save_any_names_but_these('other')
+      >>> ad_checkpoint.print_saved_residuals(mj.checkpoint(f, policy=policy), 1.)
+      f32[] from the argument x
+      f32[] named 'hidden' from ...
     """
     return SaveAnyNamesButThese(frozenset(names))
 
@@ -137,11 +146,13 @@ def save_only_these_names(*names: str) -> Policy:
       A policy: `policy(prim, *avals, **params)`, which answers with a bool.
 
     Example:
-      >>> import minijax as mj
-      >>> from minijax.ad_checkpoint import checkpoint_name
-      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'hidden'))
-      >>> mj.grad(mj.checkpoint(f, policy=save_only_these_names('hidden')))(0.)
-      Array(1., dtype=float32, weak_type=True)
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax import ad_checkpoint
+      >>> f = lambda x: jnp.sin(ad_checkpoint.checkpoint_name(jnp.sin(x), 'hidden'))
+      >>> policy = save_only_these_names('hidden')
+      >>> ad_checkpoint.print_saved_residuals(mj.checkpoint(f, policy=policy), 1.)
+      f32[] from the argument x
+      f32[] named 'hidden' from ...
     """
     return SaveOnlyTheseNames(frozenset(names))
 
@@ -156,11 +167,13 @@ def save_anything_except_these_names(*names: str) -> Policy:
       A policy: `policy(prim, *avals, **params)`, which answers with a bool.
 
     Example:
-      >>> import minijax as mj
-      >>> from minijax.ad_checkpoint import checkpoint_name
-      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'hidden'))
-      >>> mj.grad(mj.checkpoint(f, policy=save_anything_except_these_names('hidden')))(0.)
-      Array(1., dtype=float32, weak_type=True)
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax import ad_checkpoint
+      >>> f = lambda x: jnp.sin(ad_checkpoint.checkpoint_name(jnp.sin(x), 'hidden'))
+      >>> policy = save_anything_except_these_names('hidden')
+      >>> ad_checkpoint.print_saved_residuals(mj.checkpoint(f, policy=policy), 1.)
+      f32[] output of cos from ...
+      f32[] output of cos from ...
     """
     excluded = frozenset(names)
 
@@ -181,9 +194,13 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
-      >>> either = save_from_both_policies(dots_saveable, save_only_these_names('hidden'))
-      >>> mj.grad(mj.checkpoint(jnp.sin, policy=either))(0.)
-      Array(1., dtype=float32, weak_type=True)
+      >>> from minijax import ad_checkpoint
+      >>> f = lambda x: jnp.sin(ad_checkpoint.checkpoint_name(jnp.sin(x), 'hidden'))
+      >>> policy = save_from_both_policies(
+      ...     dots_saveable, save_only_these_names('hidden'))
+      >>> ad_checkpoint.print_saved_residuals(mj.checkpoint(f, policy=policy), 1.)
+      f32[] from the argument x
+      f32[] named 'hidden' from ...
     """
 
     def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offloadable:
@@ -255,14 +272,15 @@ def save_and_offload_only_these_names(
       ValueError: a name is in both, or there is no such kind of memory.
 
     Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> from minijax import ad_checkpoint
+      >>> f = lambda x: jnp.sin(ad_checkpoint.checkpoint_name(jnp.sin(x), 'a'))
       >>> policy = save_and_offload_only_these_names(
       ...     names_which_can_be_saved=['a'], names_which_can_be_offloaded=['b'],
       ...     offload_src='device', offload_dst='pinned_host')
-      >>> import minijax as mj
-      >>> from minijax.ad_checkpoint import checkpoint_name
-      >>> f = lambda x: mj.numpy.sin(checkpoint_name(mj.numpy.sin(x), 'a'))
-      >>> mj.grad(mj.checkpoint(f, policy=policy))(0.)
-      Array(1., dtype=float32, weak_type=True)
+      >>> ad_checkpoint.print_saved_residuals(mj.checkpoint(f, policy=policy), 1.)
+      f32[] from the argument x
+      f32[] named 'a' from ...
     """
     saved, moved = map(
         frozenset, (names_which_can_be_saved, names_which_can_be_offloaded)

@@ -399,7 +399,8 @@ def pure_callback(
       JaxRuntimeError: the callback raised, or a result has another shape or dtype than
         promised; its text has the traceback.
       ValueError: no such `vmap_method`, or a 64-bit result without x64.
-      TypeError: an argument is no array.
+      TypeError: `callback` is not callable, or an argument is no array.
+      NotImplementedError: a `sharding` over several devices.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -481,6 +482,7 @@ def io_callback(
         promised; its text has the traceback.
       ValueError: a 64-bit result without x64.
       TypeError: `callback` is not callable, or an argument is no array.
+      NotImplementedError: a `sharding` over several devices.
 
     Example:
       >>> import minijax as mj, numpy as np

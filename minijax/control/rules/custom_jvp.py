@@ -36,7 +36,15 @@ from .stop_gradient import stop_gradient
 
 
 class SymbolicZero:
-    """A tangent or cotangent known to be zero, as rules with symbolic_zeros see it."""
+    """A tangent or cotangent known to be zero, as rules with symbolic_zeros see it.
+
+    It has a `shape` and a `dtype`, those of the tangent.
+
+    Example:
+      >>> import minijax as mj
+      >>> SymbolicZero(mj.typeof(1.)).dtype
+      dtype('float32')
+    """
 
     __slots__ = ("aval",)
 

@@ -446,7 +446,16 @@ custom_lin_p.batch = custom_lin_batch
 
 
 class CustomVJPPrimal:
-    """What `fwd` gets for an argument with symbolic_zeros: value, and if it is varied."""
+    """What `fwd` gets for an argument with symbolic_zeros.
+
+    Args:
+      value: the argument.
+      perturbed: whether it is differentiated.
+
+    Example:
+      >>> CustomVJPPrimal(1., True).perturbed
+      True
+    """
 
     __slots__ = ("perturbed", "value")
 

@@ -101,7 +101,8 @@ def bernoulli(
       An array of bools, of shape `shape` or that of `p`.
 
     Raises:
-      TypeError: `p` is no float.  ValueError: shapes that do not fit, unknown mode.
+      TypeError: `p` is no float.
+      ValueError: shapes that do not fit, unknown mode.
 
     Example:
       >>> import minijax as mj
@@ -286,8 +287,9 @@ def categorical(
       Integers.
 
     Raises:
-      ValueError: the shape does not fit, or asks for more than there is; `logits` are no
-        floats.  IndexError: there is no such axis.
+      ValueError: the shape does not fit, or asks for more than there is; `logits` are
+        no floats.
+      IndexError: there is no such axis.
 
     Example:
       >>> import minijax as mj
@@ -368,7 +370,8 @@ def permutation(
       integer dtype: `x`'s, or that of Python ints.
 
     Raises:
-      TypeError: `x` is a float, or no array.  ValueError: there is no such axis.
+      TypeError: `x` is a float, or no array.
+      ValueError: there is no such axis.
 
     Example:
       >>> import minijax as mj
@@ -453,7 +456,8 @@ def choice(
 
     Raises:
       ValueError: nothing to choose from, too little without replacement, or
-        probabilities of another number than the elements.  TypeError: lists.
+        probabilities of another number than the elements.
+      TypeError: lists.
 
     Example:
       >>> import minijax as mj

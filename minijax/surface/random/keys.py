@@ -136,7 +136,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
       A scalar array of dtype `key<fry>`.
 
     Raises:
-      TypeError: the seed is no scalar integer.  ValueError: no such implementation.
+      TypeError: the seed is no scalar integer.
+      ValueError: no such implementation.
       OverflowError: the seed needs more than 64 bits.
 
     Example:
@@ -301,7 +302,8 @@ def split(key: Any, num: Any = 2) -> Any:
       Keys of shape (num,), opaque or words as `key` is.
 
     Raises:
-      ValueError: several keys.  TypeError: no key, or `num` is no whole number.
+      ValueError: several keys.
+      TypeError: no key, or `num` is no whole number.
 
     Example:
       >>> import minijax as mj

@@ -168,7 +168,8 @@ def uniform(
       An array of shape `shape` and dtype `dtype`.
 
     Raises:
-      ValueError: the dtype is no float one.  TypeError: shapes that do not fit.
+      ValueError: the dtype is no float one.
+      TypeError: shapes that do not fit.
 
     Example:
       >>> import minijax as mj
@@ -360,7 +361,8 @@ def randint(
       An array of shape `shape` and dtype `dtype`.
 
     Raises:
-      TypeError: the dtype is no integer one.  ValueError: shapes that do not fit.
+      TypeError: the dtype is no integer one.
+      ValueError: shapes that do not fit.
       OverflowError: a bound that no integer of the default dtype reaches.
 
     Example:
