@@ -35,7 +35,7 @@ def is_supported_dtype(dtype: Any) -> bool:
       dtype: a dtype, or what stands for one.
 
     Returns:
-      A bool; False for the floats and integers of less than 8 bits, and some of 8.
+      A bool; False for floats of 8 bits or less, and for integers of less.
 
     Raises:
       TypeError: it is no dtype.

@@ -611,8 +611,8 @@ def ball(
       out_sharding: how the result lies on devices.
 
     Returns:
-      An array of shape `(*shape, d)` and dtype `dtype`, whose vectors have a p-norm
-      below 1.
+      An array of shape `(*shape, d)` and dtype `dtype`, whose vectors have a p-norm of
+      at most 1.
 
     Raises:
       TypeError: `d` is no integer.
