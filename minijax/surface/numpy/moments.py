@@ -97,8 +97,8 @@ def mean(
       where: a mask; elements where it is False are left out.
 
     Returns:
-      An array of `dtype`, or of `a`'s dtype (the default float for integers and bools),
-      without the axes of `axis`; nan for the mean of nothing.
+      An array of `dtype`, or of `a`'s dtype (integers made float), without the
+      axes of `axis`; nan for the mean of nothing.
 
     Raises:
       ValueError: an axis does not exist or is named twice, or `where` is no mask.
@@ -275,8 +275,8 @@ def var(
       correction: another name for `ddof`.
 
     Returns:
-      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
-      without the axes of `axis`; nan where `ddof` leaves nothing to divide by.
+      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      of `axis`; nan where `ddof` leaves nothing to divide by.
 
     Raises:
       ValueError: both `ddof` and `correction`, an axis that does not exist, or a real
@@ -313,8 +313,8 @@ def std(
       correction: another name for `ddof`.
 
     Returns:
-      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
-      without the axes of `axis`; nan where `ddof` leaves nothing to divide by.
+      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      of `axis`; nan where `ddof` leaves nothing to divide by.
 
     Raises:
       ValueError: a `dtype` that is not inexact, or real for complex values; both `ddof`

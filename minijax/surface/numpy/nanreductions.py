@@ -107,8 +107,8 @@ def nanmean(
       where: a mask; elements where it is False are left out.
 
     Returns:
-      An array of `dtype`, or of `a`'s dtype (the default float for integers and bools),
-      without the axes of `axis`; nan where all elements are.
+      An array of `dtype`, or of `a`'s dtype (integers made float), without the
+      axes of `axis`; nan where all elements are.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -183,8 +183,8 @@ def nanvar(
       mean: the mean, if it is known (with reduced axes of size 1).
 
     Returns:
-      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
-      without the axes of `axis`; nan where no more than `ddof` elements are left.
+      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      of `axis`; nan where no more than `ddof` elements are left.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -214,8 +214,8 @@ def nanstd(
       mean: the mean, if it is known (with reduced axes of size 1).
 
     Returns:
-      A real array of `dtype`, or of `a`'s (the default float for integers and bools),
-      without the axes of `axis`; nan where no more than `ddof` elements are left.
+      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      of `axis`; nan where no more than `ddof` elements are left.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -38,7 +38,7 @@ def norm(
       keepdims: keep reduced axes with size 1.
 
     Returns:
-      A real array of `x`'s precision (the default float for integers), without the axes
+      A real array of `x`'s precision (that of a float for integers), without the axes
       of the vectors or matrices.
 
     Raises:
@@ -134,7 +134,7 @@ def matrix_norm(
         1, -1, inf, -inf (sums of columns or rows), 2 or -2 (singular values).
 
     Returns:
-      A real array of `x`'s precision (the default float for integers), shape (...).
+      A real array of `x`'s precision (that of a float for integers), shape (...).
 
     Raises:
       ValueError: fewer than two axes, an unknown order.
@@ -162,7 +162,7 @@ def vector_norm(
         the largest or smallest size, 0 for how many are not 0.
 
     Returns:
-      A real array of `x`'s precision (the default float for integers), without the axes
+      A real array of `x`'s precision (that of a float for integers), without the axes
       of `axis`.
 
     Raises:

@@ -263,7 +263,7 @@ def interp(
       period: of `xp`, which need not increase then.
 
     Returns:
-      An array of the shape of `x`, and of the inexact dtype of the values and points.
+      An array of the shape of `x`, and of the common inexact dtype.
 
     Raises:
       ValueError: `xp` and `fp` have not one axis each of one size; complex `x`; a
