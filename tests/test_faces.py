@@ -80,6 +80,18 @@ def test_a_face_loads_nothing_before_it_is_used():
         assert not [m for m in loaded if m.startswith(f"minijax.{room}")], room
 
 
+def test_ufuncs_have_their_methods_whatever_was_loaded_before():
+    jnp = minijax.numpy
+    rooms = {
+        room
+        for name, (room, _) in faces.homes(jnp._TABLE).items()
+        if isinstance(getattr(jnp, name), jnp.ufunc)
+    }
+    assert rooms == {"surface.numpy.ufunc"}
+    code = "import minijax.numpy as jnp\nprint(jnp.add.reduce(jnp.arange(4)))"
+    assert run(code) == "6"
+
+
 def test_star_imports_bring_everything():
     code = "from minijax.numpy import *\nprint(sum(arange(4)), pi > 3, fft.rfft, bool)"
     assert run(code).startswith("6 True")

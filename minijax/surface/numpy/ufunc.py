@@ -36,6 +36,7 @@ from ._common import (
     static_dtype,
 )
 from .creation import asarray
+from .elementwise import logaddexp, logaddexp2
 from .functional import vectorize
 from .manipulation import (
     broadcast_arrays,
@@ -46,8 +47,27 @@ from .manipulation import (
     reshape,
 )
 from .ranges import arange
+from .ufuncs import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    logical_and,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    subtract,
+)
 
-__all__ = ("ufunc", "frompyfunc")
+# Whoever takes one of these functions from the public face gets it with its methods.
+__all__ = (
+    "ufunc", "frompyfunc", "add", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "logaddexp", "logaddexp2", "logical_and", "logical_or", "logical_xor", "maximum",
+    "minimum", "multiply", "negative", "subtract",
+)  # fmt: skip
 
 
 class _UfuncType(type):
@@ -343,7 +363,7 @@ def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
         or isinstance(axis, tuple)
     ):
         return fold(
-            subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
+            _subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
             where=where,
         )  # fmt: skip
     axis = canonical_axis(axis, len(shape_of(a)))
@@ -502,31 +522,31 @@ def _bits(prim: Any, identity: Any, truth: bool = False) -> Callable[..., Any]:
 _running_sum = lambda a, *, axis, dtype: running.cumsum(a, axis, dtype)
 _running_product = lambda a, *, axis, dtype: running.cumprod(a, axis, dtype)
 
-_methods(ufuncs.add, 2, 0, reductions.sum, _running_sum, _update("add"))
-subtract = _methods(ufuncs.subtract, 2, None, _sum_of_rest, None, _update("subtract"))
-_methods(ufuncs.multiply, 2, 1, reductions.prod, _running_product, _update("multiply"))
-_methods(ufuncs.negative, 1, None, at=_negate_at)
+_methods(add, 2, 0, reductions.sum, _running_sum, _update("add"))
+_subtract = _methods(subtract, 2, None, _sum_of_rest, None, _update("subtract"))
+_methods(multiply, 2, 1, reductions.prod, _running_product, _update("multiply"))
+_methods(negative, 1, None, at=_negate_at)
 _methods(
-    ufuncs.maximum, 2, None, _extremum(reductions.max), _running(lax.cummax),
+    maximum, 2, None, _extremum(reductions.max), _running(lax.cummax),
     _update("max"),
 )  # fmt: skip
 _methods(
-    ufuncs.minimum, 2, None, _extremum(reductions.min), _running(lax.cummin),
+    minimum, 2, None, _extremum(reductions.min), _running(lax.cummin),
     _update("min"),
 )  # fmt: skip
-_methods(ufuncs.bitwise_and, 2, -1, _bits(lax.reduce_and_p, -1))
-_methods(ufuncs.bitwise_or, 2, 0, _bits(lax.reduce_or_p, 0))
-_methods(ufuncs.bitwise_xor, 2, 0, _bits(lax.reduce_xor_p, 0))
+_methods(bitwise_and, 2, -1, _bits(lax.reduce_and_p, -1))
+_methods(bitwise_or, 2, 0, _bits(lax.reduce_or_p, 0))
+_methods(bitwise_xor, 2, 0, _bits(lax.reduce_xor_p, 0))
 _logical: dict[str, ufunc] = {}
 for _fun, _identity, _reduce in (
-    (ufuncs.logical_and, True, _truth_of_all(reductions.all, ufuncs.logical_and)),
-    (ufuncs.logical_or, False, _truth_of_all(reductions.any, ufuncs.logical_or)),
-    (ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)),
+    (logical_and, True, _truth_of_all(reductions.all, logical_and)),
+    (logical_or, False, _truth_of_all(reductions.any, logical_or)),
+    (logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)),
 ):
     _name = _fun.__name__
     _logical[_name] = _methods(
         _fun, 2, _identity, _reduce, _running_truth(_name),
         reduceat=_truth_of_stretches(_name),
     )  # fmt: skip
-_methods(elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None))
-_methods(elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))
+_methods(logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None))
+_methods(logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))
