@@ -250,6 +250,9 @@ def test_scatter_apply():
     same(lanes, np.stack([fun(x), fun(x + 1)]), rtol=1e-6)
     with pytest.raises(NotImplementedError, match="scatter_apply JVP"):
         mj.grad(lambda x: total(fun(x)))(x)
+    for func, kind in ((lambda v: 1, r"i32\[\]"), (lambda v: x, r"f32\[5\]")):
+        with pytest.raises(ValueError, match=rf"must return f32\[\], got {kind}"):
+            lax.scatter_apply(x, i, func, INTO_POINTS, update_shape=(2,))
 
 
 def test_index_take():

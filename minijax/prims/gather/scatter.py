@@ -22,7 +22,7 @@ from ..define import const
 from ..math.algebraic import add, add_any, div, max, min, mul
 from ..math.cast import convert_element_type
 from ..math.logic import eq, select_n
-from ..shape.shapes import broadcast, int_tuple, iota, problem, reshape
+from ..shape.shapes import broadcast, int_tuple, iota, problem, reshape, value_problem
 from .dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, plain
 from .gather import (
     PROMISE_IN_BOUNDS,
@@ -91,7 +91,14 @@ scatter_mul_p.transpose = _scatter_mul_transpose
 
 @scatter_function(scatter_mul_p, mul)
 def scatter_mul() -> None:
-    """Multiply windows of an array by updates; see `scatter` for the arguments."""
+    """Multiply windows of an array by updates.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> points = ScatterDimensionNumbers((), (0,), (0,))
+      >>> scatter_mul(jnp.ones(3), jnp.array([[1]]), jnp.full(1, 2.0), points)
+      Array([1., 2., 1.], dtype=float32)
+    """
 
 
 # ---------------------------------------------------------------- scatter-min and -max
@@ -139,12 +146,26 @@ scatter_max_p = _scatter_extremum("scatter-max")
 
 @scatter_function(scatter_min_p, min)
 def scatter_min() -> None:
-    """Keep the lesser of element and update in windows; see `scatter`."""
+    """Keep the lesser of element and update in windows.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> points = ScatterDimensionNumbers((), (0,), (0,))
+      >>> scatter_min(jnp.ones(3), jnp.array([[1]]), jnp.zeros(1), points)
+      Array([1., 0., 1.], dtype=float32)
+    """
 
 
 @scatter_function(scatter_max_p, max)
 def scatter_max() -> None:
-    """Keep the greater of element and update in windows; see `scatter`."""
+    """Keep the greater of element and update in windows.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> points = ScatterDimensionNumbers((), (0,), (0,))
+      >>> scatter_max(jnp.ones(3), jnp.array([[1]]), jnp.full(1, 2.0), points)
+      Array([1., 2., 1.], dtype=float32)
+    """
 
 
 # ---------------------------------------------------------------------------- scatter
@@ -227,26 +248,13 @@ scatter_p.transpose = _scatter_transpose
 
 @scatter_function(scatter_p, None)
 def scatter() -> None:
-    """Write windows into an array.
+    """Write windows into an array; of several at one place, any one.
 
-    Args:
-      operand: array.
-      scatter_indices: integers; index vectors lie along the last axis.
-      updates: what to write, of `operand`'s dtype.
-      dimension_numbers: which axes are meant.
-      indices_are_sorted: promises that index vectors ascend.
-      unique_indices: promises that no element is written twice.
-      mode: what to do out of bounds; None and 'drop' leave the update out.
-
-    Raises:
-      TypeError: the numbers do not fit the shapes. ValueError: indices are no integers.
-
-    Where an element is written twice, which update wins is not defined.
-
-    >>> import minijax.numpy as jnp
-    >>> points = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter(jnp.zeros(3), jnp.array([[1]]), jnp.ones(1), points)
-    Array([0., 1., 0.], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> points = ScatterDimensionNumbers((), (0,), (0,))
+      >>> scatter(jnp.zeros(3), jnp.array([[1]]), jnp.ones(1), points)
+      Array([0., 1., 0.], dtype=float32)
 
     Source: StableHLO specification, `scatter`.
     """
@@ -257,25 +265,44 @@ def scatter_apply(
     dimension_numbers: ScatterDimensionNumbers, *, update_shape: Any = (),
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
 ) -> Any:  # fmt: skip
-    """Apply `func` to the elements of windows; see `scatter` for the arguments.
+    """Apply `func` to the elements of windows.
 
     Args:
-      func: a function of a scalar, which may use no traced value from outside.
+      operand: an array.
+      scatter_indices: integers; index vectors lie along the last axis.
+      func: a function of a scalar, returns one of `operand`'s dtype; it may use no
+        traced value from outside.
+      dimension_numbers, indices_are_sorted, unique_indices, mode: as for `scatter`.
       update_shape: the shape that updates would have.
 
-    >>> import minijax.numpy as jnp
-    >>> from minijax import lax
-    >>> points = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_apply(
-    ...     jnp.arange(3.0), jnp.array([[2]]), lax.neg, points, update_shape=(1,)
-    ... )
-    Array([ 0.,  1., -2.], dtype=float32)
+    Returns:
+      An array of `operand`'s shape and dtype.
+
+    Raises:
+      ValueError: `func` returns another type.
+      NotImplementedError: `func` uses a traced value from outside.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> from minijax import lax
+      >>> points = ScatterDimensionNumbers((), (0,), (0,))
+      >>> scatter_apply(
+      ...     jnp.arange(3.0), jnp.array([[2]]), lax.neg, points, update_shape=(1,)
+      ... )
+      Array([ 0.,  1., -2.], dtype=float32)
     """
     dtype = core.aval_of(operand).dtype
     scalar = shaped((), dtype)
     jaxpr, consts = stage(
         lambda x, _: [func(x)], [scalar, scalar], text="scatter_apply"
     )
+    (result,) = jaxpr.out_avals
+    if result.shape or result.dtype != dtype:
+        raise value_problem(
+            f"scatter_apply: func must return {scalar.str_short()}, got"
+            f" {result.str_short()}.",
+            why="what it returns replaces the element.",
+        )
     if any(isinstance(c, core.Tracer) for c in consts):
         raise problem(
             NotImplementedError,
