@@ -128,9 +128,15 @@ def cond(
       batched: what happens under `vmap` when `pred` differs from lane to lane: 'select'
         runs both branches and selects; 'loop' takes lane after lane, each its own
         branch; 'group' runs a branch, on all lanes, only if any takes it; 'error' refuses.
+      extra: `operand=x`, an older name of the one operand.
+
+    Returns:
+      What the branch returns, a pytree of arrays.
 
     Raises:
-      TypeError: `pred` is no scalar, or the branches' results differ in type.
+      TypeError: `pred` is no scalar, a branch no function, or the branches' results
+        differ in type.
+      ValueError: there is no such `batched`.
 
     Example:
       >>> import minijax as mj
@@ -203,16 +209,20 @@ def switch(
     batched: str = "select",
     **extra: Any,
 ) -> Any:
-    """Run `branches[index](*operands)`; an index out of range is clamped.
+    """Run `branches[index](*operands)`.
 
     Args:
-      index: an integer scalar.
+      index: an integer scalar; out of range, the nearest branch is meant.
       branches: functions with results of equal trees and types.
-      batched: as for `cond`.
+      operands: their arguments.
+      batched, extra: as for `cond`.
+
+    Returns:
+      What the branch returns, a pytree of arrays.
 
     Raises:
-      TypeError: `index` is no integer scalar, or results differ in type; ValueError: no
-      branches.
+      TypeError: `index` is no integer scalar, or results differ in type.
+      ValueError: there is no branch.
 
     Example:
       >>> import minijax as mj
@@ -261,8 +271,12 @@ def platform_dependent(
       per_platform: `cpu=`, `cuda=` (or `gpu=`), `tpu=`, `rocm=` ..: functions with
         results of equal trees and types.  What runs at once traces only its own.
 
+    Returns:
+      What the function returns.
+
     Raises:
-      ValueError: no function at all; TypeError: results differ in type, or no function;
+      ValueError: no function at all.
+      TypeError: results differ in type, or no function.
       NotImplementedError: no function for the platform.
 
     Example:

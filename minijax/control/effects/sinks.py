@@ -40,14 +40,21 @@ dce_sink_p.takes_keys = True
 
 
 def dce_sink(val: Any) -> None:
-    """Keep a value, a pytree of arrays, in jaxprs: dead code elimination spares it.
+    """Keep a value in jaxprs: dead code elimination spares it.
 
     The compiler still drops what a program does not need.
 
-    >>> import minijax as mj
-    >>> f = lambda x: (mj.lax.dce_sink(mj.lax.sin(x)), x)[1]
-    >>> [str(eqn.primitive) for eqn in mj.make_jaxpr(f)(1.).eqns]
-    ['sin', 'dce_sink']
+    Args:
+      val: a pytree of arrays.
+
+    Returns:
+      None.
+
+    Example:
+      >>> import minijax as mj
+      >>> f = lambda x: (mj.lax.dce_sink(mj.lax.sin(x)), x)[1]
+      >>> [str(eqn.primitive) for eqn in mj.make_jaxpr(f)(1.).eqns]
+      ['sin', 'dce_sink']
     """
     leaves = tree.leaves(val)
     check_values(leaves, "dce_sink")

@@ -33,9 +33,14 @@ def associative_scan(
       fn: combines two pytrees of slices, lane by lane; it must be associative.
       elems: a pytree of arrays of equal size along `axis`.
       reverse: suffixes instead.
+      axis: the axis along which to combine; a negative one counts from the end.
+
+    Returns:
+      A pytree like `elems`, of arrays of the same shapes.
 
     Raises:
-      TypeError: `fn` is no function; ValueError: sizes differ.
+      TypeError: `fn` is no function.
+      ValueError: sizes differ, or `fn` returns another tree.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -23,6 +23,13 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
       xs: a pytree of arrays with equal leading sizes.
       batch_size: how many rows to take at a time, by `vmap`; None or 0: one.
 
+    Returns:
+      What `f` returns, each array with an axis in front, of the size of that of `xs`.
+
+    Raises:
+      TypeError: `f` is no function.
+      ValueError: leading sizes differ, or `xs` has no array.
+
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
       >>> mj.lax.map(lambda x: x * x, jnp.arange(4))

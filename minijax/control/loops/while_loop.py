@@ -196,8 +196,11 @@ def while_loop(
         mode, storing about 2 sqrt(max_steps) carries and running each step twice.
       loop: how messages speak of the loop, where another function is built on this one.
 
+    Returns:
+      The last carry, a pytree like `init_val`.
+
     Raises:
-      TypeError: the carry changes its type, or the condition is no bool scalar;
+      TypeError: the carry changes its type, or the condition is no bool scalar.
       ValueError: `max_steps` is no int, or negative.
 
     Example:
@@ -332,8 +335,12 @@ def fori_loop(
       unroll: as for `scan`; static bounds only.
       progress: 'text' draws a progress bar on standard error; static bounds only.
 
+    Returns:
+      The last value, a pytree like `init_val`.
+
     Raises:
       TypeError: bounds are no scalars or differ in dtype, or the value changes type.
+      ValueError: `unroll` is given and a bound is traced.
 
     Example:
       >>> import minijax as mj

@@ -192,8 +192,11 @@ def custom_linear_solve(
         `transpose_solve`.
       has_aux: `solve` returns data besides.
 
+    Returns:
+      x, a pytree like `b`; with `has_aux`: (x, aux).
+
     Raises:
-      TypeError: a function changes the tree, or reverse mode lacks `transpose_solve`;
+      TypeError: a function changes the tree, or reverse mode lacks `transpose_solve`.
       ValueError: a function changes shapes.
 
     Example:
@@ -292,10 +295,14 @@ def custom_root(
       initial_guess: where to start, a pytree.
       solve: `solve(f, initial_guess)` returns a root (with `has_aux`: (root, aux)).
       tangent_solve: `tangent_solve(g, y)` solves the linear :math:`g(x) = y`.
+      has_aux: whether `solve` returns data besides, which is not differentiated.
+
+    Returns:
+      The root, a pytree like `initial_guess`; with `has_aux`: (root, aux).
 
     Raises:
-      TypeError: a function changes the tree; ValueError: `solve` returns no pair though
-      `has_aux` is set.
+      TypeError: a function changes the tree.
+      ValueError: `solve` returns no pair though `has_aux` is set.
 
     Example:
       >>> custom_root(lambda x: x - 2., 0., lambda f, x: x - f(x), lambda g, y: y / g(1.))

@@ -42,9 +42,16 @@ stop_gradient_p.pretty = {"discarded": True}
 def stop_gradient(x: Any) -> Any:
     r"""The identity, whose derivative is zero.
 
-    >>> import minijax as mj
-    >>> mj.grad(lambda x: x * mj.lax.stop_gradient(x))(3.)
-    Array(3., dtype=float32, weak_type=True)
+    Args:
+      x: a pytree of arrays or numbers.
+
+    Returns:
+      `x`, as it is.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.grad(lambda x: x * mj.lax.stop_gradient(x))(3.)
+      Array(3., dtype=float32, weak_type=True)
     """
 
     def stop(v: Any) -> Any:

@@ -155,14 +155,22 @@ def all_gather(
       axis: where the gathered values lie in the result.
       tiled: whether they are put one after the other along an axis that exists, instead
         of along a new one.
+      to: 'varying' or 'invarying', without effect: values do not carry in their types
+        the axes over which they vary.
+
+    Returns:
+      A pytree like `x`, of arrays with a new axis `axis` of the group's size; or, with
+      `tiled`, an axis `axis` so many times as large.
 
     Raises:
       NameError: for a name that is not in scope.
+      ValueError: another `to`, or groups of unequal length.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: all_gather(x, 'i'), axis_name='i')(jnp.arange(2))
-    Array([[0, 1],
-           [0, 1]], dtype=int32)
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: all_gather(x, 'i'), axis_name='i')(jnp.arange(2))
+      Array([[0, 1],
+             [0, 1]], dtype=int32)
     """
     if to not in ("varying", "invarying"):
         raise ValueError(
@@ -311,19 +319,25 @@ def psum_scatter(
     """The sum over a mapped axis, of which every participant gets its part.
 
     Args:
-      x: a pytree of arrays.
+      x: a pytree of arrays of numbers.
       axis_name: the name of a mapped axis, or several.
-      scatter_dimension: the axis that is dealt out.  Its size is that of the mapped
-        axis, and it is gone in the result; or, with `tiled`, a multiple of it.
+      scatter_dimension: the axis that is dealt out.
       axis_index_groups: lists of indices of equal length; each group has its own sum.
+      tiled: whether the size of `scatter_dimension` is a multiple of the mapped axis's,
+        and every participant gets a run of it; else they are equal.
+
+    Returns:
+      A pytree like `x`, of arrays without `scatter_dimension`; or, with `tiled`, with a
+      part of it.
 
     Raises:
-      NameError: for a name that is not in scope.
-      ValueError: for an axis that cannot be dealt out.
+      NameError: a name is not in scope.
+      ValueError: an axis cannot be dealt out.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: psum_scatter(x, 'i'), axis_name='i')(jnp.ones((2, 2)))
-    Array([2., 2.], dtype=float32)
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: psum_scatter(x, 'i'), axis_name='i')(jnp.ones((2, 2)))
+      Array([2., 2.], dtype=float32)
     """
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
@@ -473,15 +487,21 @@ def all_to_all(
         `tiled`, one after the other along the existing one.
       axis_index_groups: lists of indices of equal length that exchange.
 
-    Raises:
-      NameError: for a name that is not in scope.
-      ValueError: for an axis that cannot be split.
+    Returns:
+      A pytree like `x`, of arrays without `split_axis` and with a new `concat_axis`;
+      or, with `tiled`, of the same rank, the one as many times smaller as the other is
+      larger.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> x = jnp.arange(4).reshape(2, 2)
-    >>> mj.vmap(lambda r: all_to_all(r, 'i', 0, 0), axis_name='i')(x)
-    Array([[0, 2],
-           [1, 3]], dtype=int32)
+    Raises:
+      NameError: a name is not in scope.
+      ValueError: an axis cannot be split.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> x = jnp.arange(4).reshape(2, 2)
+      >>> mj.vmap(lambda r: all_to_all(r, 'i', 0, 0), axis_name='i')(x)
+      Array([[0, 2],
+             [1, 3]], dtype=int32)
     """
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
@@ -522,12 +542,22 @@ def all_to_all(
 def pswapaxes(
     x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None
 ) -> Any:
-    """Swap a mapped axis with array axis `axis` of equal size.
+    """Swap a mapped axis with an array axis of equal size.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> x = jnp.arange(4).reshape(2, 2)
-    >>> mj.vmap(lambda r: pswapaxes(r, 'i', 0), axis_name='i')(x)
-    Array([[0, 2],
-           [1, 3]], dtype=int32)
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a mapped axis, or several.
+      axis: the array axis; a negative one counts from the end.
+      axis_index_groups: lists of indices of equal length that exchange.
+
+    Returns:
+      A pytree like `x`, of arrays of the same shapes and dtypes.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> x = jnp.arange(4).reshape(2, 2)
+      >>> mj.vmap(lambda r: pswapaxes(r, 'i', 0), axis_name='i')(x)
+      Array([[0, 2],
+             [1, 3]], dtype=int32)
     """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

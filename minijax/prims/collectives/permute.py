@@ -157,14 +157,18 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
       perm: pairs (source, destination), each index at most once a side.  Whoever is no
         destination gets zeros.
 
-    Raises:
-      NameError: for a name that is not in scope.
-      ValueError: for indices that are repeated or too large.
+    Returns:
+      A pytree like `x`, of arrays of the same shapes and dtypes.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> shift = lambda x: ppermute(x, 'i', [(0, 1), (1, 2)])
-    >>> mj.vmap(shift, axis_name='i')(jnp.array([1, 2, 3]))
-    Array([0, 1, 2], dtype=int32)
+    Raises:
+      NameError: a name is not in scope.
+      ValueError: indices are repeated or too large.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> shift = lambda x: ppermute(x, 'i', [(0, 1), (1, 2)])
+      >>> mj.vmap(shift, axis_name='i')(jnp.array([1, 2, 3]))
+      Array([0, 1, 2], dtype=int32)
     """
     axes = axis_tuple(axis_name)
     core.axis_size(axes)
@@ -175,12 +179,21 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """Rearrange values along a mapped axis: index i gets what index perm[i] has.
 
-    Raises:
-      ValueError: unless `perm` is a permutation.
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a mapped axis, or several (indices row-major over them).
+      perm: for each index, the one whose value it gets.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: pshuffle(x, 'i', [2, 0, 1]), axis_name='i')(jnp.arange(3))
-    Array([2, 0, 1], dtype=int32)
+    Returns:
+      A pytree like `x`, of arrays of the same shapes and dtypes.
+
+    Raises:
+      ValueError: `perm` is no permutation.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: pshuffle(x, 'i', [2, 0, 1]), axis_name='i')(jnp.arange(3))
+      Array([2, 0, 1], dtype=int32)
     """
     if sorted(perm) != list(range(len(perm))) or len(perm) != core.axis_size(axis_name):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
@@ -258,9 +271,17 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
       axis_name: the name of a mapped axis, or several.
       source: the index along it whose value is sent.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: pbroadcast(x, 'i', 1), axis_name='i')(jnp.arange(3))
-    Array([1, 1, 1], dtype=int32)
+    Returns:
+      A pytree like `x`, of arrays of the same shapes and dtypes.
+
+    Raises:
+      NameError: a name is not in scope.
+      ValueError: there is no such index.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: pbroadcast(x, 'i', 1), axis_name='i')(jnp.arange(3))
+      Array([1, 1, 1], dtype=int32)
     """
     core.axis_size(axis_name)
     source = int(source)

@@ -194,11 +194,19 @@ def _folds(axes: tuple[Any, ...], groups: Any) -> bool:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over a mapped axis; arguments as of `psum`.
+    """The mean over a mapped axis, which every participant gets.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: x - pmean(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
-    Array([-1.,  1.], dtype=float32)
+    Args:
+      x: a pytree of arrays or numbers.
+      axis_name, axis_index_groups: as for `psum`.
+
+    Returns:
+      A pytree like `x`, of arrays of the same shapes; float32 of integers and bools.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: x - pmean(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+      Array([-1.,  1.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     one: Any = 1
@@ -214,21 +222,37 @@ def _divide(x: Any, n: Any) -> Any:
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The largest value over a mapped axis; arguments as of `psum`.
+    """The largest value over a mapped axis, which every participant gets.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: pmax(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
-    Array([3., 3.], dtype=float32)
+    Args:
+      x: a pytree of arrays or numbers.
+      axis_name, axis_index_groups: as for `psum`.
+
+    Returns:
+      A pytree like `x`, of arrays of the same shapes and dtypes.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: pmax(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+      Array([3., 3.], dtype=float32)
     """
     return _extreme(pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest value over a mapped axis; arguments as of `psum`.
+    """The smallest value over a mapped axis, which every participant gets.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: pmin(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
-    Array([1., 1.], dtype=float32)
+    Args:
+      x: a pytree of arrays or numbers.
+      axis_name, axis_index_groups: as for `psum`.
+
+    Returns:
+      A pytree like `x`, of arrays of the same shapes and dtypes.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: pmin(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+      Array([1., 1.], dtype=float32)
     """
     return _extreme(pmin_p, x, axis_name, axis_index_groups)
 
@@ -274,13 +298,22 @@ axis_index_p.lower = _index_lower
 
 
 def axis_index(axis_name: Any) -> Any:
-    """This lane's (or replica's) index along a mapped axis, an int32.
+    """This lane's (or replica's) index along a mapped axis.
 
-    Of several axes: the index in their row-major order.
+    Args:
+      axis_name: the name of a mapped axis; or several: the index in their row-major
+        order.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: x + axis_index('i'), axis_name='i')(jnp.zeros(3, int))
-    Array([0, 1, 2], dtype=int32)
+    Returns:
+      An int32 scalar, from 0.
+
+    Raises:
+      NameError: a name is not in scope.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: x + axis_index('i'), axis_name='i')(jnp.zeros(3, int))
+      Array([0, 1, 2], dtype=int32)
     """
     if not isinstance(axis_name, (tuple, list)):
         core.axis_size(axis_name)
@@ -294,11 +327,21 @@ def axis_index(axis_name: Any) -> Any:
 
 
 def axis_size(axis_name: Any) -> int:
-    """The size of a mapped axis (of several: their product), a Python int.
+    """The size of a mapped axis.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: x * axis_size('i'), axis_name='i')(jnp.ones(3))
-    Array([3., 3., 3.], dtype=float32)
+    Args:
+      axis_name: the name of a mapped axis; or several: the product of their sizes.
+
+    Returns:
+      A Python int.
+
+    Raises:
+      NameError: a name is not in scope.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: x * axis_size('i'), axis_name='i')(jnp.ones(3))
+      Array([3., 3., 3.], dtype=float32)
     """
     return core.axis_size(axis_name)
 
@@ -314,9 +357,17 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
       axis_name: the name of a mapped axis, or several.
       to: 'varying'.
 
+    Returns:
+      `x`.
+
     Raises:
-      NameError: for a name that is not in scope.
-      ValueError: for any other `to`.
+      NameError: a name is not in scope.
+      ValueError: any other `to`.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: pcast(x, 'i', to='varying'), axis_name='i')(jnp.arange(2))
+      Array([0, 1], dtype=int32)
     """
     if to != "varying":
         raise ValueError(

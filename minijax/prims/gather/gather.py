@@ -205,24 +205,32 @@ def gather(
     """Read windows of an array.
 
     Args:
-      operand: array.
+      operand: an array.
       start_indices: integers; index vectors lie along the last axis.
-      dimension_numbers: which axes are meant.
+      dimension_numbers: a `GatherDimensionNumbers`.
       slice_sizes: the size of a window along each axis of `operand`.
       unique_indices: promises that no element is read twice.
       indices_are_sorted: promises that index vectors ascend.
-      mode: what to do out of bounds; None promises that all is in bounds.
-      fill_value: the value out of bounds for mode 'fill' (default: NaN, the least
-        signed, the greatest unsigned integer, True).
+      mode: what to do out of bounds, a `GatherScatterMode` or its name: 'clip' moves
+        the window inside, 'fill' reads `fill_value`; None promises that all is in
+        bounds.
+      fill_value: the value out of bounds for mode 'fill', a number (None: NaN, the
+        least signed, the greatest unsigned integer, True).
+
+    Returns:
+      An array of `operand`'s dtype, with the axes of the index vectors and of the
+      windows.
 
     Raises:
-      TypeError: the numbers do not fit the shapes. ValueError: indices are no integers.
+      TypeError: the numbers do not fit the shapes, or `fill_value` is traced.
+      ValueError: indices are no integers, or mode is 'one_hot'.
 
-    >>> import minijax.numpy as jnp
-    >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
-    >>> gather(jnp.eye(3), jnp.array([[2], [0]]), rows, (1, 3))
-    Array([[0., 0., 1.],
-           [1., 0., 0.]], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
+      >>> gather(jnp.eye(3), jnp.array([[2], [0]]), rows, (1, 3))
+      Array([[0., 0., 1.],
+             [1., 0., 0.]], dtype=float32)
 
     Source: StableHLO specification, `gather`.
     """
@@ -262,13 +270,18 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
     """Take elements at `idxs[k]` along `axes[k]`, all together; indices wrap around.
 
     Args:
-      src: array.
+      src: an array.
       idxs: for each of `axes` an integer array of shape (n,).
-      axes: axes of `src`; the result lacks them, and has an axis of size n in front.
+      axes: axes of `src`, each once.
 
-    >>> import minijax.numpy as jnp
-    >>> index_take(jnp.arange(4), (jnp.array([0, -1]),), (0,))
-    Array([0, 3], dtype=int32)
+    Returns:
+      An array of `src`'s dtype, with an axis of size n in front of the axes of `src`
+      that are left.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> index_take(jnp.arange(4), (jnp.array([0, -1]),), (0,))
+      Array([0, 3], dtype=int32)
     """
     shape, axes = core.aval_of(src).shape, int_tuple(axes, "axes")
     index = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
@@ -315,7 +328,8 @@ def bind_scatter(
 
 
 def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any:
-    """Make a stub, for its name and docstring, the public function of a scatter."""
+    """Make a stub the public function of a scatter: its name, and its docstring with
+    what all scatters say between sentence and example."""
 
     def declare(stub: Callable[[], None]) -> Any:
         def scatter(
@@ -334,9 +348,33 @@ def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any
                 mode=GatherScatterMode.from_any(mode),
             )  # fmt: skip
 
+        sentence, _, example = (stub.__doc__ or "").partition("\n\n")
+        stub.__doc__ = f"{sentence}\n{_SCATTER}{example}"
         return named_after(stub, scatter)
 
     return declare
+
+
+_SCATTER = """
+    Args:
+      operand: an array.
+      scatter_indices: integers; index vectors lie along the last axis.
+      updates: of `operand`'s dtype; its axes are those of the index vectors and of the
+        windows, as `dimension_numbers` says.
+      dimension_numbers: a `ScatterDimensionNumbers`.
+      indices_are_sorted: promises that index vectors ascend.
+      unique_indices: promises that no element is written twice.
+      mode: what to do out of bounds, a `GatherScatterMode` or its name: 'clip' moves
+        the window inside; None and 'drop' leave the update out.
+
+    Returns:
+      An array of `operand`'s shape and dtype.
+
+    Raises:
+      TypeError: the numbers do not fit the shapes, or dtypes differ.
+      ValueError: indices are no integers.
+
+"""
 
 
 def _scatter_type(x, indices, updates, *, dimension_numbers, **_):
@@ -466,15 +504,23 @@ scatter_sub_p.transpose = _scatter_add_transpose(neg)
 
 @scatter_function(scatter_add_p, add)
 def scatter_add() -> None:
-    """Add updates to windows of an array; see `scatter` for the arguments.
+    """Add updates to windows of an array of numbers.
 
-    >>> import minijax.numpy as jnp
-    >>> points = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.ones(2), points)
-    Array([0., 2., 0.], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> points = ScatterDimensionNumbers((), (0,), (0,))
+      >>> scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.ones(2), points)
+      Array([0., 2., 0.], dtype=float32)
     """
 
 
 @scatter_function(scatter_sub_p, sub)
 def scatter_sub() -> None:
-    """Subtract updates from windows of an array; see `scatter` for the arguments."""
+    """Subtract updates from windows of an array of numbers.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> points = ScatterDimensionNumbers((), (0,), (0,))
+      >>> scatter_sub(jnp.zeros(3), jnp.array([[1], [1]]), jnp.ones(2), points)
+      Array([ 0., -2.,  0.], dtype=float32)
+    """
