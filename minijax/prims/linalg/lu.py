@@ -103,18 +103,21 @@ lu_pivots_to_permutation_p.lower = _pivots_lower
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    """The permutation that exchanges of row i with row pivots[i], one by one, make.
+    r"""The permutation that row exchanges make:
+    :math:`p = \tau_{k-1} \cdots \tau_0 (0, 1, .., n-1)`, where :math:`\tau_i` exchanges
+    elements i and pivots[i].
 
     Args:
       pivots: int32 [..., k], counting from 0.
       permutation_size: the number n of rows, at least k.
 
     Returns:
-      int32 [..., n].
+      The permutations, int32 [..., n].
 
-    >>> import minijax.numpy as jnp
-    >>> lu_pivots_to_permutation(jnp.array([2, 1]), 3)
-    Array([2, 1, 0], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> lu_pivots_to_permutation(jnp.array([2, 1]), 3)
+      Array([2, 1, 0], dtype=int32)
     """
     return lu_pivots_to_permutation_p.bind(
         pivots, permutation_size=int(permutation_size)
@@ -217,20 +220,21 @@ lu_p.lower = _lu_lower
 
 
 def lu(x: Any) -> tuple[Any, Any, Any]:
-    """LU factors with row exchanges: x[perm] = L U.
+    """LU factors with row exchanges: :math:`x_{p} = L U`, where p permutes the rows.
 
     Args:
-      x: matrices [..., m, n].
+      x: matrices [..., m, n] of a float or complex dtype.
 
     Returns:
       L (unit lower triangular, its diagonal not stored) and U (upper triangular) in one
-      array [..., m, n]; the exchanges (pivots) [..., min(m, n)]; the permutation of
-      rows that they make [..., m].
+      array [..., m, n] of `x`'s dtype; the exchanges (pivots), int32 [..., min(m, n)];
+      the permutation p of rows that they make, int32 [..., m].
 
-    >>> import minijax.numpy as jnp
-    >>> lu(jnp.array([[1.0, 2.0], [2.0, 2.0]]))[0]
-    Array([[2. , 2. ],
-           [0.5, 1. ]], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> lu(jnp.array([[1.0, 2.0], [2.0, 2.0]]))[0]
+      Array([[2. , 2. ],
+             [0.5, 1. ]], dtype=float32)
     """
     factors, pivots, perm = lu_p.bind(x)
     return factors, pivots, perm
@@ -296,18 +300,23 @@ def symmetric_product(
     a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
     symmetrize_output: bool = False,
 ) -> Any:  # fmt: skip
-    """alpha a a^T + beta c, for symmetric c.
+    r"""A matrix times its transpose: :math:`\alpha\, a a^T + \beta\, c`, for symmetric c.
 
     Args:
-      a_matrix: [..., m, n].
-      c_matrix: [..., m, m].
+      a_matrix: a, an array [..., m, n] of a float dtype.
+      c_matrix: c, an array [..., m, m] of the same dtype.
+      alpha, beta: the factors, Python numbers.
       symmetrize_output: whether to copy the lower triangle into the upper one, which
         else need not be right.
 
-    >>> import minijax.numpy as jnp
-    >>> symmetric_product(jnp.ones((2, 3)), jnp.eye(2))
-    Array([[3., 3.],
-           [3., 3.]], dtype=float32)
+    Returns:
+      An array of `c_matrix`'s shape and dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> symmetric_product(jnp.ones((2, 3)), jnp.eye(2))
+      Array([[3., 3.],
+             [3., 3.]], dtype=float32)
     """
     out = symmetric_product_p.bind(
         a_matrix, c_matrix, alpha=float(alpha), beta=float(beta)

@@ -151,20 +151,22 @@ householder_product_p.lower = _product_lower
 
 
 def householder_product(a: Any, taus: Any) -> Any:
-    """The leading columns of a product of reflections I - tau v v^H.
+    r"""The leading columns of a product of reflections :math:`H_i = I - \tau_i v_i v_i^H`.
 
     Args:
-      a: [..., m, n], m >= n: column i holds, below its diagonal, the vector v of
-        reflection i, whose element i is 1 and whose earlier ones are 0.
-      taus: the factors tau, [..., k], k <= n.
+      a: [..., m, n], m >= n, of a float or complex dtype: column i holds, below its
+        diagonal, the vector v of reflection i, whose element i is 1 and whose earlier
+        ones are 0.
+      taus: the factors tau, [..., k], k <= n, of the same dtype.
 
     Returns:
-      The first n columns of the product, [..., m, n].
+      The first n columns of the product, an array of `a`'s shape and dtype.
 
-    >>> import minijax.numpy as jnp
-    >>> householder_product(jnp.array([[0.0], [1.0]]), jnp.array([1.0]))
-    Array([[ 0.],
-           [-1.]], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> householder_product(jnp.array([[0.0], [1.0]]), jnp.array([1.0]))
+      Array([[ 0.],
+             [-1.]], dtype=float32)
     """
     return householder_product_p.bind(a, taus)
 
@@ -243,7 +245,8 @@ ormqr_p.lower_on.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
 def ormqr(
     a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False
 ) -> Any:
-    """The product of a matrix with all of the Q that packed reflections stand for.
+    """The product of a matrix with all of the Q that packed reflections stand for:
+    :math:`Q c`, or :math:`c Q`.
 
     Args:
       a, taus: reflections, as for `householder_product`: [..., m, k] and [..., k].
@@ -251,10 +254,14 @@ def ormqr(
       left: whether Q stands on the left.
       transpose: whether to multiply by Q^H instead.
 
-    >>> import minijax.numpy as jnp
-    >>> ormqr(jnp.array([[0.0], [1.0]]), jnp.array([1.0]), jnp.array([[2.0], [3.0]]))
-    Array([[-3.],
-           [-2.]], dtype=float32)
+    Returns:
+      An array of `c`'s shape and dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> ormqr(jnp.array([[0.0], [1.0]]), jnp.array([1.0]), jnp.array([[2.0], [3.0]]))
+      Array([[-3.],
+             [-2.]], dtype=float32)
     """
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
 
@@ -411,21 +418,23 @@ def qr(
     x: Any, *, pivoting: bool = False, full_matrices: bool = True,
     use_magma: bool | None = None,
 ) -> Any:  # fmt: skip
-    """QR factors: x = Q R, or x[:, p] = Q R with pivoting.
+    """QR factors: :math:`x = Q R`, or :math:`x P = Q R` with pivoting, where P permutes
+    columns.
 
     Args:
-      x: matrices [..., m, n].
+      x: matrices [..., m, n] of a float or complex dtype.
       pivoting: whether to exchange columns so that the diagonal of R does not grow.
       full_matrices: whether Q is square [..., m, m]; else it has min(m, n) columns.
       use_magma: on GPUs, whether pivoting uses MAGMA (None: if it is there).
 
     Returns:
-      Q with orthonormal columns, R upper triangular; with pivoting also p, int32
-      [..., n].
+      (Q, R) of `x`'s dtype, Q with orthonormal columns, R upper triangular; with
+      pivoting also p, int32 [..., n]: `x[..., p]` is Q R.
 
-    >>> import minijax.numpy as jnp
-    >>> [v.shape for v in qr(jnp.ones((5, 3)), full_matrices=False)]
-    [(5, 3), (3, 3)]
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [v.shape for v in qr(jnp.ones((5, 3)), full_matrices=False)]
+      [(5, 3), (3, 3)]
     """
     out = qr_p.bind(
         x, pivoting=bool(pivoting), full_matrices=bool(full_matrices),
@@ -471,18 +480,19 @@ only_on(hessenberg_p, _hessenberg_lower, "cpu")
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:
-    """Reduction to Hessenberg form by reflections: a = Q H Q^H.
+    """Reduction to Hessenberg form by reflections: :math:`a = Q H Q^H`.
 
     Args:
       a: square matrices [..., n, n].
 
     Returns:
-      H on and above the first subdiagonal, with the reflections below it; and their
-      factors tau [..., n - 1] (see `householder_product`).
+      H on and above the first subdiagonal, with the reflections below it, of `a`'s
+      shape and dtype; and their factors tau [..., n - 1] (see `householder_product`).
 
-    >>> import minijax.numpy as jnp
-    >>> [v.shape for v in hessenberg(jnp.eye(3))]
-    [(3, 3), (2,)]
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> [v.shape for v in hessenberg(jnp.eye(3))]
+      [(3, 3), (2,)]
     """
     h, taus = hessenberg_p.bind(a)
     return h, taus
@@ -531,19 +541,20 @@ only_on(tridiagonal_p, _tridiagonal_lower, "cpu", "cuda")
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
-    """Reduction of Hermitian matrices to real tridiagonal form: a = Q T Q^H.
+    """Reduction of Hermitian matrices to real tridiagonal form: :math:`a = Q T Q^H`.
 
     Args:
       a: Hermitian matrices [..., n, n].
       lower: which triangle of a is read.
 
     Returns:
-      The reflections, packed; T's diagonal [..., n] and off-diagonal [..., n - 1]; the
-      reflections' factors tau [..., n - 1].
+      The reflections, packed, of `a`'s shape and dtype; T's diagonal [..., n] and
+      off-diagonal [..., n - 1], real; the reflections' factors tau [..., n - 1].
 
-    >>> import minijax.numpy as jnp
-    >>> tridiagonal(jnp.diag(jnp.arange(3.0)))[1]
-    Array([0., 1., 2.], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> tridiagonal(jnp.diag(jnp.arange(3.0)))[1]
+      Array([0., 1., 2.], dtype=float32)
     """
     packed, diagonal, beside, taus = tridiagonal_p.bind(a, lower=bool(lower))
     return packed, diagonal, beside, taus

@@ -147,23 +147,30 @@ def triangular_solve(
     a: Any, b: Any, *, left_side: bool = False, lower: bool = False,
     transpose_a: bool = False, conjugate_a: bool = False, unit_diagonal: bool = False,
 ) -> Any:  # fmt: skip
-    """Solve op(a) x = b, or x op(a) = b, for a triangular matrix a.
+    r"""Solve :math:`\mathrm{op}(a)\, x = b`, or :math:`x\, \mathrm{op}(a) = b`, for a
+    triangular matrix a.
 
     Args:
-      a: triangular matrices [..., n, n]; the other triangle is not read.
-      b: right-hand sides [..., n, m] if left_side, else [..., m, n]; or one vector.
+      a: triangular matrices [..., n, n] of a float or complex dtype; the other triangle
+        is not read.
+      b: right-hand sides [..., n, m] if left_side, else [..., m, n]; or one vector
+        [..., n]; of the same dtype.
       left_side: whether op(a) stands on the left.
       lower: which triangle of a is meant.
       transpose_a, conjugate_a: what op does.
       unit_diagonal: whether the diagonal is taken as ones, and not read.
 
-    Raises:
-      ValueError: for shapes that do not fit.
+    Returns:
+      x, an array of `b`'s shape and dtype.
 
-    >>> import minijax.numpy as jnp
-    >>> a = jnp.array([[2.0, 0.0], [1.0, 1.0]])
-    >>> triangular_solve(a, jnp.array([2.0, 3.0]), left_side=True, lower=True)
-    Array([1., 2.], dtype=float32)
+    Raises:
+      ValueError: shapes do not fit.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> a = jnp.array([[2.0, 0.0], [1.0, 1.0]])
+      >>> triangular_solve(a, jnp.array([2.0, 3.0]), left_side=True, lower=True)
+      Array([1., 2.], dtype=float32)
     """
     vector = len(shape_of(b)) == len(shape_of(a)) - 1
     if vector:
@@ -237,7 +244,8 @@ cholesky_p.lower = _cholesky_lower
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
-    """The lower triangular L with positive diagonal such that L L^H = x.
+    """Cholesky's factors: the lower triangular L with positive diagonal for which
+    :math:`L L^H = x`.
 
     Args:
       x: positive definite Hermitian matrices [..., n, n].
@@ -245,12 +253,14 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
         is read, and derivatives take x to be Hermitian.
 
     Returns:
-      The factors; NaN for matrices that are not positive definite.
+      An array of `x`'s shape and dtype; the lower triangles of matrices that are not
+      positive definite are NaN.
 
-    >>> import minijax.numpy as jnp
-    >>> cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
-    Array([[2., 0.],
-           [1., 2.]], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+      Array([[2., 0.],
+             [1., 2.]], dtype=float32)
     """
     if symmetrize_input:
         x = symmetric(x, "cholesky")
@@ -329,15 +339,22 @@ cholesky_update_p.lower_on["cuda"] = _update_lower_cuda
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
-    """The upper triangular S such that S^T S = r_matrix^T r_matrix + w w^T.
+    """Cholesky's factor after a rank-1 update: the upper triangular S for which
+    :math:`S^T S = R^T R + w w^T`.
 
     Args:
-      r_matrix: an upper triangular matrix [n, n] of real numbers.
-      w_vector: a vector [n].
+      r_matrix: R, an upper triangular matrix [n, n] of a float dtype.
+      w_vector: w, a vector [n] of the same dtype.
 
-    >>> import minijax.numpy as jnp
-    >>> cholesky_update(jnp.array([[3.0]]), jnp.array([4.0]))
-    Array([[5.]], dtype=float32)
+    Returns:
+      An array of `r_matrix`'s shape and dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> cholesky_update(jnp.array([[3.0]]), jnp.array([4.0]))
+      Array([[5.]], dtype=float32)
+
+    Source: G. Golub, C. Van Loan, Matrix Computations, 6.5.4: by Givens rotations.
     """
     return cholesky_update_p.bind(r_matrix, w_vector)
 
@@ -489,7 +506,7 @@ tridiagonal_solve_p.lower_on["cuda"] = _tridiagonal_lower_cuda
 def tridiagonal_solve(
     dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
 ) -> Any:
-    """Solve A x = b for tridiagonal matrices A.
+    """Solve :math:`A x = b` for tridiagonal matrices A.
 
     Args:
       dl: the diagonals below the main one, [..., n]: dl[i] = A[i, i - 1]; dl[0] is not
@@ -500,12 +517,13 @@ def tridiagonal_solve(
       perturb_singular: whether zero pivots are replaced by tiny ones.
 
     Returns:
-      The solutions [..., n, m].
+      The solutions x, an array of `b`'s shape and dtype.
 
-    >>> import minijax.numpy as jnp
-    >>> one, b = jnp.ones(3), jnp.array([[3.0], [4.0], [3.0]])
-    >>> tridiagonal_solve(one, 2 * one, one, b)[:, 0]
-    Array([1., 1., 1.], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> one, b = jnp.ones(3), jnp.array([[3.0], [4.0], [3.0]])
+      >>> tridiagonal_solve(one, 2 * one, one, b)[:, 0]
+      Array([1., 1., 1.], dtype=float32)
     """
     return tridiagonal_solve_p.bind(
         dl, d, du, b, perturb_singular=bool(perturb_singular)

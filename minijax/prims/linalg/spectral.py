@@ -179,7 +179,8 @@ def eigh(
     sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Eigenvectors and eigenvalues of Hermitian matrices.
+    r"""Eigenvectors and eigenvalues of Hermitian matrices:
+    :math:`x = V \mathrm{diag}(w) V^H`.
 
     Args:
       x: Hermitian matrices [..., n, n].
@@ -191,11 +192,13 @@ def eigh(
       implementation: the algorithm (None: the platform's best).
 
     Returns:
-      Eigenvectors, the columns of [..., n, k], and eigenvalues [..., k], k <= n.
+      Eigenvectors V, the columns of an array [..., n, k] of `x`'s dtype, and
+      eigenvalues w, a real array [..., k], k <= n.
 
-    >>> import minijax.numpy as jnp
-    >>> eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))[1]
-    Array([1., 3.], dtype=float32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))[1]
+      Array([1., 3.], dtype=float32)
     """
     if symmetrize_input:
         x = symmetric(x, "eigh")
@@ -390,7 +393,8 @@ def eig(
     compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
     implementation: EigImplementation | None = None, use_magma: bool | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Eigenvalues and eigenvectors of square matrices.
+    """Eigenvalues and eigenvectors of square matrices: :math:`x v = w v`, and
+    :math:`u^H x = w u^H` on the left.
 
     Args:
       x: square matrices [..., n, n].
@@ -401,12 +405,13 @@ def eig(
       use_magma: deprecated; True stands for `implementation=EigImplementation.MAGMA`.
 
     Returns:
-      [eigenvalues [..., n], left eigenvectors [..., n, n], right ones], complex, the
-      latter two if asked for; columns of norm 1.
+      A list of eigenvalues w [..., n], then, as asked for, left eigenvectors u and
+      right ones v, columns of norm 1 in arrays [..., n, n]; all complex.
 
-    >>> import minijax.numpy as jnp
-    >>> eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), compute_left_eigenvectors=False)[0]
-    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), compute_left_eigenvectors=False)[0]
+      Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
     if use_magma is not None:
         warnings.warn(
@@ -470,7 +475,8 @@ def schur(
     x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
     select_callable: Any = None,
 ) -> Any:  # fmt: skip
-    """Schur's form: x = Q T Q^H, T (quasi) upper triangular, Q unitary.
+    """Schur's form: :math:`x = Q T Q^H`, T upper triangular (of real matrices: quasi), Q
+    unitary.
 
     Args:
       x: square matrices [..., n, n].
@@ -478,12 +484,17 @@ def schur(
       sort_eig_vals, select_callable: sorting is not implemented; must be False.
 
     Returns:
-      [T, Q], or [T].
+      [T, Q], or [T], of `x`'s shape and dtype.  On the diagonal of a quasi triangular T
+      are blocks 2 by 2, one a pair of complex eigenvalues.
 
-    >>> import minijax.numpy as jnp
-    >>> schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]), compute_schur_vectors=False)[0]
-    Array([[1., 2.],
-           [0., 3.]], dtype=float32)
+    Raises:
+      NotImplementedError: sorting is asked for.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]), compute_schur_vectors=False)[0]
+      Array([[1., 2.],
+             [0., 3.]], dtype=float32)
     """
     return schur_p.bind(
         x, compute_schur_vectors=bool(compute_schur_vectors),

@@ -343,21 +343,26 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Any:  # fmt: skip
-    """Singular value decomposition: x = U diag(s) V^H.
+    r"""Singular value decomposition: :math:`x = U \mathrm{diag}(s) V^H`.
 
     Args:
-      x: matrices [..., m, n].
+      x: matrices [..., m, n] of a float or complex dtype.
       full_matrices: whether U and V are square; else they have k = min(m, n) columns.
       compute_uv: whether to return U and V^H.
       subset_by_index: (start, end): only these of the values, which descend.
-      algorithm: None for the platform's best.
+      algorithm: an `SvdAlgorithm`, or None: the platform's best.
 
     Returns:
-      (U, s, V^H), or s.
+      (U, s, V^H), or s: U [..., m, m] and V^H [..., n, n] (or k columns, and rows) of
+      `x`'s dtype, s [..., k] real.
 
-    >>> import minijax.numpy as jnp
-    >>> svd(jnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
-    Array([4., 3.], dtype=float32)
+    Raises:
+      ValueError: `subset_by_index` is out of range, or together with `full_matrices`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> svd(jnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+      Array([4., 3.], dtype=float32)
     """
     shape = shape_of(x)
     subset = None
@@ -457,24 +462,32 @@ def qdwh(
     x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
     eps: float | None = None, dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Polar decomposition x = u h by dynamically weighted Halley iterations.
+    """Polar decomposition :math:`x = u h` by dynamically weighted Halley iterations.
 
     Args:
-      x: a matrix [m, n], m >= n.
+      x: a matrix [m, n], m >= n, of a float or complex dtype.
       is_hermitian: whether x is; then so is u, exactly.
-      max_iterations: at most so many iterations (default: 10).
-      eps: the tolerance, relative to 1 (default: that of the dtype).
+      max_iterations: at most so many iterations (None: 10).
+      eps: the tolerance, relative to 1 (None: that of the dtype).
       dynamic_shape: (rows, columns): the leading block that counts; the rest of x is
         taken as zero.
 
     Returns:
-      u with orthonormal columns, h Hermitian positive semidefinite, the number of
-      iterations made, and whether they converged.
+      u [m, n] with orthonormal columns and h [n, n] Hermitian positive semidefinite, of
+      `x`'s dtype; the number of iterations made, an integer; and whether they
+      converged, a bool.
 
-    >>> import minijax.numpy as jnp
-    >>> u, h, n, done = qdwh(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
-    >>> bool(done), h.shape
-    (True, (2, 2))
+    Raises:
+      ValueError: `x` is no matrix, or has more columns than rows.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> u, h, n, done = qdwh(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
+      >>> bool(done), h.shape
+      (True, (2, 2))
+
+    Source: Y. Nakatsukasa, Z. Bai, F. Gygi, "Optimizing Halley's iteration for computing
+    the matrix polar decomposition" (2010).
     """
     shape = shape_of(x)
     if len(shape) != 2 or shape[0] < shape[1]:
