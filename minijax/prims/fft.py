@@ -149,7 +149,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
       axes have the lengths; but for RFFT, which gives length // 2 + 1 along the last.
 
     Raises:
-      ValueError: for shapes that do not fit, or complex input to RFFT.
+      ValueError: shapes do not fit, or complex input to RFFT.
 
     Example:
       >>> import minijax.numpy as jnp

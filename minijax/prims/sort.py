@@ -244,11 +244,13 @@ def sort(
       The sorted array, or a tuple of arrays.
 
     Raises:
-      TypeError: shapes differ. ValueError: there is no such axis, or too few arrays.
+      TypeError: shapes differ.
+      ValueError: there is no such axis, or too few arrays.
 
-    >>> import minijax.numpy as jnp
-    >>> sort((jnp.array([3, 1, 2]), jnp.array([0, 1, 2])))[1]
-    Array([1, 2, 0], dtype=int32)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> sort((jnp.array([3, 1, 2]), jnp.array([0, 1, 2])))[1]
+      Array([1, 2, 0], dtype=int32)
     """
     several = isinstance(operand, (tuple, list))
     xs = tuple(operand) if several else (operand,)
@@ -392,9 +394,10 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     Raises:
       ValueError: there are not so many elements, or no such axis.
 
-    >>> import minijax.numpy as jnp
-    >>> top_k(jnp.array([1.0, 3.0, 2.0]), 2)
-    [Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32)]
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> top_k(jnp.array([1.0, 3.0, 2.0]), 2)
+      [Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32)]
     """
     axis = canonical_axis(axis, len(core.aval_of(operand).shape))
     return list(top_k_p.bind(operand, k=size_of(k, "top_k: k"), axis=axis))

@@ -163,7 +163,7 @@ def all_gather(
       `tiled`, an axis `axis` so many times as large.
 
     Raises:
-      NameError: for a name that is not in scope.
+      NameError: a name is not in scope.
       ValueError: another `to`, or groups of unequal length.
 
     Example:

@@ -453,14 +453,15 @@ def ragged_all_to_all(
     Returns:
       The output with the rows that were received, [n, ..].
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> x, zero = jnp.arange(4).reshape(2, 2), jnp.zeros((2, 2), int)
-    >>> one = jnp.ones(2, int)
-    >>> f = lambda x, o: ragged_all_to_all(
-    ...     x, o, jnp.arange(2), one, axis_index('i') * one, one, axis_name='i')
-    >>> mj.vmap(f, axis_name='i')(x, zero)
-    Array([[0, 2],
-           [1, 3]], dtype=int32)
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> x, zero = jnp.arange(4).reshape(2, 2), jnp.zeros((2, 2), int)
+      >>> one = jnp.ones(2, int)
+      >>> f = lambda x, o: ragged_all_to_all(
+      ...     x, o, jnp.arange(2), one, axis_index('i') * one, one, axis_name='i')
+      >>> mj.vmap(f, axis_name='i')(x, zero)
+      Array([[0, 2],
+             [1, 3]], dtype=int32)
     """
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)

@@ -160,11 +160,12 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       `psum(1, axis_name)` is that size, a Python int.
 
     Raises:
-      NameError: for a name that is not in scope.
+      NameError: a name is not in scope.
 
-    >>> import minijax as mj, minijax.numpy as jnp
-    >>> mj.vmap(lambda x: x / psum(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
-    Array([0.25, 0.75], dtype=float32)
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.vmap(lambda x: x / psum(x, 'i'), axis_name='i')(jnp.array([1.0, 3.0]))
+      Array([0.25, 0.75], dtype=float32)
     """
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes)
@@ -201,7 +202,8 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       axis_name, axis_index_groups: as for `psum`.
 
     Returns:
-      A pytree like `x`, of arrays of the same shapes; float32 of integers and bools.
+      A pytree like `x`, of arrays of the same shapes, and of a float dtype for integers
+      and bools.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -580,9 +580,10 @@ def optimization_barrier(operand: Any, /) -> Any:
     Returns:
       The same tree; each leaf is known only when all of them are.
 
-    >>> import minijax.numpy as jnp
-    >>> optimization_barrier((jnp.zeros(2), jnp.ones(3)))[1].shape
-    (3,)
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> optimization_barrier((jnp.zeros(2), jnp.ones(3)))[1].shape
+      (3,)
     """
     leaves, treedef = tree.flatten(operand)
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
