@@ -1,0 +1,125 @@
+"""Docstrings of public functions have the house's form.
+
+One sentence; Args for every parameter; Returns; Raises where the function itself raises;
+an example; and where there is a formula or a paper, it.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+
+import pytest
+
+from minijax.base import faces
+from minijax.tools import stubs
+
+# Small faces, which import by name.
+SMALL = (
+    "minijax.ad_checkpoint", "minijax.checkpoint_policies", "minijax.custom_batching",
+    "minijax.custom_derivatives", "minijax.debug", "minijax.dlpack", "minijax.dtypes",
+    "minijax.experimental.checkify", "minijax.experimental.jet", "minijax.flatten_util",
+    "minijax.ref", "minijax.test_util", "minijax.tree", "minijax.tree_util",
+)  # fmt: skip
+# Rooms whose functions have a formula or a source.
+SOURCED = (
+    "minijax.surface.random.continuous", "minijax.surface.random.discrete",
+    "minijax.surface.random.gammas", "minijax.surface.nn.initializers",
+    "minijax.surface.nn.activations", "minijax.surface.numpy.windows",
+    "minijax.prims.math.gamma", "minijax.prims.math.beta", "minijax.prims.math.bessel",
+    "minijax.prims.math.error_function", "minijax.prims.linalg",
+    "minijax.surface.numpy.fft", "minijax.surface.numpy.decompositions",
+)  # fmt: skip
+
+
+def public_functions():
+    """(face.name, function) of everything that a user can call, once each."""
+    seen = {}
+    for face in (*stubs.FACES, *SMALL):
+        module = importlib.import_module(face)
+        table = getattr(module, "_TABLE", None)
+        names = faces.homes(table) if table else vars(module)
+        for name in sorted(names):
+            if name.startswith("_") or name.endswith("_p"):
+                continue
+            value = getattr(module, name)
+            kind = type(value)
+            if inspect.isclass(value) or inspect.ismodule(value) or not callable(value):
+                continue
+            if not getattr(value, "__module__", "").startswith("minijax"):
+                continue
+            if kind.__module__.startswith("minijax") and kind.__name__ == "ScalarType":
+                continue
+            seen.setdefault(id(value), (f"{face}.{name}", value))
+    return [
+        pytest.param(value, id=name)
+        for name, value in sorted(seen.values(), key=lambda p: p[0])
+    ]
+
+
+def section(doc: str, title: str) -> str | None:
+    """The text below a heading, up to the next one."""
+    found = re.search(rf"^{title}:[^\n]*\n((?:[ \t]+[^\n]*\n|\n)*)", doc + "\n", re.M)
+    return found.group(0) if found else None
+
+
+def raises(fun) -> bool:
+    """Whether the function's own body has a raise of its own."""
+    target = inspect.unwrap(fun)
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(target)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return False
+    body = tree.body[0]
+    if not isinstance(body, ast.FunctionDef) or body.name != getattr(
+        fun, "__name__", ""
+    ):
+        return False  # a row: its template speaks for it
+    inner = [
+        n
+        for n in ast.walk(body)
+        if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not body
+    ]
+    hidden = {id(x) for n in inner for x in ast.walk(n)}
+    return any(
+        isinstance(n, ast.Raise) and n.exc is not None and id(n) not in hidden
+        for n in ast.walk(body)
+    )
+
+
+def faults(fun) -> list[str]:
+    doc = inspect.cleandoc(fun.__doc__ or "")
+    found = []
+    first = doc.split("\n\n")[0]
+    if not first.rstrip().endswith((".", ":", "?")):
+        found.append("no sentence")
+    try:
+        parameters = [
+            p.name
+            for p in inspect.signature(fun).parameters.values()
+            if not p.name.startswith("_")
+        ]
+    except (ValueError, TypeError):
+        parameters = []
+    args = section(doc, "Args") or ""
+    left = [p for p in parameters if not re.search(rf"\b{p}\b", args)]
+    if left:
+        found.append(f"Args: {', '.join(left)}")
+    if section(doc, "Returns") is None:
+        found.append("Returns")
+    if section(doc, "Raises") is None and raises(fun):
+        found.append("Raises")
+    if ">>>" not in doc:
+        found.append("example")
+    room = getattr(fun, "__module__", "")
+    if room.startswith(SOURCED) and not re.search(
+        r":math:|\.\. math::|Source:|arXiv|\(\d{4}\)", doc
+    ):
+        found.append("formula or source")
+    return found
+
+
+@pytest.mark.parametrize("fun", public_functions())
+def test_form(fun):
+    assert not faults(fun)
