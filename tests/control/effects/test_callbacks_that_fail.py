@@ -172,7 +172,8 @@ class OwnText(Exception):
 
 
 @pytest.mark.parametrize("error, text", [
-    (NoText("x"), "NoText: <its __str__ raised ValueError>"), (OwnText("x"), "OwnText: own x"),
+    (NoText("x"), "NoText: <its __str__ raised ValueError>"),
+    (OwnText("x"), "OwnText: own x"),
 ])  # fmt: skip
 def test_the_text_of_an_exception_is_the_callbacks_affair(error, text):
     def host(x):
