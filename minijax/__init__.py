@@ -22,6 +22,9 @@ _TABLE = {
         " explain_cache_misses no_tracing",
     "runtime.array": "Array Shard block_until_ready copy_to_host_async",
     "runtime.client": "devices local_devices",
+    "runtime.mesh": "make_mesh set_mesh",
+    "runtime.partition_spec": "P=PartitionSpec",
+    "runtime.sharding": "NamedSharding",
     "types.dtypes": "float0",
     "control.calls.jit": "clear_caches",
     "control.calls.remat": "checkpoint remat",
@@ -43,12 +46,15 @@ _TABLE = {
     "api.reverse": "vjp linear_transpose fwd_and_bwd",
     "api.scopes": "named_scope named_call ensure_compile_time_eval",
     "api.shapes": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
+    "api.spread_arrays":
+        "make_array_from_callback make_array_from_process_local_data"
+        " make_array_from_single_device_arrays",
     "api.vmap": "vmap",
 }  # fmt: skip
 _MODULES = (
     "ad ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug"
     " dlpack dtypes errors experimental flatten_util lax memory nn numpy ops random ref"
-    " stages test_util tools tree tree_util typing version"
+    " sharding stages test_util tools tree tree_util typing version"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -37,6 +37,9 @@ from .api.shapes import ShapeDtypeStruct as ShapeDtypeStruct
 from .api.shapes import eval_shape as eval_shape
 from .api.shapes import make_jaxpr as make_jaxpr
 from .api.shapes import typeof as typeof
+from .api.spread_arrays import make_array_from_callback as make_array_from_callback
+from .api.spread_arrays import make_array_from_process_local_data as make_array_from_process_local_data
+from .api.spread_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from .api.vmap import vmap as vmap
 from .base.config import check_tracer_leaks as check_tracer_leaks
 from .base.config import checking_leaks as checking_leaks
@@ -76,6 +79,10 @@ from .runtime.array import block_until_ready as block_until_ready
 from .runtime.array import copy_to_host_async as copy_to_host_async
 from .runtime.client import devices as devices
 from .runtime.client import local_devices as local_devices
+from .runtime.mesh import make_mesh as make_mesh
+from .runtime.mesh import set_mesh as set_mesh
+from .runtime.partition_spec import PartitionSpec as P
+from .runtime.sharding import NamedSharding as NamedSharding
 from .types.dtypes import float0 as float0
 from . import ad as ad
 from . import ad_checkpoint as ad_checkpoint
@@ -96,6 +103,7 @@ from . import numpy as numpy
 from . import ops as ops
 from . import random as random
 from . import ref as ref
+from . import sharding as sharding
 from . import stages as stages
 from . import test_util as test_util
 from . import tools as tools
@@ -109,24 +117,27 @@ __version__: str
 __version_info__: tuple[int, int, int]
 
 __all__ = [
-    "Array", "Device", "Ref", "ShapeDtypeStruct", "Shard", "ad", "ad_checkpoint",
-    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "clear_backends", "clear_caches", "closure_convert",
-    "copy_to_host_async", "core", "custom_batching", "custom_derivatives",
-    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_nans",
-    "default_backend", "default_device", "default_matmul_precision",
-    "default_prng_impl", "device_count", "device_get", "device_put",
-    "device_put_replicated", "device_put_sharded", "devices", "disable_jit", "dlpack",
-    "dtypes", "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng",
-    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental",
-    "explain_cache_misses", "flatten_util", "float0", "free_ref", "freeze",
-    "fwd_and_bwd", "grad", "hessian", "host_count", "host_id", "host_ids", "jacfwd",
-    "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_jaxpr",
-    "memory", "named_call", "named_scope", "new_ref", "nn", "no_tracing", "numpy",
+    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard", "ad",
+    "ad_checkpoint", "block_until_ready", "check_tracer_leaks", "checking_leaks",
+    "checkpoint", "checkpoint_policies", "clear_backends", "clear_caches",
+    "closure_convert", "copy_to_host_async", "core", "custom_batching",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug",
+    "debug_infs", "debug_nans", "default_backend", "default_device",
+    "default_matmul_precision", "default_prng_impl", "device_count", "device_get",
+    "device_put", "device_put_replicated", "device_put_sharded", "devices",
+    "disable_jit", "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
+    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
+    "eval_shape", "experimental", "explain_cache_misses", "flatten_util", "float0",
+    "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id",
+    "host_ids", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
+    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
+    "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "memory",
+    "named_call", "named_scope", "new_ref", "nn", "no_tracing", "numpy",
     "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices",
-    "pure_callback", "random", "ref", "remat", "softmax_custom_jvp", "stages",
-    "test_util", "threefry_partitionable", "tools", "tree", "tree_util", "typeof",
-    "typing", "value_and_grad", "version", "vjp", "vmap", "config"
+    "pure_callback", "random", "ref", "remat", "set_mesh", "sharding",
+    "softmax_custom_jvp", "stages", "test_util", "threefry_partitionable", "tools",
+    "tree", "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
+    "config"
 ]

@@ -24,7 +24,7 @@ from ..runtime import array as arrays
 from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
 from ..runtime import sharding as shardings
-from ..runtime.array import ARRAYS
+from ..runtime.spread import Spread, lies, mesh_of
 from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
@@ -137,13 +137,17 @@ class Lowered:
         self._stage = stage
         jitted = stage._jitted
         leaves = stage._call.leaves
-        concrete = [x for x in leaves if type(x) in ARRAYS]
-        self._where, self._committed = dispatch.common_place(concrete, jitted.name)
+        self._before = stage._traced.hoisted
+        values = [*self._before, *leaves]
+        over = jitted.over(stage._call.in_tree, stage._traced)
+        if over is None:  # types may say how values will lie, as arrays do
+            mesh = next((mesh_of(s) for s in map(lies, values) if s is not None), None)
+            over = dispatch.Over(mesh, [None] * len(values), None) if mesh else None
+        self._where, self._committed = dispatch.common_place(values, jitted.name, over)
         if jitted.device is not None:
             self._where, self._committed = arrays.placement(jitted.device), True
         platform = platforms[0] if platforms else self._where.platform
         # What is closed over comes first: references, and arrays beside them.
-        self._before = stage._traced.hoisted
         self._donated = (*(False for _ in self._before), *jitted.donated(stage._call))
         due = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
         closed, self._written = stage.jaxpr, due
@@ -164,13 +168,16 @@ class Lowered:
                 ],
             )
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
+        over_devices = isinstance(self._where, Spread)
+        if over_devices:
+            self._where = self._where.keeping(self._kept)
         kept = [self._donated[i] for i in self._kept]
         self._lowered = lower.lower_jaxpr(
             closed, jitted.name, platform, donated=kept if any(kept) else (),
-            ordered=self._ordered,
+            ordered=self._ordered, spread=self._where if over_devices else None,
         )  # fmt: skip
         self._consts = [
-            arrays.kept_buffer(c, self._where) for c in self._lowered.consts
+            dispatch.kept_const(c, self._where) for c in self._lowered.consts
         ]
 
     @property
@@ -227,12 +234,12 @@ class Lowered:
         options = dict(self._stage._jitted.options)
         options.update(compiler_options or {})
         executable = compiler.compile_module(
-            self._lowered.module, [self._where.device],
-            callbacks=self._lowered.callbacks, overrides=options or None,
+            self._lowered.module, self._where.devices,
+            partitions=len(self._where.devices), callbacks=self._lowered.callbacks,
+            overrides=options or None,
         )  # fmt: skip
-        consts = [dispatch.move_buffer(c, self._where) for c in self._consts]
         program = dispatch.finish_program(
-            executable, self._lowered, consts, self._kept,
+            executable, self._lowered, self._consts, self._kept,
             len(self._stage.jaxpr.in_avals), self._closed, self._where,
             self._committed, self._ordered,
         )  # fmt: skip
@@ -267,14 +274,20 @@ class Compiled:
     @property
     def input_shardings(self) -> Any:
         n = self.in_tree.num_leaves
-        mine = shardings.SingleDeviceSharding(self._program.place.device)
+        place = self._program.place
+        if isinstance(place, Spread):
+            kept = {i: place.sharding_in(k) for k, i in enumerate(self._lowered._kept)}
+            shift = len(self._lowered._before)
+            lie = [kept.get(i + shift, place.whole) for i in range(n)]
+            return tree.unflatten(self.in_tree, lie)
+        mine = shardings.SingleDeviceSharding(place.device)
         return tree.unflatten(self.in_tree, [mine] * n)
 
     @property
     def output_shardings(self) -> Any:
         n = self.out_tree.num_leaves
-        mine = shardings.SingleDeviceSharding(self._program.place.device)
-        return tree.unflatten(self.out_tree, [mine] * n)
+        lie = map(shardings.described, self._program.out_shardings[:n])
+        return tree.unflatten(self.out_tree, lie)
 
     def as_text(self) -> str:
         """The optimised HLO."""
@@ -344,12 +357,9 @@ class Compiled:
         leaves = self.checked_leaves(args, kwargs)
         args = (*self._lowered._before, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
-        buffers = [
-            dispatch.move_buffer(
-                arrays.to_buffer(x, self._program.place), self._program.place
-            )
-            for x in values_of(args, refs)
-        ]
+        buffers = dispatch.buffers_at(
+            values_of(args, refs), self._program.place, self._program.kept
+        )
         donated = self._lowered._donated
         once = any(donated) or any(refs)  # what was there cannot be had again
         again = None if once else functools.partial(stage.jaxpr, *leaves)

@@ -19,7 +19,6 @@ from typing import Any
 
 from jaxlib import _jax
 
-_unset = _jax.config.unset
 trace_key: Callable[[], Any] = _jax.config.trace_context
 
 
@@ -66,19 +65,23 @@ class Option:
             self.on_change(value)
         self._cell.set_global(value)
 
+    def swap(self, value: Any) -> Any:
+        """Set this thread's value; returns what `swap_back` takes to undo it."""
+        return self._cell.swap_local(value)
+
+    def swap_back(self, before: Any) -> None:
+        self._cell.set_local(before)
+
     @contextlib.contextmanager
     def __call__(self, value: Any = True) -> Iterator[None]:
         value = self.check(value)
         if self.on_change is not None:
             self.on_change(value)
-        old = self._cell.swap_local(value)
+        old = self.swap(value)
         try:
             yield
         finally:
-            if old is _unset:
-                self._cell.set_local(_unset)
-            else:
-                self._cell.set_local(old)
+            self.swap_back(old)
 
 
 def _as_bool(value: Any) -> bool:
@@ -217,6 +220,11 @@ CACHE_ENABLED = _option("jax_enable_compilation_cache", True, _as_bool)
 CACHE_MAX_SIZE = _option("jax_compilation_cache_max_size", -1, _as_int)
 CACHE_MIN_TIME = _option("jax_persistent_cache_min_compile_time_secs", 0.0, _as_float)
 CACHE_MIN_SIZE = _option("jax_persistent_cache_min_entry_size_bytes", 0, _as_int)
+
+# The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; no options of
+# the user's.
+MESH = Option("minijax_current_mesh", None, _as_is, **_traced)
+ENTERED_MESH = Option("minijax_entered_mesh", None, _as_is, **_traced)
 
 # Set (per thread) while a trace other than evaluation is current: the C++ dispatcher
 # then misses, and the call reaches Python, where the trace gets it.

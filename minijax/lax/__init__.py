@@ -101,6 +101,7 @@ _TABLE = {
         "slice_p slice slice_in_dim index_in_dim dynamic_slice_p dynamic_slice"
         " dynamic_update_slice_p dynamic_update_slice dynamic_slice_in_dim"
         " dynamic_update_slice_in_dim",
+    "prims.sharding": "sharding_constraint_p with_sharding_constraint",
     "prims.sliding": "padtype_to_pads",
     "prims.sort":
         "sort_p sort sort_key_val top_k_p top_k approx_top_k_p approx_max_k"

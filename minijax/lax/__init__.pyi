@@ -352,6 +352,8 @@ from ..prims.shape.slicing import index_in_dim as index_in_dim
 from ..prims.shape.slicing import slice as slice
 from ..prims.shape.slicing import slice_in_dim as slice_in_dim
 from ..prims.shape.slicing import slice_p as slice_p
+from ..prims.sharding import sharding_constraint_p as sharding_constraint_p
+from ..prims.sharding import with_sharding_constraint as with_sharding_constraint
 from ..prims.sliding import padtype_to_pads as padtype_to_pads
 from ..prims.sort import approx_max_k as approx_max_k
 from ..prims.sort import approx_min_k as approx_min_k
@@ -423,12 +425,13 @@ __all__ = [
     "scatter_max_p", "scatter_min", "scatter_min_p", "scatter_mul", "scatter_mul_p",
     "scatter_p", "scatter_sub", "scatter_sub_p", "select", "select_and_gather_add_p",
     "select_and_scatter_add_p", "select_and_scatter_p", "select_n", "select_n_p",
-    "shift_left", "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p",
-    "shift_right_logical", "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p",
-    "sinh", "sinh_p", "slice", "slice_in_dim", "slice_p", "sort", "sort_key_val",
-    "sort_p", "split", "split_p", "sqrt", "sqrt_p", "square", "square_p", "squeeze",
-    "squeeze_p", "stack", "stack_p", "stop_gradient", "stop_gradient_p", "sub", "sub_p",
-    "switch", "tan", "tan_p", "tanh", "tanh_p", "tile", "tile_p", "top_k", "top_k_p",
-    "transpose", "transpose_p", "unstack", "unstack_p", "while_loop", "while_p",
-    "xor_p", "zeta", "zeta_p"
+    "sharding_constraint_p", "shift_left", "shift_left_p", "shift_right_arithmetic",
+    "shift_right_arithmetic_p", "shift_right_logical", "shift_right_logical_p", "sign",
+    "sign_p", "sin", "sin_p", "sinh", "sinh_p", "slice", "slice_in_dim", "slice_p",
+    "sort", "sort_key_val", "sort_p", "split", "split_p", "sqrt", "sqrt_p", "square",
+    "square_p", "squeeze", "squeeze_p", "stack", "stack_p", "stop_gradient",
+    "stop_gradient_p", "sub", "sub_p", "switch", "tan", "tan_p", "tanh", "tanh_p",
+    "tile", "tile_p", "top_k", "top_k_p", "transpose", "transpose_p", "unstack",
+    "unstack_p", "while_loop", "while_p", "with_sharding_constraint", "xor_p", "zeta",
+    "zeta_p"
 ]

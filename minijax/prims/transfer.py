@@ -17,6 +17,7 @@ from ..runtime import placing
 from ..runtime import sharding as shardings
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
 from .shape.concatenation import linear_many_jvp
+from .sharding import lower_constraint
 
 __all__ = ("device_put_p",)
 
@@ -89,11 +90,23 @@ device_put_p.batch = lambda axis, args, dims, **params: (
 )
 
 
-def _put_lower(ctx: Any, *xs: Any, **_: Any) -> list[Any]:
-    return [
+def _put_lower(ctx: Any, *xs: Any, devices: Sequence[Any], **_: Any) -> list[Any]:
+    moved = [
         x if a.memory_space is b.memory_space else _annotated(ctx, x, b)
         for x, a, b in zip(xs, ctx.avals_in, ctx.avals_out, strict=True)
     ]
+    return _laid_out(ctx, moved, devices)
+
+
+def _laid_out(ctx: Any, xs: Sequence[Any], wheres: Sequence[Any]) -> list[Any]:
+    """The values, as shardings over meshes say how they lie."""
+    if ctx.module.spread is None:
+        return list(xs)
+    return [
+        lower_constraint(ctx, x, aval, where)
+        if isinstance(where, shardings.NamedSharding) else x
+        for x, aval, where in zip(xs, ctx.avals_out, wheres, strict=True)
+    ]  # fmt: skip
 
 
 def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
@@ -109,7 +122,9 @@ def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
 
 device_put_p.lower = _put_lower
 # One memory serves a CPU and its host, and its compiler knows no annotations.
-device_put_p.lower_on["cpu"] = lambda ctx, *xs, **_: list(xs)
+device_put_p.lower_on["cpu"] = lambda ctx, *xs, devices, **_: _laid_out(
+    ctx, xs, devices
+)
 device_put_p.impl = lambda *xs, devices, **_: list(map(placing.put_one, xs, devices))
 
 

@@ -27,10 +27,13 @@ from . import sharding as shardings
 class Placement:
     """A device, and the two C++ shardings of arrays on it."""
 
-    __slots__ = ("committed", "device", "device_list", "kinds", "loose", "platform")
+    __slots__ = (
+        "committed", "device", "device_list", "devices", "kinds", "loose", "platform",
+    )  # fmt: skip
 
     def __init__(self, device: Any) -> None:
         self.device = device
+        self.devices = (device,)
         self.loose = compat.SingleDeviceSharding(device)
         self.committed = compat.SingleDeviceSharding(device)
         self.device_list = compat.DeviceList((device,))

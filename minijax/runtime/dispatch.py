@@ -10,7 +10,7 @@ This room names no operation.  Next: ../ops.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from . import compile as compiler
 from . import jaxlib_compat as compat
 from .array import Array, KeyArray, Placement
 from .lower import lower_jaxpr, physical
+from .mesh import Mesh
+from .sharding import NamedSharding
+from .spread import Spread, incompatible, incompatible_mesh, lies, mesh_of, put, spread
 
 
 class Program:
@@ -33,25 +36,29 @@ class Program:
 
     __slots__ = (
         "committed", "consts", "executable", "handlers", "has_keys", "in_sharding", "kept",
-        "out_avals", "ordered", "place", "run", "stable",
+        "out_avals", "out_shardings", "ordered", "place", "run", "stable",
     )  # fmt: skip
 
     def __init__(
         self, executable: Any, consts: list[Any], kept: list[int], n_in: int,
-        out_avals: Sequence[Any], place: Placement, committed: bool,
+        out_avals: Sequence[Any], place: Placement | Spread, committed: bool,
     ) -> None:  # fmt: skip
         self.executable = executable
         self.consts = consts
         self.kept = kept if len(kept) < n_in or consts else None
         self.place = place
         self.committed = committed
-        self.in_sharding = place.committed if committed else place.loose
         self.out_avals = list(out_avals)
+        stored = list(map(physical, out_avals))
+        if isinstance(place, Spread):
+            self.in_sharding = None
+            self.out_shardings = place.results(executable, stored)
+        else:
+            self.in_sharding = place.committed if committed else place.loose
+            self.out_shardings = [place.sharding_of(a, committed) for a in stored]
         self.handlers = [
-            compat.result_handler(
-                physical(a), place.sharding_of(physical(a), committed), committed
-            )
-            for a in out_avals
+            compat.result_handler(a, s, committed)
+            for a, s in zip(stored, self.out_shardings, strict=True)
         ]
         self.has_keys = any(map(arrays.is_key, out_avals))
         self.run = executable.execute_sharded
@@ -185,7 +192,7 @@ def programs_of(jaxpr: Jaxpr) -> dict[Any, Any]:
 
 def _find_program(
     key: Any, prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
-    where: Placement, committed: bool,
+    where: Placement | Spread, committed: bool,
 ) -> Program:  # fmt: skip
     """The program of a primitive; one that holds jaxprs is forgotten with them."""
     known: dict[Any, Program] = _programs
@@ -200,8 +207,8 @@ def _find_program(
 
 
 def _compile_primitive(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any], where: Placement,
-    committed: bool,
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
+    where: Placement | Spread, committed: bool,
 ) -> Program:  # fmt: skip
     out = abstract(prim, avals, params)
     out_avals = list(out) if prim.multiple_results else [out]
@@ -215,13 +222,16 @@ def _compile_primitive(
 
 
 def compile_jaxpr(
-    closed: ClosedJaxpr, name: str, where: Placement, committed: bool, *,
+    closed: ClosedJaxpr, name: str, where: Placement | Spread, committed: bool, *,
     donated: Sequence[bool] = (), keep_unused: bool = False,
     overrides: dict[str, Any] | None = None, locations: bool = True,
 ) -> Program:  # fmt: skip
-    """Lower and compile a jaxpr for one device."""
+    """Lower and compile a jaxpr for the place where it is to run."""
     n_in = len(closed.in_avals)
     closed, kept = drop_unused(closed, keep_unused)
+    over: Spread | None = None
+    if isinstance(where, Spread):
+        where = over = where.keeping(kept)
     ordered = any(getattr(e, "ordered", False) for e in closed.effects)
     lowered = lower_jaxpr(
         closed,
@@ -230,23 +240,32 @@ def compile_jaxpr(
         donated=[donated[i] for i in kept] if donated else (),
         ordered=ordered,
         locations=locations,
+        spread=over,
     )
     executable = compiler.compile_module(
         lowered.module,
-        [where.device],
+        where.devices,
+        partitions=len(where.devices),
         callbacks=lowered.callbacks,
         overrides=overrides,
         has_locations=locations,
     )
-    consts = [move_buffer(arrays.kept_buffer(c, where), where) for c in lowered.consts]
+    consts = [kept_const(c, where) for c in lowered.consts]
     return finish_program(
         executable, lowered, consts, kept, n_in, closed, where, committed, ordered
     )
 
 
+def kept_const(value: Any, where: Placement | Spread) -> Any:
+    """A captured constant as an ArrayImpl that its program keeps."""
+    if isinstance(where, Spread):
+        return put(value, where.whole)
+    return move_buffer(arrays.kept_buffer(value, where), where)
+
+
 def finish_program(
     executable: Any, lowered: Any, consts: list[Any], kept: list[int], n_in: int,
-    closed: ClosedJaxpr, where: Placement, committed: bool, ordered: bool,
+    closed: ClosedJaxpr, where: Placement | Spread, committed: bool, ordered: bool,
 ) -> Program:  # fmt: skip
     """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
     program = Program(
@@ -302,12 +321,31 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
 
 
 def place_values(
-    values: Sequence[Any], name: str, device: Any = None
-) -> tuple[list[Any], Placement, bool]:
-    """ArrayImpls of values on the one device where their computation runs."""
-    where, committed = common_place(values, name)
+    values: Sequence[Any], name: str, device: Any = None, over: Over | None = None
+) -> tuple[list[Any], Any, bool]:
+    """ArrayImpls of values where their computation runs: a device, or several.
+
+    over: the shardings that a function's arguments and results are to have.
+    """
+    where, committed = common_place(values, name, over)
+    if isinstance(where, Spread):
+        return where.take(values), where, True
     if device is not None:
         where, committed = arrays.placement(device), True
+    return buffers_at(values, where), where, committed
+
+
+def buffers_at(
+    values: Sequence[Any], where: Placement | Spread, kept: Sequence[int] | None = None
+) -> list[Any]:
+    """ArrayImpls of values at a place; of a `Spread`, which knows of those `kept`."""
+    if isinstance(where, Spread):
+        lie = {i: k for k, i in enumerate(kept)} if kept is not None else None
+        return [
+            put(x, where.sharding_in(i if lie is None else lie[i]))
+            if lie is None or i in lie else x
+            for i, x in enumerate(values)
+        ]  # fmt: skip
     buffers = []
     for x in values:
         if type(x) is Array or type(x) is KeyArray:
@@ -316,18 +354,51 @@ def place_values(
             buffers.append(move_buffer(x._b, where))
         else:
             buffers.append(arrays.to_buffer(x, where))
-    return buffers, where, committed
+    return buffers
 
 
-def common_place(values: Sequence[Any], name: str) -> tuple[Placement, bool]:
-    """The device that the committed values agree on, else that of any, else default."""
+def mesh_in(jaxpr: Jaxpr) -> Any:
+    """The mesh over which a program lays out values; None if it does not."""
+    memo = jaxpr.memo
+    if "mesh" not in memo:
+        memo["mesh"] = next(filter(None, map(_mesh_of_equation, jaxpr.eqns)), None)
+    return memo["mesh"]
+
+
+def _mesh_of_equation(eqn: Equation) -> Any:
+    if not eqn.params:
+        return None
+    for value in eqn.params.values():
+        for x in value if type(value) is tuple else (value,):
+            if isinstance(x, NamedSharding):
+                return mesh_of(x)
+    return next(filter(None, map(mesh_in, sub_jaxprs(eqn.params))), None)
+
+
+class Over(NamedTuple):
+    """What a function says of how its arguments and results lie (None: as they like)."""
+
+    mesh: Any  # over whose devices it runs; None: as the arguments say
+    ins: Sequence[Any]
+    outs: Sequence[Any] | None
+
+
+def common_place(
+    values: Sequence[Any], name: str, over: Over | None = None
+) -> tuple[Any, bool]:
+    """Where values are computed with: the device that the committed ones agree on, else
+    that of any, else the default; or all devices of those that lie on several."""
     chosen: Placement | None = None
     loose: Placement | None = None
+    if over is not None and over.mesh is not None:
+        return _common_spread(values, name, over), True
     for x in values:
         if type(x) is not Array and type(x) is not KeyArray:
             continue
         found = arrays.placement_of(x._b)
         if found is None:
+            if lies(x) is not None:
+                return _common_spread(values, name, over), True
             continue
         where, committed = found
         if not committed:
@@ -343,9 +414,44 @@ def common_place(values: Sequence[Any], name: str) -> tuple[Placement, bool]:
             )
     if chosen is not None:
         return chosen, True
+    mesh = config.MESH.value
+    if isinstance(mesh, Mesh):
+        asked = Over(mesh, [None] * len(values), None)
+        return _common_spread(
+            values, name, (over and over._replace(mesh=mesh)) or asked
+        ), True
     if config.DEFAULT_DEVICE.value is not None or loose is None:
         return arrays.default_placement(), False
     return loose, False
+
+
+def _common_spread(values: Sequence[Any], name: str, over: Over | None) -> Spread:
+    """The devices of values of which some lie on several, and how each one lies."""
+    asked = [None] * len(values) if over is None else over.ins
+    mine = list(map(lies, values))
+    first = next((i for i, s in enumerate(mine) if s is not None), None)
+    mesh: Any = None if over is None else over.mesh
+    given = mesh is not None
+    if mesh is None and first is not None:
+        mesh = mesh_of(mine[first])
+    ins: list[Any] = []
+    for i, (x, want, lie) in enumerate(zip(values, asked, mine, strict=True)):
+        if type(x) in arrays.ARRAYS and x.committed:
+            devices = (x.device,) if lie is None else lie.devices
+            if devices != mesh.flat:
+                if given or first is None:
+                    raise incompatible_mesh((i, x), mesh, name)
+                raise incompatible((first, values[first]), (i, x), name)
+            if want is not None and not want.is_equivalent_to(x.sharding, x.ndim):
+                raise errors.value_error(
+                    "Sharding passed to jit does not match the sharding on the respective"
+                    f" arg. Got jit sharding: {want},\narg sharding: {x.sharding} for arg"
+                    f" type: {x.aval.str_short(False)}",
+                    tries=["device_put it first", "in_shardings=None: as it lies"],
+                )
+        found = want or lie
+        ins.append(found if isinstance(found, NamedSharding) else None)
+    return spread(mesh, ins, None if over is None else over.outs)
 
 
 def move_buffer(buffer: Any, where: Placement) -> Any:

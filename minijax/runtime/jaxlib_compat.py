@@ -34,6 +34,7 @@ Device = _jax.Device
 DeviceList = xc.DeviceList
 GSPMDSharding = xc.GSPMDSharding
 HloSharding = xc.HloSharding
+REPLICATED = xc.OpSharding.Type.REPLICATED
 RuntimeFailure = xc.XlaRuntimeError
 SingleDeviceSharding = xc.SingleDeviceSharding
 pjit = _jax.pjit
@@ -99,6 +100,29 @@ def put_owned(
     return _batched_put(
         aval, sharding, [x], [device], committed, False, _ZERO_COPY, True
     )
+
+
+def put_parts(
+    aval: Any, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]
+) -> Any:
+    """One array of type `aval` from one NumPy array for each device."""
+    given = list(parts)
+    if any(x.size == 0 for x in given):  # no memory: C++ fails
+        alone = [SingleDeviceSharding(d) for d in devices]
+        return assemble(aval, sharding, [
+            put(x, aval, s, d, True)
+            for x, s, d in zip(given, alone, devices, strict=True)
+        ])  # fmt: skip
+    seen: set[int] = set()
+    whole = all(x.shape == aval.shape for x in given)
+    for i, x in enumerate(
+        given
+    ):  # C++ fails where some, but not all, are the same memory
+        at = x.__array_interface__["data"][0]
+        if at in seen and not whole:
+            given[i] = x.copy()
+        seen.add(at)
+    return _batched_put(aval, sharding, given, list(devices), True, False, _COPY, True)
 
 
 def put_shards(

@@ -52,8 +52,8 @@ class Module:
     """A module under construction: its functions, hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "functions", "keepalive", "module", "partitions", "platform",
-        "replicas", "symbols",
+        "callbacks", "functions", "keepalive", "meshes", "module", "partitions",
+        "platform", "replicas", "spread", "symbols",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +68,30 @@ class Module:
         self.symbols: set[str] = {"main"}
         self.callbacks: list[Any] = []
         self.keepalive: list[Any] = []
+        self.meshes: dict[Any, str] = {}
+        self.spread: Any = None  # how a program over several devices lies on them
+
+    def mesh(self, mesh: Any) -> str:
+        """The symbol of a mesh of the program's devices; its axes cut values."""
+        found = self.meshes.get(mesh)
+        if found is None:
+            base = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
+            found = self.meshes[mesh] = base
+            axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
+            places = {d: i for i, d in enumerate(self.spread.devices)}
+            order = [places[d] for d in mesh.flat]
+            ids = "" if order == sorted(order) else f", device_ids={order}"
+            load_dialect("sdy")
+            with ir.InsertionPoint.at_block_begin(self.module.body):
+                ir.Operation.create(
+                    "sdy.mesh",
+                    attributes={
+                        "sym_name": ir.StringAttr.get(found),
+                        "mesh": ir.Attribute.parse(f"#sdy.mesh<[{axes}]{ids}>"),
+                    },
+                    loc=context.unknown,
+                )
+        return found
 
     def function(
         self, symbol: str, types: Sequence[Any], results: Sequence[Any],
@@ -184,6 +208,11 @@ class Lowering:
                 load_dialect(text[1:].partition("<")[0].partition(".")[0])
             found = context.attributes[text] = ir.Attribute.parse(text)
         return found
+
+    def sharding(self, sharding: Any, aval: Any, free: Any = frozenset()) -> Any:
+        """The attribute that says how a value of type `aval` lies on the devices."""
+        symbol = self.module.mesh(sharding.mesh)
+        return self.parse(sharding.shardy(len(physical(aval).shape), symbol, free))
 
     # ---- operations
     def create(
@@ -576,16 +605,18 @@ def _lower_jaxpr(
     axes: tuple[tuple[Any, int], ...] = (),
     arg_attributes: Sequence[dict[str, Any]] = (),
     result_attributes: Sequence[dict[str, Any]] = (), ordered: bool = False,
-    locations: bool = True,
+    locations: bool = True, spread: Any = None,
 ) -> Lowered:  # fmt: skip
     """The module of a closed jaxpr, with a function `main`.
 
     `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
-    is threaded through the operations that have ordered effects.
+    is threaded through the operations that have ordered effects.  Of a program over
+    several devices `spread` says how inputs and results lie on them.
     """
     with context.ir, context.unknown:
         module = Module("jit_" + _module_name(name), platform, replicas, partitions)
         hidden = captured(closed)
+        module.spread = spread
         ctx = Lowering(module, f"jit({name})" if locations else "")
         ctx.axes = axes
         hidden_avals = [core.aval_of(c) for c in hidden]
@@ -599,9 +630,20 @@ def _lower_jaxpr(
             donations = _donations(donated, closed.in_avals, closed.out_avals)
             given = arg_attributes or [{}] * len(donations)
             arg_attributes = [{**a, **d} for a, d in zip(given, donations, strict=True)]
-        attributes = _attributes(
-            shift + len(closed.in_avals), shift, arg_attributes, result_attributes
+        arg_attributes = [{}] * shift + list(
+            arg_attributes or [{}] * len(closed.in_avals)
         )
+        if spread is not None:
+            lies = [spread.whole] * shift + list(map(spread.sharding_in, range(
+                len(closed.in_avals))))  # fmt: skip
+            arg_attributes = _with_shardings(
+                ctx, arg_attributes, lies, [*hidden_avals, *closed.in_avals]
+            )
+            if spread.outs is not None:
+                result_attributes = _with_shardings(
+                    ctx, result_attributes, spread.outs, closed.out_avals
+                )
+        attributes = _attributes(arg_attributes, result_attributes)
         block = module.function("main", types, outs, "public", ctx.loc, attributes)
         with ir.InsertionPoint(block):
             args = list(block.arguments)
@@ -629,6 +671,18 @@ def _with_memories(
     return [
         {**attrs, "mhlo.memory_kind": ir.StringAttr.get(kind)}
         for attrs, kind in zip(given, kinds, strict=True)
+    ]
+
+
+def _with_shardings(
+    ctx: Lowering, attributes: Sequence[dict[str, Any]], lies: Sequence[Any],
+    avals: Sequence[Any],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The attributes of arguments or results, and how each one lies on the devices."""
+    given = attributes or [{}] * len(avals)
+    return [
+        attrs if s is None else {**attrs, "sdy.sharding": ctx.sharding(s, a)}
+        for attrs, s, a in zip(given, lies, avals, strict=True)
     ]
 
 
@@ -672,16 +726,15 @@ def _donations(
 
 
 def _attributes(
-    n: int, shift: int, arg_attributes: Sequence[dict[str, Any]],
+    arg_attributes: Sequence[dict[str, Any]],
     result_attributes: Sequence[dict[str, Any]],
-) -> dict[str, Any]:  # fmt: skip
-    """Donation and layout of `main`'s arguments (from number `shift` on) and results."""
+) -> dict[str, Any]:
+    """Donation, memory and layout of `main`'s arguments and results."""
     found: dict[str, Any] = {}
     if any(arg_attributes):
-        attrs: list[dict[str, Any]] = [{} for _ in range(n)]
-        for i, given in enumerate(arg_attributes):
-            attrs[shift + i].update(given)
-        found["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attrs])
+        found["arg_attrs"] = ir.ArrayAttr.get(
+            [ir.DictAttr.get(a) for a in arg_attributes]
+        )
     if any(result_attributes):
         found["res_attrs"] = ir.ArrayAttr.get(
             [ir.DictAttr.get(a) for a in result_attributes]

@@ -17,6 +17,7 @@ from . import dispatch
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, Placement
+from .spread import put
 
 
 def put_one(x: Any, where: Any) -> Array:
@@ -24,6 +25,8 @@ def put_one(x: Any, where: Any) -> Array:
     the default device."""
     if isinstance(where, shardings.PmapSharding):
         return spread(x, where)
+    if isinstance(where, shardings.NamedSharding | shardings.GSPMDSharding):
+        return put_spread(x, where)
     if where is None:
         if type(x) in ARRAYS:
             return x  # type: ignore[no-any-return]
@@ -34,6 +37,25 @@ def put_one(x: Any, where: Any) -> Array:
         (device,) = where.device_set
         return _put_in(x, arrays.placement(device), where.given_kind)
     return _put_in(x, arrays.placement(where), None)
+
+
+def put_spread(x: Any, sharding: Any) -> Array:
+    """One value cut over the devices of a sharding."""
+    aval = core.aval_of(x)
+    try:
+        buffer = put(x, sharding)
+    except ValueError as e:
+        raise type(e)(
+            "One of device_put args is incompatible with its sharding annotation"
+            f" {sharding}: {e}"
+        ) from None
+    kind = sharding.given_kind
+    space = MemorySpace.of_kind(kind)
+    if buffer.aval.memory_space is not space:
+        inner = buffer.aval.update(memory_space=space)
+        buffer = compat.with_aval(buffer, inner, buffer._sharding)
+        aval = aval.update(memory_space=space)
+    return arrays.wrap(buffer, aval)
 
 
 def _place_of(x: Any) -> Placement:

@@ -6,6 +6,7 @@ Next: dispatch.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 from ..base import errors
 from ..types.avals import shaped
 from . import jaxlib_compat as compat
+from .mesh import AbstractMesh, Mesh
+from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
 
 
 class Sharding:
@@ -111,7 +114,391 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={kind})"
 
 
-class PmapSharding(Sharding):
+class IndivisibleError(ValueError):
+    """An axis of an array cannot be cut evenly over the axes of a mesh."""
+
+
+class _Spread(Sharding):
+    """What shardings over several devices share; `devices` in the order of programs."""
+
+    devices: tuple[Any, ...]
+
+    @property
+    def device_set(self) -> set[Any]:
+        return set(self.devices)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        return self.devices
+
+    @property
+    def _internal_device_list(self) -> Any:
+        return device_list(self.devices)
+
+    def hlo(self, ndim: int) -> Any:
+        """XLA's own form, for arrays of this rank."""
+        raise TypeError(f"minijax bug: {type(self).__name__} has no form for XLA")
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return self.hlo(num_dimensions)
+
+    def internal(self, ndim: int) -> Any:
+        """The C++ sharding of arrays of this rank: one object for equal ones."""
+        key = (self, ndim)
+        found = _internal.get(key)
+        if found is None:
+            kind = getattr(self, "_memory_kind", None)
+            made = compat.GSPMDSharding(
+                device_list(self.devices), self.hlo(ndim), memory_kind=kind
+            )
+            found = _internal.setdefault(key, made)  # which lives on, for its id
+            _described[id(found)] = self
+        return found
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Whether arrays of this rank lie alike."""
+        if self == other:
+            return True
+        if not isinstance(other, _Spread):
+            alone = len(self.devices) == 1 and isinstance(other, SingleDeviceSharding)
+            return alone and self.device_set == other.device_set
+        return (
+            self.devices == other.devices
+            and self.memory_kind == other.memory_kind
+            and bool(self.hlo(ndim) == other.hlo(ndim))
+        )
+
+    def addressable_devices_indices_map(
+        self, global_shape: Sequence[int]
+    ) -> dict[Any, Any]:
+        """`devices_indices_map` of this process's devices."""
+        mine = self.addressable_devices
+        found = self.devices_indices_map(global_shape)
+        return {d: at for d, at in found.items() if d in mine}
+
+
+_device_lists: dict[tuple[Any, ...], Any] = {}
+
+
+def device_list(devices: tuple[Any, ...]) -> Any:
+    """The C++ list of devices: one object for equal ones."""
+    found = _device_lists.get(devices)
+    if found is None:
+        found = _device_lists.setdefault(devices, compat.DeviceList(devices))
+    return found
+
+
+class NamedSharding(_Spread):
+    """Arrays spread over the axes of a mesh, as a spec says.
+
+    Args:
+      mesh: a `Mesh` (or an `AbstractMesh`, for types alone).
+      spec: a `PartitionSpec`.
+      memory_kind: in which memory; None: the devices' own.
+
+    Raises:
+      ValueError: the spec names an axis that the mesh lacks, or one twice.
+
+    >>> import minijax as mj
+    >>> mesh = mj.make_mesh((1,), ('x',))
+    >>> NamedSharding(mesh, PartitionSpec('x')).spec
+    P('x',)
+    """
+
+    __slots__ = ("_hash", "_memory_kind", "devices", "mesh", "spec")
+
+    def __init__(
+        self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None,
+        _logical_device_ids: Any = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise errors.type_error(
+                f"Unexpected type {type(mesh)} for NamedSharding.mesh: {mesh!r}"
+            )
+        if not isinstance(spec, PartitionSpec):
+            raise errors.type_error(
+                "Unexpected type"
+                f" {type(spec)} for NamedSharding.spec. Expected PartitionSpec but got"
+                f" {spec!r}.",
+                tries=["jax.sharding.PartitionSpec(...)"],
+            )
+        check_spec(spec, mesh.axis_names)
+        self.mesh = mesh
+        self.spec = spec
+        self.devices = mesh.flat if isinstance(mesh, Mesh) else ()
+        default = None
+        if self.devices and memory_kind is not None:
+            default = str(self.devices[0].default_memory().kind)
+            SingleDeviceSharding(self.devices[0], memory_kind=memory_kind)  # checks it
+        self._memory_kind = None if memory_kind == default else memory_kind
+        self._hash = hash((mesh, spec, self._memory_kind))
+
+    @property
+    def memory_kind(self) -> str | None:
+        if self._memory_kind is not None or not self.devices:
+            return self._memory_kind
+        return str(self.devices[0].default_memory().kind)
+
+    @property
+    def given_kind(self) -> str | None:
+        """The memory kind, where it is not the devices' default."""
+        return self._memory_kind
+
+    @property
+    def num_devices(self) -> int:
+        return int(self.mesh.size)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """The same in another memory."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def with_spec(self, spec: Any) -> NamedSharding:
+        """Another spec over the same mesh."""
+        found = spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
+        return NamedSharding(self.mesh, found, memory_kind=self._memory_kind)
+
+    def update(self, **parts: Any) -> NamedSharding:
+        """One that differs in `mesh`, `spec` or `memory_kind`."""
+        kept = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
+        return NamedSharding(**{**kept, **parts})
+
+    def tiles(self, ndim: int) -> list[tuple[Any, ...]]:
+        """For each axis of an array of this rank the mesh axes that cut it."""
+        return [
+            axes_of(self.spec[i]) if i < len(self.spec) else () for i in range(ndim)
+        ]
+
+    def cuts(self, ndim: int) -> list[int]:
+        """In how many parts each axis is cut."""
+        sizes = self.mesh.shape
+        return [math.prod(sizes[a] for a in axes) for axes in self.tiles(ndim)]
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return all(n == 1 for n in self.cuts(len(self.spec)))
+
+    def check_compatible_aval(self, shape: Sequence[int]) -> None:
+        """ValueError unless an array of this shape can be spread so."""
+        if len(self.spec) > len(shape):
+            raise errors.value_error(
+                f"Sharding {self} is only valid for values of rank at least"
+                f" {len(self.spec)}, but was applied to a value of rank {len(shape)}.",
+                tries=["a spec with at most as many entries as the value has axes"],
+            )
+        cuts = self.cuts(len(shape))
+        for i, (n, k) in enumerate(zip(shape, cuts, strict=True)):
+            if n % k:
+                raise errors.error(
+                    IndivisibleError,
+                    f"Sharding {self} implies that array axis {i} is partitioned {k}"
+                    f" times, but the dimension size is {n} (full shape: {tuple(shape)},"
+                    f" per-dimension tiling factors: {cuts} should evenly divide the"
+                    " shape)",
+                    tries=["pad the axis", "spread another axis, or none"],
+                )
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        self.check_compatible_aval(shape)
+        return tuple(n // k for n, k in zip(shape, self.cuts(len(shape)), strict=True))
+
+    def places(self, ndim: int) -> np.ndarray[Any, Any]:
+        """For each device, in their order, the number of its part along each axis."""
+        names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
+        grid = np.indices(sizes).reshape(len(sizes), -1)
+        found = np.zeros((grid.shape[1], ndim), np.int64)
+        for i, axes in enumerate(self.tiles(ndim)):
+            for axis in axes:
+                at = names.index(axis)
+                found[:, i] = found[:, i] * sizes[at] + grid[at]
+        return found
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        part, cuts = self.shard_shape(shape), self.cuts(len(shape))
+        found = {}
+        for device, place in zip(self.devices, self.places(len(shape)), strict=True):
+            found[device] = tuple(
+                slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
+                for p, n, k in zip(place, part, cuts, strict=True)
+            )
+        return found
+
+    def hlo(self, ndim: int) -> Any:
+        sizes, names = self.mesh.axis_sizes, list(self.mesh.axis_names)
+        cuts = self.cuts(ndim)
+        if all(n == 1 for n in cuts):
+            return compat.HloSharding.replicate()
+        used = [names.index(a) for axes in self.tiles(ndim) for a in axes]
+        left = [i for i in range(len(names)) if i not in used]
+        rest = math.prod(sizes[i] for i in left)
+        kinds = [compat.REPLICATED] if rest > 1 else []
+        return compat.HloSharding.iota_tile(
+            (*cuts, rest) if rest > 1 else tuple(cuts),
+            tuple(sizes),
+            (*used, *left),
+            kinds,
+        )
+
+    def shardy(self, ndim: int, symbol: str, free: frozenset[int] = frozenset()) -> str:
+        """The attribute of the `sdy` dialect; `symbol` names the mesh.
+
+        free: axes that the compiler may lay out as it likes.
+        """
+        rows = []
+        for i, axes in enumerate(self.tiles(ndim)):
+            entry = self.spec[i] if i < len(self.spec) else None
+            if entry is UNCONSTRAINED or i in free:
+                rows.append("{?}")
+            else:
+                rows.append("{" + ", ".join(f'"{a}"' for a in axes) + "}")
+        return f"#sdy.sharding<@{symbol}, [{', '.join(rows)}]>"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, NamedSharding) and (
+            (self.mesh, self.spec, self._memory_kind)
+            == (other.mesh, other.spec, other._memory_kind)
+        )
+
+    def __repr__(self) -> str:
+        kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
+
+    def __reduce__(self) -> Any:
+        return _rebuild_named, (self.mesh, self.spec, self._memory_kind)
+
+
+def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=kind)
+
+
+class GSPMDSharding(_Spread):
+    """Arrays that lie as XLA says, where no spec over a mesh says so."""
+
+    __slots__ = ("_hlo", "_memory_kind", "devices")
+
+    def __init__(
+        self, devices: Sequence[Any], op_sharding: Any, *, memory_kind: Any = None
+    ) -> None:
+        self.devices = tuple(devices)
+        plain = isinstance(op_sharding, compat.HloSharding)
+        self._hlo = op_sharding if plain else compat.HloSharding.from_proto(op_sharding)
+        self._memory_kind: str | None = memory_kind
+
+    @property
+    def memory_kind(self) -> str | None:
+        return str(self._memory_kind or self.devices[0].default_memory().kind)
+
+    @property
+    def given_kind(self) -> str | None:
+        """The memory kind, where it is not the devices' default."""
+        return self._memory_kind
+
+    def check_compatible_aval(self, shape: Sequence[int]) -> None:
+        """Any array may lie as XLA says."""
+
+    def hlo(self, ndim: int) -> Any:
+        return self._hlo
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return bool(self._hlo.is_replicated()) or len(self.devices) == 1
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        cuts = parts_of(self._hlo, len(shape))
+        return tuple(n // k for n, k in zip(shape, cuts, strict=True))
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        part, cuts = self.shard_shape(shape), parts_of(self._hlo, len(shape))
+        rows = places_of(self._hlo, len(shape), len(self.devices))
+        return {
+            d: tuple(
+                slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
+                for p, n, k in zip(row, part, cuts, strict=True)
+            )
+            for d, row in zip(self.devices, rows, strict=True)
+        }
+
+    def __hash__(self) -> int:
+        return hash((self.devices, self._hlo, self._memory_kind))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GSPMDSharding) and (
+            (self.devices, self._memory_kind) == (other.devices, other._memory_kind)
+            and bool(self._hlo == other._hlo)
+        )
+
+    def __repr__(self) -> str:
+        return f"GSPMDSharding({self._hlo!r}, memory_kind={self.memory_kind})"
+
+    def __reduce__(self) -> Any:
+        return _rebuild_gspmd, (self.devices, self._hlo.to_proto(), self._memory_kind)
+
+
+def _rebuild_gspmd(devices: Any, proto: Any, kind: Any) -> GSPMDSharding:
+    return GSPMDSharding(devices, proto, memory_kind=kind)
+
+
+def parts_of(hlo: Any, ndim: int) -> list[int]:
+    """In how many parts an XLA sharding cuts each axis."""
+    if hlo.is_replicated() or hlo.is_maximal():
+        return [1] * ndim
+    return [int(n) for n in hlo.tile_assignment_dimensions()[:ndim]]
+
+
+def places_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
+    """For each of `n` devices the number of its part along each axis."""
+    if hlo.is_replicated() or hlo.is_maximal():
+        return np.zeros((n, ndim), np.int64)
+    dims = hlo.tile_assignment_dimensions()
+    order = np.asarray(hlo.tile_assignment_devices()).reshape(dims)
+    found = np.zeros((n, ndim), np.int64)
+    for place in np.ndindex(*dims):
+        found[order[place]] = place[:ndim]
+    return found
+
+
+def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
+    """An XLA sharding over a mesh's devices, as a spec where there is one."""
+    cuts, places = parts_of(hlo, ndim), places_of(hlo, ndim, len(mesh.flat))
+    sizes = mesh.axis_sizes
+    grid = np.indices(sizes).reshape(len(sizes), -1)
+    left = [i for i in range(len(sizes)) if sizes[i] > 1]
+    spec: list[Any] = []
+    for k, want in zip(cuts, places.T, strict=True):
+        axes = _axes_for(k, want, left, sizes, grid)
+        if axes is None:
+            return GSPMDSharding(mesh.flat, hlo, memory_kind=kind)
+        left = [i for i in left if i not in axes]
+        spec.append(tuple(mesh.axis_names[i] for i in axes))
+    while spec and not spec[-1]:
+        spec.pop()
+    return NamedSharding(mesh, PartitionSpec(*spec), memory_kind=kind)
+
+
+def _axes_for(
+    k: int, want: Any, left: list[int], sizes: tuple[int, ...], grid: Any
+) -> tuple[int, ...] | None:
+    """The mesh axes, in order, that cut an axis in `k` parts as wanted."""
+    if k == 1:
+        return ()
+    for i in left:
+        if k % sizes[i]:
+            continue
+        inner = k // sizes[i]
+        if not (want // inner == grid[i]).all():
+            continue
+        rest = [j for j in left if j != i]
+        found = _axes_for(inner, want % inner, rest, sizes, grid)
+        if found is not None:
+            return (i, *found)
+    return None
+
+
+class PmapSharding(_Spread):
     """One slice along `axis` on each of `devices`: the results of `pmap`."""
 
     __slots__ = ("axis", "devices")
@@ -119,10 +506,6 @@ class PmapSharding(Sharding):
     def __init__(self, devices: Sequence[Any], axis: int = 0) -> None:
         self.devices = tuple(devices)
         self.axis = axis
-
-    @property
-    def device_set(self) -> set[Any]:
-        return set(self.devices)
 
     @property
     def memory_kind(self) -> str | None:
@@ -145,20 +528,10 @@ class PmapSharding(Sharding):
         del out[self.axis]
         return tuple(out)
 
-    def internal(self, ndim: int) -> Any:
-        """The C++ sharding of arrays of this rank."""
-        key = (self.devices, self.axis, ndim)
-        found = _internal.get(key)
-        if found is None:
-            tiles = [1] * ndim
-            tiles[self.axis] = len(self.devices)
-            made = compat.GSPMDSharding(
-                compat.DeviceList(self.devices),
-                compat.HloSharding.iota_tile(tuple(tiles)),
-            )
-            found = _internal.setdefault(key, made)  # which lives on, for its id
-            _described[id(found)] = self
-        return found
+    def hlo(self, ndim: int) -> Any:
+        tiles = [1] * ndim
+        tiles[self.axis] = len(self.devices)
+        return compat.HloSharding.iota_tile(tuple(tiles))
 
     def __hash__(self) -> int:
         return hash((self.devices, self.axis))
@@ -173,22 +546,32 @@ class PmapSharding(Sharding):
 
 
 _internal: dict[Any, Any] = {}
-_described: dict[int, Sharding] = {}
+_described: dict[int, Any] = {}
 
 
-def of_buffer(buffer: Any) -> Sharding:
+def described(inner: Any) -> Any:
+    """What users see of a C++ sharding."""
+    if isinstance(inner, compat.SingleDeviceSharding):
+        return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
+    return _described[id(inner)]
+
+
+def of_buffer(buffer: Any) -> Any:
     """The sharding of an ArrayImpl, for users."""
     inner = buffer._sharding
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
     found = _described.get(id(inner))
-    if found is None:
-        # C++ handed back an equal sharding of its own: find ours by value.
+    if found is None:  # C++ handed back an equal sharding of its own
         ndim = len(buffer.aval.shape)
-        dims = inner._hlo_sharding.tile_assignment_dimensions()
-        axis = next((i for i, n in enumerate(dims[:ndim]) if n > 1), 0)
-        found = PmapSharding(tuple(inner._internal_device_list), axis)
-        found.internal(ndim)
+        made = GSPMDSharding(
+            tuple(inner._internal_device_list), inner._hlo_sharding,
+            memory_kind=inner._memory_kind,
+        )  # fmt: skip
+        for known in list(_described.values()):
+            if known.is_equivalent_to(made, ndim):
+                return known
+        return made
     return found
 
 
@@ -209,5 +592,14 @@ def gather(buffer: Any) -> np.ndarray[Any, Any]:
     sharding = of_buffer(buffer)
     parts = [compat.to_host(b) for b in shard_buffers(buffer)]
     if isinstance(sharding, PmapSharding):
-        return np.stack(parts, axis=sharding.axis)
-    raise TypeError(f"minijax bug: cannot gather {sharding}")
+        found = np.stack(parts, axis=sharding.axis)
+    elif sharding.is_fully_replicated:
+        return parts[0]
+    else:
+        shape = buffer.aval.shape
+        found = np.empty(shape, parts[0].dtype)
+        where = sharding.devices_indices_map(shape)
+        for b, part in zip(buffer._arrays, parts, strict=True):
+            found[where[b._sharding._device]] = part
+    found.flags.writeable = False
+    return found

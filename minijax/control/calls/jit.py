@@ -24,10 +24,13 @@ from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Reference, Tracer
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.stage import hoist_tracers
+from ...prims.sharding import concrete, constrain, spread_over
 from ...runtime import array as arrays
 from ...runtime import client, dispatch, lower
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, Array
+from ...runtime.sharding import NamedSharding
+from ...runtime.spread import Spread
 from ...types.avals import DEVICE, AbstractRef
 from ..arguments import (
     NO_STATICS,
@@ -119,13 +122,67 @@ class _Dynamic(FlatFun):
         return self.fun(*args, **kwargs)
 
 
+class Lies:
+    """How a function's arguments and results are to lie: prefixes of their trees."""
+
+    __slots__ = ("ins", "outs")
+
+    def __init__(self, ins: Any, outs: Any) -> None:
+        self.ins = ins
+        self.outs = outs
+
+    def of_arguments(self, in_tree: Any) -> list[Any]:
+        """The sharding of each dynamic leaf; None where it may lie as it likes."""
+        args, kwargs = in_tree.children()
+        n = len(args.children())
+        if isinstance(self.ins, (tuple, list)) and len(self.ins) != n:
+            raise errors.value_error(
+                "pjit in_shardings specification must be a tree prefix of the positional"
+                " arguments tuple. In particular, pjit in_shardings must either be a"
+                " Sharding, a PartitionSpec, or a tuple of length equal to the number of"
+                " positional arguments. But pjit in_shardings is the wrong length: got a"
+                f" tuple or list of length {len(self.ins)} for an args tuple of length"
+                f" {n}."
+            )
+        if kwargs.num_leaves and self.ins is not None:
+            raise errors.value_error(
+                "pjit does not support kwargs when in_shardings is specified.",
+                tries=["positional arguments"],
+            )
+        ins = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        found = spread_over("pjit in_shardings", args, ins)
+        return [concrete(s, "jit") for s in found] + [None] * kwargs.num_leaves
+
+    def of_results(self, out_tree: Any) -> list[Any]:
+        """The sharding of each leaf of the result."""
+        found = spread_over("pjit out_shardings", out_tree, self.outs)
+        return [concrete(s, "jit") for s in found]
+
+
+class _LaidOut(_Dynamic):
+    """The same, where arguments and results are to lie as the user says."""
+
+    __slots__ = ()
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        lies = self.jitted.lies
+        assert lies is not None
+        ins = lies.of_arguments(self.in_tree)
+        outs = super().__call__(*map(_constrained, leaves, ins))
+        return list(map(_constrained, outs, lies.of_results(self.out_tree)))
+
+
+def _constrained(x: Any, sharding: Any) -> Any:
+    return constrain(x, sharding) if isinstance(sharding, NamedSharding) else x
+
+
 class Jitted:
     """A function and how it is to be jitted."""
 
     __slots__ = (
         "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
-        "inline_traced", "keep_unused", "max_traces", "name", "options", "statics",
-        "traces", "transform",
+        "inline_traced", "keep_unused", "lies", "max_traces", "name", "options",
+        "statics", "traces", "transform",
     )  # fmt: skip
 
     def __init__(
@@ -142,8 +199,10 @@ class Jitted:
         max_traces: int | None = None,
         accepts: Callable[..., bool] | None = None,
         transform: str = "jit",
+        lies: Lies | None = None,
     ) -> None:
         self.fun = fun
+        self.lies = lies
         self.accepts = accepts
         self.statics = statics
         self.donate = donate
@@ -155,9 +214,9 @@ class Jitted:
         self.max_traces = max_traces
         self.transform = transform
         self.name = name_of(fun)
-        self.traces = _traces.of(fun)
+        self.traces = _traces.of(fun if lies is None else self)
         # C++ takes equal functions for one, and crashes where they cannot be compared.
-        same = (id(fun), statics, donate, keep_unused, device, inline, options)
+        same = (id(fun), statics, donate, keep_unused, device, inline, options, lies)
         self.cpp = compat.pjit(
             self.name,
             _for_cpp(fun),
@@ -218,7 +277,7 @@ class Jitted:
     # ---- tracing
     def flat(self, call: Call) -> FlatFun:
         """The function of a call's dynamic leaves."""
-        return _Dynamic(self, call)
+        return (_Dynamic if self.lies is None else _LaidOut)(self, call)
 
     def trace(self, call: Call) -> Traced:
         """The jaxpr of a call."""
@@ -346,8 +405,9 @@ class Jitted:
             out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
         device = self.device() if callable(self.device) else self.device
+        over = self.over(call.in_tree, traced)
         buffers, where, committed = dispatch.place_values(
-            call.leaves, self.name, device
+            call.leaves, self.name, device, over
         )
         donated = self.donated(call)
         program = program_of(
@@ -361,6 +421,21 @@ class Jitted:
         result = tree.unflatten(traced.out_tree, program.wrap(out))
         return result, self.fast(program, call, result), False
 
+    def over(self, in_tree: Any, traced: Traced) -> dispatch.Over | None:
+        """The devices over which a call is spread, where it says so itself."""
+        mesh = dispatch.mesh_in(traced.jaxpr.jaxpr)
+        n = len(traced.jaxpr.in_avals)
+        if self.lies is None:
+            return None if mesh is None else dispatch.Over(mesh, [None] * n, None)
+        ins = self.lies.of_arguments(in_tree)
+        outs = self.lies.of_results(traced.out_tree)
+        for s in (*ins, *outs):
+            if mesh is None and isinstance(s, NamedSharding):
+                mesh = s.mesh
+        before: list[Any] = [None] * (n - len(ins))
+        known = [s if isinstance(s, NamedSharding) else None for s in outs]
+        return dispatch.Over(mesh, [*before, *ins], known)
+
     def fast(self, program: dispatch.Program, call: Call, result: Any) -> Any:
         """The C++ fast path of a signature, where it may have one."""
         watched = dispatch.checks and dispatch.watched()
@@ -373,14 +448,17 @@ class Jitted:
             bits[i] = True
         m = len(program.consts)
         sharding = program.in_sharding
+        if sharding is None:
+            lie = [b._sharding for b in program.consts]
+            lie += [call.leaves[i]._b._sharding for i in kept]
+        else:
+            lie = [sharding] * m
+            lie += [_sharding_of(call.leaves[i], sharding) for i in kept]
         return _Fast(
             program.executable,
             tree.DISPATCH.flatten(result)[1],
-            [sharding] * m + [_sharding_of(call.leaves[i], sharding) for i in kept],
-            [
-                program.place.sharding_of(a, program.committed)
-                for a in program.out_avals
-            ],
+            lie,
+            program.out_shardings,
             list(map(lower.physical, program.out_avals)),
             [program.committed] * len(program.out_avals),
             [True] * m + bits,
@@ -422,6 +500,11 @@ _C_TYPES = (Array, np.ndarray, bool, int, float, complex)
 
 def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     """Whether C++ can take these leaves by itself."""
+    if isinstance(program.place, Spread):  # those that lie as the program wants them
+        kept = range(len(leaves)) if program.kept is None else program.kept
+        return all(type(x) in ARRAYS for x in leaves) and all(
+            program.place.lies_right(k, leaves[i]._b) for k, i in enumerate(kept)
+        )
     numbers = False
     for x in leaves:
         kind = type(x)
@@ -485,6 +568,8 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
     max_traces: int | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Any:
     """Compile a function with XLA: traced once for each signature, then run in one go.
 
@@ -498,6 +583,9 @@ def jit(
       device: where to run; backend: the platform's name (deprecated).
       inline: leave no call behind in an enclosing jaxpr.
       compiler_options: XLA flags for this program.
+      in_shardings, out_shardings: how arguments and results are to lie on devices: a
+        sharding, a `PartitionSpec` over the current mesh, or a pytree prefix of them;
+        None: as arguments lie, and as the compiler likes.
       max_traces: raise RuntimeError when more signatures than this are traced.
 
     Returns:
@@ -523,9 +611,16 @@ def jit(
     statics = resolve_statics(fun, static_argnums, static_argnames, "static")
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
     check_apart(statics, donate)
+    lies = None
+    if in_shardings is not None or out_shardings is not None:
+        lies = Lies(in_shardings, out_shardings)
+        for given in (in_shardings, out_shardings):  # a spec needs a mesh
+            for s in tree.leaves(given):
+                concrete(s, "jit")
     jitted = Jitted(
         fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
         options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,
+        lies=lies,
     )  # fmt: skip
     return finish(jitted, fun)
 

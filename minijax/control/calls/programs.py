@@ -95,7 +95,9 @@ def jit_impl(
     """Run a jaxpr as one program."""
     if dispatch.is_host_driven(jaxpr.jaxpr):
         return dispatch.run_by_hand(jaxpr, args)
-    buffers, where, committed = dispatch.place_values(args, name, device)
+    mesh = dispatch.mesh_in(jaxpr.jaxpr)
+    over = None if mesh is None else dispatch.Over(mesh, [None] * len(args), None)
+    buffers, where, committed = dispatch.place_values(args, name, device, over)
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
     )

@@ -1,0 +1,14 @@
+"""The face `minijax.sharding`: how arrays lie on devices."""
+
+from .runtime.mesh import AbstractDevice as AbstractDevice
+from .runtime.mesh import AbstractMesh as AbstractMesh
+from .runtime.mesh import AxisType as AxisType
+from .runtime.mesh import Mesh as Mesh
+from .runtime.mesh import get_abstract_mesh as get_abstract_mesh
+from .runtime.mesh import get_mesh as get_mesh
+from .runtime.mesh import set_mesh as set_mesh
+from .runtime.mesh import use_abstract_mesh as use_abstract_mesh
+from .runtime.partition_spec import PartitionSpec as PartitionSpec
+from .runtime.sharding import NamedSharding as NamedSharding
+from .runtime.sharding import Sharding as Sharding
+from .runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
