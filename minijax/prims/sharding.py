@@ -77,9 +77,8 @@ def lower_constraint(
     if ctx.module.spread is None:
         return x  # one device: there is no other way to lie
     attr = ctx.sharding(sharding, aval, free)
-    return ctx.create(
-        "sdy.sharding_constraint", [ctx.type(aval)], [x], sharding=attr
-    ).result
+    types = [ctx.type(aval)]
+    return ctx.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
 
 sharding_constraint_p.lower = lambda ctx, x, *, sharding, unconstrained_dims, **_: (

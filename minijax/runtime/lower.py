@@ -75,23 +75,34 @@ class Module:
         """The symbol of a mesh of the program's devices; its axes cut values."""
         found = self.meshes.get(mesh)
         if found is None:
-            base = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
-            found = self.meshes[mesh] = base
+            found = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
             axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
             places = {d: i for i, d in enumerate(self.spread.devices)}
             order = [places[d] for d in mesh.flat]
             ids = "" if order == sorted(order) else f", device_ids={order}"
-            load_dialect("sdy")
-            with ir.InsertionPoint.at_block_begin(self.module.body):
-                ir.Operation.create(
-                    "sdy.mesh",
-                    attributes={
-                        "sym_name": ir.StringAttr.get(found),
-                        "mesh": ir.Attribute.parse(f"#sdy.mesh<[{axes}]{ids}>"),
-                    },
-                    loc=context.unknown,
-                )
+            self.meshes[mesh] = self._declare_mesh(found, f"[{axes}]{ids}")
         return found
+
+    def first_device(self) -> str:
+        """The symbol of a mesh of the first device alone."""
+        found = self.meshes.get("first")
+        if found is None:
+            found = self._declare_mesh("maximal_mesh_0", "[], device_ids=[0]")
+            self.meshes["first"] = found
+        return found
+
+    def _declare_mesh(self, symbol: str, text: str) -> str:
+        load_dialect("sdy")
+        with ir.InsertionPoint.at_block_begin(self.module.body):
+            ir.Operation.create(
+                "sdy.mesh",
+                attributes={
+                    "sym_name": ir.StringAttr.get(symbol),
+                    "mesh": ir.Attribute.parse(f"#sdy.mesh<{text}>"),
+                },
+                loc=context.unknown,
+            )
+        return symbol
 
     def function(
         self, symbol: str, types: Sequence[Any], results: Sequence[Any],
@@ -213,6 +224,22 @@ class Lowering:
         """The attribute that says how a value of type `aval` lies on the devices."""
         symbol = self.module.mesh(sharding.mesh)
         return self.parse(sharding.shardy(len(physical(aval).shape), symbol, free))
+
+    def gathered(self, x: Any, aval: Any) -> Any:
+        """A value whole on every device of a program that is spread over some."""
+        if self.module.spread is None or isinstance(aval, AbstractToken):
+            return x
+        whole = self.sharding(self.module.spread.whole, aval)
+        types = [self.type(aval)]
+        return self.create("sdy.sharding_constraint", types, [x], sharding=whole).result
+
+    def on_one_device(self, results: int) -> dict[str, Any]:
+        """The attribute of an operation that runs once, on the first device alone."""
+        if self.module.spread is None:
+            return {}
+        one = f"<@{self.module.first_device()}, []>"
+        rows = ", ".join([one] * max(results, 1))
+        return {"sdy.sharding": self.parse(f"#sdy.sharding_per_value<[{rows}]>")}
 
     # ---- operations
     def create(

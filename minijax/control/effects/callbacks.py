@@ -139,6 +139,7 @@ def emit_callback(
         )
     index = len(module.callbacks)
     module.callbacks.append(run)
+    args = list(map(ctx.gathered, args, ctx.avals_in))
     tokens = [token] if token is not None else []
     types = [*(t.type for t in tokens), *(ctx.type(a) for a in avals_out)]
     op = ctx.create(
@@ -146,6 +147,7 @@ def emit_callback(
         call_target_name=ctx.string(target[module.platform]), api_version=ctx.i32(4),
         has_side_effect=ctx.bool(effect),
         backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
+        **ctx.on_one_device(len(types)),
     )  # fmt: skip
     results = list(op.results)
     if tokens:
