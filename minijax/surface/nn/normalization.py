@@ -197,12 +197,19 @@ def logsumexp(
 @composite(static=("axis", "keepdims", "return_sign"))
 def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
     check_mask("logsumexp", where)
-    if where is not None:
+    masked = where is not None
+    if masked and dtypes.is_bool(
+        aval_of(a).dtype
+    ):  # bools alone: the mask's dtype wins
         a = jnp.where(where, a, -jnp.inf)
+        masked = False
     if b is None:
         (a,) = promote_args_inexact("logsumexp", a)
     else:
         a, b = promote_args_inexact("logsumexp", a, b)
+    if masked:
+        a = jnp.where(where, a, -jnp.inf)
+    if b is not None:
         a = jnp.where(b != 0, a, -jnp.inf)
     real = jnp.real(a) if dtypes.is_complex(aval_of(a).dtype) else a
     top = highest(real, axis, keepdims=False)

@@ -106,7 +106,7 @@ def diag(v: ArrayLike, k: int = 0) -> Any:
     v = as_array(v)
     k = operator.index(k)
     if v.ndim == 2:
-        return convert(diagonal_of(v, k), v.dtype, v.weak_type and k != 0)
+        return diagonal(v, k)
     if v.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got {errors.type_text(v)}")
     return matrix_of(v, k)
@@ -118,7 +118,8 @@ def matrix_of(v: Any, k: int = 0) -> Any:
     size = n + abs(k)
     zero = v.dtype.type(0)
     if n == 0:
-        return lax.broadcast_in_dim(zero, (size, size), ())
+        wide = lax.broadcast_in_dim(zero, (size, size), ())
+        return convert(wide, v.dtype, v.weak_type)
     start = k if k >= 0 else -k * size
     used = n + (n - 1) * size
     wide = lax.pad(v, zero, [(start, size * size - start - used, size)])

@@ -125,8 +125,17 @@ def test_scaled_matmul():
         scaled_matmul(a, a[:1], s, s)
 
 
-def test_masks_go_before_promotion():
+def test_masks_of_bools_go_before_promotion():
     with mj.enable_x64(True):
         on = jnp.array([True])
         assert mj.nn.logsumexp(on, where=on).dtype == "float64"  # as JAX 0.10.2
         assert mj.nn.logsumexp(on).dtype == "float32"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint16", "float16", "float32"])
+def test_a_mask_widens_no_type(dtype):
+    """Under 64 bits, too: integers become float32 whether some are left out or not."""
+    with mj.enable_x64():
+        x, mask = jnp.arange(3).astype(dtype), jnp.array([True, False, True])
+        for fun in (nn.logsumexp, nn.logmeanexp, nn.standardize):
+            assert fun(x, where=mask).dtype == fun(x).dtype

@@ -656,3 +656,11 @@ MISTAKES = [
 def test_messages(fun, error, text):
     with pytest.raises(error, match=re.escape(text)):
         fun()
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 3), (3, 2), (3,), (0,), (0, 0)])
+@pytest.mark.parametrize("k", [0, 1, -1])
+def test_diag_keeps_weak_types_as_diagonal_does(shape, k):
+    x = mj.lax.full(shape, 1.0)
+    square = len(shape) == 2 and shape[0] == shape[1] and k == 0
+    assert jnp.diag(x, k).weak_type is not square
