@@ -11,12 +11,14 @@ from ..base import tree
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..prims import transfer
+from ..prims.sharding import concrete
 from ..prims.transfer import Copy
 from ..runtime import array as arrays
 from ..runtime import client, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array
+from ..runtime.partition_spec import PartitionSpec
 from ..types.avals import shaped
 
 Device = compat.Device
@@ -57,8 +59,11 @@ def device_put(
 
     wheres, gifts = spread("device", device), spread("donate", donate)
     aliases = spread("may_alias", may_alias)
-    for where in wheres:
-        transfer.check_place(where)
+    for i, where in enumerate(wheres):
+        if isinstance(where, PartitionSpec):
+            wheres[i] = concrete(where, "device_put")
+        else:
+            transfer.check_place(where)
     if STATE.trace is not EVAL or any(isinstance(leaf, Tracer) for leaf in leaves):
         if not leaves:
             return x

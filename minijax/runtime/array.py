@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors, tree
+from ..base import config, errors, tree
 from ..ir import core, deferred, hooks, tracer_errors
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
 from . import client
 from . import jaxlib_compat as compat
 from . import sharding as shardings
+from .mesh import Mesh
+from .partition_spec import PartitionSpec
 
 
 class Placement:
@@ -564,12 +566,20 @@ def under_key(x: Array, dtype: Any) -> Array:
 
 def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
               committed: bool = False) -> Any:  # fmt: skip
-    """A NumPy value on a device, as an ArrayImpl of type `aval`."""
+    """A NumPy value on a device, as an ArrayImpl of type `aval`.
+
+    where: None: the default device, or all devices of the current mesh.
+    """
     if aval is None:
         aval = numpy_aval(x)
-    if where is None:
-        where = default_placement()
     x = dtypes.stored(x, aval.dtype)
+    if where is None:
+        mesh = config.MESH.value
+        if type(mesh) is Mesh and x.dtype == aval.dtype:
+            whole = shardings.NamedSharding(mesh, PartitionSpec())
+            parts = [np.asarray(x, order="C")] * len(mesh.flat)
+            return compat.put_parts(aval, whole.internal(x.ndim), parts, mesh.flat)
+        where = default_placement()
     sharding = where.sharding_of(aval, committed)
     if x.dtype == aval.dtype:
         return compat.put(x, aval, sharding, where.device, committed)
