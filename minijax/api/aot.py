@@ -11,14 +11,15 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
-from ..control.arguments import ArgNames
+from ..control.arguments import NO_STATICS, ArgNames
 from ..control.bodies import tree_difference
 from ..control.calls import jit as jitting
-from ..control.calls.jit import Call, Jitted, Traced
+from ..control.calls.jit import Call, Jitted, Traced, dispatcher, fast_path
 from ..control.calls.misses import differences
 from ..control.calls.programs import run_program
 from ..control.refs.discharge import by_value, is_lasting, values_of, write_back
 from ..ir import core, hooks
+from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
 from ..runtime import compile as compiler
@@ -254,6 +255,8 @@ class Compiled:
     def __init__(self, lowered: Lowered, program: Any) -> None:
         self._lowered = lowered
         self._program = program
+        name = lowered._stage._jitted.name
+        self._cpp = dispatcher(name, self._run, self._miss, NO_STATICS, (id(self),))
 
     @property
     def in_tree(self) -> Any:
@@ -353,8 +356,22 @@ class Compiled:
         return leaves
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        stage = self._lowered._stage
+        return self._cpp(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._miss(*args, **kwargs)[0]
+
+    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls for types that it has not seen: they are checked here."""
         leaves = self.checked_leaves(args, kwargs)
+        result = self._evaluate(leaves)
+        fast = None
+        if STATE.trace is EVAL and not self._lowered._before:
+            fast = fast_path(self._program, leaves, result)
+        return result, fast, False
+
+    def _evaluate(self, leaves: list[Any]) -> Any:
+        stage = self._lowered._stage
         args = (*self._lowered._before, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
         buffers = dispatch.buffers_at(

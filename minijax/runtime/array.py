@@ -108,8 +108,10 @@ class Array(metaclass=_ArrayMeta):
     Array([0, 1, 2], dtype=int32)
     """
 
-    __slots__ = ("__weakref__", "_b")
+    __slots__ = ("__weakref__", "_b", "_host")
     __array_priority__ = 100
+    _b: Any
+    _host: np.ndarray[Any, Any]
     __module__ = "minijax"
 
     def __init__(self, _b: Any) -> None:
@@ -222,7 +224,8 @@ class Array(metaclass=_ArrayMeta):
 
     def copy_to_host_async(self) -> None:
         """Start the copy to host memory."""
-        if placement_of(self._b) is not None:
+        where = placement_of(self._b)
+        if where is not None and where[0].platform != "cpu":  # whose memory is read
             self._b._copy_single_device_array_to_host_async()
 
     def _check_alive(self) -> None:
@@ -232,15 +235,26 @@ class Array(metaclass=_ArrayMeta):
     # ---- to the host
     @property
     def _value(self) -> np.ndarray[Any, Any]:
-        self._check_alive()
-        if dtypes.is_extended(self.dtype):
-            raise errors.type_error(
-                f"JAX array with PRNGKey dtype cannot be converted to a NumPy array:"
-                f" {self.dtype}.",
-                why="random keys are opaque.",
-                tries=["jax.random.key_data(key)"],
-            )
-        return host_value(self._b)
+        b = self._b
+        if b.is_deleted():
+            raise RuntimeError(deleted_message(self.aval))
+        value = np.asarray(
+            b
+        )  # a view by the buffer protocol, where that knows the dtype
+        aval = b.aval  # of a replica's slice C++ would show the slice
+        same = value.dtype == aval.dtype and value.shape == aval.shape
+        return value if same else self._read()
+
+    def _read(self) -> np.ndarray[Any, Any]:
+        try:
+            return self._host
+        except AttributeError:
+            value = host_value(self._b)
+            if (
+                value.base is None
+            ):  # a copy is kept; a view would keep the memory in use
+                self._host = value
+            return value
 
     def __array__(
         self, dtype: Any = None, copy: bool | None = None
@@ -269,7 +283,7 @@ class Array(metaclass=_ArrayMeta):
         return bool(self._value)
 
     def _scalar(self, kind: Any) -> Any:
-        if self.shape:
+        if self._b.aval.shape:
             raise TypeError("Only scalar arrays can be converted to Python scalars;"
                             f" got arr.ndim={self.ndim}")  # fmt: skip
         return kind(self._value)
@@ -391,6 +405,20 @@ class KeyArray(Array):
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
+
+    @property
+    def _value(self) -> np.ndarray[Any, Any]:
+        raise errors.type_error(
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array:"
+            f" {self.dtype}.",
+            why="random keys are opaque.",
+            tries=["jax.random.key_data(key)"],
+        )
+
+    def __array__(
+        self, dtype: Any = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
+        return self._value  # which raises
 
     def __bool__(self) -> bool:
         raise TypeError("key array cannot be converted to boolean.")

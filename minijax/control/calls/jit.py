@@ -217,17 +217,8 @@ class Jitted:
         self.traces = _traces.of(fun if lies is None else self)
         # C++ takes equal functions for one, and crashes where they cannot be compared.
         same = (id(fun), statics, donate, keep_unused, device, inline, options, lies)
-        self.cpp = compat.pjit(
-            self.name,
-            _for_cpp(fun),
-            self.miss,
-            list(statics.nums),
-            list(statics.names),
-            (*same, inline_traced),
-            tree.DISPATCH,
-            _fallback,
-            _cpp_cache,
-        )
+        key = (*same, inline_traced)
+        self.cpp = dispatcher(self.name, _for_cpp(fun), self.miss, statics, key)
 
     # ---- taking a call apart
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
@@ -419,7 +410,7 @@ class Jitted:
             again = functools.partial(self.fun, *call.args, **call.kwargs)
         out = run_program(program, buffers, self.name, again)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
-        return result, self.fast(program, call, result), False
+        return result, fast_path(program, call.leaves, result), False
 
     def over(self, in_tree: Any, traced: Traced) -> dispatch.Over | None:
         """The devices over which a call is spread, where it says so itself."""
@@ -436,35 +427,47 @@ class Jitted:
         known = [s if isinstance(s, NamedSharding) else None for s in outs]
         return dispatch.Over(mesh, [*before, *ins], known)
 
-    def fast(self, program: dispatch.Program, call: Call, result: Any) -> Any:
-        """The C++ fast path of a signature, where it may have one."""
-        watched = dispatch.checks and dispatch.watched()
-        if not program.stable or watched or not _native(call.leaves, program):
-            return None
-        n = len(call.leaves)
-        kept = range(n) if program.kept is None else program.kept
-        bits = [False] * n
-        for i in kept:
-            bits[i] = True
-        m = len(program.consts)
-        sharding = program.in_sharding
-        if sharding is None:
-            lie = [b._sharding for b in program.consts]
-            lie += [call.leaves[i]._b._sharding for i in kept]
-        else:
-            lie = [sharding] * m
-            lie += [_sharding_of(call.leaves[i], sharding) for i in kept]
-        return _Fast(
-            program.executable,
-            tree.DISPATCH.flatten(result)[1],
-            lie,
-            program.out_shardings,
-            list(map(lower.physical, program.out_avals)),
-            [program.committed] * len(program.out_avals),
-            [True] * m + bits,
-            [None] * (m + len(kept)),
-            program.consts,
-        )
+
+def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> Any:
+    """What lets C++ run a program for values of these types by itself; None: it cannot."""
+    watched = dispatch.checks and dispatch.watched()
+    if not program.stable or watched or not _native(leaves, program):
+        return None
+    n = len(leaves)
+    kept = range(n) if program.kept is None else program.kept
+    bits = [False] * n
+    for i in kept:
+        bits[i] = True
+    m = len(program.consts)
+    sharding = program.in_sharding
+    if sharding is None:
+        lie = [b._sharding for b in program.consts]
+        lie += [leaves[i]._b._sharding for i in kept]
+    else:
+        lie = [sharding] * m
+        lie += [_sharding_of(leaves[i], sharding) for i in kept]
+    return _Fast(
+        program.executable,
+        tree.DISPATCH.flatten(result)[1],
+        lie,
+        program.out_shardings,
+        list(map(lower.physical, program.out_avals)),
+        [program.committed] * len(program.out_avals),
+        [True] * m + bits,
+        [None] * (m + len(kept)),
+        program.consts,
+    )
+
+
+def dispatcher(
+    name: str, fun: Callable[..., Any], miss: Callable[..., Any], statics: Statics,
+    key: tuple[Any, ...],
+) -> Any:  # fmt: skip
+    """A function of C++ that runs what `miss` taught it, and asks it for all else."""
+    return compat.pjit(
+        name, fun, miss, list(statics.nums), list(statics.names), key, tree.DISPATCH,
+        _fallback, _cpp_cache,
+    )  # fmt: skip
 
 
 def _sharding_of(x: Any, sharding: Any) -> Any:

@@ -9,12 +9,13 @@ Next: ir/deferred.py, which names what is filled in here.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ...base import errors
+from ...base import errors, util
 from ...control.calls.jit import composite
 from ...ir import core, deferred, hooks
 from ...ir.core import EVAL, STATE, Tracer
@@ -169,8 +170,31 @@ def iterate(self: Any) -> Iterator[Any]:
         if may_be_keys(self) and self.shape[0] <= 16:
             return iter(rows_at_once(self))
         if type(self) is Array:
+            aval = self._b.aval
+            if aval in _iterated:
+                return rows_in_chunks(self, aval.shape[0])
+            util.remember(_iterated, aval, True, 1024)
             return arrays.iterate_rows(self)
     return (indexing.getitem(self, i) for i in range(self.shape[0]))
+
+
+# Types of arrays that were iterated over: the second time it pays to compile.
+_iterated: dict[Any, bool] = util.cache({})
+_CHUNK = 100
+
+
+def rows_in_chunks(x: Any, n: int) -> Iterator[Any]:
+    """The rows of an array, many by one compiled program."""
+    if n <= _CHUNK:
+        return iter(rows_at_once(x))
+    whole = n - n % _CHUNK
+    chunks = (
+        rows_at_once(lax.dynamic_slice_in_dim(x, start, _CHUNK))
+        for start in range(0, whole, _CHUNK)
+    )
+    rest = [lax.slice_in_dim(x, whole, n)] if whole < n else []
+    last = (rows_at_once(part) for part in rest)
+    return itertools.chain.from_iterable(itertools.chain(chunks, last))
 
 
 def may_be_keys(x: Any) -> bool:

@@ -1,6 +1,7 @@
 """jit: signatures, static and donated arguments, caching, nesting, messages, threads."""
 
 import functools
+import sys
 import threading
 
 import numpy as np
@@ -281,3 +282,33 @@ def test_eight_threads():
     for t in threads:
         t.join()
     assert not failures, failures
+
+
+def test_compiled_calls_are_c_plus_pluss_own():
+    """After the first call of a signature no Python runs but the call itself."""
+    x, y = jnp.arange(3.0), jnp.ones(3)
+    compiled = (
+        mj.jit(lambda x, y: {"s": x + y, "t": (x * y).sum()}).lower(x, y).compile()
+    )
+    want = compiled(x, y)
+    calls = []
+    sys.setprofile(
+        lambda frame, event, _: event == "call" and calls.append(frame.f_code)
+    )
+    try:
+        got = compiled(x, y)
+    finally:
+        sys.setprofile(None)
+    assert {c.co_name for c in calls} <= {"__call__", "__init__"}
+    assert mj.tree.all(mj.tree.map(jnp.array_equal, got, want))
+    for _ in range(2):
+        assert compiled(np.arange(3, dtype=np.float32), y)["t"] == 3
+        with pytest.raises(TypeError, match="Argument types differ"):
+            compiled(jnp.arange(4.0), y)
+        with pytest.raises(TypeError, match="input pytree does not match"):
+            compiled(x)
+    with mj.disable_jit():
+        assert compiled(x, y)["t"] == 3
+    with pytest.raises(TypeError, match="Cannot apply JAX transformations"):
+        mj.grad(lambda x: compiled(x, y)["t"])(x)
+    assert mj.jit(lambda z: z + compiled(x, y)["t"])(1.0) == 4
