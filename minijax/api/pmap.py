@@ -14,12 +14,13 @@ from ..base.source import function_text, wraps
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
 from ..control.calls import pmap as replicas
-from ..control.calls.jit import Call, Jitted, Traced
+from ..control.calls.jit import Call, Jitted, Traced, dispatcher
 from ..control.calls.pmap import AxisName, xla_pmap_p
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..passes.algebra import mapped_aval, unmapped_aval
 from ..runtime import sharding as shardings
+from ..runtime.array import ARRAYS
 from .aot import Compiled, Lowered, TracedStage
 from .devices import Device
 from .shapes import aval_like
@@ -103,15 +104,37 @@ def pmap(
         }  # fmt: skip
         return Prepared(call, avals, traced, params)
 
-    @wraps(fun)
-    def pmapped(*args: Any, **kwargs: Any) -> Any:
+    waits = False  # whether calls must be kept from waiting for one another
+
+    def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        nonlocal waits
         call, _, traced, params = prepare(args, kwargs)
-        if STATE.trace is EVAL:
+        eager = STATE.trace is EVAL
+        if eager:
             for x in call.leaves:
                 if isinstance(x, Tracer):
                     raise core.leak_error(x)
         out = xla_pmap_p.bind(*traced.hoisted, *call.leaves, **params)
-        return tree.unflatten(traced.out_tree, out)
+        result = tree.unflatten(traced.out_tree, out)
+        if not eager or traced.hoisted:
+            return result, None, False
+        program = replicas.program_of(params)
+        waits = waits or program.waits
+        return result, program.fast_path(call.leaves, params["in_axes"], result), False
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        return miss(*args, **kwargs)[0]
+
+    cpp = dispatcher(jitted.name, slow, miss, statics, (id(jitted),))
+
+    @wraps(fun)
+    def pmapped(*args: Any, **kwargs: Any) -> Any:
+        if not waits:
+            return cpp(*args, **kwargs)
+        replicas.in_flight.make_room()
+        out = cpp(*args, **kwargs)
+        replicas.in_flight.add([x._b for x in tree.leaves(out) if type(x) in ARRAYS])
+        return out
 
     def lower(*args: Any, **kwargs: Any) -> PmapLowered:
         """The program for these arguments, or for arguments of these types."""

@@ -3,6 +3,7 @@ callbacks that compute.  Its values against JAX are in tests/parity/values/maps.
 
 import copy
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -334,3 +335,46 @@ def test_a_jit_around_a_pmap_runs_but_is_not_lowered():
     assert f(np.arange(2.0)) == 2
     with pytest.raises(NotImplementedError, match="cannot be lowered: there is a pmap"):
         f.lower(np.arange(2.0))
+
+
+def python_calls(fun):
+    """The names of Python functions that a call runs."""
+    names = []
+    sys.setprofile(
+        lambda frame, event, _: event == "call" and names.append(frame.f_code.co_name)
+    )
+    try:
+        fun()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+@pytest.mark.parametrize("collective", [False, True])
+def test_calls_are_c_plus_pluss_own_where_operands_lie_in_place(collective):
+    f = jax.pmap(
+        lambda x, y: (x + y, lax.psum(x, "i") if collective else x * y), axis_name="i"
+    )
+    x = f(jnp.arange(8.0), jnp.ones(8))[0]
+    for _ in range(3):
+        total, other = f(x, x)
+        np.testing.assert_array_equal(total, 2 * np.asarray(x))
+        np.testing.assert_array_equal(other, x.sum() + 0 * x if collective else x * x)
+        assert total.sharding == x.sharding
+    names = python_calls(lambda: f(x, x))
+    assert "prepare" not in names and "place" not in names, names
+    assert f(np.arange(8.0), x)[0].shape == (8,)  # from the host: not in place
+    with pytest.raises(ValueError):
+        f(x, jnp.ones(4))
+    np.testing.assert_array_equal(jax.vmap(lambda z: z + f(x, x)[0][0])(jnp.ones(2)),
+                                  1 + 2 * np.asarray(x)[0] * np.ones(2))  # fmt: skip
+
+
+def test_fast_calls_move_the_mapped_axis_and_give_arguments_away():
+    f = jax.pmap(lambda x: x * 2, in_axes=1, out_axes=1, donate_argnums=0)
+    x = f(jnp.arange(16.0).reshape(2, 8))
+    for k in range(1, 4):
+        y = f(x)
+        assert x.is_deleted() and y.shape == (2, 8)
+        np.testing.assert_array_equal(y, np.arange(16.0).reshape(2, 8) * 2 ** (k + 1))
+        x = y

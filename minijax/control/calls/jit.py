@@ -55,7 +55,7 @@ class Traced(NamedTuple):
     hoisted: list[Any]  # outer tracers the function closes over
 
 
-class _Fast(NamedTuple):
+class Fast(NamedTuple):
     """What C++ needs to run a signature by itself (the names are its own)."""
 
     xla_executable: Any
@@ -446,7 +446,7 @@ def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> 
     else:
         lie = [sharding] * m
         lie += [_sharding_of(leaves[i], sharding) for i in kept]
-    return _Fast(
+    return Fast(
         program.executable,
         tree.DISPATCH.flatten(result)[1],
         lie,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import errors
+from ...base import errors, tree
 from ...base.util import pick
 from ...ir import core, hooks
 from ...ir.core import Primitive
@@ -39,6 +39,7 @@ from ...runtime.array import Array
 from ...runtime.sharding import PmapSharding
 from ...types import dtypes
 from ...types.avals import shaped
+from .jit import Fast
 
 xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
 core.host_driven.add(xla_pmap_p)
@@ -265,8 +266,42 @@ class Replicas:
             for b, d, a in zip(out, self.out_axes, self.out_avals, strict=True)
         ]
 
+    @property
+    def waits(self) -> bool:
+        """Whether calls must be kept from waiting for one another: see `InFlight`."""
+        return self.collective and self.devices[0].platform == "cpu"
+
+    def lies_right(self, x: Any, axis: int | None) -> bool:
+        """Whether an operand lies in place already."""
+        if type(x) not in arrays.ARRAYS or axis is None:
+            return False
+        b = x._b
+        return b._sharding is self.layout(axis).internal(len(b.aval.shape))
+
+    def fast_path(
+        self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
+    ) -> Fast | None:
+        """What lets C++ run the program by itself, where all operands lie in place."""
+        if self.acts or self.per_slice > 1 or None in self.out_axes or dispatch.checks:
+            return None
+        if not all(map(self.lies_right, leaves, in_axes)):
+            return None
+        whole = [
+            lower.physical(unmapped_aval(self.size, d, a))
+            for d, a in zip(self.out_axes, self.out_avals, strict=True)
+        ]
+        lie = [
+            self.layout(d).internal(len(a.shape))
+            for d, a in zip(self.out_axes, whole, strict=True)
+        ]
+        given = [b._sharding for b in (*self.consts, *(x._b for x in leaves))]
+        return Fast(
+            self.executable, tree.DISPATCH.flatten(result)[1], given, lie, whole,
+            [True] * len(whole), [True] * len(given), [None] * len(given), self.consts,
+        )  # fmt: skip
+
     def run(self, buffers: Sequence[Any]) -> list[Any]:
-        if self.collective and self.devices[0].platform == "cpu":
+        if self.waits:
             in_flight.make_room()
         results = self.executable.execute_sharded(
             [*self.consts, *buffers], with_tokens=self.acts
@@ -277,7 +312,7 @@ class Replicas:
             hooks.started.call(token)
         for check in dispatch.checks:
             check("sharded computation", out)
-        if self.collective and self.devices[0].platform == "cpu":
+        if self.waits:
             in_flight.add(out)
         return out
 
@@ -340,6 +375,12 @@ in_flight = InFlight(2)
 
 def pmap_impl(*args: Any, **params: Any) -> list[Any]:
     """Run a pmap on concrete values."""
+    program = program_of(params)
+    return program(args, params["in_axes"], params["donated_invars"])
+
+
+def program_of(params: dict[str, Any]) -> Replicas:
+    """The program of a pmap, kept with its jaxpr."""
     closed: ClosedJaxpr = params["call_jaxpr"]
     devices = choose_devices(params["devices"], params["backend"])
     known = dispatch.programs_of(closed.jaxpr)
@@ -347,7 +388,7 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
     program = known.get(key)
     if program is None:
         program = known[key] = lower_pmap(devices, params).compile()
-    return program(args, params["in_axes"], params["donated_invars"])
+    return program  # type: ignore[no-any-return]
 
 
 xla_pmap_p.impl = pmap_impl
