@@ -210,7 +210,8 @@ def test_a_layout_on_devices_is_one_object(monkeypatch):
             return None
 
     monkeypatch.setattr(sharding, "_internal", Unseen())
-    layout = sharding.PmapSharding(mj.local_devices()[:2])
+    mesh = mj.sharding.Mesh(np.array(mj.local_devices()[:2]), ("x",))
+    layout = mj.NamedSharding(mesh, mj.P("x"))
     assert layout.internal(2) is layout.internal(2)
 
 

@@ -18,6 +18,7 @@ from ..runtime import client, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array
+from ..runtime.mesh import Mesh
 from ..runtime.partition_spec import PartitionSpec
 from ..types.avals import shaped
 
@@ -113,7 +114,8 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
         raise ValueError(
             f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}."
         )
-    sharding = shardings.PmapSharding(devices)
+    mesh = Mesh(np.array(devices, dtype=object), ("_device_put_sharded",))
+    sharding = shardings.NamedSharding(mesh, PartitionSpec(*mesh.axis_names))
 
     def stack(*xs: Any) -> Array:
         aval = core.aval_of(xs[0])
@@ -124,10 +126,9 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
                     f" and dtype, got {aval.str_short()} and {other.str_short()}."
                 )
         whole = shaped((len(xs), *aval.shape), aval.dtype)
-        parts = [np.asarray(x, aval.dtype) for x in xs]
+        parts = [np.asarray(x, aval.dtype)[None] for x in xs]
         inner = sharding.internal(len(whole.shape))
-        part = shaped(aval.shape, aval.dtype)
-        return Array(compat.put_shards(whole, part, inner, parts, sharding.devices))
+        return Array(compat.put_parts(whole, inner, parts, mesh.flat))
 
     return tree.map(stack, *shards)
 

@@ -295,8 +295,6 @@ class PmapCompiled(Compiled):
         return tree.unflatten(self.out_tree, map(self._sharding, params["out_axes"]))
 
     def _sharding(self, axis: int | None) -> shardings.Sharding:
-        if axis is None:
-            return shardings.SingleDeviceSharding(self._program.devices[0])
         return self._program.layout(axis)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

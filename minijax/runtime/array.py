@@ -733,29 +733,33 @@ def copy_to_host_async(trees: Any) -> Any:
 
 
 def in_slices(x: Array) -> bool:
-    """Whether the rows of an array lie on a device each, as `pmap` leaves them."""
+    """Whether each row of an array lies on a device of its own, as `pmap` leaves them."""
     if placement_of(x._b) is not None:
         return False
-    whole = shardings.of_buffer(x._b)
-    return isinstance(whole, shardings.PmapSharding) and whole.axis == 0
+    whole, shape = shardings.of_buffer(x._b), x.shape
+    if not shape or not isinstance(whole, shardings.NamedSharding):
+        return False
+    return whole.cuts(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
 
 
 def local_row(x: Array, i: int) -> Array:
-    """The row `i` of an array in slices: a copy on the device where it lies.
+    """The rows `i` to `i + 1` of an array in slices, on the device where they lie.
 
-    Not committed, so that rows of several devices can be computed with together.
+    Not committed, so that rows of several devices can be computed with together; of the
+    same memory, which whoever takes it out of `x` must copy.
     """
     x._check_alive()
-    n = x.shape[0]
-    b = shardings.shard_buffers(x._b)[max(0, min(i + n if i < 0 else i, n - 1))]
-    where = placement(b._sharding._device)
-    return Array(compat.copy_to(b, where.device, where.loose))
+    aval = x._b.aval
+    n = aval.shape[0]
+    at = max(0, min(i + n if i < 0 else i, n - 1))
+    whole = shardings.of_buffer(x._b)
+    k = whole.holder(at)
+    where = placement(whole.devices[k])
+    part = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
+    return Array(compat.with_aval(x._b._arrays[k], part, where.loose))
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:
-    """Rows of an array, cut on the host in one transfer (or where they lie)."""
-    if in_slices(x):
-        yield from (local_row(x, i) for i in range(x.shape[0]))
-        return
+    """Rows of an array, cut on the host in one transfer."""
     for row in x._value:
         yield Array(put_numpy(row, shaped(x.shape[1:], x.dtype, x.weak_type)))

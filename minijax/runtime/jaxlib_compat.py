@@ -127,20 +127,6 @@ def put_parts(
     return _batched_put(aval, sharding, given, list(devices), True, False, _COPY, True)
 
 
-def put_shards(
-    aval: Any, part: Any, sharding: Any, shards: Sequence[Any], devices: Any
-) -> Any:
-    """One array of type `aval` from one NumPy array of type `part` per device.
-
-    Put one by one and assembled: a shard may lack the axis along which it was cut.
-    """
-    arrays = [
-        put(x, part, SingleDeviceSharding(d), d, True)
-        for x, d in zip(shards, devices, strict=True)
-    ]
-    return assemble(aval, sharding, arrays)
-
-
 def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
     """Copy a single-device array to another device of the same client."""
     (out,) = xc.batched_copy_array_to_devices_with_sharding(

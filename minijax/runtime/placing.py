@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import core
-from ..types.avals import DEVICE, HOST_KINDS, MemorySpace, shaped
+from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
 from . import array as arrays
 from . import dispatch
 from . import jaxlib_compat as compat
@@ -23,8 +23,6 @@ from .spread import put
 def put_one(x: Any, where: Any) -> Array:
     """One value at a place: a device, a sharding or a memory space (committed), or None,
     the default device."""
-    if isinstance(where, shardings.PmapSharding):
-        return spread(x, where)
     if isinstance(where, shardings.NamedSharding | shardings.GSPMDSharding):
         return put_spread(x, where)
     if where is None:
@@ -85,33 +83,3 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     inner = held._b.aval.update(memory_space=space)
     aval = held.aval.update(memory_space=space)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)
-
-
-def spread(x: Any, sharding: shardings.PmapSharding) -> Array:
-    """One slice of `x` on each device of a `PmapSharding`."""
-    value = np.asarray(x)
-    aval = core.aval_of(x)
-    return shard_slices(value, aval, sharding)
-
-
-def shard_slices(value: Any, aval: Any, sharding: shardings.PmapSharding) -> Array:
-    """A NumPy array cut along the sharding's axis, a slice to each device."""
-    n = value.shape[sharding.axis]
-    if n != len(sharding.devices):
-        raise ValueError(
-            f"cannot spread axis {sharding.axis} of {aval.str_short()} over"
-            f" {len(sharding.devices)} devices: its size is {n}."
-        )
-    parts = [
-        np.asarray(np.take(value, i, axis=sharding.axis), aval.dtype, order="C")
-        for i in range(n)
-    ]
-    return Array(
-        compat.put_shards(
-            aval,
-            shaped(parts[0].shape, aval.dtype),
-            sharding.internal(value.ndim),
-            parts,
-            sharding.devices,
-        )
-    )

@@ -205,7 +205,7 @@ class NamedSharding(_Spread):
     P('x',)
     """
 
-    __slots__ = ("_hash", "_memory_kind", "devices", "mesh", "spec")
+    __slots__ = ("_hash", "_holders", "_memory_kind", "devices", "mesh", "spec")
 
     def __init__(
         self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None,
@@ -232,6 +232,7 @@ class NamedSharding(_Spread):
             SingleDeviceSharding(self.devices[0], memory_kind=memory_kind)  # checks it
         self._memory_kind = None if memory_kind == default else memory_kind
         self._hash = hash((mesh, spec, self._memory_kind))
+        self._holders: list[int] | None = None
 
     @property
     def memory_kind(self) -> str | None:
@@ -311,6 +312,13 @@ class NamedSharding(_Spread):
                 at = names.index(axis)
                 found[:, i] = found[:, i] * sizes[at] + grid[at]
         return found
+
+    def holder(self, part: int) -> int:
+        """The number of a device that holds part number `part` along the first axis."""
+        if self._holders is None:
+            rows = self.places(1)[:, 0].tolist()
+            self._holders = [rows.index(i) for i in range(max(rows) + 1)]
+        return self._holders[part]
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         part, cuts = self.shard_shape(shape), self.cuts(len(shape))
@@ -498,53 +506,6 @@ def _axes_for(
     return None
 
 
-class PmapSharding(_Spread):
-    """One slice along `axis` on each of `devices`: the results of `pmap`."""
-
-    __slots__ = ("axis", "devices")
-
-    def __init__(self, devices: Sequence[Any], axis: int = 0) -> None:
-        self.devices = tuple(devices)
-        self.axis = axis
-
-    @property
-    def memory_kind(self) -> str | None:
-        return str(self.devices[0].default_memory().kind)
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return len(self.devices) == 1
-
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        full = [slice(None)] * len(shape)
-        out = {}
-        for i, d in enumerate(self.devices):
-            full[self.axis] = slice(i, i + 1)
-            out[d] = tuple(full)
-        return out
-
-    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        out = list(shape)
-        del out[self.axis]
-        return tuple(out)
-
-    def hlo(self, ndim: int) -> Any:
-        tiles = [1] * ndim
-        tiles[self.axis] = len(self.devices)
-        return compat.HloSharding.iota_tile(tuple(tiles))
-
-    def __hash__(self) -> int:
-        return hash((self.devices, self.axis))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PmapSharding) and (
-            (self.devices, self.axis) == (other.devices, other.axis)
-        )
-
-    def __repr__(self) -> str:
-        return f"PmapSharding(devices={list(self.devices)}, axis={self.axis})"
-
-
 _internal: dict[Any, Any] = {}
 _described: dict[int, Any] = {}
 
@@ -591,15 +552,12 @@ def gather(buffer: Any) -> np.ndarray[Any, Any]:
     """The whole value of a sharded ArrayImpl."""
     sharding = of_buffer(buffer)
     parts = [compat.to_host(b) for b in shard_buffers(buffer)]
-    if isinstance(sharding, PmapSharding):
-        found = np.stack(parts, axis=sharding.axis)
-    elif sharding.is_fully_replicated:
+    if sharding.is_fully_replicated:
         return parts[0]
-    else:
-        shape = buffer.aval.shape
-        found = np.empty(shape, parts[0].dtype)
-        where = sharding.devices_indices_map(shape)
-        for b, part in zip(buffer._arrays, parts, strict=True):
-            found[where[b._sharding._device]] = part
+    shape = buffer.aval.shape
+    found = np.empty(shape, parts[0].dtype)
+    where = sharding.devices_indices_map(shape)
+    for b, part in zip(buffer._arrays, parts, strict=True):
+        found[where[b._sharding._device]] = part
     found.flags.writeable = False
     return found

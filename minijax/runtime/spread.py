@@ -16,7 +16,7 @@ from ..base import errors, util
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..types import dtypes
-from ..types.avals import HOST, HOST_KINDS
+from ..types.avals import HOST, HOST_KINDS, shaped
 from . import array as arrays
 from . import client
 from . import jaxlib_compat as compat
@@ -127,7 +127,7 @@ def put(x: Any, sharding: Any) -> Any:
         if buffer._sharding is inner:
             return buffer
         mine = shardings.of_buffer(buffer)
-        if mine == sharding:
+        if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
             return compat.with_aval(buffer, buffer.aval, inner)
         sharding.check_compatible_aval(x.shape)
         if isinstance(mine, NamedSharding) and mine.devices == sharding.devices:
@@ -139,7 +139,7 @@ def put(x: Any, sharding: Any) -> Any:
     if isinstance(x, core.Tracer):
         raise core.leak_error(x)
     sharding.check_compatible_aval(aval.shape)
-    return _cut(dtypes.stored(np.asarray(x), aval.dtype), aval, sharding)
+    return _cut(np.asarray(x), aval, sharding)
 
 
 def _whole(sharding: Any) -> bool:
@@ -162,10 +162,21 @@ def _copies(buffer: Any, sharding: Any) -> Any:
 def _cut(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
     """A NumPy array cut into the parts that the devices hold."""
     shape = aval.shape
-    where = sharding.devices_indices_map(shape)
-    here = [d for d in sharding.devices if d in sharding.addressable_devices]
-    parts = [np.asarray(value[where[d]], order="C") for d in here]
-    return compat.put_parts(aval, sharding.internal(len(shape)), parts, here)
+    key = sharding, shape
+    found = _cuts.get(key)
+    if found is None:
+        where = sharding.devices_indices_map(shape)
+        mine = sharding.addressable_devices
+        here = [d for d in sharding.devices if d in mine]
+        found = here, [where[d] for d in here], sharding.internal(len(shape))
+        util.remember(_cuts, key, found, _MOST_MOVES)
+    devices, indices, inner = found
+    value = dtypes.stored(value, aval.dtype)
+    parts = [np.asarray(value[at], order="C") for at in indices]
+    if value.dtype == aval.dtype:
+        return compat.put_parts(aval, inner, parts, devices)
+    held = compat.put_parts(shaped(shape, value.dtype), inner, parts, devices)
+    return compat.with_aval(held, aval, inner)
 
 
 def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
@@ -176,6 +187,8 @@ def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
 
 _moves: dict[Any, Any] = util.cache({})
 _MOST_MOVES = 1024
+# (sharding, shape) -> devices, the index of each one's part, the C++ sharding
+_cuts: dict[Any, Any] = util.cache({})
 
 
 def reshard(buffer: Any, mine: Any, sharding: Any) -> Any:

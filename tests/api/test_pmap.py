@@ -378,3 +378,22 @@ def test_fast_calls_move_the_mapped_axis_and_give_arguments_away():
         assert x.is_deleted() and y.shape == (2, 8)
         np.testing.assert_array_equal(y, np.arange(16.0).reshape(2, 8) * 2 ** (k + 1))
         x = y
+
+
+def test_results_are_arrays_over_a_mesh_and_computed_with_where_they_lie():
+    x = jax.pmap(lambda x: x + 1)(jnp.arange(8.0))
+    assert x.sharding.spec == jax.P("_internal_pmap_axis_name")
+    assert [s.data.shape for s in x.addressable_shards] == [(1,)] * 8
+    for y in (x + 1, jnp.sin(x), jax.jit(lambda x: x * 2)(x), x.reshape(2, 4)):
+        assert y.devices() == x.devices()
+    np.testing.assert_array_equal(x * 2 + 1, 2 * np.arange(8.0) + 3)
+    assert x[3].devices() == {jax.devices()[3]} and x[3].shape == () and x[-1] == 8
+    assert x[3] + x[4] == 9  # rows bind nothing to their device
+    named = jax.pmap(
+        lambda x: (x, lax.psum(x, "i")), axis_name="i", out_axes=(1, None)
+    )(jnp.ones((8, 3)))  # fmt: skip
+    assert named[0].sharding.spec == jax.P(None, "i") and named[0].shape == (3, 8)
+    assert named[1].sharding.spec == jax.P() and named[1].shape == (3,)
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("z",))
+    there = jax.device_put(jnp.arange(8.0), jax.NamedSharding(mesh, jax.P("z")))
+    np.testing.assert_array_equal(jax.pmap(lambda x: x * 3)(there), 3 * np.arange(8.0))

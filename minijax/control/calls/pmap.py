@@ -35,10 +35,10 @@ from ...runtime import array as arrays
 from ...runtime import client, dispatch, lower
 from ...runtime import compile as compiler
 from ...runtime import jaxlib_compat as compat
-from ...runtime.array import Array
-from ...runtime.sharding import PmapSharding
-from ...types import dtypes
-from ...types.avals import shaped
+from ...runtime.mesh import Mesh
+from ...runtime.partition_spec import PartitionSpec
+from ...runtime.sharding import NamedSharding, of_buffer
+from ...runtime.spread import put
 from .jit import Fast
 
 xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
@@ -181,41 +181,81 @@ def inner_replicas(jaxpr: Jaxpr) -> int:
     return need
 
 
+_REPLICAS = "_internal_pmap_axis_name"  # of meshes, where the user's axis has no name
+
+
+def of_parts(
+    closed: ClosedJaxpr, axis_name: Any, size: int, in_axes: Sequence[Any],
+    out_axes: Sequence[Any],
+) -> ClosedJaxpr:  # fmt: skip
+    """A program of slices as one of parts of whole values: the mapped axis has size 1."""
+
+    def fun(*parts: Any) -> list[Any]:
+        ins = [
+            x if d is None else lax.squeeze(x, (d,))
+            for x, d in zip(parts, in_axes, strict=True)
+        ]
+        outs = zip(closed(*ins), out_axes, strict=True)
+        return [y if d is None else lax.expand_dims(y, (d,)) for y, d in outs]
+
+    avals = [
+        unmapped_aval(1, d, a) if d is not None else a
+        for a, d in zip(closed.in_avals, in_axes, strict=True)
+    ]
+    with core.mapped_axis(axis_name, size):
+        return stage_closed(fun, avals, name=closed.jaxpr.name)
+
+
 class Replicas:
-    """A replica program, lowered: where it runs and how its operands are laid out."""
+    """A replica program, lowered: where it runs and how its operands are laid out.
+
+    Operands and results are arrays over a mesh of its devices, of which each replica has
+    the part with its slice; replicas that are left for pmaps inside have equal parts.
+    """
 
     __slots__ = (
-        "acts", "collective", "consts", "devices", "executable", "handlers",
-        "lowered", "originals", "out_avals", "out_axes", "per_slice", "size",
+        "acts", "collective", "consts", "executable", "handlers", "lowered", "mesh",
+        "originals", "out_avals", "out_axes", "per_slice", "size",
     )  # fmt: skip
 
     def __init__(
         self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,
-        size: int, out_axes: Sequence[Any], donated: Sequence[bool],
+        size: int, in_axes: Sequence[Any], out_axes: Sequence[Any],
+        donated: Sequence[bool],
     ) -> None:  # fmt: skip
         self.originals = closed.consts  # alive, as long as programs are found by them
-        self.out_avals = closed.out_avals
         self.per_slice = inner_replicas(closed.jaxpr)
         total = size * self.per_slice
-        self.devices = tuple(devices[:total])
+        grid = np.array(devices[:total], dtype=object).reshape(size, self.per_slice)
+        label = _REPLICAS if isinstance(axis_name, AxisName) else axis_name
+        if self.per_slice > 1:
+            self.mesh = Mesh(grid, (label, _REST))
+        else:
+            self.mesh = Mesh(grid[:, 0], (label,))
         self.size = size
         self.out_axes = tuple(out_axes)
         self.collective = bool(axes_of(closed.jaxpr)) or self.per_slice > 1
         self.acts = any(getattr(e, "runs", True) for e in closed.effects)
+        parts = of_parts(closed, axis_name, size, in_axes, out_axes)
+        self.out_avals = [
+            a if d is None else unmapped_aval(size, d, b)
+            for a, b, d in zip(parts.out_avals, closed.out_avals, out_axes, strict=True)
+        ]
         self.lowered = lower.lower_jaxpr(
-            closed, name, client.platform_of(self.devices[0].client), replicas=total,
+            parts, name, client.platform_of(self.devices[0].client), replicas=total,
             donated=donated if any(donated) else (),
             axes=((axis_name, size), (_REST, self.per_slice)),
             ordered=any(getattr(e, "ordered", False) for e in closed.effects),
         )  # fmt: skip
+        stored = map(lower.physical, self.out_avals)
         self.handlers = [
-            compat.result_handler(
-                whole, self.layout(0).internal(len(whole.shape)), True
-            )
-            for whole in (
-                unmapped_aval(total, 0, lower.physical(a)) for a in closed.out_avals
-            )
+            compat.result_handler(a, self.layout(d).internal(len(a.shape)), True)
+            for a, d in zip(stored, out_axes, strict=True)
         ]
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        return self.mesh.flat
 
     def compile(self, overrides: dict[str, Any] | None = None) -> Replicas:
         """Make it ready to run."""
@@ -226,45 +266,21 @@ class Replicas:
         self.consts = [self.place(c, None) for c in self.lowered.consts]
         return self
 
-    def layout(self, axis: int) -> PmapSharding:
-        return PmapSharding(self.devices, axis)
+    def layout(self, axis: int | None) -> NamedSharding:
+        """How a value lies that is cut along `axis`, or that all replicas share."""
+        cut = () if axis is None else (*[None] * axis, self.mesh.axis_names[0])
+        return NamedSharding(self.mesh, PartitionSpec(*cut))
 
     def place(self, x: Any, axis: int | None) -> Any:
-        """A value cut along `axis` (or repeated), one piece on each device."""
-        if type(x) in arrays.ARRAYS:
-            if x._b.is_deleted():
-                raise RuntimeError(arrays.deleted_message(x.aval))
-            if axis is not None and self.per_slice == 1:
-                where = arrays.placement_of(x._b)
-                if where is None and x.sharding == self.layout(axis):
-                    return x._b
-            x = _numbers(x)
-        aval = core.aval_of(x)
-        value = dtypes.stored(x, aval.dtype)
-        if axis is None:
-            parts = [value] * len(self.devices)
-            whole = shaped((len(parts), *value.shape), value.dtype)
-        else:
-            rows = np.moveaxis(value, axis, 0)
-            parts = [
-                np.asarray(rows[i // self.per_slice], order="C")
-                for i in range(len(self.devices))
-            ]
-            whole = shaped((len(parts), *rows.shape[1:]), value.dtype)
-        layout = self.layout(0).internal(len(whole.shape))
-        part = shaped(whole.shape[1:], value.dtype)
-        return compat.put_shards(whole, part, layout, parts, self.devices)
+        """A value cut along `axis` (or repeated), one part on each device."""
+        return put(x, self.layout(axis))
 
     def __call__(
         self, args: Sequence[Any], in_axes: Sequence[Any], donated: Sequence[bool]
     ) -> list[Any]:
         """Run on whole operands; of donated ones those go that lay in place already."""
-        buffers = [self.place(x, d) for x, d in zip(args, in_axes, strict=True)]
-        out = self.run(buffers)
-        return [
-            self.result(b, d, a)
-            for b, d, a in zip(out, self.out_axes, self.out_avals, strict=True)
-        ]
+        out = self.run([self.place(x, d) for x, d in zip(args, in_axes, strict=True)])
+        return list(map(arrays.wrap, out, self.out_avals))
 
     @property
     def waits(self) -> bool:
@@ -273,23 +289,24 @@ class Replicas:
 
     def lies_right(self, x: Any, axis: int | None) -> bool:
         """Whether an operand lies in place already."""
-        if type(x) not in arrays.ARRAYS or axis is None:
+        if type(x) not in arrays.ARRAYS:
             return False
-        b = x._b
-        return b._sharding is self.layout(axis).internal(len(b.aval.shape))
+        ndim, want = len(x._b.aval.shape), self.layout(axis)
+        if x._b._sharding is want.internal(ndim):
+            return True
+        return bool(of_buffer(x._b).is_equivalent_to(want, ndim))
 
     def fast_path(
         self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
     ) -> Fast | None:
         """What lets C++ run the program by itself, where all operands lie in place."""
-        if self.acts or self.per_slice > 1 or None in self.out_axes or dispatch.checks:
+        if (
+            self.acts
+            or dispatch.checks
+            or not all(map(self.lies_right, leaves, in_axes))
+        ):
             return None
-        if not all(map(self.lies_right, leaves, in_axes)):
-            return None
-        whole = [
-            lower.physical(unmapped_aval(self.size, d, a))
-            for d, a in zip(self.out_axes, self.out_avals, strict=True)
-        ]
+        whole = list(map(lower.physical, self.out_avals))
         lie = [
             self.layout(d).internal(len(a.shape))
             for d, a in zip(self.out_axes, whole, strict=True)
@@ -315,33 +332,6 @@ class Replicas:
         if self.waits:
             in_flight.add(out)
         return out
-
-    def result(self, buffer: Any, axis: int | None, aval: Any) -> Any:
-        """A result of type `aval`, assembled along `axis`; None: what all share."""
-        if axis is not None and self.per_slice == 1:
-            whole = unmapped_aval(self.size, axis, aval)
-            stored = lower.physical(whole)
-            sharding = self.layout(axis).internal(len(stored.shape))
-            return arrays.wrap(compat.with_aval(buffer, stored, sharding), whole)
-        shards = buffer._arrays
-        if axis is None:
-            first = shards[0]
-            where = arrays.placement(self.devices[0])
-            stored = lower.physical(aval)
-            return arrays.wrap(compat.with_aval(first, stored, where.committed), aval)
-        devices = self.devices[:: self.per_slice]
-        whole = unmapped_aval(self.size, axis, aval)
-        stored = lower.physical(whole)
-        sharding = PmapSharding(devices, axis).internal(len(stored.shape))
-        parts = shards[:: self.per_slice]
-        return arrays.wrap(compat.assemble(stored, sharding, parts), whole)
-
-
-def _numbers(x: Array) -> Any:
-    """The value of an array on the host; keys as the numbers under them."""
-    if dtypes.is_extended(x.dtype):
-        return arrays.host_value(arrays.base_array(x)._b)
-    return arrays.host_value(x._b)
 
 
 class InFlight:
@@ -384,7 +374,8 @@ def program_of(params: dict[str, Any]) -> Replicas:
     closed: ClosedJaxpr = params["call_jaxpr"]
     devices = choose_devices(params["devices"], params["backend"])
     known = dispatch.programs_of(closed.jaxpr)
-    key = (closed, tuple(devices), params["out_axes"], params["donated_invars"])
+    axes = params["in_axes"], params["out_axes"]
+    key = (closed, tuple(devices), *axes, params["donated_invars"])
     program = known.get(key)
     if program is None:
         program = known[key] = lower_pmap(devices, params).compile()
@@ -411,8 +402,8 @@ def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
             )
         )
     return Replicas(
-        closed, name, devices, params["axis_name"], size, params["out_axes"],
-        params["donated_invars"],
+        closed, name, devices, params["axis_name"], size, params["in_axes"],
+        params["out_axes"], params["donated_invars"],
     )  # fmt: skip
 
 

@@ -48,7 +48,9 @@ def getitem(x: Any, subscript: Any) -> Any:
     if eager and type(x) is Array:
         if type(subscript) is int:
             found = row(x, min(max(subscript, -FAR), FAR))
-            return local_row(x, subscript) if found is NotImplemented else found
+            if found is NotImplemented:
+                return lax.squeeze(local_row(x, subscript), (0,))
+            return found
         plan, leaves = subscripts.parse(subscript, x._b.aval.shape, True)
         if not leaves and is_whole(plan):
             return x

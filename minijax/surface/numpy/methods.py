@@ -166,6 +166,8 @@ def iterate(self: Any) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     eager = STATE.trace is EVAL and not isinstance(self, Tracer)
+    if eager and type(self) is Array and arrays.in_slices(self):
+        return (indexing.getitem(self, i) for i in range(self.shape[0]))
     if eager and arrays.placement_of(self._b):
         if may_be_keys(self) and self.shape[0] <= 16:
             return iter(rows_at_once(self))
