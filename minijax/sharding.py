@@ -12,3 +12,4 @@ from .runtime.partition_spec import PartitionSpec as PartitionSpec
 from .runtime.sharding import NamedSharding as NamedSharding
 from .runtime.sharding import Sharding as Sharding
 from .runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
+from .runtime.sharding import make_single_device_sharding as make_single_device_sharding

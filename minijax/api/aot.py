@@ -25,7 +25,7 @@ from ..runtime import array as arrays
 from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
 from ..runtime import sharding as shardings
-from ..runtime.spread import Spread, lies, mesh_of
+from ..runtime.spread import Spread
 from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
@@ -89,7 +89,12 @@ class TracedStage:
 
     @property
     def out_info(self) -> Any:
-        return tree.unflatten(self.out_tree, map(struct_of, self.out_avals))
+        lies = self._jitted.lies
+        outs = list(map(struct_of, self.out_avals))
+        if lies is not None:
+            pairs = zip(outs, lies.of_results(self.out_tree), strict=True)
+            outs = [out.update(sharding=lie) for out, lie in pairs]
+        return tree.unflatten(self.out_tree, outs)
 
     @property
     def args_info(self) -> Any:
@@ -141,10 +146,10 @@ class Lowered:
         self._before = stage._traced.hoisted
         values = [*self._before, *leaves]
         over = jitted.over(stage._call.in_tree, stage._traced)
-        if over is None:  # types may say how values will lie, as arrays do
-            mesh = next((mesh_of(s) for s in map(lies, values) if s is not None), None)
-            over = dispatch.Over(mesh, [None] * len(values), None) if mesh else None
-        self._where, self._committed = dispatch.common_place(values, jitted.name, over)
+        names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
+        self._where, self._committed = dispatch.common_place(
+            values, jitted.name, over, names
+        )
         if jitted.device is not None:
             self._where, self._committed = arrays.placement(jitted.device), True
         platform = platforms[0] if platforms else self._where.platform
@@ -276,15 +281,10 @@ class Compiled:
 
     @property
     def input_shardings(self) -> Any:
-        n = self.in_tree.num_leaves
-        place = self._program.place
-        if isinstance(place, Spread):
-            kept = {i: place.sharding_in(k) for k, i in enumerate(self._lowered._kept)}
-            shift = len(self._lowered._before)
-            lie = [kept.get(i + shift, place.whole) for i in range(n)]
-            return tree.unflatten(self.in_tree, lie)
-        mine = shardings.SingleDeviceSharding(place.device)
-        return tree.unflatten(self.in_tree, [mine] * n)
+        n, before = self.in_tree.num_leaves, len(self._lowered._before)
+        kept = {i - before: k for k, i in enumerate(self._lowered._kept)}
+        lie = [self._required(kept[i]) if i in kept else None for i in range(n)]
+        return tree.unflatten(self.in_tree, lie)
 
     @property
     def output_shardings(self) -> Any:
@@ -355,6 +355,40 @@ class Compiled:
             )
         return leaves
 
+    def check_places(self, leaves: list[Any]) -> None:
+        """ValueError unless the arguments are where the program was compiled for."""
+        stage = self._lowered._stage
+        names = stage._jitted.names(stage._call)
+        place = self._program.place
+        before = len(self._lowered._before)
+        wrong = []
+        for k, i in enumerate(self._lowered._kept):
+            if i < before or dispatch.lies_as_compiled(leaves[i - before], place, k):
+                continue
+            x = leaves[i - before]
+            aval = core.aval_of(x).str_short(False)
+            wrong.append(
+                f"Argument {names[i - before]} with shape {aval}:\n"
+                f"  Passed sharding: {x.sharding}\n"
+                f"  Required sharding: {self._required(k)}"
+            )
+        if wrong:
+            more = f"\nand {len(wrong) - 5} more" if len(wrong) > 5 else ""
+            raise errors.value_error(
+                "Computation was compiled for input shardings that disagree with the"
+                " shardings of arguments passed to it. Here are the"
+                f" {len(wrong)} mismatches:\n" + "\n".join(wrong[:5]) + more,
+                where=stage._jitted.name,
+                tries=["device_put them first", "compile for these, too"],
+            )
+
+    def _required(self, k: int) -> Any:
+        """How operand number `k` of the program is to lie."""
+        place = self._program.place
+        if isinstance(place, Spread):
+            return place.sharding_in(k)
+        return shardings.SingleDeviceSharding(place.device)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._cpp(*args, **kwargs)
 
@@ -364,6 +398,7 @@ class Compiled:
     def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls for types that it has not seen: they are checked here."""
         leaves = self.checked_leaves(args, kwargs)
+        self.check_places(leaves)
         result = self._evaluate(leaves)
         fast = None
         if STATE.trace is EVAL and not self._lowered._before:

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..base import tree
+from ..base import errors, tree
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..prims import transfer
-from ..prims.sharding import concrete
 from ..prims.transfer import Copy
 from ..runtime import array as arrays
 from ..runtime import client, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array
-from ..runtime.mesh import Mesh
-from ..runtime.partition_spec import PartitionSpec
+from ..runtime.mesh import Mesh, current_mesh
+from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
 from ..types.avals import shaped
 
 Device = compat.Device
@@ -44,7 +43,8 @@ def device_put(
       The tree of `x` with an `Array` of the same shape and dtype for each leaf.
 
     Raises:
-      ValueError: `device` is none of these, or no prefix of `x`.
+      ValueError: `device` is none of these, no prefix of `x`, or does not fit it; or both
+        `donate` and `may_alias` are true.
 
     Example:
       >>> import minijax as mj
@@ -60,11 +60,33 @@ def device_put(
 
     wheres, gifts = spread("device", device), spread("donate", donate)
     aliases = spread("may_alias", may_alias)
+    if any(gift and alias for gift, alias in zip(gifts, aliases, strict=True)):
+        raise errors.value_error(
+            "may_alias and donate cannot be True at the same time.",
+            why="what is donated is gone, and shares nothing.",
+        )
     for i, where in enumerate(wheres):
         if isinstance(where, PartitionSpec):
-            wheres[i] = concrete(where, "device_put")
+            mesh = current_mesh()
+            if not isinstance(mesh, Mesh):
+                raise errors.value_error(
+                    "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to"
+                    " device_put",
+                    tries=["NamedSharding(mesh, spec)"],
+                )
+            where = wheres[i] = shardings.NamedSharding(mesh, where)
         else:
             transfer.check_place(where)
+        if isinstance(where, shardings.NamedSharding):
+            aval = core.aval_of(leaves[i])
+            where.check_compatible_aval(aval.shape, "device_put args")
+            if UNCONSTRAINED in where.spec:
+                raise errors.value_error(
+                    "Unconstrained dims are not allowed when passed to device_put:"
+                    f" {where}",
+                    why="no compiler chooses how the array is to lie.",
+                    tries=["None for that axis"],
+                )
     if STATE.trace is not EVAL or any(isinstance(leaf, Tracer) for leaf in leaves):
         if not leaves:
             return x

@@ -13,6 +13,9 @@ from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
+from ..runtime.mesh import current_mesh
+from ..runtime.partition_spec import PartitionSpec
+from ..runtime.sharding import NamedSharding, Sharding
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray, shaped
 
@@ -28,7 +31,8 @@ class ShapeDtypeStruct:
       is_ref: whether it is a reference to such an array.
 
     Raises:
-      ValueError: there is no dtype.
+      ValueError: there is no dtype, or `sharding` is none, or has too many entries.
+      TypeError: a `PartitionSpec`, and no mesh is current.
 
     Example:
       >>> ShapeDtypeStruct((2, 3), 'float32')
@@ -48,7 +52,9 @@ class ShapeDtypeStruct:
     ) -> None:  # fmt: skip
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        fields = tuple(shape), dtypes.as_dtype(dtype), sharding, weak_type, is_ref
+        shape = tuple(shape)
+        sharding = _sharding_of(sharding, shape)
+        fields = shape, dtypes.as_dtype(dtype), sharding, weak_type, is_ref
         for name, value in zip(_FIELDS, fields, strict=True):
             object.__setattr__(self, name, value)
 
@@ -96,6 +102,28 @@ class ShapeDtypeStruct:
 
     def __reduce__(self) -> Any:
         return _struct_of_fields, self.fields()
+
+
+def _sharding_of(given: Any, shape: tuple[int, ...]) -> Any:
+    """The sharding of a type; of a spec alone, one over the current mesh."""
+    if isinstance(given, PartitionSpec):
+        mesh = current_mesh()
+        if mesh is None:
+            raise errors.type_error(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh"
+                " cannot be empty. Please use `jax.set_mesh` to set the mesh context.",
+                tries=["NamedSharding(mesh, spec)"],
+            )
+        given = NamedSharding(mesh, given)
+    elif given is not None and not isinstance(given, Sharding):
+        raise errors.value_error(
+            "sharding should be an instance of `jax.sharding.Sharding`,"
+            " `jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got"
+            f" {given} of type {type(given)}.",
+        )
+    if isinstance(given, NamedSharding) and len(given.spec) > len(shape):
+        given.check_compatible_aval(shape)
+    return given
 
 
 _FIELDS = ("shape", "dtype", "sharding", "weak_type", "is_ref")

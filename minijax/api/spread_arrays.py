@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors
+from ..base import errors, tree
+from ..runtime import array as arrays_of
 from ..runtime import jaxlib_compat as compat
 from ..runtime import placing, spread
 from ..runtime import sharding as shardings
-from ..runtime.array import Array
+from ..runtime.array import ARRAYS
+from ..runtime.lower import physical
 from ..types import dtypes
-from ..types.avals import shaped
+from ..types.avals import MemorySpace, shaped
 
 
 def _check_sharding(sharding: Any, what: str) -> None:
@@ -36,13 +38,13 @@ def make_array_from_callback(
       sharding: how it lies on devices.
       data_callback: called with the index of a part, a tuple of slices into the whole
         array; returns the part, an array or number.  Equal parts are made once.
-      dtype: the dtype; None: that of the parts.
+      dtype: the dtype of the parts, if it is to be checked.
 
     Returns:
       An array of that shape, committed to the sharding's devices.
 
     Raises:
-      ValueError: a part has another shape than its index says.
+      ValueError: a part has another shape than its index says, or another dtype.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -62,23 +64,39 @@ def make_array_from_callback(
         at = where[device]
         key = tuple((s.start, s.stop) for s in at)
         if key not in found:
-            part = np.asarray(data_callback(at))
+            part = data_callback(at)
+            part = part if type(part) in ARRAYS else np.asarray(part)
             if part.shape != want:
                 raise errors.value_error(
-                    f"The shape of the part {part.shape} does not match the shape of its"
-                    f" index {want}.",
-                    which=f"index {at}",
+                    f"Expected shard shape {want} doesn't match the single device array"
+                    f" shape {part.shape}. Shape of Array is"
+                    f" {shaped(shape, part.dtype).str_short(False)} with sharding"
+                    f" {sharding}",
+                    which=f"what data_callback returned for index {at}",
                     where="make_array_from_callback",
                 )
             found[key] = part
         parts.append(found[key])
-    given = parts[0].dtype if dtype is None else dtype
-    kind = dtypes.canonical(given)
-    aval = shaped(shape, kind)
-    parts = [dtypes.stored(p, kind) for p in parts]
+    given = parts[0].dtype
+    if dtype is not None and dtypes.as_dtype(dtype) != given:
+        raise errors.value_error(
+            "If `dtype` is provided to `jax.make_array_from_callback`, it must match the"
+            f" dtype of the addressable shards. Got dtype={dtypes.as_dtype(dtype)} and"
+            f" shard dtype={given}.",
+            tries=["let data_callback return parts of that dtype"],
+        )
     if isinstance(sharding, shardings.SingleDeviceSharding):
         return placing.put_one(parts[0], sharding)
-    return Array(compat.put_parts(aval, sharding.internal(len(shape)), parts, here))
+    kind = dtypes.canonical(given)
+    space = MemorySpace.of_kind(sharding.memory_kind)
+    aval = shaped(shape, kind, False, space)
+    words = [
+        arrays_of.host_value(p._b) if type(p) in ARRAYS else dtypes.stored(p, kind)
+        for p in parts
+    ]
+    stored = physical(aval)
+    made = compat.put_parts(stored, sharding.internal(len(stored.shape)), words, here)
+    return arrays_of.wrap(made, aval)
 
 
 def make_array_from_single_device_arrays(
@@ -90,13 +108,14 @@ def make_array_from_single_device_arrays(
       shape: the shape of the whole array.
       sharding: how it lies on devices.
       arrays: one array on each of this process's devices.
-      dtype: the dtype; None: that of the parts.
+      dtype: the dtype of the parts; only needed where there are none.
 
     Returns:
       An array of that shape, whose parts share their memory with `arrays`.
 
     Raises:
-      ValueError: the parts are not one a device, or of the wrong shape.
+      ValueError: the parts are not one a device, or of other shapes or dtypes.
+      TypeError: `arrays` is no list of arrays.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -109,25 +128,38 @@ def make_array_from_single_device_arrays(
     _check_sharding(sharding, what)
     if not isinstance(arrays, (list, tuple)):
         raise errors.type_error(
-            f"arrays argument to {what} must be a sequence, got {type(arrays)}"
+            f"jax.{what} `arrays` argument must be a list or tuple, but got"
+            f" {type(arrays)}.",
+            tries=["[x], of a single array"],
         )
     shape = tuple(shape)
-    if isinstance(sharding, shardings.SingleDeviceSharding):
-        return placing.put_one(arrays[0], sharding)
-    where = sharding.devices_indices_map(shape)
-    mine = sharding.addressable_devices
-    order = {d: i for i, d in enumerate(d for d in where if d in mine)}
-    parts: list[Any] = [None] * len(order)
     want = sharding.shard_shape(shape)
+    if not arrays and dtype is None:
+        raise errors.value_error(
+            "If the Array has no addressable shards, `dtype` must be provided via the"
+            f" `dtype` argument to `jax.{what}`."
+        )
     for x in arrays:
-        device = x.device
-        if device not in order or parts[order[device]] is not None:
+        if type(x) not in ARRAYS:
+            raise errors.type_error(
+                f"Unsupported type for elements in `arrays`: {type(x)}",
+                where=what,
+                tries=["device_put(x, device)"],
+            )
+        if len(x.devices()) != 1:
             raise errors.value_error(
-                "Expected one array on each of the sharding's devices"
-                f" {sorted(d.id for d in order)}, got arrays on"
-                f" {[getattr(a.device, 'id', a.device) for a in arrays]}.",
+                "When making an array from single-device arrays the input arrays must have"
+                f" one shard each. An argument array had {len(x.devices())} shard(s).",
                 where=what,
             )
+        if x.dtype != arrays[0].dtype:
+            raise errors.value_error(
+                "Input buffers to `Array` must have matching dtypes. Got"
+                f" {x.dtype}, expected {arrays[0].dtype}.",
+                where=what,
+            )
+    parts = _by_device(sharding, shape, arrays, what)
+    for x in parts:
         if x.shape != want:
             raise errors.value_error(
                 f"Expected shard shape {want} doesn't match the single device array shape"
@@ -135,14 +167,44 @@ def make_array_from_single_device_arrays(
                 f" {shaped(shape, x.dtype).str_short(False)} with sharding {sharding}",
                 where=what,
             )
-        parts[order[device]] = x._b
-    if None in parts:
+    if isinstance(sharding, shardings.SingleDeviceSharding):
+        return placing.put_one(parts[0], sharding)
+    space = MemorySpace.of_kind(sharding.memory_kind)
+    aval = shaped(shape, arrays[0].dtype, arrays[0].weak_type, space)
+    return spread.assemble(aval, sharding, [x._b for x in parts])
+
+
+def _by_device(
+    sharding: Any, shape: tuple[int, ...], arrays: Sequence[Any], what: str
+) -> list[Any]:
+    """Single-device arrays in the order of a sharding's devices, one on each."""
+    mine = sharding.addressable_devices
+    order = [d for d in sharding.devices_indices_map(shape) if d in mine]
+    ids = [x.device.id for x in arrays]
+    if len(arrays) != len(order):
         raise errors.value_error(
-            f"Expected {len(order)} arrays, one on each device, got {len(arrays)}.",
+            f"Expected {len(order)} per-device arrays (this is how many devices are"
+            f" addressable by the sharding), but got {len(arrays)}",
             where=what,
         )
-    kind = arrays[0].dtype if dtype is None else dtypes.canonical(dtype)
-    return spread.assemble(shaped(shape, kind, arrays[0].weak_type), sharding, parts)
+    if len(set(ids)) != len(ids):
+        raise errors.value_error(
+            "When making an array from single-device arrays, the input arrays must be from"
+            f" distinct devices, but got device IDs {ids}",
+            where=what,
+        )
+    found = {x.device: x for x in arrays}
+    if set(found) != set(order):
+        lacks, more = ({d.id for d in a} - {d.id for d in b}
+                       for a, b in ((order, found), (found, order)))  # fmt: skip
+        raise errors.value_error(
+            "Addressable devices and per-device arrays devices do not match. Sharding"
+            f" contains devices {lacks} that are not present in per-device arrays."
+            f" Per-device arrays contain devices {more} that are not present in the"
+            " sharding.",
+            where=what,
+        )
+    return [found[d] for d in order]
 
 
 def make_array_from_process_local_data(
@@ -168,11 +230,17 @@ def make_array_from_process_local_data(
       >>> mj.make_array_from_process_local_data(where, np.arange(2))
       Array([0, 1], dtype=int32)
     """
-    data = np.asarray(local_data)
-    shape = data.shape if global_shape is None else tuple(global_shape)
-    if data.shape != shape:
-        raise errors.value_error(
-            f"local_data of shape {data.shape} does not fill an array of shape {shape}.",
-            why="this process has all devices of the sharding.",
-        )
-    return make_array_from_callback(shape, sharding, lambda at: data[at])
+
+    def one(x: Any) -> Any:
+        data = x if hasattr(x, "shape") else np.asarray(x)
+        shape = data.shape if global_shape is None else tuple(global_shape)
+        if data.shape != shape:
+            raise errors.value_error(
+                "When calling `make_array_from_process_local_data` on a single process,"
+                " global_shape should be None or equal to local_data.shape."
+                f" Got global_shape={shape} and local_data.shape={data.shape}.",
+                why="this process has all devices of the sharding.",
+            )
+        return make_array_from_callback(shape, sharding, lambda at: data[at])
+
+    return tree.map(one, local_data)

@@ -187,9 +187,10 @@ class ArgNames(Sequence[str]):
             args, kwargs = tree.unflatten(self.in_tree, list(range(n)))
             params = self.parameters()
             found = [""] * n
+            rest, first = self.rest
             for i, x in enumerate(args):
                 at = self.positions[i] if i < len(self.positions) else i
-                label = params[at] if at < len(params) else f"args[{at}]"
+                label = params[at] if at < first else f"{rest}[{at - first}]"
                 for path, leaf in tree.leaves_with_path(x):
                     found[leaf] = label + tree.keystr(path)
             for key, x in kwargs.items():
@@ -197,6 +198,16 @@ class ArgNames(Sequence[str]):
                     found[leaf] = key + tree.keystr(path)
             self._names = found
         return self._names
+
+    @property
+    def rest(self) -> tuple[str, int]:
+        """What the arguments are called that have no names of their own; from where on."""
+        fun = self.fun()
+        sig = signature_of(fun) if fun is not None else None
+        for i, p in enumerate(sig.parameters.values() if sig is not None else ()):
+            if p.kind is inspect.Parameter.VAR_POSITIONAL:
+                return p.name, i
+        return "args", len(self.parameters())
 
     def parameters(self) -> list[str]:
         """What the function calls its arguments; of a dead one, as its code has it."""

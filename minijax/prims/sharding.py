@@ -10,19 +10,17 @@ from typing import Any
 
 from ..base import errors, tree
 from ..ir import core
-from ..ir.core import EVAL, STATE, Primitive
+from ..ir.core import Primitive
 from ..passes.algebra import Zero
 from ..runtime import dispatch, placing
 from ..runtime import mesh as meshes
 from ..runtime.mesh import Mesh
-from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
+from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from ..runtime.sharding import (
-    GSPMDSharding,
     NamedSharding,
     Sharding,
-    SingleDeviceSharding,
 )
-from ..runtime.spread import lies
+from ..runtime.spread import bound, incompatible, lies, told, told_devices
 
 __all__ = ("sharding_constraint_p", "with_sharding_constraint")
 
@@ -52,9 +50,20 @@ def _constraint_batch(
     **params: Any,
 ) -> Any:  # fmt: skip
     (d,) = dims
+    if not isinstance(sharding, NamedSharding):
+        return sharding_constraint_p.bind(
+            *args, sharding=sharding, unconstrained_dims=unconstrained_dims, **params
+        ), d  # fmt: skip
     free = frozenset(i + (i >= d) for i in unconstrained_dims)
     spec = list(sharding.spec)
     lane = axis.spmd_name
+    taken = {a for entry in spec for a in axes_of(entry)}.intersection(axes_of(lane))
+    if taken:
+        raise errors.value_error(
+            f"vmap spmd_axis_name {lane} cannot appear in with_sharding_constraint spec,"
+            f" but got spec {sharding.spec}",
+            why="the mapped axis is spread over that axis of the mesh.",
+        )
     if len(spec) >= d or lane is not None:
         spec += [None] * (d - len(spec))
         spec.insert(d, lane)
@@ -74,7 +83,7 @@ def lower_constraint(
     ctx: Any, x: Any, aval: Any, sharding: Any, free: frozenset[int] = frozenset()
 ) -> Any:
     """Emit that a value of type `aval` lies as a sharding says."""
-    if ctx.module.spread is None:
+    if ctx.module.spread is None or not isinstance(sharding, NamedSharding):
         return x  # one device: there is no other way to lie
     attr = ctx.sharding(sharding, aval, free)
     types = [ctx.type(aval)]
@@ -87,6 +96,11 @@ sharding_constraint_p.lower = lambda ctx, x, *, sharding, unconstrained_dims, **
 
 
 def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any):
+    devices = bound(x)
+    places = sharding.devices or devices  # of an abstract mesh: where it is
+    if devices is not None and len(devices) > 1 and devices != places:
+        here = told(0, x, "with_sharding_constraint", ["x"])
+        raise incompatible(here, told_devices(sharding.devices))
     if not unconstrained_dims:
         return placing.put_one(x, sharding)
     if lies(x) is None:
@@ -101,13 +115,17 @@ def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params
 sharding_constraint_p.impl = _constraint_impl
 
 
-def concrete(sharding: Any, what: str, entered: bool = False) -> Any:
+def concrete(
+    sharding: Any, what: str, which: str = "shardings", entered: bool = False
+) -> Any:
     """A sharding of the user's with its mesh: a spec alone is one over the current mesh.
 
+    what, which: the function, and the argument of it that this is.
     entered: the mesh of a block `with mesh:` will do.
 
     Raises:
       RuntimeError: there is no current mesh.
+      TypeError: it is no sharding.
     """
     if isinstance(sharding, PartitionSpec):
         mesh = meshes.entered_mesh() if entered else meshes.current_mesh()
@@ -115,18 +133,29 @@ def concrete(sharding: Any, what: str, entered: bool = False) -> Any:
             raise errors.error(
                 RuntimeError,
                 f"{what} requires a non-empty mesh in context if you are passing"
-                " `PartitionSpec`s to shardings. You can define a context mesh via"
-                " `jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to shardings"
+                f" `PartitionSpec`s to {which}. You can define a context mesh via"
+                f" `jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {which}"
                 " and then the mesh context manager is not required.",
             )
         return NamedSharding(mesh, sharding)
+    if isinstance(sharding, NamedSharding) and not sharding.devices:
+        mesh = meshes.current_mesh()
+        if isinstance(mesh, Mesh) and mesh.abstract_mesh.shape == sharding.mesh.shape:
+            return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+        if what == "jit":
+            raise errors.value_error(
+                f"{which} over a `jax.sharding.AbstractMesh` name no devices: {sharding}",
+                tries=["jax.set_mesh(mesh)", "a sharding over a Mesh"],
+            )
     if sharding is None or isinstance(sharding, Sharding):
         return sharding
-    if hasattr(sharding, "platform"):
-        return SingleDeviceSharding(sharding)
     raise errors.type_error(
-        f"{what}: {sharding!r} of type {type(sharding)} is no sharding.",
-        tries=["jax.sharding.NamedSharding(mesh, PartitionSpec(...))"],
+        f"{which} leaf specifications are expected to be PartitionSpec instances or None,"
+        f" but got {sharding}",
+        where=what,
+        tries=[
+            "a jax.sharding.Sharding, such as NamedSharding or SingleDeviceSharding"
+        ],
     )
 
 
@@ -136,13 +165,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Args:
       x: a pytree of arrays.
       shardings: a sharding, a `PartitionSpec` over the current mesh, or a pytree prefix
-        of them; None leaves a part as it is.
+        of them.
 
     Returns:
       `x`, of the same types; outside of programs moved at once.
 
     Raises:
-      ValueError: the axes of an array cannot be cut so.
+      ValueError: the axes of an array cannot be cut so, or a sharding is None.
       RuntimeError: a `PartitionSpec`, and no mesh is current.
 
     Example:
@@ -152,12 +181,19 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       >>> mj.jit(lambda x: mj.lax.with_sharding_constraint(x * 2, where))(jnp.ones(2))
       Array([2., 2.], dtype=float32)
     """
+    what = "with_sharding_constraint"
     leaves, treedef = tree.flatten(x)
-    wanted = spread_over("with_sharding_constraint shardings", treedef, shardings)
+    wanted = spread_over(f"{what} shardings", treedef, shardings)
     out = []
     for leaf, given in zip(leaves, wanted, strict=True):
-        sharding = concrete(given, "with_sharding_constraint", entered=True)
-        out.append(leaf if sharding is None else constrain(leaf, sharding))
+        sharding = concrete(given, what, entered=True)
+        if sharding is None:
+            raise errors.value_error(
+                f"One of {what} arguments got sharding None which is not allowed. Please"
+                " only pass `jax.sharding.Sharding` instances.",
+                tries=["constrain the other leaves alone"],
+            )
+        out.append(constrain(leaf, sharding))
     return tree.unflatten(treedef, out)
 
 
@@ -168,19 +204,14 @@ def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
     return tree.flatten_axes(what, treedef, given)
 
 
-def constrain(x: Any, sharding: Any) -> Any:
-    """One value, laid out as `sharding` says."""
+def constrain(
+    x: Any, sharding: Any, what: str = "with_sharding_constraint arguments"
+) -> Any:
+    """One value, laid out as `sharding` says; `what`: what it is, in errors."""
     aval = core.aval_of(x)
-    if isinstance(sharding, GSPMDSharding) or not isinstance(sharding, NamedSharding):
-        return x if STATE.trace is not EVAL else placing.put_one(x, sharding)
-    try:
-        sharding.check_compatible_aval(aval.shape)
-    except ValueError as e:
-        raise type(e)(
-            "One of with_sharding_constraint arguments is incompatible with its sharding"
-            f" annotation {sharding}: {e}"
-        ) from None
-    free = frozenset(i for i, s in enumerate(sharding.spec) if s is UNCONSTRAINED)
+    sharding.check_compatible_aval(aval.shape, what)
+    spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
+    free = frozenset(i for i, s in enumerate(spec) if s is UNCONSTRAINED)
     return sharding_constraint_p.bind(
         x, sharding=sharding, layout=None, context_mesh=meshes.get_abstract_mesh(),
         unconstrained_dims=free,

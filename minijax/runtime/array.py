@@ -305,15 +305,28 @@ class Array(metaclass=_ArrayMeta):
         return int(self._value)
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        if placement_of(self._b) is None:
+            raise self._no_dlpack()
         device = self.device
         if device.platform == "cpu":
             return 1, 0
         return 2, int(device.local_hardware_id)
 
+    def _no_dlpack(self) -> BufferError:
+        return errors.error(
+            BufferError,
+            "to_dlpack can only pack a dlpack tensor from an array on a singular device,"
+            f" but an array with a Sharding over {len(self.devices())} devices was"
+            " provided. __dlpack__ only supported for unsharded arrays.",
+            tries=["np.asarray(x)", "the parts: x.addressable_shards"],
+        )
+
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:  # fmt: skip
+        if placement_of(self._b) is None:
+            raise self._no_dlpack()
         source = self
         if copy:
             source = Array(copied(self._b))
@@ -546,15 +559,22 @@ class Shard:
 
 def shards(x: Array) -> list[Shard]:
     """The parts of an array on this process's devices."""
+    x._check_alive()
     where = placement_of(x._b)
     whole = shardings.of_buffer(x._b)
     index = whole.devices_indices_map(x.shape)
     if where is not None:
         return [Shard(where[0].device, index[where[0].device], 0, x)]
+    copies: dict[Any, int] = {}
+    numbers = {}  # of each device's part among those that are alike
+    for device, at in index.items():
+        key = tuple((s.start, s.stop) for s in at)
+        numbers[device] = copies[key] = copies.get(key, -1) + 1
     out = []
     for b in shardings.shard_buffers(x._b):
         device = b._sharding._device
-        out.append(Shard(device, index[device], 0, Array(b)))
+        part = Array(b) if type(x) is Array else under_key(Array(b), x.dtype)
+        out.append(Shard(device, index[device], numbers[device], part))
     return out
 
 

@@ -9,7 +9,7 @@ This room names no operation.  Next: ../ops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +27,21 @@ from . import jaxlib_compat as compat
 from .array import Array, KeyArray, Placement
 from .lower import lower_jaxpr, physical
 from .mesh import Mesh
-from .sharding import NamedSharding
-from .spread import Spread, incompatible, incompatible_mesh, lies, mesh_of, put, spread
+from .sharding import NamedSharding, SingleDeviceSharding
+from .spread import (
+    PLACES,
+    Spread,
+    bound,
+    incompatible,
+    lies,
+    mesh_of,
+    mismatch,
+    put,
+    spread,
+    told,
+    told_devices,
+    told_sharding,
+)
 
 
 class Program:
@@ -97,7 +110,10 @@ _MOST_PROGRAMS = 4096  # of primitives by params and types: each holds 100 kB of
 checks: list[Callable[..., None]] = []
 
 
-def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def run(
+    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any],
+    over: Over | None = None,
+) -> Any:  # fmt: skip
     """Evaluate a primitive on concrete values."""
     sharding = None
     plain, keys, hosts = True, False, False
@@ -115,9 +131,9 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
             hosts = True
             if type(x) is KeyArray:
                 plain, keys = False, True
-    known = arrays._by_sharding.get(id(sharding)) if plain else None
+    known = arrays._by_sharding.get(id(sharding)) if plain and over is None else None
     if known is None:
-        buffers, where, committed = place_values(args, prim.name)
+        buffers, where, committed = place_values(args, prim.name, over=over)
     else:
         where, committed = known
         if hosts:
@@ -156,6 +172,11 @@ def run(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
 
 
 hooks.evaluate.fill(run)
+
+
+def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """`run` of a primitive whose programs may say where values are to lie."""
+    return run(prim, args, params, over_of(sub_jaxprs(params), len(args)))
 
 
 def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
@@ -321,13 +342,15 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
 
 
 def place_values(
-    values: Sequence[Any], name: str, device: Any = None, over: Over | None = None
-) -> tuple[list[Any], Any, bool]:
+    values: Sequence[Any], name: str, device: Any = None, over: Over | None = None,
+    names: Sequence[str] = (),
+) -> tuple[list[Any], Any, bool]:  # fmt: skip
     """ArrayImpls of values where their computation runs: a device, or several.
 
     over: the shardings that a function's arguments and results are to have.
+    names: what the values are called, for errors.
     """
-    where, committed = common_place(values, name, over)
+    where, committed = common_place(values, name, over, names)
     if isinstance(where, Spread):
         return where.take(values), where, True
     if device is not None:
@@ -357,101 +380,165 @@ def buffers_at(
     return buffers
 
 
-def mesh_in(jaxpr: Jaxpr) -> Any:
-    """The mesh over which a program lays out values; None if it does not."""
+def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
+    """The shardings of values inside of a program, and what says so: one for each list
+    of devices."""
     memo = jaxpr.memo
-    if "mesh" not in memo:
-        memo["mesh"] = next(filter(None, map(_mesh_of_equation, jaxpr.eqns)), None)
-    return memo["mesh"]
+    if "shardings" not in memo:
+        found: dict[Any, tuple[str, Any]] = {}
+        for eqn in jaxpr.eqns:
+            for said in _shardings_of(eqn) if eqn.params else ():
+                found.setdefault(said[1].devices, said)
+        memo["shardings"] = tuple(found.values())
+    return memo["shardings"]  # type: ignore[no-any-return]
 
 
-def _mesh_of_equation(eqn: Equation) -> Any:
-    if not eqn.params:
-        return None
+def _shardings_of(eqn: Equation) -> Iterator[tuple[str, Any]]:
     for value in eqn.params.values():
         for x in value if type(value) is tuple else (value,):
-            if isinstance(x, NamedSharding):
-                return mesh_of(x)
-    return next(filter(None, map(mesh_in, sub_jaxprs(eqn.params))), None)
+            if isinstance(x, PLACES) and x.devices:
+                yield f"{eqn.primitive.name} inside jit", x
+    for inner in sub_jaxprs(eqn.params):
+        yield from shardings_in(inner)
 
 
 class Over(NamedTuple):
     """What a function says of how its arguments and results lie (None: as they like)."""
 
-    mesh: Any  # over whose devices it runs; None: as the arguments say
+    where: Mesh | Placement | None  # where it runs; None: as the arguments say
     ins: Sequence[Any]
-    outs: Sequence[Any] | None
+    outs: Sequence[Any] | None = None
+
+
+def over_of(
+    jaxprs: Sequence[Jaxpr], n: int, ins: Sequence[Any] = (),
+    outs: Sequence[Any] | None = None,
+) -> Over | None:  # fmt: skip
+    """What programs with `n` inputs say of their devices; None if they say nothing.
+
+    Raises:
+      ValueError: two of them name different devices.
+    """
+    inside = [said for jaxpr in jaxprs for said in shardings_in(jaxpr)]
+    given = [("ARG_SHARDING", s) for s in ins if isinstance(s, PLACES)]
+    given += [("explicit output sharding", s) for s in outs or () if s is not None]
+    given += inside
+    if not given:
+        return None
+    for said in given:
+        if said[1].devices != given[0][1].devices:
+            raise incompatible(*(told_sharding(*s) for s in (given[0], said)))
+    meshes = (s.mesh for _, s in given if isinstance(s, NamedSharding))
+    where: Any = next(meshes, None) or arrays.placement(given[0][1].devices[0])
+    asked = [*[None] * (n - len(ins)), *ins]
+    known = [s if isinstance(s, NamedSharding) else None for s in outs or ()]
+    return Over(where, asked, known if outs is not None else None)
 
 
 def common_place(
-    values: Sequence[Any], name: str, over: Over | None = None
+    values: Sequence[Any],
+    name: str,
+    over: Over | None = None,
+    names: Sequence[str] = (),
 ) -> tuple[Any, bool]:
     """Where values are computed with: the device that the committed ones agree on, else
     that of any, else the default; or all devices of those that lie on several."""
-    chosen: Placement | None = None
+    chosen: tuple[int, Placement] | None = None
     loose: Placement | None = None
-    if over is not None and over.mesh is not None:
-        return _common_spread(values, name, over), True
-    for x in values:
-        if type(x) is not Array and type(x) is not KeyArray:
-            continue
-        found = arrays.placement_of(x._b)
+    if over is not None and isinstance(over.where, Mesh):
+        return _common_spread(values, name, over, names), True
+    if over is not None and over.where is not None:
+        return _common_device(values, name, over, names), True
+    for i, x in enumerate(values):
+        found = _place_of(x)
         if found is None:
             if lies(x) is not None:
-                return _common_spread(values, name, over), True
+                return _common_spread(values, name, over, names), True
             continue
         where, committed = found
         if not committed:
             loose = loose or where
         elif chosen is None:
-            chosen = where
-        elif chosen is not where:
-            raise errors.value_error(
-                f"Received incompatible devices for jitted computation {name}:"
-                f" {chosen.device} and {where.device}.",
-                why="the arguments are committed to different devices.",
-                tries=["device_put them on one device"],
-            )
+            chosen = i, where
+        elif chosen[1] is not where:
+            pair = (chosen[0], values[chosen[0]]), (i, x)
+            raise incompatible(*(told(j, y, name, names) for j, y in pair))
     if chosen is not None:
-        return chosen, True
+        return chosen[1], True
     mesh = config.MESH.value
     if isinstance(mesh, Mesh):
-        asked = Over(mesh, [None] * len(values), None)
+        asked = Over(mesh, [None] * len(values))
         return _common_spread(
-            values, name, (over and over._replace(mesh=mesh)) or asked
+            values, name, (over and over._replace(where=mesh)) or asked, names
         ), True
     if config.DEFAULT_DEVICE.value is not None or loose is None:
         return arrays.default_placement(), False
     return loose, False
 
 
-def _common_spread(values: Sequence[Any], name: str, over: Over | None) -> Spread:
+def _place_of(x: Any) -> tuple[Placement, bool] | None:
+    """The one device of an array, and whether it binds; or that which a type names."""
+    if type(x) is Array or type(x) is KeyArray:
+        return arrays.placement_of(x._b)
+    said = getattr(x, "sharding", None)
+    if isinstance(said, SingleDeviceSharding):
+        return arrays.placement(said.devices[0]), True
+    return None
+
+
+def _common_device(
+    values: Sequence[Any], name: str, over: Over, names: Sequence[str]
+) -> Placement:
+    """The device that a function names; arguments that it names are moved there."""
+    place = over.where
+    assert isinstance(place, Placement)
+    for i, (x, want) in enumerate(zip(values, over.ins, strict=True)):
+        devices = bound(x)
+        if devices is None or devices == place.devices:
+            continue
+        if want is None:
+            raise incompatible(told(i, x, name, names), told_devices(place.devices))
+        if len(devices) > 1:
+            raise mismatch(want, x)
+    return place
+
+
+def _common_spread(
+    values: Sequence[Any], name: str, over: Over | None, names: Sequence[str]
+) -> Spread:
     """The devices of values of which some lie on several, and how each one lies."""
     asked = [None] * len(values) if over is None else over.ins
     mine = list(map(lies, values))
     first = next((i for i, s in enumerate(mine) if s is not None), None)
-    mesh: Any = None if over is None else over.mesh
+    mesh: Any = None if over is None else over.where
     given = mesh is not None
     if mesh is None and first is not None:
         mesh = mesh_of(mine[first])
     ins: list[Any] = []
     for i, (x, want, lie) in enumerate(zip(values, asked, mine, strict=True)):
-        if type(x) in arrays.ARRAYS and x.committed:
-            devices = (x.device,) if lie is None else lie.devices
+        devices = bound(x)
+        if devices is not None:
             if devices != mesh.flat:
+                here = told(i, x, name, names)
                 if given or first is None:
-                    raise incompatible_mesh((i, x), mesh, name)
-                raise incompatible((first, values[first]), (i, x), name)
-            if want is not None and not want.is_equivalent_to(x.sharding, x.ndim):
-                raise errors.value_error(
-                    "Sharding passed to jit does not match the sharding on the respective"
-                    f" arg. Got jit sharding: {want},\narg sharding: {x.sharding} for arg"
-                    f" type: {x.aval.str_short(False)}",
-                    tries=["device_put it first", "in_shardings=None: as it lies"],
-                )
+                    raise incompatible(here, told_devices(mesh.flat))
+                raise incompatible(told(first, values[first], name, names), here)
+            if want is not None and not want.is_equivalent_to(x.sharding, len(x.shape)):
+                raise mismatch(want, x)
         found = want or lie
         ins.append(found if isinstance(found, NamedSharding) else None)
     return spread(mesh, ins, None if over is None else over.outs)
+
+
+def lies_as_compiled(x: Any, where: Placement | Spread, k: int) -> bool:
+    """Whether a value may be operand number `k` of a program that runs at `where`."""
+    devices = bound(x)
+    if devices is None:
+        return True
+    if isinstance(where, Placement):
+        return bool(devices == where.devices)
+    want = where.sharding_in(k)
+    return bool(want.is_equivalent_to(x.sharding, len(x.shape)))
 
 
 def move_buffer(buffer: Any, where: Placement) -> Any:

@@ -129,9 +129,15 @@ def put_parts(
 
 def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
     """Copy a single-device array to another device of the same client."""
+    return copy_parts(arr, (device,), sharding)
+
+
+def copy_parts(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
+    """Copy each part of an array to a device, or to another memory of its own."""
     (out,) = xc.batched_copy_array_to_devices_with_sharding(
-        [arr], [DeviceList((device,))], [sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
-    )
+        [arr], [DeviceList(tuple(devices))], [sharding],
+        [xc.ArrayCopySemantics.ALWAYS_COPY],
+    )  # fmt: skip
     return out
 
 

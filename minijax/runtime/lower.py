@@ -15,6 +15,7 @@ This room names no operation of the ops floor.  Next: compile.py.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -222,6 +223,7 @@ class Lowering:
 
     def sharding(self, sharding: Any, aval: Any, free: Any = frozenset()) -> Any:
         """The attribute that says how a value of type `aval` lies on the devices."""
+        sharding = sharding.on(self.module.spread.devices)
         symbol = self.module.mesh(sharding.mesh)
         return self.parse(sharding.shardy(len(physical(aval).shape), symbol, free))
 
@@ -654,7 +656,7 @@ def _lower_jaxpr(
             arg_attributes = _with_memories(arg_attributes, closed.in_avals)
             result_attributes = _with_memories(result_attributes, closed.out_avals)
         if any(donated):
-            donations = _donations(donated, closed.in_avals, closed.out_avals)
+            donations = _donations(donated, closed.in_avals, closed.out_avals, spread)
             given = arg_attributes or [{}] * len(donations)
             arg_attributes = [{**a, **d} for a, d in zip(given, donations, strict=True)]
         arg_attributes = [{}] * shift + list(
@@ -714,32 +716,50 @@ def _with_shardings(
 
 
 def _donations(
-    donated: Sequence[bool], ins: Sequence[Any], outs: Sequence[Any]
+    donated: Sequence[bool], ins: Sequence[Any], outs: Sequence[Any], spread: Any = None
 ) -> list[dict[str, Any]]:
     """For each argument, how its memory may be used: for a result, or not at all.
 
-    A result takes the memory of the first donated argument of its type.  What is left
-    over may do for a result of as many elements; a warning names the rest, which stay.
+    A result takes the memory of the first donated argument of its type that lies as it
+    does.  What is left over may do for a result of as many elements, or one that lies as
+    the compiler likes; a warning names the rest, which stay.
     """
 
     def kind(a: Any) -> Any:
         return a.shape, a.dtype, a.memory_space
 
+    def size(a: Any, sharding: Any) -> int:
+        shape = physical(a).shape
+        return math.prod(shape if sharding is None else sharding.shard_shape(shape))
+
+    def alike(i: int, out: Any, sharding: Any) -> bool:
+        if kind(ins[i]) != kind(out) or sharding is None:
+            return bool(kind(ins[i]) == kind(out))
+        return bool(lies[i].is_equivalent_to(sharding, physical(out).ndim))
+
+    lies: list[Any] = [None] * len(ins)
+    outs_lie: Sequence[Any] = [None] * len(outs)
+    if spread is not None:
+        lies = [spread.sharding_in(i) for i in range(len(ins))]
+        outs_lie = spread.outs or outs_lie
     found: list[dict[str, Any]] = [{} for _ in ins]
     left = [i for i, d in enumerate(donated) if d]
     sizes = []
-    for j, out in enumerate(outs):
-        i = next((i for i in left if kind(ins[i]) == kind(out)), None)
+    for j, (out, lie) in enumerate(zip(outs, outs_lie, strict=True)):
+        i = next((i for i in left if alike(i, out, lie)), None)
         if i is None:
-            sizes.append(out.size)
-        else:
-            left.remove(i)
+            sizes.append(size(out, lie))
+            continue
+        left.remove(i)
+        if spread is None or lie is not None:
             number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), j)
             found[i]["tf.aliasing_output"] = number
+        else:
+            found[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     unusable = []
     for i in left:
-        if ins[i].size in sizes:
-            sizes.remove(ins[i].size)
+        if (n := size(ins[i], lies[i])) in sizes:
+            sizes.remove(n)
             found[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
         else:
             unusable.append(ins[i].str_short(False))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base import config, errors
+from ..ir.core import EVAL, STATE
 from . import client
 
 
@@ -33,11 +34,18 @@ class AxisType(enum.Enum):
 def _axis_types(given: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
     if given is None:
         return (AxisType.Auto,) * len(names)
-    found = (given,) if isinstance(given, AxisType) else tuple(given)
-    if len(found) != len(names) or not all(isinstance(t, AxisType) for t in found):
+    many = isinstance(given, (tuple, list))
+    found = tuple(given) if many else (given,)
+    if not all(isinstance(t, AxisType) for t in found):
+        raise errors.type_error(
+            "axis_types passed to Mesh must be of type `jax.sharding.AxisType`. Got"
+            f" {found} of type {tuple(map(type, found))}",
+            tries=["axis_types=(AxisType.Auto,) * n", "axis_types=None: Auto for all"],
+        )
+    if len(found) != len(names):
         raise errors.value_error(
             "Number of axis names should match the number of axis_types. Got"
-            f" axis_names={tuple(names)} and axis_types={found}.",
+            f" axis_names={tuple(names)} and axis_types={found}",
             tries=["an AxisType for each axis", "axis_types=None: Auto for all"],
         )
     return found
@@ -71,6 +79,21 @@ class _Axes:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, t in pairs if t is kind)
 
+    def _all(self, kind: AxisType) -> bool:
+        return bool(self.axis_types) and all(t is kind for t in self.axis_types)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        return self._all(AxisType.Auto)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        return self._all(AxisType.Explicit)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        return self._all(AxisType.Manual)
+
     @property
     def auto_axes(self) -> tuple[Any, ...]:
         return self._of_type(AxisType.Auto)
@@ -84,8 +107,8 @@ class _Axes:
         return self._of_type(AxisType.Manual)
 
     def _text(self) -> str:
-        axes = [f"{n!r}: {s}" for n, s in self.shape_tuple]
-        return ", ".join([*axes, f"axis_types={self.axis_types!r}"]) if axes else ""
+        axes = ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple)
+        return f"{axes}, axis_types={self.axis_types!r}"
 
 
 class AbstractMesh(_Axes):
@@ -126,15 +149,22 @@ class AbstractMesh(_Axes):
     def __repr__(self) -> str:
         device = self.abstract_device
         tail = f", {device}" if device is not None else ""
-        return f"AbstractMesh({self._text()}{tail})"
+        text = self._text() if self.axis_names else "(), axis_types=()"
+        return f"AbstractMesh({text}{tail})"
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
         return self
 
-    @property
-    def devices(self) -> Any:
-        raise errors.value_error("AbstractMesh does not implement devices")
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_DEVICES:
+            raise errors.value_error(f"AbstractMesh does not implement {name}")
+        raise AttributeError(f"'AbstractMesh' object has no attribute {name!r}")
+
+    def update_axis_types(self, types: dict[Any, AxisType]) -> AbstractMesh:
+        """One whose axes of these names are of these types."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return self.update(axis_types=tuple(types.get(n, t) for n, t in pairs))
 
     def update(
         self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
@@ -146,6 +176,15 @@ class AbstractMesh(_Axes):
             self.axis_types if axis_types is None else axis_types,
             abstract_device=self.abstract_device,
         )
+
+
+_OF_DEVICES = (
+    "device_ids",
+    "devices",
+    "is_multi_process",
+    "local_devices",
+    "local_mesh",
+)
 
 
 class AbstractDevice:
@@ -200,7 +239,9 @@ class Mesh(_Axes):
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
         grid = np.array(devices, dtype=object)
         self.axis_names = _names(axis_names)
-        if grid.ndim != len(self.axis_names):
+        if grid.size == 0:
+            grid, self.axis_names = grid.reshape(0), ()
+        elif grid.ndim != len(self.axis_names):
             raise errors.value_error(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the"
                 " length of its second argument (`axis_names`), but got devices.ndim =="
@@ -216,7 +257,7 @@ class Mesh(_Axes):
             )
         grid.flags.writeable = False
         self.devices = grid
-        self.axis_sizes = grid.shape
+        self.axis_sizes = grid.shape if grid.size else ()
         self.axis_types = _axis_types(axis_types, self.axis_names)
         self.flat: tuple[Any, ...] = tuple(grid.flat)
         if len(set(self.flat)) != len(self.flat):
@@ -242,13 +283,25 @@ class Mesh(_Axes):
         )
 
     def __repr__(self) -> str:
-        return (
-            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names},"
-            f" axis_types={self.axis_types})"
-        )
+        types = f", axis_types={self.axis_types}" if self.axis_names else ""
+        names = self.axis_names
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={names}{types})"
 
     def __str__(self) -> str:
-        return f"Mesh({self._text()})"
+        return "Mesh()" if self.empty else f"Mesh({self._text()})"
+
+    @property
+    def size(self) -> int:
+        return len(self.flat)
+
+    @property
+    def empty(self) -> bool:
+        return not self.flat
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one device, without axes."""
+        return not self.axis_names and bool(self.flat)
 
     def __reduce__(self) -> Any:
         ids = np.array([d.id for d in self.flat]).reshape(self.axis_sizes)
@@ -303,12 +356,14 @@ class Mesh(_Axes):
     def is_multi_process(self) -> bool:
         return len(self.local_devices) != len(self.flat)
 
-    def update(self, devices: Any = None, axis_names: Any = None) -> Mesh:
+    def update(
+        self, devices: Any = None, axis_names: Any = None, axis_types: Any = None
+    ) -> Mesh:
         """One that differs in some of its parts."""
         return Mesh(
             self.devices if devices is None else devices,
             self.axis_names if axis_names is None else axis_names,
-            self.axis_types if axis_names is None else None,
+            self.axis_types if axis_types is None else axis_types,
         )
 
 
@@ -335,10 +390,10 @@ class set_mesh:
     """Make a mesh current: at once, or for a `with` block.
 
     Args:
-      mesh: the `Mesh`.
+      mesh: the `Mesh`; None: none is current.
 
     Raises:
-      ValueError: it is no mesh.
+      ValueError: it is no mesh, or a function is being traced.
 
     >>> import minijax as mj, numpy as np
     >>> with set_mesh(Mesh(np.array(mj.devices()[:1]), ('x',))):
@@ -347,10 +402,11 @@ class set_mesh:
     """
 
     def __init__(self, mesh: Any) -> None:
-        if not isinstance(mesh, Mesh):
+        if mesh is not None and not isinstance(mesh, Mesh):
             raise errors.value_error(
-                f"Expected mesh of type `jax.sharding.Mesh`. Got type: {type(mesh)}"
+                f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}"
             )
+        _check_not_traced("set_mesh")
         self.before = config.MESH.swap(mesh)
 
     def __enter__(self) -> None:
@@ -360,30 +416,54 @@ class set_mesh:
         config.MESH.swap_back(self.before)
 
 
+def _check_not_traced(what: str, tries: Sequence[str] = ()) -> None:
+    if STATE.trace is not EVAL:
+        raise errors.value_error(
+            f"`{what}` can only be used outside of `jax.jit`.",
+            why="the devices of a program are not known while it is traced.",
+            tries=tries,
+        )
+
+
 class use_abstract_mesh:
     """Make an abstract mesh current, for a block."""
 
     def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise errors.value_error(
+                f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}"
+            )
         self.mesh = mesh
 
-    def __enter__(self) -> AbstractMesh:
-        self.before = config.MESH.swap(self.mesh)
-        return self.mesh
+    def __enter__(self) -> None:
+        around, mesh = get_abstract_mesh(), self.mesh
+        if not around.empty and not mesh.empty and around.size != mesh.size:
+            raise errors.value_error(
+                "use_abstract_mesh cannot change the size of the mesh. Got new mesh:"
+                f" {mesh} with size={mesh.size} and prev mesh: {around} with"
+                f" size={around.size}"
+            )
+        self.before = config.MESH.swap(mesh)
 
     def __exit__(self, *_: object) -> None:
         config.MESH.swap_back(self.before)
 
 
 def get_mesh() -> Any:
-    """The current mesh; an empty abstract one if there is none.
+    """The current mesh; an empty one if there is none.
 
     Returns:
-      A `Mesh` or an `AbstractMesh`.
+      A `Mesh`.
+
+    Raises:
+      ValueError: a function is being traced.
 
     >>> get_mesh().empty
     True
     """
-    return current_mesh() or AbstractMesh((), ())
+    _check_not_traced("get_mesh", ["minijax.sharding.get_abstract_mesh()"])
+    mesh = current_mesh()
+    return mesh if isinstance(mesh, Mesh) else Mesh(np.empty(0, dtype=object), ())
 
 
 def get_abstract_mesh() -> AbstractMesh:

@@ -34,6 +34,26 @@ def _entry(given: Any) -> Any:
     return given
 
 
+def _sums(name: str, given: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
+    """The mesh axes that a spec calls `reduced` or `unreduced`."""
+    if not isinstance(given, (set, frozenset)):
+        raise errors.type_error(
+            f"{name} argument of PartitionSpec should of type `frozenset` or `set`. Got"
+            f" type {given}"
+        )
+    if None in given:
+        raise errors.value_error(
+            f"{name} cannot contain None. All elements in {name} should refer to the mesh"
+            " axes."
+        )
+    if used & given:
+        raise errors.value_error(
+            f"partitions cannot overlap with {name} axes passed to PartitionSpec. Got"
+            f" partitions: {entries} and {name} axes: {frozenset(given)}"
+        )
+    return frozenset(given)
+
+
 class PartitionSpec:
     """For each axis of an array: a mesh axis, several, or None: it is not spread.
 
@@ -55,12 +75,21 @@ class PartitionSpec:
         self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
     ) -> None:
         self._entries = tuple(map(_entry, partitions))
-        self.unreduced = frozenset(unreduced)
-        self.reduced = frozenset(reduced)
+        used = {a for entry in self._entries for a in axes_of(entry)}
+        self.unreduced = _sums("unreduced", unreduced, self._entries, used)
+        self.reduced = _sums("reduced", reduced, self._entries, used)
+        if self.unreduced & self.reduced:
+            raise errors.value_error(
+                "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got"
+                f" unreduced: {self.unreduced} and reduced: {self.reduced}"
+            )
 
     @property
-    def _partitions(self) -> tuple[Any, ...]:
+    def partitions(self) -> tuple[Any, ...]:
+        """The entries."""
         return self._entries
+
+    _partitions = partitions
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -97,8 +126,6 @@ class PartitionSpec:
             return (self._entries, self.unreduced, self.reduced) == (
                 other._entries, other.unreduced, other.reduced,
             )  # fmt: skip
-        if isinstance(other, tuple):
-            return not self.unreduced and self._entries == tuple(map(_entry, other))
         return False
 
     def __hash__(self) -> int:

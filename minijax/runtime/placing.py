@@ -17,7 +17,7 @@ from . import dispatch
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, Placement
-from .spread import put
+from .spread import lies, put
 
 
 def put_one(x: Any, where: Any) -> Array:
@@ -30,7 +30,12 @@ def put_one(x: Any, where: Any) -> Array:
             return x  # type: ignore[no-any-return]
         return Array(arrays.to_buffer(x, arrays.default_placement()))
     if isinstance(where, MemorySpace):
-        return _put_in(x, _place_of(x), None if where is DEVICE else HOST_KINDS[0])
+        kind = None if where is DEVICE else HOST_KINDS[0]
+        lie = lies(x)
+        if lie is not None:
+            own = str(lie.devices[0].default_memory().kind)
+            return put_spread(x, lie.with_memory_kind(kind or own))
+        return _put_in(x, _place_of(x), kind)
     if isinstance(where, shardings.SingleDeviceSharding):
         (device,) = where.device_set
         return _put_in(x, arrays.placement(device), where.given_kind)
@@ -40,20 +45,7 @@ def put_one(x: Any, where: Any) -> Array:
 def put_spread(x: Any, sharding: Any) -> Array:
     """One value cut over the devices of a sharding."""
     aval = core.aval_of(x)
-    try:
-        buffer = put(x, sharding)
-    except ValueError as e:
-        raise type(e)(
-            "One of device_put args is incompatible with its sharding annotation"
-            f" {sharding}: {e}"
-        ) from None
-    kind = sharding.given_kind
-    space = MemorySpace.of_kind(kind)
-    if buffer.aval.memory_space is not space:
-        inner = buffer.aval.update(memory_space=space)
-        buffer = compat.with_aval(buffer, inner, buffer._sharding)
-        aval = aval.update(memory_space=space)
-    return arrays.wrap(buffer, aval)
+    return arrays.wrap(put(x, sharding), aval)
 
 
 def _place_of(x: Any) -> Placement:
@@ -78,6 +70,13 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
             return held
     elif held._b._sharding is sharding:
         return held
+    elif lies(held) is not None:  # by way of the host
+        inner = held._b.aval.update(memory_space=DEVICE)
+        there = arrays.put_numpy(
+            arrays.host_value(held._b), inner, place, committed=True
+        )
+        found = arrays.wrap(there, held.aval)
+        return found if kind is None else _put_in(found, place, kind)
     else:
         moved = compat.copy_to(held._b, place.device, sharding)
     inner = held._b.aval.update(memory_space=space)

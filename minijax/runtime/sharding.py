@@ -40,6 +40,10 @@ class Sharding:
         return {d for d in self.device_set if d.process_index == me}
 
     @property
+    def has_addressable_devices(self) -> bool:
+        return bool(self.addressable_devices)
+
+    @property
     def is_fully_addressable(self) -> bool:
         return len(self.addressable_devices) == len(self.device_set)
 
@@ -51,9 +55,22 @@ class Sharding:
         """Which part of a global array of `shape` each device holds."""
         return {d: (slice(None),) * len(shape) for d in self.device_set}
 
+    def addressable_devices_indices_map(
+        self, global_shape: Sequence[int]
+    ) -> dict[Any, Any]:
+        """`devices_indices_map` of this process's devices."""
+        mine = self.addressable_devices
+        found = self.devices_indices_map(global_shape)
+        return {d: at for d, at in found.items() if d in mine}
+
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of one device's part of a global array of `shape`."""
         return tuple(shape)
+
+    def check_compatible_aval(
+        self, shape: Sequence[int], what: str | None = None
+    ) -> None:
+        """ValueError unless an array of this shape can lie so: any can."""
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         return bool(self == other)
@@ -82,6 +99,15 @@ class SingleDeviceSharding(Sharding):
                 which=f"memory_kind={memory_kind!r}",
                 tries=[f"memory_kind={k!r}" for k in kinds[:2]],
             )
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        """The device, as programs list them."""
+        return (self._device,)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        return self.devices
 
     @property
     def given_kind(self) -> str | None:
@@ -114,6 +140,28 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={kind})"
 
 
+def make_single_device_sharding(
+    device: Any, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """The sharding of whole arrays on one device.
+
+    Args:
+      device: the device.
+      memory_kind: in which of its memories; None: its own.
+
+    Returns:
+      A `SingleDeviceSharding`.
+
+    Raises:
+      ValueError: the device has no such memory.
+
+    >>> import minijax as mj
+    >>> make_single_device_sharding(mj.devices()[0]).num_devices
+    1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
 class IndivisibleError(ValueError):
     """An axis of an array cannot be cut evenly over the axes of a mesh."""
 
@@ -125,7 +173,7 @@ class _Spread(Sharding):
 
     @property
     def device_set(self) -> set[Any]:
-        return set(self.devices)
+        return set(self._device_assignment)
 
     @property
     def _device_assignment(self) -> tuple[Any, ...]:
@@ -167,14 +215,6 @@ class _Spread(Sharding):
             and self.memory_kind == other.memory_kind
             and bool(self.hlo(ndim) == other.hlo(ndim))
         )
-
-    def addressable_devices_indices_map(
-        self, global_shape: Sequence[int]
-    ) -> dict[Any, Any]:
-        """`devices_indices_map` of this process's devices."""
-        mine = self.addressable_devices
-        found = self.devices_indices_map(global_shape)
-        return {d: at for d, at in found.items() if d in mine}
 
 
 _device_lists: dict[tuple[Any, ...], Any] = {}
@@ -263,6 +303,35 @@ class NamedSharding(_Spread):
         kept = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
         return NamedSharding(**{**kept, **parts})
 
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        if not self.devices:
+            raise errors.value_error(
+                "device_set is not implemented for `jax.sharding.AbstractMesh`.",
+                which=str(self),
+                tries=["a sharding over a Mesh"],
+            )
+        return self.devices
+
+    @property
+    def replicated_axes(self) -> frozenset[Any]:
+        """The mesh axes along which all devices hold the same."""
+        used = {a for axes in self.tiles(len(self.spec)) for a in axes}
+        return frozenset(self.mesh.axis_names) - used
+
+    def on(self, devices: Sequence[Any]) -> NamedSharding:
+        """The same over these devices, where the mesh has none of its own."""
+        if self.devices:
+            return self
+        if len(devices) != self.mesh.size:
+            raise errors.value_error(
+                f"{self} is over {self.mesh.size} devices, and there are {len(devices)}.",
+                tries=["a sharding over a Mesh of these devices"],
+            )
+        grid = np.array(devices, dtype=object).reshape(self.mesh.axis_sizes)
+        mesh = Mesh(grid, self.mesh.axis_names, self.mesh.axis_types)
+        return NamedSharding(mesh, self.spec, memory_kind=self._memory_kind)
+
     def tiles(self, ndim: int) -> list[tuple[Any, ...]]:
         """For each axis of an array of this rank the mesh axes that cut it."""
         return [
@@ -278,12 +347,24 @@ class NamedSharding(_Spread):
     def is_fully_replicated(self) -> bool:
         return all(n == 1 for n in self.cuts(len(self.spec)))
 
-    def check_compatible_aval(self, shape: Sequence[int]) -> None:
-        """ValueError unless an array of this shape can be spread so."""
+    def check_compatible_aval(
+        self, shape: Sequence[int], what: str | None = None
+    ) -> None:
+        """ValueError unless an array of this shape can be spread so; `what` is it?"""
         if len(self.spec) > len(shape):
-            raise errors.value_error(
+            wrong = (
                 f"Sharding {self} is only valid for values of rank at least"
-                f" {len(self.spec)}, but was applied to a value of rank {len(shape)}.",
+                f" {len(self.spec)}, but was applied to a value of rank {len(shape)}."
+            )
+            if not shape:
+                wrong += " For scalars the PartitionSpec should be P()"
+            if what is not None:
+                wrong = (
+                    f"One of {what} is incompatible with its sharding annotation {self}:"
+                    f" {wrong}"
+                )
+            raise errors.value_error(
+                wrong,
                 tries=["a spec with at most as many entries as the value has axes"],
             )
         cuts = self.cuts(len(shape))
@@ -295,6 +376,7 @@ class NamedSharding(_Spread):
                     f" times, but the dimension size is {n} (full shape: {tuple(shape)},"
                     f" per-dimension tiling factors: {cuts} should evenly divide the"
                     " shape)",
+                    which=what and f"one of {what}",
                     tries=["pad the axis", "spread another axis, or none"],
                 )
 
@@ -305,7 +387,7 @@ class NamedSharding(_Spread):
     def places(self, ndim: int) -> np.ndarray[Any, Any]:
         """For each device, in their order, the number of its part along each axis."""
         names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
-        grid = np.indices(sizes).reshape(len(sizes), -1)
+        grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
         found = np.zeros((grid.shape[1], ndim), np.int64)
         for i, axes in enumerate(self.tiles(ndim)):
             for axis in axes:
@@ -323,7 +405,9 @@ class NamedSharding(_Spread):
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         part, cuts = self.shard_shape(shape), self.cuts(len(shape))
         found = {}
-        for device, place in zip(self.devices, self.places(len(shape)), strict=True):
+        for device, place in zip(
+            self._device_assignment, self.places(len(shape)), strict=True
+        ):
             found[device] = tuple(
                 slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
                 for p, n, k in zip(place, part, cuts, strict=True)
@@ -405,8 +489,11 @@ class GSPMDSharding(_Spread):
         """The memory kind, where it is not the devices' default."""
         return self._memory_kind
 
-    def check_compatible_aval(self, shape: Sequence[int]) -> None:
-        """Any array may lie as XLA says."""
+    def with_memory_kind(self, kind: str) -> GSPMDSharding:
+        """The same in another memory."""
+        default = str(self.devices[0].default_memory().kind)
+        given = None if kind == default else kind
+        return GSPMDSharding(self.devices, self._hlo, memory_kind=given)
 
     def hlo(self, ndim: int) -> Any:
         return self._hlo
@@ -473,7 +560,7 @@ def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
     """An XLA sharding over a mesh's devices, as a spec where there is one."""
     cuts, places = parts_of(hlo, ndim), places_of(hlo, ndim, len(mesh.flat))
     sizes = mesh.axis_sizes
-    grid = np.indices(sizes).reshape(len(sizes), -1)
+    grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
     left = [i for i in range(len(sizes)) if sizes[i] > 1]
     spec: list[Any] = []
     for k, want in zip(cuts, places.T, strict=True):

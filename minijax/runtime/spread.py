@@ -16,17 +16,19 @@ from ..base import errors, util
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..types import dtypes
-from ..types.avals import HOST, HOST_KINDS, shaped
+from ..types.avals import HOST, HOST_KINDS, MemorySpace, shaped
 from . import array as arrays
 from . import client
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array
 from .compile import compile_module
-from .lower import lower_jaxpr
+from .lower import lower_jaxpr, physical
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
-from .sharding import GSPMDSharding, NamedSharding
+from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding
+
+PLACES = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
 
 
 class Spread:
@@ -112,7 +114,8 @@ def lies(x: Any) -> Any:
         return None
     else:
         found = shardings.of_buffer(x._b)
-    return found if isinstance(found, (NamedSharding, GSPMDSharding)) else None
+    known = isinstance(found, (NamedSharding, GSPMDSharding)) and found.devices
+    return found if known else None
 
 
 # --------------------------------------------------------------------------- putting
@@ -120,6 +123,14 @@ def lies(x: Any) -> Any:
 
 def put(x: Any, sharding: Any) -> Any:
     """A value as an ArrayImpl that lies as `sharding` says."""
+    if isinstance(sharding, NamedSharding) and not sharding.devices:
+        if type(x) not in ARRAYS:
+            raise errors.value_error(
+                "Target sharding contains a `jax.sharding.AbstractMesh` which requires the"
+                f" input passed should be a `jax.Array`. Got {type(x)}",
+                tries=["a sharding over a Mesh"],
+            )
+        sharding = sharding.on(list(x.sharding._device_assignment))
     if type(x) in ARRAYS:
         x._check_alive()
         buffer = x._b
@@ -130,9 +141,9 @@ def put(x: Any, sharding: Any) -> Any:
         if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
             return compat.with_aval(buffer, buffer.aval, inner)
         sharding.check_compatible_aval(x.shape)
-        if isinstance(mine, NamedSharding) and mine.devices == sharding.devices:
-            return reshard(buffer, mine, sharding)
-        if isinstance(mine, shardings.SingleDeviceSharding) and _whole(sharding):
+        if isinstance(mine, (NamedSharding, GSPMDSharding)):
+            return _moved(buffer, mine, sharding)
+        if isinstance(mine, SingleDeviceSharding) and _whole(sharding):
             return _copies(buffer, sharding)
         return _cut(arrays.host_value(buffer), buffer.aval, sharding)
     aval = core.aval_of(x)
@@ -142,13 +153,51 @@ def put(x: Any, sharding: Any) -> Any:
     return _cut(np.asarray(x), aval, sharding)
 
 
+def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
+    """A spread ArrayImpl lying otherwise: its parts are moved between devices and
+    memories, through the host only where their number changes."""
+    mine, there = _plain(mine), _plain(sharding)
+    if mine != there:
+        known = isinstance(mine, NamedSharding) and isinstance(there, NamedSharding)
+        alike = len(mine.devices) == len(there.devices)
+        if (
+            not known
+            or not alike
+            or mine.devices[0].client is not there.devices[0].client
+        ):
+            return _cut(arrays.host_value(buffer), buffer.aval, sharding)
+        grid = np.array(mine.devices, dtype=object).reshape(there.mesh.axis_sizes)
+        near = NamedSharding(Mesh(grid, there.mesh.axis_names), there.spec)
+        buffer = _in_memory(buffer, mine)
+        buffer = reshard(buffer, mine, there if mine.devices == there.devices else near)
+    return _in_memory(buffer, sharding)
+
+
+def _plain(sharding: Any) -> Any:
+    """The same in the devices' own memory."""
+    if sharding.given_kind is None:
+        return sharding
+    return sharding.with_memory_kind(str(sharding.devices[0].default_memory().kind))
+
+
+def _in_memory(buffer: Any, sharding: Any) -> Any:
+    """A spread ArrayImpl, cut as `sharding` says, on its devices and in its memory."""
+    inner = sharding.internal(len(buffer.aval.shape))
+    if buffer._sharding is inner:
+        return buffer
+    aval = buffer.aval.update(memory_space=MemorySpace.of_kind(sharding.given_kind))
+    moved = compat.copy_parts(buffer, sharding.devices, inner)
+    return compat.with_aval(moved, aval, inner)
+
+
 def _whole(sharding: Any) -> bool:
     return bool(sharding.is_fully_replicated)
 
 
 def _copies(buffer: Any, sharding: Any) -> Any:
     """A single-device array on every device of a sharding."""
-    if sharding.devices[0].client is not buffer._sharding._device.client:
+    away = sharding.devices[0].client is not buffer._sharding._device.client
+    if away or sharding.given_kind or buffer.aval.memory_space is HOST:
         return _cut(arrays.host_value(buffer), buffer.aval, sharding)
     parts = [
         compat.copy_to(buffer, d, compat.SingleDeviceSharding(d))
@@ -162,6 +211,8 @@ def _copies(buffer: Any, sharding: Any) -> Any:
 def _cut(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
     """A NumPy array cut into the parts that the devices hold."""
     shape = aval.shape
+    space = MemorySpace.of_kind(sharding.given_kind)
+    aval = aval.update(memory_space=space)
     key = sharding, shape
     found = _cuts.get(key)
     if found is None:
@@ -175,14 +226,17 @@ def _cut(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
     parts = [np.asarray(value[at], order="C") for at in indices]
     if value.dtype == aval.dtype:
         return compat.put_parts(aval, inner, parts, devices)
-    held = compat.put_parts(shaped(shape, value.dtype), inner, parts, devices)
+    held = compat.put_parts(
+        shaped(shape, value.dtype, False, space), inner, parts, devices
+    )
     return compat.with_aval(held, aval, inner)
 
 
 def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
-    whole = compat.assemble(aval, sharding.internal(len(aval.shape)), list(parts))
-    return Array(whole)
+    stored = physical(aval)
+    inner = sharding.internal(len(stored.shape))
+    return arrays.wrap(compat.assemble(stored, inner, list(parts)), aval)
 
 
 _moves: dict[Any, Any] = util.cache({})
@@ -212,36 +266,59 @@ def reshard(buffer: Any, mine: Any, sharding: Any) -> Any:
     return run([buffer]).consume_with_handlers(handlers)[0]
 
 
-def _told(which: str, x: Any, name: str) -> str:
-    ids = [d.id for d in (x.sharding.devices if lies(x) is not None else [x.device])]
-    return (
-        f"{which} of {name} with shape {x.aval.str_short(False)} and with device ids"
-        f" {ids} on platform {next(iter(x.devices())).platform.upper()}"
+# ------------------------------------------------------------------------------ errors
+
+
+def bound(x: Any) -> tuple[Any, ...] | None:
+    """The devices on which a value, or what stands for one, must be; None: on any."""
+    lie = lies(x)
+    if lie is not None:
+        return lie.devices  # type: ignore[no-any-return]
+    if type(x) in ARRAYS:
+        where = arrays.placement_of(x._b)
+        return where[0].devices if where is not None and where[1] else None
+    said = getattr(x, "sharding", None)
+    return said.devices if isinstance(said, SingleDeviceSharding) else None
+
+
+def _on(devices: Sequence[Any]) -> str:
+    ids = [d.id for d in devices]
+    return f"with device ids {ids} on platform {devices[0].platform.upper()}"
+
+
+def told(i: int, x: Any, name: str, names: Sequence[str] = ()) -> str:
+    """What an error says of argument number `i`, of whose names some may be known."""
+    called = names[i] if i < len(names) and names[i] else f"args[{i}]"
+    aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+    return f"argument {called} of {name} with shape {aval} and {_on(bound(x) or ())}"
+
+
+def told_sharding(what: str, sharding: Any) -> str:
+    """What an error says of a sharding that is asked for."""
+    return f"{what} {_on(sharding.devices)}"
+
+
+def told_devices(devices: Sequence[Any]) -> str:
+    """What an error says of the devices on which a program must run."""
+    return f"a sharding {_on(devices)}"
+
+
+def incompatible(first: str, second: str) -> ValueError:
+    """The error for arguments or shardings on different devices."""
+    return errors.value_error(
+        "Received incompatible devices for jitted computation. Got"
+        f" {first} and {second}",
+        why="a program runs on one list of devices, on which all its arguments lie.",
+        tries=["device_put one of them to the other's sharding"],
     )
 
 
-_INCOMPATIBLE = "Received incompatible devices for jitted computation. Got"
-_TRIES = ["device_put one of them to the other's sharding"]
-
-
-def incompatible(
-    first: tuple[int, Any], other: tuple[int, Any], name: str
-) -> ValueError:
-    """The error for operands (their numbers and values) on different devices."""
-    one, two = (_told(f"argument number {i}", x, name) for i, x in (first, other))
+def mismatch(want: Any, x: Any) -> ValueError:
+    """The error for an argument that lies otherwise than `in_shardings` says."""
+    aval = shaped(tuple(x.shape), x.dtype).str_short(False)
     return errors.value_error(
-        f"{_INCOMPATIBLE} {one} and {two}",
-        why="a program runs on the devices on which all its arguments lie.",
-        tries=_TRIES,
-    )
-
-
-def incompatible_mesh(at: tuple[int, Any], mesh: Mesh, name: str) -> ValueError:
-    """The error for an operand that is not on the devices on which a program must run."""
-    ids = [d.id for d in mesh.flat]
-    told = _told(f"argument number {at[0]}", at[1], name)
-    return errors.value_error(
-        f"{_INCOMPATIBLE} {told} and a sharding with device ids {ids}",
-        why="a sharding inside of the program names other devices.",
-        tries=_TRIES,
+        "Sharding passed to jit does not match the sharding on the respective"
+        f" arg. Got jit sharding: {want},\narg sharding: {x.sharding} for arg"
+        f" type: {aval}",
+        tries=["device_put it first", "in_shardings=None: as it lies"],
     )

@@ -29,7 +29,8 @@ from ...runtime import array as arrays
 from ...runtime import client, dispatch, lower
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, Array
-from ...runtime.sharding import NamedSharding
+from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
+from ...runtime.sharding import NamedSharding, Sharding
 from ...runtime.spread import Spread
 from ...types.avals import DEVICE, AbstractRef
 from ..arguments import (
@@ -130,33 +131,57 @@ class Lies:
     def __init__(self, ins: Any, outs: Any) -> None:
         self.ins = ins
         self.outs = outs
+        for what, given in (("in_shardings", ins), ("out_shardings", outs)):
+            for s in tree.leaves(given):
+                found = self._concrete(s, what)  # a spec needs a mesh
+                if isinstance(found, NamedSharding) and UNCONSTRAINED in found.spec:
+                    raise errors.value_error(
+                        f"Unconstrained dims are not allowed when passed to {what}:"
+                        f" {found}",
+                        tries=[
+                            "None, for the whole",
+                            "with_sharding_constraint inside",
+                        ],
+                    )
+
+    def _concrete(self, sharding: Any, what: str) -> Any:
+        return concrete(sharding, "jit", what)
 
     def of_arguments(self, in_tree: Any) -> list[Any]:
         """The sharding of each dynamic leaf; None where it may lie as it likes."""
         args, kwargs = in_tree.children()
-        n = len(args.children())
-        if isinstance(self.ins, (tuple, list)) and len(self.ins) != n:
-            raise errors.value_error(
-                "pjit in_shardings specification must be a tree prefix of the positional"
-                " arguments tuple. In particular, pjit in_shardings must either be a"
-                " Sharding, a PartitionSpec, or a tuple of length equal to the number of"
-                " positional arguments. But pjit in_shardings is the wrong length: got a"
-                f" tuple or list of length {len(self.ins)} for an args tuple of length"
-                f" {n}."
-            )
-        if kwargs.num_leaves and self.ins is not None:
+        if self.ins is None:
+            return [None] * in_tree.num_leaves
+        if kwargs.children():
             raise errors.value_error(
                 "pjit does not support kwargs when in_shardings is specified.",
                 tries=["positional arguments"],
             )
+        n = len(args.children())
         ins = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        wrong = None
+        if isinstance(ins, tuple) and len(ins) != n:
+            wrong = (
+                "is the wrong length: got a tuple or list of length"
+                f" {len(ins)} for an args tuple of length {n}."
+            )
+        elif not isinstance(ins, (tuple, PartitionSpec, Sharding)):
+            wrong = f"is not a tuple: got {type(ins)} instead."
+        if wrong is not None:
+            raise errors.value_error(
+                "pjit in_shardings specification must be a tree prefix of the positional"
+                " arguments tuple. In particular, pjit in_shardings must either be a"
+                " Sharding, a PartitionSpec, or a tuple of length equal to the number of"
+                f" positional arguments. But pjit in_shardings {wrong}",
+                tries=["a tuple with an entry for each positional argument"],
+            )
         found = spread_over("pjit in_shardings", args, ins)
-        return [concrete(s, "jit") for s in found] + [None] * kwargs.num_leaves
+        return [self._concrete(s, "in_shardings") for s in found]
 
     def of_results(self, out_tree: Any) -> list[Any]:
         """The sharding of each leaf of the result."""
         found = spread_over("pjit out_shardings", out_tree, self.outs)
-        return [concrete(s, "jit") for s in found]
+        return [self._concrete(s, "out_shardings") for s in found]
 
 
 class _LaidOut(_Dynamic):
@@ -168,12 +193,26 @@ class _LaidOut(_Dynamic):
         lies = self.jitted.lies
         assert lies is not None
         ins = lies.of_arguments(self.in_tree)
-        outs = super().__call__(*map(_constrained, leaves, ins))
-        return list(map(_constrained, outs, lies.of_results(self.out_tree)))
+        names = self.jitted.names(self.given)
+        given = [
+            _constrained(x, s, f"arguments with pytree key path {names[i]}")
+            for i, (x, s) in enumerate(zip(leaves, ins, strict=True))
+        ]
+        outs = super().__call__(*given)
+        lie = lies.of_results(self.out_tree)
+        paths = tree.leaves_with_path(self.out_tree.unflatten(range(len(lie))))
+        return [
+            _constrained(
+                x, s, f"outputs with pytree key path result{tree.keystr(path)}"
+            )
+            for x, s, (path, _) in zip(outs, lie, paths, strict=True)
+        ]
 
 
-def _constrained(x: Any, sharding: Any) -> Any:
-    return constrain(x, sharding) if isinstance(sharding, NamedSharding) else x
+def _constrained(x: Any, sharding: Any, which: str) -> Any:
+    if sharding is None:
+        return x
+    return constrain(x, sharding, f"pjit {which}")
 
 
 class Jitted:
@@ -270,11 +309,15 @@ class Jitted:
         """The function of a call's dynamic leaves."""
         return (_Dynamic if self.lies is None else _LaidOut)(self, call)
 
+    def names(self, call: Call) -> ArgNames:
+        """What the leaves of a call are called."""
+        return ArgNames(self.fun, call.in_tree, call.positions)
+
     def trace(self, call: Call) -> Traced:
         """The jaxpr of a call."""
         avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
         if any(type(a) is AbstractRef for a in avals):
-            names = ArgNames(self.fun, call.in_tree, call.positions)
+            names = self.names(call)
             discharge.check_passed_once(call.leaves, self.fun, "jit", names)
         return self.trace_avals(call, avals)
 
@@ -282,7 +325,7 @@ class Jitted:
         try:
             return x._b.aval if type(x) is Array else core.aval_of(x)
         except OverflowError as e:
-            which = ArgNames(self.fun, call.in_tree, call.positions)[i]
+            which = self.names(call)[i]
             raise OverflowError(
                 errors.message(
                     "An overflow was encountered while parsing an argument to a jitted"
@@ -296,7 +339,7 @@ class Jitted:
             foreign = isinstance(e, errors.UnexpectedTracerError)
             if foreign or isinstance(x, (bool, int, float, complex)):
                 raise
-            which = ArgNames(self.fun, call.in_tree, call.positions)[i]
+            which = self.names(call)[i]
             raise TypeError(no_argument(self.fun, x, which)) from e
 
     def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> Traced:
@@ -312,7 +355,7 @@ class Jitted:
         if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:
             misses.note_tracing(self, call, avals)
         flat = self.flat(call)
-        names = ArgNames(self.fun, call.in_tree, call.positions)
+        names = self.names(call)
         closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
         traced = Traced(closed, flat.out_tree, hoisted)
         discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
@@ -398,7 +441,7 @@ class Jitted:
         device = self.device() if callable(self.device) else self.device
         over = self.over(call.in_tree, traced)
         buffers, where, committed = dispatch.place_values(
-            call.leaves, self.name, device, over
+            call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names
         )
         donated = self.donated(call)
         program = program_of(
@@ -413,19 +456,13 @@ class Jitted:
         return result, fast_path(program, call.leaves, result), False
 
     def over(self, in_tree: Any, traced: Traced) -> dispatch.Over | None:
-        """The devices over which a call is spread, where it says so itself."""
-        mesh = dispatch.mesh_in(traced.jaxpr.jaxpr)
-        n = len(traced.jaxpr.in_avals)
+        """The devices on which a call runs, where it says so itself."""
+        jaxpr = traced.jaxpr.jaxpr
+        n = len(jaxpr.invars)
         if self.lies is None:
-            return None if mesh is None else dispatch.Over(mesh, [None] * n, None)
+            return dispatch.over_of([jaxpr], n)
         ins = self.lies.of_arguments(in_tree)
-        outs = self.lies.of_results(traced.out_tree)
-        for s in (*ins, *outs):
-            if mesh is None and isinstance(s, NamedSharding):
-                mesh = s.mesh
-        before: list[Any] = [None] * (n - len(ins))
-        known = [s if isinstance(s, NamedSharding) else None for s in outs]
-        return dispatch.Over(mesh, [*before, *ins], known)
+        return dispatch.over_of([jaxpr], n, ins, self.lies.of_results(traced.out_tree))
 
 
 def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> Any:
@@ -561,6 +598,8 @@ def jit(
     fun: Callable[..., Any] = _LATER,
     /,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -571,13 +610,14 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
     max_traces: int | None = None,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
 ) -> Any:
     """Compile a function with XLA: traced once for each signature, then run in one go.
 
     Args:
       fun: a pure function of arrays, numbers and pytrees of them.
+      in_shardings, out_shardings: how arguments and results are to lie on devices: a
+        sharding, a `PartitionSpec` over the current mesh, or a pytree prefix of them;
+        None: as arguments lie, and as the compiler likes.
       static_argnums, static_argnames: arguments that are compile-time constants
         (hashable; a new value compiles anew).
       donate_argnums, donate_argnames: arguments whose memory the program may reuse;
@@ -586,9 +626,6 @@ def jit(
       device: where to run; backend: the platform's name (deprecated).
       inline: leave no call behind in an enclosing jaxpr.
       compiler_options: XLA flags for this program.
-      in_shardings, out_shardings: how arguments and results are to lie on devices: a
-        sharding, a `PartitionSpec` over the current mesh, or a pytree prefix of them;
-        None: as arguments lie, and as the compiler likes.
       max_traces: raise RuntimeError when more signatures than this are traced.
 
     Returns:
@@ -596,7 +633,8 @@ def jit(
       `clear_cache`.
 
     Raises:
-      ValueError: a static argument is not hashable, or argnums do not fit `fun`.
+      ValueError: a static argument is not hashable, argnums do not fit `fun`, or arguments
+        lie on other devices than they are to.
       TypeError: an argument or result is no array.
 
     Example:
@@ -617,9 +655,13 @@ def jit(
     lies = None
     if in_shardings is not None or out_shardings is not None:
         lies = Lies(in_shardings, out_shardings)
-        for given in (in_shardings, out_shardings):  # a spec needs a mesh
-            for s in tree.leaves(given):
-                concrete(s, "jit")
+        if where is not None:
+            which = "in" if in_shardings is not None else "out"
+            raise errors.value_error(
+                "If backend or device is specified on jit, then"
+                f" {which}_shardings should not be specified.",
+                tries=["SingleDeviceSharding(device) as the sharding"],
+            )
     jitted = Jitted(
         fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
         options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,

@@ -95,9 +95,10 @@ def jit_impl(
     """Run a jaxpr as one program."""
     if dispatch.is_host_driven(jaxpr.jaxpr):
         return dispatch.run_by_hand(jaxpr, args)
-    mesh = dispatch.mesh_in(jaxpr.jaxpr)
-    over = None if mesh is None else dispatch.Over(mesh, [None] * len(args), None)
-    buffers, where, committed = dispatch.place_values(args, name, device, over)
+    over = dispatch.over_of([jaxpr.jaxpr], len(args))
+    buffers, where, committed = dispatch.place_values(
+        args, name, device, over, jaxpr.jaxpr.arg_names
+    )
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
     )

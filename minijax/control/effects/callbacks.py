@@ -31,6 +31,7 @@ from ...runtime import dispatch
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import Array
 from ...runtime.sharding import SingleDeviceSharding
+from ...runtime.spread import Spread, put
 from ...types import dtypes
 from ...types.avals import shaped
 from ..loops.scan import scan_rows
@@ -257,10 +258,13 @@ def _run_on_host(
         raise compat.RuntimeFailure(
             f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
         ) from e
-    buffers = [
-        arrays.put_numpy(v, a, where, committed)
-        for v, a in zip(found, avals, strict=True)
-    ]
+    if isinstance(where, Spread):
+        buffers = [put(v, where.whole) for v in found]
+    else:
+        buffers = [
+            arrays.put_numpy(v, a, where, committed)
+            for v, a in zip(found, avals, strict=True)
+        ]
     for check in dispatch.checks:
         check(name, buffers)
     return list(map(Array, buffers))
@@ -268,6 +272,8 @@ def _run_on_host(
 
 def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
     """The operands of a callback in evaluation, all as arrays."""
+    if isinstance(where, Spread):
+        where = arrays.default_placement()
     return [
         x if type(x) in arrays.ARRAYS else Array(arrays.to_buffer(x, where))
         for x in args

@@ -454,6 +454,6 @@ def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> N
     def impl(*args: Any, **params: Any) -> Any:
         if core.host_driven and any(map(dispatch.is_host_driven, sub_jaxprs(params))):
             return by_hand(*args, **params)
-        return dispatch.run(prim, args, params)
+        return dispatch.run_region(prim, args, params)
 
     prim.impl = prim.evaluated(impl)

@@ -20,7 +20,7 @@ from ...api.devices import device_put
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
-from ...ir.core import STATE, Tracer
+from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...prims.math.cast import scalar
 from ...runtime import array as arrays
@@ -629,4 +629,9 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
         out = filled(name, shape, value, shaped(shape, dtype, weak))
+    if (
+        type(a) in ARRAYS and device is None and out_sharding is None and not weak
+        and shape == a.shape and STATE.trace is EVAL and a.committed
+    ):  # fmt: skip
+        device = a.sharding  # like `a` in this, too
     return on_device(out, device, out_sharding)

@@ -1,0 +1,271 @@
+"""Calls over meshes: what errors name, shardings that jit takes, compiled calls, parts."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from minijax.sharding import PartitionSpec as P
+
+MESH = Mesh(np.array(mj.devices()).reshape(4, 2), ("x", "y"))
+SMALL = NamedSharding(Mesh(np.array(mj.devices()[:2]), ("a",)), P("a"))
+VALUE = np.arange(32, dtype=np.float32).reshape(8, 4)
+ALONE = SingleDeviceSharding(mj.devices()[3])
+STRUCT = mj.ShapeDtypeStruct((8, 4), "float32")
+
+
+def over(*spec):
+    return NamedSharding(MESH, P(*spec))
+
+
+def spread(*spec):
+    return mj.device_put(VALUE, over(*spec))
+
+
+def alone(i=3):
+    return mj.device_put(VALUE, mj.devices()[i])
+
+
+def deep(params, *args, k=0.0):
+    return params["w"] + args[0] + k
+
+
+def pair(x, y):
+    return x + y
+
+
+def constrained(x, y):
+    return lax.with_sharding_constraint(x, over("x")) + y
+
+
+ALL = r"\[0, 1, 2, 3, 4, 5, 6, 7\] on platform CPU"
+# Key sentences of JAX 0.10.2.
+DEVICES = {
+    "by name": (lambda: mj.jit(pair)(spread("x"), alone()),
+                rf"argument x of pair with shape float32\[8,4\] and with device ids {ALL}"
+                r" and argument y of pair with shape float32\[8,4\] and with device ids"
+                r" \[3\] on platform CPU"),
+    "in trees": (lambda: mj.jit(deep)({"w": spread("x")}, alone()),
+                 r"argument params\['w'\] of deep .* and argument args\[0\] of deep"),
+    "by keyword": (lambda: mj.jit(deep)({"w": spread("x")}, 1.0, k=alone()),
+                   "and argument k of deep"),
+    "two devices": (lambda: mj.jit(pair)(alone(1), alone(3)),
+                    r"x of pair .* ids \[1\] on .* y of pair .* ids \[3\]"),
+    "eager": (lambda: lax.add(spread("x"), alone()), r"args\[1\] of add"),
+    "nested": (lambda: mj.vmap(mj.jit(pair))(spread("x"), alone()), r"args\[1\] of pair"),
+    "in_shardings": (lambda: mj.jit(pair, in_shardings=(over("x"), None))(VALUE, alone()),
+                     rf"argument y of pair .* \[3\] on platform CPU and .* {ALL}"),
+    "inside": (lambda: mj.jit(constrained)(VALUE, alone()), "argument y of constrained"),
+    "out_shardings": (lambda: mj.jit(jnp.sin, out_shardings=ALONE)(spread("x")),
+                      r"argument x of sin .* \[3\] on platform CPU"),
+    "two asked for": (
+        lambda: mj.jit(jnp.sin, in_shardings=over("x"), out_shardings=SMALL)(VALUE),
+        rf"ARG_SHARDING with device ids {ALL} and explicit output sharding with"
+        r" device ids \[0, 1\] on platform CPU"),
+    "two inside": (
+        lambda: mj.jit(lambda x: lax.with_sharding_constraint(
+            lax.with_sharding_constraint(x, over("x")), SMALL))(VALUE),
+        r"sharding_constraint inside jit with device ids .* \[0, 1\]"),
+    "put inside": (lambda: mj.jit(lambda x: mj.device_put(x, ALONE))(spread("x")),
+                   r"argument x of <lambda> .* \[3\]"),
+    "types": (lambda: mj.jit(pair).lower(STRUCT.update(sharding=over("x")),
+                                         STRUCT.update(sharding=ALONE)),
+              r"argument x of pair .* argument y of pair"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_errors_name_what_is_elsewhere(name):
+    call, message = DEVICES[name]
+    start = "Received incompatible devices for jitted computation. Got .*"
+    with pytest.raises(ValueError, match=start + message):
+        call()
+
+
+def jitted(**options):
+    return lambda: mj.jit(jnp.sin, **options)(VALUE)
+
+
+# Key sentences of JAX 0.10.2.
+REFUSED = {
+    "unconstrained in": (jitted(in_shardings=over(P.UNCONSTRAINED)), ValueError,
+                         "Unconstrained dims are not allowed when passed to in_shardings"),
+    "unconstrained out": (
+        jitted(out_shardings=over(P.UNCONSTRAINED)), ValueError,
+        "Unconstrained dims are not allowed when passed to out_shardings"),
+    "no sharding": (jitted(in_shardings="x"), TypeError, "in_shardings leaf specif"),
+    "a device": (jitted(out_shardings=mj.devices()[3]), TypeError,
+                 "out_shardings leaf specifications are expected to be PartitionSpec"),
+    "no mesh": (jitted(out_shardings=P("x")), RuntimeError,
+                "if you are passing `PartitionSpec`s to out_shardings"),
+    "with a device": (jitted(in_shardings=over(), device=mj.devices()[0]), ValueError,
+                      "If backend or device is specified on jit, then in_shardings"),
+    "with keywords": (lambda: mj.jit(pair, in_shardings=over("x"))(VALUE, y=VALUE),
+                      ValueError, "pjit does not support kwargs when in_shardings"),
+    "no tuple": (lambda: mj.jit(lambda d: d, in_shardings={"x": None})({"x": VALUE}),
+                 ValueError, "is not a tuple: got <class 'dict'> instead"),
+    "another tree": (lambda: mj.jit(lambda d: d, in_shardings=({"y": over()},))(
+        {"x": VALUE}), ValueError, r"in_shardings\[0\] is a dict with keys 'y'"),
+    "too short": (lambda: mj.jit(lambda d: (d, d), out_shardings=(over(),))(VALUE),
+                  ValueError, "must be a tree prefix of the corresponding value"),
+    "rank of an argument": (
+        lambda: mj.jit(lambda p: p, in_shardings=over("x", "y"))({"b": np.ones(8)}),
+        ValueError, r"One of pjit arguments with pytree key path p\['b'\] is incompatible"),
+    "rank of a result": (
+        lambda: mj.jit(lambda x: {"b": x}, out_shardings=over("x"))(1.0), ValueError,
+        r"One of pjit outputs with pytree key path result\['b'\] is incompatible .* For"
+        r" scalars the PartitionSpec should be P\(\)"),
+    "size of an argument": (
+        lambda: mj.jit(lambda p: p, in_shardings=over("x"))({"b": np.ones(7)}),
+        ValueError, "array axis 0 is partitioned 4 times, but the dimension size is 7"),
+    "constraint None": (lambda: lax.with_sharding_constraint(VALUE, None), ValueError,
+                        "got sharding None which is not allowed"),
+    "put in a program": (
+        lambda: mj.jit(lambda x: mj.device_put(x, over("x", "y")))(np.ones(8)), ValueError,
+        "One of device_put args is incompatible with its sharding annotation"),
+    "put without a mesh": (lambda: mj.device_put(VALUE, P("x")), ValueError,
+                           "Please set a mesh via `jax.set_mesh` if a PartitionSpec"),
+    "type: no mesh": (lambda: mj.ShapeDtypeStruct((8,), "f4", sharding=P("x")), TypeError,
+                      "the context mesh cannot be empty"),
+    "type: no sharding": (lambda: mj.ShapeDtypeStruct((8,), "f4", sharding=3), ValueError,
+                          "sharding should be an instance of `jax.sharding.Sharding`"),
+    "type: rank": (lambda: mj.ShapeDtypeStruct((8,), "f4", sharding=over("x", "y")),
+                   ValueError, "only valid for values of rank at least 2"),
+    "dlpack": (lambda: np.from_dlpack(spread("x")), BufferError,
+               "to_dlpack can only pack a dlpack tensor from an array on a singular"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name):
+    call, kind, message = REFUSED[name]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+ONE_DEVICE = {
+    "in": lambda: mj.jit(jnp.sin, in_shardings=ALONE)(VALUE),
+    "in, from elsewhere": lambda: mj.jit(jnp.sin, in_shardings=ALONE)(alone(1)),
+    "out": lambda: mj.jit(jnp.sin, out_shardings=ALONE)(VALUE),
+    "constraint": lambda: mj.jit(
+        lambda x: lax.with_sharding_constraint(jnp.sin(x), ALONE))(VALUE),
+    "put": lambda: mj.jit(lambda x: mj.device_put(jnp.sin(x), ALONE))(VALUE),
+    "type": lambda: mj.jit(jnp.sin).lower(STRUCT.update(sharding=ALONE)).compile()(VALUE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONE_DEVICE)
+def test_one_device_is_a_sharding_too(name):
+    for _ in range(2):
+        out = ONE_DEVICE[name]()
+        assert out.sharding == ALONE and out.committed
+        np.testing.assert_allclose(out, np.sin(VALUE), rtol=1e-5)
+
+
+def step(c):
+    return lax.with_sharding_constraint(c * 2, over("y"))
+
+
+LOOPS = {
+    "scan": lambda x: lax.scan(lambda c, _: (step(c), None), x, None, length=2)[0],
+    "fori_loop": lambda x: lax.fori_loop(0, 2, lambda _, c: step(c), x),
+    "while_loop": lambda x: lax.while_loop(lambda c: c.sum() < 1000, step, x),
+    "cond": lambda x: lax.cond(True, lambda c: step(step(c)), lambda c: c, x),
+    "switch": lambda x: lax.switch(1, [jnp.sin, lambda c: step(step(c))], x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("where", ["host", "mesh"])
+def test_constraints_in_loops_and_branches_run_eagerly(name, where):
+    out = LOOPS[name](VALUE if where == "host" else spread("x"))
+    assert out.devices() == set(mj.devices())
+    assert name in ("cond", "switch") or out.sharding.is_equivalent_to(over("y"), 2)
+    np.testing.assert_array_equal(out, 4 * VALUE)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "freed"),
+    [("x", "x", True), ("x", "y", False), ("x", None, True)],
+)
+def test_donation_over_a_mesh_gives_what_fits(source, target, freed):
+    x = spread(source)
+    lie = None if target is None else over(target)
+    f = mj.jit(lambda x: x + 1, donate_argnums=0, out_shardings=lie)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        out = f(x)
+    assert x.is_deleted() == freed
+    assert freed != any(
+        "donated buffers were not usable" in str(w.message) for w in seen
+    )
+    np.testing.assert_array_equal(out, VALUE + 1)
+    assert lie is None or out.sharding == lie
+
+
+def test_compiled_calls_refuse_what_lies_otherwise():
+    compiled = mj.jit(deep).lower({"w": spread("x")}, spread("x")).compile()
+    message = (
+        r"Computation was compiled for input shardings that disagree with the shardings of"
+        r" arguments passed to it. Here are the 1 mismatches:\nArgument args\[0\] with"
+        r" shape float32\[8,4\]:\n  Passed sharding: .*\n  Required sharding: Named"
+    )
+    for wrong in (spread("y"), alone()):
+        with pytest.raises(ValueError, match=message):
+            compiled({"w": spread("x")}, wrong)
+    out = compiled({"w": VALUE}, jnp.asarray(VALUE))  # not committed: moved
+    np.testing.assert_array_equal(out, 2 * VALUE)
+    one = mj.jit(jnp.sin).lower(VALUE).compile()
+    for wrong in (spread("x"), alone()):
+        with pytest.raises(ValueError, match="Required sharding: SingleDeviceSharding"):
+            one(wrong)
+    unused = mj.jit(lambda x, y: x).lower(spread("x"), spread("y")).compile()
+    assert unused.input_shardings == ((over("x"), None), {})
+
+
+def test_types_of_results_say_how_they_will_lie():
+    f = mj.jit(
+        lambda x: (x, x), in_shardings=over("x"), out_shardings=(over("y"), None)
+    )
+    for info in (f.eval_shape(VALUE), f.lower(VALUE).out_info):
+        assert [s.sharding for s in info] == [over("y"), None]
+    with mj.set_mesh(MESH):
+        assert STRUCT.update(sharding=P("x")).sharding == over("x")
+
+
+def test_parts_of_keys_and_numbers_of_copies():
+    """Parts of keys are keys; devices that hold the same part are counted."""
+    keys = mj.random.split(mj.random.key(0), 8)
+    parts = mj.device_put(keys, over("x")).addressable_shards
+    assert all(p.data.dtype == keys.dtype and p.data.shape == (2,) for p in parts)
+    assert parts[3].data[0] == keys[2]
+    numbers = [s.replica_id for s in spread("x").addressable_shards]
+    assert numbers == [0, 1] * 4
+    assert [s.replica_id for s in spread().global_shards] == list(range(8))
+    x = spread("x")
+    x.delete()
+    with pytest.raises(
+        RuntimeError, match=r"Array has been deleted with shape=float32"
+    ):
+        _ = x.addressable_shards
+
+
+def test_calls_over_a_mesh_are_traced_once():
+    count = []
+
+    def f(x, y):
+        count.append(1)
+        return x + y
+
+    g = mj.jit(f, in_shardings=(over("x"), None), out_shardings=over("x"))
+    for _ in range(3):
+        g(VALUE, VALUE)
+        g(spread("x"), spread("y"))
+    assert len(count) == 1
+    g.clear_cache()
+    g(VALUE, VALUE)
+    assert len(count) == 2

@@ -1,0 +1,149 @@
+"""Arrays over meshes made of parts, moved between meshes and memories, and beside pmap."""
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.memory import Space
+from minijax.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from minijax.sharding import PartitionSpec as P
+
+DEVICES = np.array(mj.devices())
+MESH = Mesh(DEVICES.reshape(4, 2), ("x", "y"))
+VALUE = np.arange(32, dtype=np.float32).reshape(8, 4)
+KEYS = mj.random.split(mj.random.key(0), 8)
+
+
+def over(*spec, kind=None):
+    return NamedSharding(MESH, P(*spec), memory_kind=kind)
+
+
+def spread(*spec):
+    return mj.device_put(VALUE, over(*spec))
+
+
+PLACES = {
+    "x, y": over("x", "y"),
+    "y": over("y"),
+    "whole": over(),
+    "host": over("x", kind="pinned_host"),
+    "host, y": over("y", kind="pinned_host"),
+    "back": NamedSharding(Mesh(DEVICES[::-1].reshape(2, 4), ("p", "q")), P("q", "p")),
+    "few": NamedSharding(Mesh(DEVICES[2:4], ("a",)), P(None, "a")),
+    "others": NamedSharding(Mesh(DEVICES[4:6], ("a",)), P("a")),
+    "one": SingleDeviceSharding(DEVICES[3]),
+    "one, host": SingleDeviceSharding(DEVICES[3], memory_kind="pinned_host"),
+}
+
+
+@pytest.mark.parametrize("target", PLACES)
+@pytest.mark.parametrize("source", PLACES)
+def test_device_put_between_all_kinds_of_places(source, target):
+    x = mj.device_put(VALUE, PLACES[source])
+    y = mj.device_put(x, PLACES[target])
+    assert y.sharding == PLACES[target] and y.committed
+    assert y.aval == mj.device_put(VALUE, PLACES[target]).aval
+    np.testing.assert_array_equal(y, VALUE)
+    np.testing.assert_array_equal(x, VALUE)
+
+
+def test_memory_spaces_keep_the_sharding():
+    x = mj.device_put(spread("x"), Space.Host)
+    assert x.sharding == over("x", kind="pinned_host")
+    assert mj.device_put(x, Space.Device).sharding == over("x")
+    kept = mj.jit(lambda a: a)(x)
+    assert kept.sharding == x.sharding
+    np.testing.assert_array_equal(kept, VALUE)
+
+
+def test_keys_and_pmap_results_move_too():
+    keys = mj.device_put(mj.device_put(KEYS, over("x")), PLACES["others"])
+    assert keys.sharding == PLACES["others"] and bool((keys == KEYS).all())
+    mapped = mj.pmap(lambda row: row + 1)(VALUE)
+    np.testing.assert_array_equal(mj.device_put(mapped, over("x")), VALUE + 1)
+    # A result of pmap beside an array over the mesh, in one program.
+    np.testing.assert_array_equal(mj.jit(jnp.add)(mapped, spread("y")), 2 * VALUE + 1)
+
+
+def test_new_arrays_lie_like_the_old():
+    x = spread("x")
+    for like in (jnp.zeros_like(x), jnp.ones_like(x), jnp.full_like(x, 3)):
+        assert like.sharding == x.sharding
+    assert jnp.zeros_like(mj.device_put(VALUE, DEVICES[3])).devices() == {DEVICES[3]}
+    assert not jnp.zeros_like(jnp.asarray(VALUE)).committed
+    assert len(jnp.zeros_like(x, shape=(3,)).devices()) == 1
+    made = mj.make_array_from_callback((8,), over("x"), lambda at: KEYS[at])
+    assert made.sharding == over("x") and bool((made == KEYS).all())
+    again = mj.make_array_from_single_device_arrays(
+        (8,), over("x"), [s.data for s in made.addressable_shards]
+    )
+    assert bool((again == KEYS).all())
+    tree = mj.make_array_from_process_local_data(over("x"), {"a": VALUE, "b": VALUE})
+    assert tree["b"].sharding == over("x")
+
+
+def parts(*spec):
+    return [s.data for s in spread(*spec).addressable_shards]
+
+
+def of_parts(given):
+    return lambda: mj.make_array_from_single_device_arrays((8, 4), over("x"), given())
+
+
+# Key sentences of JAX 0.10.2.
+WRONG = {
+    "callback: shape": (
+        lambda: mj.make_array_from_callback((8, 4), over("x"), lambda at: VALUE),
+        ValueError, r"Expected shard shape \(2, 4\) doesn't match the single device array"),
+    "callback: dtype": (
+        lambda: mj.make_array_from_callback((8, 4), over("x"), lambda at: VALUE[at],
+                                            dtype="int32"),
+        ValueError, "it must match the dtype of the addressable shards. Got dtype=int32"),
+    "too few": (of_parts(lambda: parts("x")[1:]), ValueError,
+                "Expected 8 per-device arrays .* but got 7"),
+    "one device": (of_parts(lambda: parts("x")[:1] * 8), ValueError,
+                   r"must be from distinct devices, but got device IDs \[0, 0, 0, 0"),
+    "shape of a part": (of_parts(lambda: parts("y")), ValueError,
+                        r"Expected shard shape \(2, 4\) doesn't match"),
+    "dtype of a part": (
+        of_parts(lambda: [*parts("x")[:-1], parts("x")[-1].astype(int)]), ValueError,
+        "must have matching dtypes. Got int32, expected float32"),
+    "spread parts": (of_parts(lambda: [spread("x")] * 8), ValueError,
+                     r"must have one shard each. An argument array had 8 shard"),
+    "NumPy parts": (of_parts(lambda: [VALUE]), TypeError, "Unsupported type for elements"),
+    "no list": (of_parts(lambda: VALUE), TypeError, "argument must be a list or tuple"),
+    "none": (of_parts(list), ValueError, "`dtype` must be provided via the `dtype`"),
+    "elsewhere": (
+        lambda: mj.make_array_from_single_device_arrays(
+            (8, 4), SingleDeviceSharding(DEVICES[0]), [mj.device_put(VALUE, DEVICES[1])]),
+        ValueError, r"Sharding contains devices \{0\} that are not present"),
+    "process data": (
+        lambda: mj.make_array_from_process_local_data(over("x"), VALUE, (16, 4)),
+        ValueError, "global_shape should be None or equal to local_data.shape"),
+    "donate and alias": (
+        lambda: mj.device_put(spread("x"), over("y"), donate=True, may_alias=True),
+        ValueError, "may_alias and donate cannot be True at the same time"),
+    "constraint elsewhere": (
+        lambda: lax.with_sharding_constraint(spread("x"), PLACES["few"]), ValueError,
+        r"Received incompatible devices .* device ids \[2, 3\]"),
+    "mapped axis in a constraint": (
+        lambda: mj.vmap(lambda r: lax.with_sharding_constraint(r, over("x")),
+                        spmd_axis_name="x")(VALUE),
+        ValueError, "spmd_axis_name x cannot appear in with_sharding_constraint spec"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_does_not_fit_is_refused(name):
+    call, kind, message = WRONG[name]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_eager_callbacks_take_spread_arrays():
+    x, shape = spread("x"), mj.ShapeDtypeStruct((8, 4), "float32")
+    out = mj.pure_callback(lambda v, n: np.asarray(v) * n, shape, x, 2)
+    assert out.devices() == set(mj.devices())
+    np.testing.assert_array_equal(out + x, 3 * VALUE)

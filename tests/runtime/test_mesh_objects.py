@@ -1,0 +1,136 @@
+"""Meshes, specs and shardings as objects: attributes, printing, and what they refuse."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import minijax as mj
+from minijax import lax
+from minijax.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    get_abstract_mesh,
+    get_mesh,
+    set_mesh,
+    use_abstract_mesh,
+)
+from minijax.sharding import PartitionSpec as P
+
+DEVICES = np.array(mj.devices())
+MESH = Mesh(DEVICES.reshape(4, 2), ("x", "y"))
+SCALAR = Mesh(mj.devices()[0], ())
+SHAPES = AbstractMesh((4, 2), ("x", "y"))
+EXPLICIT = (AxisType.Explicit,) * 2
+ON_SHAPES = NamedSharding(SHAPES, P("x"))
+VALUE = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def over(*spec):
+    return NamedSharding(MESH, P(*spec))
+
+
+# Recorded from JAX 0.10.2.
+SAID = {
+    "MESH": "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))",
+    "str(MESH)": "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))",
+    "MESH.shape": "OrderedDict([('x', 4), ('y', 2)])",
+    "MESH.are_all_axes_auto, MESH.are_all_axes_explicit": "(True, False)",
+    "MESH.is_scalar, SCALAR.is_scalar, SCALAR.size": "(False, True, 1)",
+    "MESH.update(axis_types=EXPLICIT)": (
+        "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Explicit, Explicit))"),
+    "get_mesh()": "Mesh(axis_sizes=(), axis_names=())",
+    "str(get_mesh()), get_mesh().empty": "('Mesh()', True)",
+    "get_abstract_mesh()": "AbstractMesh((), axis_types=())",
+    "SHAPES.update_axis_types({'x': AxisType.Manual})": (
+        "AbstractMesh('x': 4, 'y': 2, axis_types=(Manual, Auto))"),
+    "P('x', None, ('x', 'y')).partitions": "('x', None, ('x', 'y'))",
+    "P('x') == ('x',), P() == ()": "(False, False)",
+    "P('x', unreduced={'y'})": "P('x', unreduced={'y'})",
+    "over('x').replicated_axes": "frozenset({'y'})",
+    "over('x').has_addressable_devices": "True",
+    "over('x').is_equivalent_to(over('x', None), 2)": "True",
+    "ON_SHAPES.num_devices, ON_SHAPES.shard_shape((8,))": "(8, (2,))",
+    "mj.sharding.make_single_device_sharding(DEVICES[1], memory_kind='pinned_host')": (
+        "SingleDeviceSharding(device=CpuDevice(id=1), memory_kind=pinned_host)"),
+    "over(None, 'y').addressable_devices_indices_map((1, 2))[DEVICES[1]]": (
+        "(slice(None, None, None), slice(1, 2, None))"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_how_they_print(text):
+    assert repr(eval(text)) == SAID[text] or eval(text) == SAID[text]
+
+
+# Key sentences of JAX 0.10.2.
+REFUSED = {
+    "types": (lambda: Mesh(DEVICES, "x", axis_types=("a",)), TypeError,
+              "axis_types passed to Mesh must be of type `jax.sharding.AxisType`"),
+    "number of types": (lambda: Mesh(DEVICES, "x", EXPLICIT), ValueError,
+                        "Number of axis names should match the number of axis_types"),
+    "no devices": (lambda: SHAPES.devices, ValueError, "does not implement devices"),
+    "no ids": (lambda: SHAPES.device_ids, ValueError, "does not implement device_ids"),
+    "set": (lambda: ON_SHAPES.device_set, ValueError, "not implemented for `jax.sharding"),
+    "here": (lambda: ON_SHAPES.is_fully_addressable, ValueError, "is not implemented for"),
+    "map": (lambda: ON_SHAPES.devices_indices_map((8,)), ValueError, "not implemented"),
+    "put": (lambda: mj.device_put(VALUE, ON_SHAPES), ValueError,
+            "which requires the input passed should be a `jax.Array`"),
+    "put anyhow": (lambda: mj.device_put(VALUE, over(P.UNCONSTRAINED)), ValueError,
+                   "Unconstrained dims are not allowed"),
+    "in_shardings": (lambda: mj.jit(abs, in_shardings=ON_SHAPES), ValueError,
+                     "AbstractMesh` name no devices"),
+    "sums of no set": (lambda: P("x", unreduced="y"), TypeError, "`frozenset` or `set`"),
+    "sums of None": (lambda: P("x", reduced={None}), ValueError, "cannot contain None"),
+    "sums twice": (lambda: P(unreduced={"y"}, reduced={"y"}), ValueError, "cannot overlap"),
+    "sums of cuts": (lambda: P("x", unreduced={"x"}), ValueError,
+                     "partitions cannot overlap with unreduced axes"),
+    "no mesh": (lambda: set_mesh(3), ValueError, "Got <class 'int'>"),
+    "set inside": (lambda: mj.jit(lambda x: set_mesh(MESH) and x)(1.0), ValueError,
+                   "`set_mesh` can only be used outside of `jax.jit`"),
+    "get inside": (lambda: mj.jit(lambda x: get_mesh() and x)(1.0), ValueError,
+                   "`get_mesh` can only be used outside of `jax.jit`"),
+    "abstract": (lambda: use_abstract_mesh(MESH), ValueError, "sharding.AbstractMesh`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_they_refuse(name):
+    call, kind, message = REFUSED[name]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_meshes_without_axes_and_without_devices():
+    whole = NamedSharding(SCALAR, P())
+    x = mj.device_put(VALUE, whole)
+    assert x.sharding == whole
+    np.testing.assert_array_equal(mj.jit(lambda x: x + 1)(x), VALUE + 1)
+    assert pickle.loads(pickle.dumps(whole)) == whole
+    y = mj.device_put(VALUE, over("x"))
+    # A mesh without devices stands for those on which a value lies, or the current ones.
+    to = NamedSharding(SHAPES, P("y"))
+    for f in (
+        lambda v: mj.device_put(v, to),
+        lambda v: lax.with_sharding_constraint(v, to),
+    ):
+        assert f(y).sharding == over("y")
+        assert mj.jit(f)(y).sharding == over("y")
+        with set_mesh(MESH):
+            assert mj.jit(f)(VALUE).sharding == over("y")
+
+
+def test_the_current_mesh_can_be_changed_back():
+    set_mesh(MESH)
+    try:
+        assert get_mesh() == MESH and get_abstract_mesh() == MESH.abstract_mesh
+        small = AbstractMesh((2,), ("z",))
+        with pytest.raises(ValueError, match="cannot change the size of the mesh"):
+            use_abstract_mesh(small).__enter__()
+    finally:
+        set_mesh(None)
+    assert get_mesh().empty
+    with use_abstract_mesh(small):
+        assert get_abstract_mesh() == small and get_mesh().empty
