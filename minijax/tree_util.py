@@ -4,6 +4,7 @@ A face over minijax/base/tree.py, which does the work; `minijax.tree` has the sa
 functions under short names.
 """
 
+from .base.flattened import flattened
 from .base.tree import USER as default_registry
 from .base.tree import (
     DictKey,
@@ -46,7 +47,8 @@ from .base.tree import unflatten as tree_unflatten
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial",
     "PyTreeDef", "SequenceKey", "all_leaves", "default_registry", "flatten_one_level",
-    "flatten_one_level_with_keys", "is_tree_node", "keystr", "register_dataclass",
+    "flatten_one_level_with_keys", "flattened", "is_tree_node", "keystr",
+    "register_dataclass",
     "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
     "register_pytree_with_keys_class", "register_static", "tree_all", "tree_broadcast",
     "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path",

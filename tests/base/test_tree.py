@@ -765,7 +765,8 @@ def test_faces_have_jaxs_names_and_parameters():
     others = {"DictKey", "FlattenedIndexKey", "GetAttrKey", "SequenceKey", "KeyEntry"}
     others |= {"KeyPath", "Partial", "PyTreeDef", "default_registry"}
     assert set(minijax.tree.__all__) == {*short, "static"}
-    assert set(tu.__all__) == {*long, *others, *(f"tree_{name}" for name in short)}
+    ours = {"flattened"}  # JAX has nothing of the kind
+    assert set(tu.__all__) - ours == {*long, *others, *(f"tree_{n}" for n in short)}
     for name, parameters in short.items():
         function = getattr(minijax.tree, name)
         assert getattr(tu, f"tree_{name}") is function
@@ -863,3 +864,67 @@ def test_any_prefix(full, data):
     assert tree.broadcast_prefix(prefix, full) == expected
     assert tree.flatten_axes("axes", tree.structure(full), prefix) == expected
     assert tree.leaves(tree.broadcast(prefix, full)) == expected
+
+
+class Counted:
+    """A node of a class of the user's that counts how often it is asked."""
+
+    asked = 0
+
+    def __init__(self, w, b):
+        self.w, self.b = w, b
+
+    def scaled(self, k):
+        return self.w * k
+
+
+def _children(node):
+    Counted.asked += 1
+    return (node.w, node.b), None
+
+
+tu.register_pytree_node(Counted, _children, lambda _, xs: Counted(*xs))
+
+
+def test_a_tree_flattened_once_goes_through_everything_as_the_tree():
+    import minijax as mj
+    import minijax.numpy as jnp
+
+    model = [Counted(jnp.ones(3) * i, jnp.zeros(3)) for i in range(4)]
+    flat = tu.flattened(model)
+    assert tu.flattened(flat) is flat
+    assert tree.leaves(flat) == tree.leaves(model)
+    loss = lambda m, x: sum((n.scaled(x) ** 2).sum() for n in m)
+    f = mj.jit(loss)
+    want = loss(model, 2.0)
+    assert f(flat, 2.0) == want
+    Counted.asked = 0
+    assert f(flat, 2.0) == want and Counted.asked == 0
+    slopes = mj.jit(mj.grad(loss))(flat, 2.0)
+    assert type(slopes) is type(flat) and type(slopes.tree[1]) is Counted
+    expected = mj.grad(loss)(model, 2.0)
+    assert tree.all(tree.map(jnp.array_equal, slopes.tree, expected))
+    step = lambda m, _: (tree.map(lambda a: a + 1, m), m[0].w.sum())
+    last, sums = mj.lax.scan(step, flat, None, length=3)
+    assert sums.tolist() == [0, 3, 6] and last[3].b.tolist() == [3, 3, 3]
+    lanes = mj.vmap(lambda m: m[1].w + m[1].w)(flat)
+    assert lanes.tolist() == [2, 2, 2]
+    with pytest.raises(TypeError, match=r"argument m\['a'\]\[1\]"):
+        mj.jit(lambda m: m)(tu.flattened({"a": [1.0, "text"]}))
+    spread = mj.pmap(lambda m: tree.map(lambda a: a * 2, m))
+    once = tu.flattened({"a": Counted(jnp.ones((2, 3)), jnp.ones((2, 1)))})
+    assert spread(once)["a"].w.shape == (2, 3)
+
+
+def test_a_flattened_tree_as_a_value():
+    flat = tu.flattened({"a": 1, "b": (2, None)})
+    assert flat["b"] == (2, None) and len(flat) == 2 and "a" in flat
+    assert set(flat) == {"a", "b"} and list(flat.keys()) == ["a", "b"]
+    again = pickle.loads(pickle.dumps(flat))
+    assert again.tree == flat.tree
+    assert tree.structure(again) == tree.structure(flat)
+    assert tree.structure(flat) != tree.structure(tu.flattened({"a": 1, "b": 2}))
+    with pytest.raises(AttributeError, match="no_such"):
+        flat.no_such
+    call = tu.flattened(tu.Partial(lambda x, y: x + y, 1))
+    assert call(2) == 3

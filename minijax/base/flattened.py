@@ -1,0 +1,153 @@
+"""Pytrees that are flattened once: one node, however many the tree has.
+
+Each call of a compiled function takes its arguments apart, and asks every custom node for
+its children: of a model of thousands of nodes that costs more than the computation.
+
+Next: errors.py.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from . import tree
+from .tree_nodes import keystr, register_pytree_with_keys
+
+
+class _Inside:
+    """The key of a leaf in a flattened tree: the whole path, as messages show it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: tuple[Any, ...]) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return keystr(self.path)
+
+    __repr__ = __str__
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Inside) and self.path == other.path
+
+
+class _Form:
+    """A tree's structure: one object for equal ones, compared by identity."""
+
+    __slots__ = ("__weakref__", "keys", "treedef")
+
+    def __init__(self, treedef: Any) -> None:
+        self.treedef = treedef
+        self.keys: list[_Inside] | None = None
+
+    def paths(self) -> list[_Inside]:
+        """For each leaf the way to it, as one key."""
+        if self.keys is None:
+            full = tree.unflatten(self.treedef, range(self.treedef.num_leaves))
+            self.keys = [_Inside(path) for path, _ in tree.leaves_with_path(full)]
+        return self.keys
+
+    def __repr__(self) -> str:
+        return str(self.treedef)
+
+    def __reduce__(self) -> Any:
+        return _form, (self.treedef,)
+
+
+_forms: weakref.WeakValueDictionary[Any, _Form] = weakref.WeakValueDictionary()
+
+
+def _form(treedef: Any) -> _Form:
+    found = _forms.get(treedef)
+    return _forms.setdefault(treedef, _Form(treedef)) if found is None else found
+
+
+class Flattened:
+    """What `flattened` returns: a pytree whose leaves are the tree's, in one node.
+
+    Attributes, items and calls are the tree's own; `tree` is the tree itself, of its own
+    classes.
+    """
+
+    __slots__ = ("_form", "_leaves", "_tree")
+    _tree: Any
+
+    def __init__(self, leaves: tuple[Any, ...], form: _Form) -> None:
+        self._leaves = leaves
+        self._form = form
+
+    @property
+    def tree(self) -> Any:
+        """The tree itself; put together when it is first asked for."""
+        try:
+            return self._tree
+        except AttributeError:
+            self._tree = found = tree.unflatten(self._form.treedef, self._leaves)
+            return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_tree":
+            raise AttributeError(f"'Flattened' object has no attribute {name!r}")
+        return getattr(self.tree, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.tree[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tree)
+
+    def __len__(self) -> int:
+        return len(self.tree)
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self.tree
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tree(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"flattened({self.tree!r})"
+
+    def __reduce__(self) -> Any:
+        return Flattened, (self._leaves, self._form)
+
+
+register_pytree_with_keys(
+    Flattened,
+    lambda x: (list(zip(x._form.paths(), x._leaves, strict=True)), x._form),
+    lambda form, leaves: Flattened(tuple(leaves), form),
+    lambda x: (x._leaves, x._form),
+)
+
+
+def flattened(tree_: Any) -> Flattened:
+    """A pytree flattened once: it goes through every transformation as the tree does.
+
+    A call of a compiled function with it asks one node for its children, not all of the
+    tree's; what comes back in its place is flattened, too.
+
+    Args:
+      tree_: a pytree.
+
+    Returns:
+      A pytree of one node with the same leaves, which has the tree's attributes, items
+      and methods; its `tree` is the tree, of its own classes.
+
+    Example:
+      >>> import minijax as mj
+      >>> x = flattened({'a': 1.0, 'b': (2.0, 3.0)})
+      >>> y = mj.jit(lambda x: mj.tree.map(lambda v: 2 * v, x))(x)
+      >>> float(y['b'][1]), type(y.tree)
+      (6.0, <class 'dict'>)
+
+    Differs from JAX: it has nothing of the kind.
+    """
+    if isinstance(tree_, Flattened):
+        return tree_
+    leaves, treedef = tree.flatten(tree_)
+    return Flattened(tuple(leaves), _form(treedef))
