@@ -1,12 +1,15 @@
 """From the loss of one image to training on many devices, one transformation at a time.
 
 `vmap` makes a batch of the loss, `value_and_grad` differentiates it, `scan` repeats the
-step over an epoch's batches; then either `jit` compiles the epoch for one device, or
-`pmap` runs it on eight, each of which sees an eighth of every batch.
+step over an epoch's batches; then `jit` compiles the epoch for one device; or `pmap` runs
+it on eight, each of which sees an eighth of every batch; or the same `jit` finds batches
+that lie on eight devices, and computes where they lie.
 """
 
 from functools import partial
 from typing import NamedTuple
+
+import numpy as np
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -81,6 +84,12 @@ def split(batch: jax.Array) -> jax.Array:
     """[steps, BATCH, ...] to [steps, devices, BATCH // devices, ...]."""
     steps, _, *rest = batch.shape
     return batch.reshape(steps, jax.device_count(), -1, *rest)
+
+
+def lay_out(batch: jax.Array) -> jax.Array:
+    """[steps, BATCH, ...], every batch spread over all devices."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("devices",))
+    return jax.device_put(batch, jax.NamedSharding(mesh, jax.P(None, "devices")))
 
 
 @jax.jit

@@ -49,16 +49,16 @@ def test_demo(tmp_path):
     assert "{ lambda ; a:f32[128] b:f32[10] c:f32[64,128] d:f32[128,10]" in text
     assert "dot_general" in text
 
-    # one device and eight: bar, accuracy, speed, the same parameters
-    assert text.count("epoch 60/60  loss 0.0") == 2
+    # one device and eight, twice: bar, accuracy, speed, the same parameters
+    assert text.count("epoch 60/60  loss 0.0") == 3
     scores = numbers(r"held-out accuracy ([\d.]+)", text)
-    assert len(scores) == 2
+    assert len(scores) == 3
     assert min(scores) >= 0.96
     speeds = numbers(r"([\d,]+) steps per second", text)
-    assert len(speeds) == 2
+    assert len(speeds) == 3
     assert min(speeds) > 0
-    (gap,) = numbers(r"parameters as on one device, to (\S+) of the largest", text)
-    assert gap < 1e-5
+    gaps = numbers(r"parameters as on one device, to (\S+) of the largest", text)
+    assert len(gaps) == 2 and max(gaps) < 1e-5
 
     # per-example gradients, and the picture
     median, high, largest = numbers(r"(?:median|percentile|largest) ([\d.]+)", text)
@@ -67,6 +67,6 @@ def test_demo(tmp_path):
 
     # the programs are on disk now, so the first step comes at least twice as soon
     first = r"first epoch after ([\d.]+) s"
-    cold, _ = numbers(first, text)
+    cold, *_ = numbers(first, text)
     warm = min(numbers(first, run_demo(tmp_path)[0])[0] for _ in range(2))
     assert warm <= cold / 2
