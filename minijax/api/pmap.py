@@ -127,12 +127,22 @@ def pmap(
 
     cpp = dispatcher(jitted.name, slow, miss, statics, (id(jitted),))
 
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return cpp(*args, **kwargs)
+        except ValueError as e:
+            if str(e).startswith("Non-hashable static"):
+                jitted.split(args, kwargs)  # raises, in our words
+            raise
+
+    called = checked if statics.nums else cpp
+
     @wraps(fun)
     def pmapped(*args: Any, **kwargs: Any) -> Any:
         if not waits:
-            return cpp(*args, **kwargs)
+            return called(*args, **kwargs)
         replicas.in_flight.make_room()
-        out = cpp(*args, **kwargs)
+        out = called(*args, **kwargs)
         replicas.in_flight.add([x._b for x in tree.leaves(out) if type(x) in ARRAYS])
         return out
 
