@@ -10,6 +10,7 @@ made in printer.py, checks in check.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ..base import errors
@@ -307,6 +308,30 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     return known
 
 
+def contents(jaxpr: Jaxpr) -> list[Any]:
+    """What the params of a jaxpr's equations hold, alone or in tuples: programs, say.
+
+    Numbers, names and tuples in tuples, which most params are, are left out.
+    """
+    found: list[Any] | None = jaxpr.memo.get("contents")
+    if found is None:
+        params = [eqn.params.values() for eqn in jaxpr.eqns if eqn.params]
+        values: Any
+        try:
+            values = dict.fromkeys(chain.from_iterable(params))  # equal ones once
+        except TypeError:  # some have no hash
+            values = list(chain.from_iterable(params))
+        found = []
+        for value in values:
+            items = value if isinstance(value, (tuple, list)) else (value,)
+            found += [x for x in items if type(x) not in _BARE]
+        jaxpr.memo["contents"] = found
+    return found
+
+
+_BARE: frozenset[type] = frozenset((int, bool, float, str, tuple, type(None)))
+
+
 def programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
     """The programs among an equation's params, also those in tuples."""
     found = []
@@ -317,6 +342,14 @@ def programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
             elif isinstance(item, Jaxpr):
                 found.append(ClosedJaxpr(item))
     return found
+
+
+PROGRAMS = ClosedJaxpr, Jaxpr  # what a program in a param is
+
+
+def programs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
+    """The programs among the params of a jaxpr's equations."""
+    return programs({"": contents(jaxpr)})
 
 
 def sub_jaxprs(params: dict[str, Any]) -> list[Jaxpr]:

@@ -21,7 +21,6 @@ from ..ir import core
 from ..ir.core import Primitive
 from ..passes import algebra
 from ..passes.algebra import Zero, lib
-from ..runtime.lower import create
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
 
@@ -292,9 +291,7 @@ def lower_elementwise(op: str) -> Rule:
             if a.shape != shape:
                 operands = tuple(broadcast_operands(ctx, operands, shape))
                 break
-        kind = ctx.types.get(out) or ctx.type(out)
-        # Without a call between: most equations come here.
-        return create(full, results=(kind,), operands=operands, loc=ctx.loc).result
+        return ctx.create(full, [ctx.type(out)], operands).result
 
     return lower
 

@@ -84,14 +84,12 @@ def _cache() -> disk_cache.DiskCache | None:
 
 def module_bytes(module: Any) -> bytes:
     """The module as bytecode without locations."""
-    from jaxlib.mlir import ir, passmanager
+    from jaxlib.mlir import passmanager
 
     with module.context:
-        clone = ir.Module.parse(_bytecode(module.operation))
-        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(
-            clone.operation
-        )
-        return _bytecode(clone.operation)
+        clone = module.operation.clone(ip=False)
+        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
+        return _bytecode(clone)
 
 
 def _bytecode(operation: Any) -> bytes:

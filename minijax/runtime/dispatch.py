@@ -10,6 +10,7 @@ This room names no operation.  Next: ../ops.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,17 @@ import numpy as np
 from ..base import config, errors, source, util
 from ..ir import hooks
 from ..ir.core import STATE, Primitive, host_driven
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
+from ..ir.jaxpr import (
+    PROGRAMS,
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Var,
+    contents,
+    eval_jaxpr,
+    programs_in,
+    sub_jaxprs,
+)
 from ..passes.dce import dce_jaxpr
 from ..passes.stage import abstract
 from ..types import dtypes
@@ -308,9 +319,10 @@ def drop_unused(
     n = len(jaxpr.invars)
     if keep_unused:
         return closed, list(range(n))
-    used = {v for eqn in jaxpr.eqns for v in eqn.invars}
-    used.update(jaxpr.outvars)
-    kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
+    unread = set(jaxpr.invars).difference(
+        jaxpr.outvars, *[eqn.invars for eqn in jaxpr.eqns]
+    )
+    kept = [i for i, v in enumerate(jaxpr.invars) if v not in unread]
     if len(kept) == n:
         return closed, kept
     pruned = jaxpr.replace(invars=[jaxpr.invars[i] for i in kept], arg_names=())
@@ -331,10 +343,8 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
     found = jaxpr.memo.get("host_driven")
     if found is None:
         found = jaxpr.memo["host_driven"] = any(
-            eqn.primitive in host_driven
-            or any(map(is_host_driven, sub_jaxprs(eqn.params)))
-            for eqn in jaxpr.eqns
-        )
+            eqn.primitive in host_driven for eqn in jaxpr.eqns
+        ) or any(is_host_driven(p.jaxpr) for p in programs_in(jaxpr))
     return bool(found)
 
 
@@ -386,8 +396,8 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
     memo = jaxpr.memo
     if "shardings" not in memo:
         found: dict[Any, tuple[str, Any]] = {}
-        for eqn in jaxpr.eqns:
-            for said in _shardings_of(eqn) if eqn.params else ():
+        if any(isinstance(x, (*PLACES, *PROGRAMS)) for x in contents(jaxpr)):
+            for said in chain.from_iterable(map(_shardings_of, jaxpr.eqns)):
                 found.setdefault(said[1].devices, said)
         memo["shardings"] = tuple(found.values())
     return memo["shardings"]  # type: ignore[no-any-return]

@@ -25,18 +25,19 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
+from ..base import util
 from ..base.source import Source
 from ..ir import core, hooks
 from ..ir.core import Primitive
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs_in
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
 from ..passes.dce import dce_jaxpr
 from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
 from .mlir_context import context, load_dialect
-
-create = ir.Operation.create
+from .module import Module
+from .recipes import KEPT, NotReplayable, create, is_plain, learn
 
 
 def physical(aval: Any) -> Any:
@@ -49,92 +50,6 @@ def physical(aval: Any) -> Any:
     return aval
 
 
-class Module:
-    """A module under construction: its functions, hidden arguments and callbacks."""
-
-    __slots__ = (
-        "callbacks", "functions", "keepalive", "meshes", "module", "partitions",
-        "platform", "replicas", "spread", "symbols",
-    )  # fmt: skip
-
-    def __init__(
-        self, name: str, platform: str, replicas: int = 1, partitions: int = 1
-    ) -> None:
-        self.module = ir.Module.create(context.unknown)
-        self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
-        self.platform = platform
-        self.replicas = replicas
-        self.partitions = partitions
-        self.functions: dict[Any, tuple[Any, list[Any]]] = {}
-        self.symbols: set[str] = {"main"}
-        self.callbacks: list[Any] = []
-        self.keepalive: list[Any] = []
-        self.meshes: dict[Any, str] = {}
-        self.spread: Any = None  # how a program over several devices lies on them
-
-    def mesh(self, mesh: Any) -> str:
-        """The symbol of a mesh of the program's devices; its axes cut values."""
-        found = self.meshes.get(mesh)
-        if found is None:
-            found = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
-            axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
-            places = {d: i for i, d in enumerate(self.spread.devices)}
-            order = [places[d] for d in mesh.flat]
-            ids = "" if order == sorted(order) else f", device_ids={order}"
-            self.meshes[mesh] = self._declare_mesh(found, f"[{axes}]{ids}")
-        return found
-
-    def first_device(self) -> str:
-        """The symbol of a mesh of the first device alone."""
-        found = self.meshes.get("first")
-        if found is None:
-            found = self._declare_mesh("maximal_mesh_0", "[], device_ids=[0]")
-            self.meshes["first"] = found
-        return found
-
-    def _declare_mesh(self, symbol: str, text: str) -> str:
-        load_dialect("sdy")
-        with ir.InsertionPoint.at_block_begin(self.module.body):
-            ir.Operation.create(
-                "sdy.mesh",
-                attributes={
-                    "sym_name": ir.StringAttr.get(symbol),
-                    "mesh": ir.Attribute.parse(f"#sdy.mesh<{text}>"),
-                },
-                loc=context.unknown,
-            )
-        return symbol
-
-    def function(
-        self, symbol: str, types: Sequence[Any], results: Sequence[Any],
-        visibility: str, loc: Any, attributes: dict[str, Any] | None = None,
-    ) -> Any:  # fmt: skip
-        """Add a function; returns its entry block."""
-        signature = ir.FunctionType.get(list(types), list(results))
-        with ir.InsertionPoint(self.module.body):
-            fn = ir.Operation.create(
-                "func.func",
-                attributes={
-                    "sym_name": ir.StringAttr.get(symbol),
-                    "function_type": ir.TypeAttr.get(signature),
-                    "sym_visibility": ir.StringAttr.get(visibility),
-                    **(attributes or {}),
-                },
-                regions=1,
-                loc=loc,
-            )
-        return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
-
-    def symbol(self, name: str) -> str:
-        """A function name that is not taken."""
-        base = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "f"
-        out, n = base, 0
-        while out in self.symbols:
-            out, n = f"{base}_{n}", n + 1
-        self.symbols.add(out)
-        return out
-
-
 class Lowering:
     """What a lowering rule sees: the equation's types, and how to emit.
 
@@ -143,8 +58,8 @@ class Lowering:
     """
 
     __slots__ = (
-        "avals_in", "avals_out", "axes", "consts", "loc", "locations", "module", "prefix",
-        "repeated", "token", "types",
+        "avals_in", "avals_out", "axes", "consts", "copied", "loc", "locations",
+        "module", "prefix", "recipes", "repeated", "token", "types",
     )  # fmt: skip
 
     def __init__(self, module: Module, prefix: str = "") -> None:
@@ -154,12 +69,15 @@ class Lowering:
         self.consts: dict[int, Any] = {}
         self.loc: Any = context.unknown
         self.types = context.types
+        self.recipes = context.recipes[module.platform]
         self.locations: dict[Any, Any] = {}
         self.prefix = prefix
         self.axes: tuple[tuple[Any, int], ...] = ()
         self.token: Any = None
         # Scalars that were broadcast in this block: each once for a type.
         self.repeated: dict[Any, Any] = {}
+        # Operations with regions, by recipe and location: copied for the next like it.
+        self.copied: dict[Any, Any] = {}
 
     @property
     def platform(self) -> str:
@@ -248,19 +166,18 @@ class Lowering:
         self, name: str, results: Sequence[Any], operands: Sequence[Any], **attrs: Any
     ) -> Any:
         """Emit operation `name` (with its dialect) with these MLIR result types."""
-        return ir.Operation.create(
-            name, results=results, operands=operands, attributes=attrs, loc=self.loc
-        )
+        return self.emit(name, results, operands, attrs)
+
+    def emit(
+        self, name: str, results: Sequence[Any], operands: Sequence[Any],
+        attributes: dict[str, Any], regions: int = 0,
+    ) -> Any:  # fmt: skip
+        """What all operations of rules are emitted by: see `create`."""
+        return create(name, results, operands, attributes, None, regions, self.loc)
 
     def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
         """Emit `stablehlo.<name>` with one result of type `aval`; return the result."""
-        return ir.Operation.create(
-            "stablehlo." + name,
-            results=(self.types.get(aval) or self.type(aval),),
-            operands=operands,
-            attributes=attrs,
-            loc=self.loc,
-        ).result
+        return self.emit("stablehlo." + name, [self.type(aval)], operands, attrs).result
 
     def chlo(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
         """Emit `chlo.<name>` with one result of type `aval`; return the result."""
@@ -274,6 +191,13 @@ class Lowering:
             y = self.op("broadcast_in_dim", aval, x, broadcast_dimensions=self.i64s(()))
             found = self.repeated[key] = y, x  # x lives on, for its id
         return found[0]
+
+    def is_constant(self, x: Any, depth: int = 8) -> Any:
+        """Whether a value is made of constants, by few operations: XLA computes it."""
+        made = x.owner
+        if isinstance(made, ir.Block) or depth == 0:
+            return False
+        return all(self.is_constant(y, depth - 1) for y in made.operands)
 
     def constant(self, value: Any, aval: Any) -> Any:
         """A constant; a Python or NumPy scalar is repeated to the aval's shape."""
@@ -314,14 +238,7 @@ class Lowering:
         regions: int = 1, **attrs: Any,
     ) -> Any:  # fmt: skip
         """Emit an operation with empty regions, to be filled with `block`."""
-        return ir.Operation.create(
-            name,
-            results=list(results),
-            operands=list(operands),
-            attributes=attrs,
-            regions=regions,
-            loc=self.loc,
-        )
+        return self.emit(name, results, operands, attrs, regions)
 
     def case(
         self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
@@ -441,12 +358,36 @@ class Lowering:
 _BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
 
-def is_constant(x: Any, depth: int = 8) -> bool:
-    """Whether an MLIR value is made of constants, by few operations: XLA computes it."""
-    made = x.owner
-    if isinstance(made, ir.Block) or depth == 0:
-        return False
-    return all(is_constant(y, depth - 1) for y in made.operands)
+def _beyond(name: str) -> Any:
+    """What a rule may not look at while its recipe is learnt."""
+
+    def refuse(*_: Any) -> Any:
+        raise NotReplayable(name)
+
+    return property(refuse)
+
+
+class Apart(Lowering):
+    """A `Lowering` that knows an equation's types and the platform, and no more."""
+
+    __slots__ = ("given", "on")
+    axes, consts, module, token = map(_beyond, ("axes", "consts", "module", "token"))
+    is_constant = _beyond("operands")
+
+    def __init__(self, ctx: Lowering) -> None:
+        self.on = ctx.platform
+        self.given: dict[Any, dict[str, Any]] = {}  # operations and their attributes
+        self.avals_in, self.avals_out = ctx.avals_in, ctx.avals_out
+        self.loc, self.types, self.repeated = context.unknown, ctx.types, {}
+
+    @property
+    def platform(self) -> str:
+        return self.on
+
+    def emit(self, *args: Any) -> Any:
+        made = super().emit(*args)
+        self.given[made] = args[3]
+        return made
 
 
 def captured(closed: ClosedJaxpr) -> list[Any]:
@@ -463,9 +404,8 @@ def _captured_below(jaxpr: Jaxpr, found: dict[int, Any]) -> None:
     below = jaxpr.memo.get("captured")
     if below is None:
         below = {}
-        for eqn in jaxpr.eqns:
-            for inner in programs(eqn.params) if eqn.params else ():
-                below.update((id(c), c) for c in captured(inner))
+        for inner in programs_in(jaxpr):
+            below.update((id(c), c) for c in captured(inner))
         jaxpr.memo["captured"] = below
     found.update(below)
 
@@ -517,21 +457,45 @@ def has_keys(jaxpr: Jaxpr) -> bool:
     """Whether any value in a jaxpr is an array of keys."""
     found = jaxpr.memo.get("has_keys")
     if found is None:
-        atoms = [*jaxpr.invars, *jaxpr.constvars]
-        for eqn in jaxpr.eqns:
-            atoms += eqn.outvars
-        kinds = {getattr(v.aval, "dtype", None) for v in atoms}
+        avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outvars}
+        avals.update(v.aval for v in (*jaxpr.invars, *jaxpr.constvars))
+        kinds = {getattr(a, "dtype", None) for a in avals}
         found = jaxpr.memo["has_keys"] = any(map(dtypes.is_extended, kinds))
     return bool(found)
 
 
 def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
-    prim = eqn.primitive
+    """Emit an equation by its recipe or, if it has none, by its rule."""
+    prim, params = eqn.primitive, eqn.params
+    rule = prim.lower
     if prim.lower_on:
-        rule = prim.lower_on.get(ctx.module.platform, prim.lower)
-    else:
-        rule = prim.lower
-    return rule(ctx, *values, **eqn.params)
+        rule = prim.lower_on.get(ctx.module.platform, rule)
+    key = (rule, *ctx.avals_in, *ctx.avals_out, *params.items())
+    try:
+        recipe = ctx.recipes.get(key, UNSEEN)
+    except TypeError:  # unhashable
+        recipe = None
+    if recipe is UNSEEN or recipe is SEEN:
+        recipe = _learn(ctx, key, eqn, recipe)
+    if recipe is None:
+        return rule(ctx, *values, **params)
+    return recipe.replay(ctx, values)
+
+
+UNSEEN, SEEN = "unseen", "seen"
+
+
+def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, so_far: str) -> Any:
+    """The recipe of an equation seen before; None if its rule is to run."""
+    if so_far is UNSEEN:
+        if all(map(is_plain, eqn.params.values())):
+            util.remember(ctx.recipes, key, SEEN, KEPT)
+        return None
+    types = [ctx.type(a) for a in ctx.avals_in]
+    several = eqn.primitive.multiple_results
+    found = learn(key[0], Apart(ctx), types, eqn.params, several)
+    ctx.recipes[key] = found
+    return found
 
 
 def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:

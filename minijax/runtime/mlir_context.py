@@ -1,12 +1,13 @@
 """MLIR contexts, one a thread: kept when it ends, with caches of what is made often.
 
-Next: lower.py, which builds modules in them.
+Next: module.py and recipes.py, then lower.py, which builds modules in them.
 """
 
 from __future__ import annotations
 
 import importlib
 import threading
+from collections import defaultdict
 from typing import Any, ClassVar
 
 from jaxlib.mlir import ir
@@ -15,6 +16,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
+from ..base import util
 from ..types import dtypes
 
 
@@ -42,6 +44,8 @@ class Context:
         self.types: dict[Any, Any] = {}
         self.attributes: dict[Any, Any] = {}
         self.locations: dict[Any, Any] = {}
+        # For each platform, see recipes.py.
+        self.recipes: Any = defaultdict(lambda: util.cache({}))
         with ctx:
             self.unknown = ir.Location.unknown()
             self.elements = _element_types()

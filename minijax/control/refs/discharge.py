@@ -387,7 +387,9 @@ def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
     found: Any = jaxpr.memo.get("without_own")
     if found is None:
         found = False  # not the jaxpr: it must not keep itself alive
-        if any(isinstance(e.primitive, MakingPrimitive) for e in jaxpr.eqns):
+        if any(
+            isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns}
+        ):
             ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
             opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, jaxpr.name)
             new, _ = by_value(ClosedJaxpr(opened), [False] * len(ins))

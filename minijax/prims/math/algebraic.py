@@ -21,7 +21,6 @@ from ...ir import core
 from ...ir.core import Primitive, unsupported
 from ...passes import algebra
 from ...passes.algebra import Zero, is_linear
-from ...runtime.lower import is_constant
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
@@ -242,7 +241,8 @@ def _lower_division(op: str, of_zero: Rule) -> Rule:
 
     def lower(ctx: Any, x: Any, y: Any) -> Any:
         (out,) = ctx.avals_out
-        if not (dtypes.is_integer(out.dtype) and is_constant(x) and is_constant(y)):
+        whole = dtypes.is_integer(out.dtype)
+        if not (whole and ctx.is_constant(x) and ctx.is_constant(y)):
             return plain(ctx, x, y)
         x, y = broadcast_operands(ctx, (x, y), out.shape)
         zero = emit_compare(ctx, "EQ", y, ctx.constant(0, out), out)

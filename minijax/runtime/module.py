@@ -1,0 +1,99 @@
+"""A StableHLO module under construction: its functions, the names they take, its meshes.
+
+Next: lower.py, which fills one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from .mlir_context import context, load_dialect
+
+
+class Module:
+    """A module under construction: its functions, hidden arguments and callbacks."""
+
+    __slots__ = (
+        "callbacks", "functions", "keepalive", "meshes", "module", "partitions",
+        "platform", "replicas", "spread", "symbols",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, platform: str, replicas: int = 1, partitions: int = 1
+    ) -> None:
+        self.module = ir.Module.create(context.unknown)
+        self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        self.platform = platform
+        self.replicas = replicas
+        self.partitions = partitions
+        self.functions: dict[Any, tuple[Any, list[Any]]] = {}
+        self.symbols: set[str] = {"main"}
+        self.callbacks: list[Any] = []
+        self.keepalive: list[Any] = []
+        self.meshes: dict[Any, str] = {}
+        self.spread: Any = None  # how a program over several devices lies on them
+
+    def mesh(self, mesh: Any) -> str:
+        """The symbol of a mesh of the program's devices; its axes cut values."""
+        found = self.meshes.get(mesh)
+        if found is None:
+            found = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
+            axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
+            places = {d: i for i, d in enumerate(self.spread.devices)}
+            order = [places[d] for d in mesh.flat]
+            ids = "" if order == sorted(order) else f", device_ids={order}"
+            self.meshes[mesh] = self._declare_mesh(found, f"[{axes}]{ids}")
+        return found
+
+    def first_device(self) -> str:
+        """The symbol of a mesh of the first device alone."""
+        found = self.meshes.get("first")
+        if found is None:
+            found = self._declare_mesh("maximal_mesh_0", "[], device_ids=[0]")
+            self.meshes["first"] = found
+        return found
+
+    def _declare_mesh(self, symbol: str, text: str) -> str:
+        load_dialect("sdy")
+        with ir.InsertionPoint.at_block_begin(self.module.body):
+            ir.Operation.create(
+                "sdy.mesh",
+                attributes={
+                    "sym_name": ir.StringAttr.get(symbol),
+                    "mesh": ir.Attribute.parse(f"#sdy.mesh<{text}>"),
+                },
+                loc=context.unknown,
+            )
+        return symbol
+
+    def function(
+        self, symbol: str, types: Sequence[Any], results: Sequence[Any],
+        visibility: str, loc: Any, attributes: dict[str, Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Add a function; returns its entry block."""
+        signature = ir.FunctionType.get(list(types), list(results))
+        with ir.InsertionPoint(self.module.body):
+            fn = ir.Operation.create(
+                "func.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(symbol),
+                    "function_type": ir.TypeAttr.get(signature),
+                    "sym_visibility": ir.StringAttr.get(visibility),
+                    **(attributes or {}),
+                },
+                regions=1,
+                loc=loc,
+            )
+        return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
+
+    def symbol(self, name: str) -> str:
+        """A function name that is not taken."""
+        base = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "f"
+        out, n = base, 0
+        while out in self.symbols:
+            out, n = f"{base}_{n}", n + 1
+        self.symbols.add(out)
+        return out
