@@ -344,9 +344,6 @@ def programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
     return found
 
 
-PROGRAMS = ClosedJaxpr, Jaxpr  # what a program in a param is
-
-
 def programs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
     """The programs among the params of a jaxpr's equations."""
     return programs({"": contents(jaxpr)})

@@ -9,8 +9,7 @@ This room names no operation.  Next: ../ops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +18,13 @@ from ..base import config, errors, source, util
 from ..ir import hooks
 from ..ir.core import STATE, Primitive, host_driven
 from ..ir.jaxpr import (
-    PROGRAMS,
     ClosedJaxpr,
     Equation,
     Jaxpr,
     Var,
     contents,
     eval_jaxpr,
+    programs,
     programs_in,
     sub_jaxprs,
 )
@@ -396,20 +395,24 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
     memo = jaxpr.memo
     if "shardings" not in memo:
         found: dict[Any, tuple[str, Any]] = {}
-        if any(isinstance(x, (*PLACES, *PROGRAMS)) for x in contents(jaxpr)):
-            for said in chain.from_iterable(map(_shardings_of, jaxpr.eqns)):
-                found.setdefault(said[1].devices, said)
+        for x in contents(jaxpr):
+            if isinstance(x, PLACES) and x.devices:
+                found.setdefault(x.devices, (f"{_holder(jaxpr, x)} inside jit", x))
+            for inner in programs({"": x}):
+                for said in shardings_in(inner.jaxpr):
+                    found.setdefault(said[1].devices, said)
         memo["shardings"] = tuple(found.values())
     return memo["shardings"]  # type: ignore[no-any-return]
 
 
-def _shardings_of(eqn: Equation) -> Iterator[tuple[str, Any]]:
-    for value in eqn.params.values():
-        for x in value if type(value) is tuple else (value,):
-            if isinstance(x, PLACES) and x.devices:
-                yield f"{eqn.primitive.name} inside jit", x
-    for inner in sub_jaxprs(eqn.params):
-        yield from shardings_in(inner)
+def _holder(jaxpr: Jaxpr, x: Any) -> str:
+    """The name of the first primitive that holds something among its params."""
+    return next(
+        eqn.primitive.name
+        for eqn in jaxpr.eqns
+        for value in eqn.params.values()
+        if value is x or (type(value) is tuple and x in value)
+    )
 
 
 class Over(NamedTuple):
