@@ -776,7 +776,7 @@ def local_row(x: Array, i: int) -> Array:
     k = whole.holder(at)
     where = placement(whole.devices[k])
     part = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
-    return Array(compat.with_aval(x._b._arrays[k], part, where.loose))
+    return Array(compat.with_aval(compat.shards_of(x._b)[k], part, where.loose))
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:

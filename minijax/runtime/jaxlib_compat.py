@@ -10,7 +10,9 @@ Nothing else in the house may branch on jaxlib's version.  Next: client.py.
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
+import importlib.util
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -189,6 +191,27 @@ def _lent(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
         value = np.frombuffer(memory, dtype).reshape(arr.aval.shape)
     value.flags.writeable = False
     return value
+
+
+@functools.cache
+def _jax_is_absent() -> bool:
+    return importlib.util.find_spec("jax") is None
+
+
+def shards_of(arr: Any) -> list[Any]:
+    """The single-device arrays of one that is spread over devices.
+
+    C++ looks for jax once for each of them.  Where there is none to be found, it is told
+    so at once: half a millisecond less for eight.
+    """
+    if "jax" in sys.modules or not _jax_is_absent():
+        return arr._arrays  # type: ignore[no-any-return]
+    modules: Any = sys.modules
+    modules["jax"] = None
+    try:
+        return arr._arrays  # type: ignore[no-any-return]
+    finally:
+        modules.pop("jax", None)
 
 
 def to_dlpack(arr: Any, stream: Any, max_version: Any, copied: bool) -> Any:

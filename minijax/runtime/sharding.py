@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors
+from ..base import errors, util
 from ..types.avals import shaped
 from . import jaxlib_compat as compat
 from .mesh import AbstractMesh, Mesh
@@ -623,13 +623,25 @@ def of_buffer(buffer: Any) -> Any:
     return found
 
 
+_indices: dict[Any, Any] = util.cache({})
+
+
+def indices_of(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
+    """`devices_indices_map`, remembered."""
+    key = sharding, shape
+    found = _indices.get(key)
+    if found is None:
+        found = util.remember(_indices, key, sharding.devices_indices_map(shape), 1024)
+    return found  # type: ignore[no-any-return]
+
+
 def shard_buffers(buffer: Any) -> list[Any]:
     """The single-device ArrayImpls of a sharded one, with their avals."""
     sharding = of_buffer(buffer)
     aval = buffer.aval
     part = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
     out = []
-    for b in buffer._arrays:
+    for b in compat.shards_of(buffer):
         single = b._sharding
         out.append(compat.with_aval(b, part, single))
     return out
@@ -637,14 +649,13 @@ def shard_buffers(buffer: Any) -> list[Any]:
 
 def gather(buffer: Any) -> np.ndarray[Any, Any]:
     """The whole value of a sharded ArrayImpl."""
-    sharding = of_buffer(buffer)
-    parts = [compat.to_host(b) for b in shard_buffers(buffer)]
+    sharding, shape = of_buffer(buffer), buffer.aval.shape
+    buffers = shard_buffers(buffer)
     if sharding.is_fully_replicated:
-        return parts[0]
-    shape = buffer.aval.shape
-    found = np.empty(shape, parts[0].dtype)
-    where = sharding.devices_indices_map(shape)
-    for b, part in zip(buffer._arrays, parts, strict=True):
-        found[where[b._sharding._device]] = part
+        return compat.to_host(buffers[0])
+    found = np.empty(shape, buffer.aval.dtype)
+    where = indices_of(sharding, tuple(shape))
+    for b in buffers:
+        found[where[b._sharding._device]] = compat.to_host(b)
     found.flags.writeable = False
     return found
