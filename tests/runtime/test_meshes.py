@@ -286,3 +286,16 @@ def test_a_mesh_in_another_order():
     f = mj.jit(lambda x: lax.with_sharding_constraint(x, over("z", mesh=back)) + 1)
     with pytest.raises(ValueError, match="incompatible devices"):
         f(spread(VALUE, "x"))
+
+
+def test_numbers_beside_spread_arrays_are_put_by_the_fast_path_too():
+    x = spread(VALUE, "x")
+    f = mj.jit(lambda x, k: x * k)
+    for k in (2, 2.5, np.float32(3), VALUE, True):
+        for _ in range(3):
+            out = f(x, k)
+            np.testing.assert_allclose(out, VALUE * k)
+            assert out.sharding == over("x") and out.dtype == np.float32
+    for i in (0, 3, -1, -8):
+        for _ in range(2):
+            np.testing.assert_array_equal(x[i], VALUE[i])

@@ -30,8 +30,8 @@ from ...runtime import client, dispatch, lower
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, Array
 from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
-from ...runtime.sharding import NamedSharding, Sharding
-from ...runtime.spread import Spread
+from ...runtime.sharding import NamedSharding, Sharding, described
+from ...runtime.spread import Spread, put
 from ...types.avals import DEVICE, AbstractRef
 from ..arguments import (
     NO_STATICS,
@@ -477,9 +477,13 @@ def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> 
         bits[i] = True
     m = len(program.consts)
     sharding = program.in_sharding
-    if sharding is None:
+    place: Any = program.place
+    if isinstance(place, Spread):
         lie = [b._sharding for b in program.consts]
-        lie += [leaves[i]._b._sharding for i in kept]
+        lie += [
+            place.sharding_in(k).internal(lower.physical(core.aval_of(x)).ndim)
+            for k, x in enumerate(leaves[i] for i in kept)
+        ]
     else:
         lie = [sharding] * m
         lie += [_sharding_of(leaves[i], sharding) for i in kept]
@@ -540,17 +544,20 @@ _C_TYPES = (Array, np.ndarray, bool, int, float, complex)
 
 def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     """Whether C++ can take these leaves by itself."""
-    if isinstance(program.place, Spread):  # those that lie as the program wants them
-        kept = range(len(leaves)) if program.kept is None else program.kept
-        return all(type(x) in ARRAYS for x in leaves) and all(
-            program.place.lies_right(k, leaves[i]._b) for k, i in enumerate(kept)
-        )
+    place: Any = program.place
+    over = isinstance(place, Spread)
+    if over and program.kept is not None:
+        leaves = [leaves[i] for i in program.kept]
     numbers = False
-    for x in leaves:
+    for i, x in enumerate(leaves):
         kind = type(x)
         if kind in ARRAYS:
+            if over:
+                if not place.lies_right(i, x._b):
+                    return False
+                continue
             where = arrays.placement_of(x._b)
-            if where is None or where[0] is not program.place:
+            if where is None or where[0] is not place:
                 return False
         elif kind in _C_TYPES or isinstance(x, np.generic):
             numbers = True
@@ -570,6 +577,9 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
 
 
 def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
+    """A number or NumPy array, put where C++ wants it."""
+    if isinstance(sharding, compat.GSPMDSharding):
+        return put(x, described(sharding))
     return arrays.put_numpy(np.asarray(x))
 
 
