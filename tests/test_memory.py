@@ -174,4 +174,4 @@ def test_names_of_the_arguments_of_a_dead_function():
     closed = jaxpr({"w1": X}, X)
     del jaxpr
     gc.collect()
-    assert list(closed.jaxpr.arg_names) == ["weights['w1']", "args[1]"]
+    assert list(closed.jaxpr.arg_names) == ["weights['w1']", "rest[0]"]

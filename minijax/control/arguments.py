@@ -207,7 +207,10 @@ class ArgNames(Sequence[str]):
         for i, p in enumerate(sig.parameters.values() if sig is not None else ()):
             if p.kind is inspect.Parameter.VAR_POSITIONAL:
                 return p.name, i
-        return "args", len(self.parameters())
+        code, first = self.code, len(self.parameters())
+        if fun is None and code is not None and code.co_flags & inspect.CO_VARARGS:
+            return code.co_varnames[first + code.co_kwonlyargcount], first
+        return "args", first
 
     def parameters(self) -> list[str]:
         """What the function calls its arguments; of a dead one, as its code has it."""
