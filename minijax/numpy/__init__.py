@@ -33,7 +33,7 @@ _TABLE = {
         "floor_divide remainder mod fmod divmod gcd lcm power pow float_power"
         " fmax fmin clip round around rint trunc modf",
     "surface.numpy.equality": "isclose allclose array_equal array_equiv",
-    "surface.numpy.floats":
+    "surface.numpy.floating_point":
         "isfinite isinf isposinf isneginf isnan iscomplex isreal signbit copysign"
         " spacing frexp ldexp bitwise_count fabs hypot heaviside sinc i0 angle"
         " nan_to_num",
@@ -79,7 +79,7 @@ _TABLE = {
     "surface.numpy.setops":
         "unique unique_all unique_counts unique_inverse unique_values union1d"
         " setdiff1d setxor1d intersect1d isin",
-    "surface.numpy.signals": "diff ediff1d gradient trapezoid interp unwrap",
+    "surface.numpy.differences": "diff ediff1d gradient trapezoid interp unwrap",
     "surface.numpy.sorting": "sort argsort lexsort sort_complex partition argpartition",
     "surface.numpy.statistics":
         "histogram_bin_edges histogram histogram2d histogramdd bincount cov corrcoef",
@@ -95,7 +95,7 @@ _TABLE = {
         " left_shift right_shift bitwise_left_shift bitwise_right_shift nextafter real"
         " imag conjugate conj abs=absolute",
     "surface.numpy.windows": "blackman hamming hanning bartlett kaiser",
-    "surface.numpy.writing": "put place put_along_axis fill_diagonal ix_",
+    "surface.numpy.inserting": "put place put_along_axis fill_diagonal ix_",
 }  # fmt: skip
 if hasattr(_ml_dtypes, "int1"):  # from ml_dtypes 0.6
     _TABLE["surface.numpy.dtype_info"] += " int1 uint1"

@@ -10,14 +10,16 @@ from .numpy.conversion import *
 from .numpy.convolution import *
 from .numpy.creation import *
 from .numpy.diagonals import *
+from .numpy.differences import *
 from .numpy.dtype_info import *
 from .numpy.edits import *
 from .numpy.elementwise import *
 from .numpy.equality import *
-from .numpy.floats import *
+from .numpy.floating_point import *
 from .numpy.functional import *
 from .numpy.grids import *
 from .numpy.indexing import *
+from .numpy.inserting import *
 from .numpy.io import *
 from .numpy.joining import *
 from .numpy.linear import *
@@ -34,11 +36,9 @@ from .numpy.running import *
 from .numpy.searching import *
 from .numpy.selection import *
 from .numpy.setops import *
-from .numpy.signals import *
 from .numpy.sorting import *
 from .numpy.statistics import *
 from .numpy.ufunc import *
 from .numpy.ufuncs import *
 from .numpy.ufuncs import absolute as abs  # noqa: F401
 from .numpy.windows import *
-from .numpy.writing import *

@@ -4,7 +4,7 @@ Division with remainder, divisors, powers, logarithms of sums, clipping, roundin
 Each is a `composite`: one compiled call when evaluated, inlined when traced.  Formulas
 are the textbook ones; where floats need care a comment says how.
 
-Next: floats.py, for what depends on how floats are made.
+Next: floating_point.py, for what depends on how floats are made.
 """
 
 from __future__ import annotations

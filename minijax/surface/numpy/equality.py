@@ -14,7 +14,7 @@ from ...prims import lax
 from ...types import dtypes
 from ._common import *
 from .creation import asarray
-from .floats import isfinite
+from .floating_point import isfinite
 
 __all__ = ("isclose", "allclose", "array_equal", "array_equiv")
 

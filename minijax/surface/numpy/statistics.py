@@ -19,13 +19,13 @@ from ...prims.dot.dot import check_out_sharding
 from ...types import dtypes
 from . import (
     diagonals,
+    differences,
     elementwise,
     linear,
     moments,
     reductions,
     searching,
     selection,
-    signals,
     ufuncs,
 )
 from ._common import *
@@ -139,7 +139,7 @@ def histogram(
         zeros(edges.shape[0], w.dtype).at[numbers].add(lax.reshape(w, (w.size,)))[1:]
     )
     if density:
-        widths = signals.diff(edges)
+        widths = differences.diff(edges)
         counts = counts / widths / reductions.sum(counts)
     return counts, edges
 
@@ -237,7 +237,7 @@ def histogramdd(
         counts = counts / reductions.sum(counts)
         for i, e in enumerate(edges):
             shape = tuple(-1 if j == i else 1 for j in np.arange(d))
-            counts = counts / signals.diff(e).reshape(shape)
+            counts = counts / differences.diff(e).reshape(shape)
     return counts, edges
 
 

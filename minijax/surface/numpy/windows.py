@@ -18,7 +18,7 @@ from ...types import dtypes
 from ._common import *
 from ._rows import row
 from .creation import ones
-from .floats import _i0
+from .floating_point import _i0
 from .ranges import arange
 
 __all__ = ("blackman", "hamming", "hanning", "bartlett", "kaiser")
