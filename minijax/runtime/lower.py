@@ -479,6 +479,9 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
         recipe = _learn(ctx, key, eqn, recipe)
     if recipe is None:
         return rule(ctx, *values, **params)
+    if recipe.alone is not None:  # without a call between: most equations come here
+        name, types, attributes = recipe.alone
+        return create(name, types, values, attributes, None, 0, ctx.loc).result
     return recipe.replay(ctx, values)
 
 

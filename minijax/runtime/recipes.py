@@ -71,13 +71,11 @@ class Recipe:
         self.results = results
         self.home = home  # the module that patterns live in
         # A plain operation on all operands as they come: what most recipes are.
-        self.alone = steps[0] if alone else None
+        step = steps[0] if alone else None
+        self.alone = (step.name, step.types, step.attributes) if step else None
 
     def replay(self, ctx: Any, known: list[Any]) -> Any:
         """Emit the operations on these operands; the value of the result, or the list."""
-        if self.alone is not None:
-            name, types, _, attributes, _, _ = self.alone
-            return create(name, types, known, attributes, None, 0, ctx.loc).result
         for name, types, operands, attributes, repeated, pattern in self.steps:
             taken = operands(known)
             if repeated is not None:
