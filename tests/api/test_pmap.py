@@ -361,6 +361,9 @@ def test_calls_are_c_plus_pluss_own_where_operands_lie_in_place(collective):
         np.testing.assert_array_equal(total, 2 * np.asarray(x))
         np.testing.assert_array_equal(other, x.sum() + 0 * x if collective else x * x)
         assert total.sharding == x.sharding
+    with jax.debug_nans():  # from now on, checks are there to be asked
+        f(x, x)
+    f(x, x)
     names = python_calls(lambda: f(x, x))
     assert "prepare" not in names and "place" not in names, names
     assert f(np.arange(8.0), x)[0].shape == (8,)  # from the host: not in place

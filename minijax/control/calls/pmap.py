@@ -300,11 +300,9 @@ class Replicas:
         self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
     ) -> Fast | None:
         """What lets C++ run the program by itself, where all operands lie in place."""
-        if (
-            self.acts
-            or dispatch.checks
-            or not all(map(self.lies_right, leaves, in_axes))
-        ):
+        if self.acts or (dispatch.checks and dispatch.watched()):
+            return None
+        if not all(map(self.lies_right, leaves, in_axes)):
             return None
         whole = list(map(lower.physical, self.out_avals))
         lie = [
