@@ -42,7 +42,17 @@ def steps(f):
     return lambda x: lax.scan(lambda c, _: (f(c), c), x, None, length=2)[0]
 
 
+ROW = mj.sharding.NamedSharding(
+    mj.sharding.Mesh(np.array(mj.devices()[:3]), ("x",)), mj.P("x")
+)
+
 USES = {
+    "jit_shardings": lambda f: mj.jit(f, in_shardings=ROW, out_shardings=ROW)(X),
+    "jit_spread": lambda f: mj.jit(total(f))(mj.device_put(X, ROW)),
+    "jit_spread_aot": lambda f: mj.jit(f).lower(mj.device_put(X, ROW)).compile(),
+    "constraint": lambda f: mj.jit(lambda x: lax.with_sharding_constraint(f(x), ROW))(
+        X
+    ),
     "jit": lambda f: mj.jit(f)(X),
     "jit_aot": lambda f: mj.jit(f).lower(X).compile()(X),
     "jit_static": lambda f: mj.jit(lambda f, x: f(x), static_argnums=0)(f, X),

@@ -64,9 +64,8 @@ def _constraint_batch(
             f" but got spec {sharding.spec}",
             why="the mapped axis is spread over that axis of the mesh.",
         )
-    if len(spec) >= d or lane is not None:
-        spec += [None] * (d - len(spec))
-        spec.insert(d, lane)
+    spec += [None] * (d - len(spec))
+    spec.insert(d, UNCONSTRAINED if lane is None else lane)
     if lane is None:
         free |= {d}
     out = sharding_constraint_p.bind(

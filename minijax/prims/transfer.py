@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import errors
-from ..ir.core import Primitive
+from ..ir.core import Primitive, aval_of
 from ..passes.algebra import Zero
 from ..runtime import jaxlib_compat as compat
 from ..runtime import placing
@@ -72,7 +72,7 @@ def _put_transpose(
     back = device_put_p.bind(
         *(cts[i] for i in there),
         devices=tuple(
-            srcs[i] if args[i].aval.memory_space is cts[i].aval.memory_space
+            srcs[i] if args[i].aval.memory_space is aval_of(cts[i]).memory_space
             else args[i].aval.memory_space
             for i in there
         ),

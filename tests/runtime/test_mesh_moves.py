@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from laws import obeys
 
 import minijax as mj
 import minijax.numpy as jnp
@@ -140,6 +141,63 @@ def test_what_does_not_fit_is_refused(name):
     call, kind, message = WRONG[name]
     with pytest.raises(kind, match=message):
         call()
+
+
+MIDDLE = NamedSharding(Mesh(DEVICES[:2], ("a",)), P(None, "a"))
+
+
+def within(f):
+    return lambda x: lax.with_sharding_constraint(f(x), MIDDLE)
+
+
+@mj.custom_vjp
+def doubled(x):
+    return within(jnp.sin)(x) * 2
+
+
+doubled.defvjp(
+    lambda x: (doubled(x), x),
+    lambda x, ct: (lax.with_sharding_constraint(2 * ct * jnp.cos(x), MIDDLE),),
+)
+
+LAWS = {
+    "constraint": within(jnp.sin),
+    "remat": mj.checkpoint(within(jnp.sin)),
+    "scan": lambda x: lax.scan(lambda c, _: (within(jnp.sin)(c), c), x, None, length=2),
+    "cond": lambda x: lax.cond(x[0, 0] > 0, within(jnp.sin), jnp.cos, x),
+    "jit": mj.jit(jnp.sin, in_shardings=MIDDLE, out_shardings=MIDDLE),
+    "put": lambda x: mj.device_put(jnp.sin(x), MIDDLE),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_constraints_obey_the_laws(name):
+    """jit, jvp, transposes, and lanes wherever their axis is."""
+    obeys(LAWS[name], VALUE[:2, :2] / 10 + 0.1, exact=False)
+
+
+def test_constraints_in_custom_rules():
+    slope = mj.grad(lambda x: doubled(x).sum())(mj.device_put(VALUE, MIDDLE))
+    assert slope.sharding == MIDDLE
+    np.testing.assert_allclose(slope, 2 * np.cos(VALUE), rtol=1e-5)
+
+
+# Recorded from JAX 0.10.2: spec and free axes, mapped over an axis of a matrix.
+@pytest.mark.parametrize(
+    ("axis", "lane", "spec", "free"),
+    [
+        (0, None, P(P.UNCONSTRAINED, "y"), {0}),
+        (1, None, P("y", P.UNCONSTRAINED), {1}),
+        (0, "x", P("x", "y"), set()),
+    ],
+)
+def test_specs_under_vmap(axis, lane, spec, free):
+    f = mj.vmap(lambda r: lax.with_sharding_constraint(r, over("y")), in_axes=axis,
+                spmd_axis_name=lane)  # fmt: skip
+    eqn = mj.make_jaxpr(f)(VALUE).jaxpr.eqns[0]
+    assert eqn.params["sharding"].spec == spec
+    assert eqn.params["unconstrained_dims"] == free
+    np.testing.assert_array_equal(f(VALUE), VALUE if axis == 0 else VALUE.T)
 
 
 def test_eager_callbacks_take_spread_arrays():
