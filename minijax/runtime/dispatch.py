@@ -181,9 +181,6 @@ def run(
     return program.wrap(out)[0] if program.has_keys else Array(out[0])
 
 
-hooks.evaluate.fill(run)
-
-
 def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """`run` of a primitive whose programs may say where values are to lie."""
     return run(prim, args, params, over_of(sub_jaxprs(params), len(args)))
@@ -617,3 +614,6 @@ def _switch(on: Any) -> None:
 for _option in (config.DEBUG_NANS, config.DEBUG_INFS):
     _option.on_change = _switch
     _switch(_option.value)
+
+# Last: another thread may evaluate as soon as it is there.
+hooks.evaluate.fill(run)
