@@ -84,8 +84,8 @@ def pmap(
             avals = [aval_of(x) for x in call.leaves]
         dims, size = _axes(mapped, call, avals, in_axes, axis_size)
         slices = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
-        with core.mapped_axis(name, size):
-            traced = jitted.trace_avals(call, tuple(slices))
+        axes = (*STATE.axes, (name, size))
+        traced = core.within_axes(axes, jitted.trace_avals, call, tuple(slices))
         _refuse_references(fun, traced.hoisted)
         out_dims = [
             None if d is None else result_axis(d, a.ndim + 1)

@@ -36,8 +36,12 @@ class named_scope:
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(fun)
         def scoped(*args: Any, **kwargs: Any) -> Any:
-            with core.name_scope(self.name):
+            before = core.STATE.names
+            try:  # inline, so that no interrupt can leave the name pushed
+                core.STATE.names = f"{before}/{self.name}" if before else self.name
                 return fun(*args, **kwargs)
+            finally:
+                core.STATE.names = before
 
         return scoped
 

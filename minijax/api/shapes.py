@@ -222,8 +222,9 @@ def make_jaxpr(
         check_passed_once(call.leaves, fun, "jit", names)
         avals = avals_like(call.leaves, fun, names)
         flat = jitted.flat(call)
-        with core.axis_env((*core.STATE.axes, *outer)):
-            jaxpr, consts = flat.stage(avals, names, transform="make_jaxpr")
+        jaxpr, consts = core.within_axes(
+            (*core.STATE.axes, *outer), flat.stage, avals, names, transform="make_jaxpr"
+        )
         check_closed_over(consts, call.leaves, fun, "jit", names)
         closed = ClosedJaxpr(jaxpr, consts)
         if not return_shape:

@@ -324,6 +324,21 @@ def mapped_axis(name: Any, size: int) -> axis_env:
     return axis_env((*STATE.axes, (name, size)))
 
 
+def within_axes(
+    axes: tuple[tuple[Any, int], ...], fun: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:  # fmt: skip
+    """`fun(*args, **kwargs)` with these mapped axes in scope.
+
+    As `axis_env`, for where no trace is entered: an interrupt cannot leave them in scope.
+    """
+    before = STATE.axes
+    try:
+        STATE.axes = axes
+        return fun(*args, **kwargs)
+    finally:
+        STATE.axes = before
+
+
 def axis_size(name: Any) -> int:
     """The size of the mapped axis `name` (of several: their product)."""
     if isinstance(name, (tuple, list)):

@@ -266,8 +266,7 @@ class Lowering:
     # ---- nested programs
     def jaxpr(self, closed: ClosedJaxpr, *args: Any) -> list[Any]:
         """Emit a closed jaxpr in place."""
-        with core.axis_env(self.axes):
-            closed = hooks.by_value.call(closed)
+        closed = core.within_axes(self.axes, hooks.by_value.call, closed)
         consts = [self.const_value(c, v.aval) for c, v in zip(
             closed.consts, closed.jaxpr.constvars, strict=True)]  # fmt: skip
         saved = self.avals_in, self.avals_out, self.loc
@@ -294,8 +293,7 @@ class Lowering:
             out = fun(*args)
             return out if isinstance(out, (tuple, list)) else (out,)
 
-        with core.axis_env(self.axes):
-            jaxpr, consts = stage(flat, avals, text="lowering")
+        jaxpr, consts = core.within_axes(self.axes, stage, flat, avals, text="lowering")
         return self.jaxpr(ClosedJaxpr(jaxpr, consts), *operands)
 
     def call(self, closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:

@@ -132,7 +132,6 @@ def _batch_loop(
     """Lane after lane, each takes its own branch alone."""
     moving = pick(ops, batched)
     shared = [x for x, b in zip(ops, batched, strict=True) if not b]
-    inner_axes = core.STATE.axes
 
     def one(*args: Any) -> list[Any]:
         fixed, (i, *rows) = args[: len(shared)], args[len(shared) :]
@@ -142,8 +141,7 @@ def _batch_loop(
 
     avals = [core.aval_of(x) for x in shared]
     avals += [bodies.row(core.aval_of(x)) for x in (index, *moving)]
-    with core.axis_env(inner_axes):
-        body = stage_closed(one, avals, text="cond lane")
+    body = stage_closed(one, avals, text="cond lane")
     out = scan_p.bind(
         *shared, index, *moving, jaxpr=body, length=axis.size, num_carry=0,
         num_consts=len(shared), reverse=False, unroll=1, _split_transpose=False,

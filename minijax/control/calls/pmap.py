@@ -202,8 +202,8 @@ def of_parts(
         unmapped_aval(1, d, a) if d is not None else a
         for a, d in zip(closed.in_avals, in_axes, strict=True)
     ]
-    with core.mapped_axis(axis_name, size):
-        return stage_closed(fun, avals, name=closed.jaxpr.name)
+    axes = (*core.STATE.axes, (axis_name, size))
+    return core.within_axes(axes, stage_closed, fun, avals, name=closed.jaxpr.name)
 
 
 class Replicas:

@@ -454,8 +454,7 @@ def _exchange_lower(
 ) -> Any:  # fmt: skip
     axes = axis_tuple(axis_name)
     attrs = named_axes.groups_attributes(ctx, axes, axis_index_groups, global_ids=False)
-    with core.axis_env(ctx.axes):
-        n = named_axes.group_size(axes, axis_index_groups)
+    n = core.within_axes(ctx.axes, named_axes.group_size, axes, axis_index_groups)
     return ctx.create(
         "stablehlo.all_to_all", [ctx.type(ctx.avals_out[0])], [x],
         split_dimension=ctx.i64(split_axis), concat_dimension=ctx.i64(concat_axis),
