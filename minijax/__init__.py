@@ -54,7 +54,7 @@ _TABLE = {
 _MODULES = (
     "ad ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug"
     " dlpack dtypes errors experimental flatten_util lax memory nn numpy ops random ref"
-    " sharding stages test_util tools tree tree_util typing version"
+    " scipy sharding stages test_util tools tree tree_util typing version"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

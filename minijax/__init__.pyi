@@ -103,6 +103,7 @@ from . import numpy as numpy
 from . import ops as ops
 from . import random as random
 from . import ref as ref
+from . import scipy as scipy
 from . import sharding as sharding
 from . import stages as stages
 from . import test_util as test_util
@@ -136,7 +137,7 @@ __all__ = [
     "named_call", "named_scope", "new_ref", "nn", "no_tracing", "numpy",
     "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices",
-    "pure_callback", "random", "ref", "remat", "set_mesh", "sharding",
+    "pure_callback", "random", "ref", "remat", "scipy", "set_mesh", "sharding",
     "softmax_custom_jvp", "stages", "test_util", "threefry_partitionable", "tools",
     "tree", "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
     "config"

@@ -16,7 +16,7 @@ _ROOT = Path(__file__).parent.parent
 FACES = (
     "minijax", "minijax.experimental", "minijax.lax", "minijax.lax.linalg", "minijax.nn",
     "minijax.nn.initializers", "minijax.numpy", "minijax.numpy.fft",
-    "minijax.numpy.linalg", "minijax.ops", "minijax.random",
+    "minijax.numpy.linalg", "minijax.ops", "minijax.random", "minijax.scipy",
 )  # fmt: skip
 
 

@@ -1,0 +1,10 @@
+"""The face `minijax.scipy`: SciPy's interface on minijax arrays."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE: dict[str, str] = {}
+_MODULES = ""
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -1,0 +1,6 @@
+"""The face `minijax.scipy`: SciPy's interface on minijax arrays."""
+
+
+__all__ = [
+
+]
