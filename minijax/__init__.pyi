@@ -94,8 +94,10 @@ from . import debug as debug
 from . import dlpack as dlpack
 from . import dtypes as dtypes
 from . import errors as errors
+from . import example_libraries as example_libraries
 from . import experimental as experimental
 from . import flatten_util as flatten_util
+from . import image as image
 from . import lax as lax
 from . import memory as memory
 from . import nn as nn
@@ -128,17 +130,17 @@ __all__ = [
     "device_put", "device_put_replicated", "device_put_sharded", "devices",
     "disable_jit", "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
     "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "experimental", "explain_cache_misses", "flatten_util", "float0",
-    "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id",
-    "host_ids", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
-    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
-    "make_array_from_callback", "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "memory",
-    "named_call", "named_scope", "new_ref", "nn", "no_tracing", "numpy",
-    "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
-    "print_environment_info", "process_count", "process_index", "process_indices",
-    "pure_callback", "random", "ref", "remat", "scipy", "set_mesh", "sharding",
-    "softmax_custom_jvp", "stages", "test_util", "threefry_partitionable", "tools",
-    "tree", "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
-    "config"
+    "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
+    "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian",
+    "host_count", "host_id", "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit",
+    "jvp", "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count",
+    "local_devices", "log_compiles", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays",
+    "make_jaxpr", "make_mesh", "memory", "named_call", "named_scope", "new_ref", "nn",
+    "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops",
+    "pmap", "print_environment_info", "process_count", "process_index",
+    "process_indices", "pure_callback", "random", "ref", "remat", "scipy", "set_mesh",
+    "sharding", "softmax_custom_jvp", "stages", "test_util", "threefry_partitionable",
+    "tools", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version",
+    "vjp", "vmap", "config"
 ]

@@ -39,7 +39,7 @@ def public_functions():
     for face in (*stubs.FACES, *SMALL):
         module = importlib.import_module(face)
         table = getattr(module, "_TABLE", None)
-        names = faces.homes(table) if table else vars(module)
+        names = vars(module) if table is None else faces.homes(table)
         for name in sorted(names):
             if name.startswith("_") or name.endswith("_p"):
                 continue

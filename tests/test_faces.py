@@ -17,6 +17,7 @@ ROOMS = {
     "minijax.numpy": ["surface/numpy"],
     "minijax.random": ["surface/random"],
     "minijax.nn": ["surface/nn"],
+    "minijax.image": ["surface/image"],
     "minijax.lax": ["prims"],
 }
 # What a room gives to its neighbours and not to the public.

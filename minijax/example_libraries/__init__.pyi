@@ -1,0 +1,8 @@
+"""The face `minijax.example_libraries`: small optimizers and layers."""
+
+from . import optimizers as optimizers
+from . import stax as stax
+
+__all__ = [
+    "optimizers", "stax"
+]

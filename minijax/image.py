@@ -1,0 +1,9 @@
+"""The face `minijax.image`: resizing of images."""
+
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {"surface.image.resize": "ResizeMethod resize scale_and_translate"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,346 @@
+"""Images of another size: resampling by a kernel, one axis at a time.
+
+A pixel is a cell of width 1, and its value stands at the middle: pixel i at i + 1/2.  Each
+axis that changes is multiplied by a matrix of weights, n inputs by m outputs, whose
+columns are the kernel, centred where that output pixel falls in the input, sampled at the
+input's pixels, and divided by their sum.  All axes are contracted in one `einsum`.
+
+Next: numpy/contraction.py, which orders the products.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...prims.dot.precision import Precision
+from .. import jnp
+from ..numpy._common import (
+    canonical_axis,
+    check_arraylike,
+    promote_dtypes_inexact,
+    static_shape,
+)  # fmt: skip
+
+__all__ = ("ResizeMethod", "resize", "scale_and_translate")
+
+ArrayLike = Any
+
+
+class ResizeMethod(enum.Enum):
+    """How an image is resampled: the kernel that weighs pixels around a place.
+
+    NEAREST takes the nearest pixel; LINEAR is the hat function; CUBIC is Keys' kernel with
+    slope -1/2 at 1; CUBIC_PYTORCH is CUBIC, but without antialiasing Keys' kernel with
+    slope -3/4 and edges repeated; LANCZOS3 and LANCZOS5 are windowed sincs; AREA weighs
+    pixels by how much of the new pixel they cover.
+
+    >>> ResizeMethod.from_string("bilinear")
+    <ResizeMethod.LINEAR: 1>
+    """
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
+
+    @staticmethod
+    def from_string(s: str) -> ResizeMethod:
+        """The method of this name."""
+        method = _NAMES.get(s)
+        if method is None:
+            raise errors.value_error(
+                f'Unknown resize method "{s}"', tries=[", ".join(map(repr, _NAMES))]
+            )
+        return method
+
+
+_NAMES = {
+    name: ResizeMethod[method]
+    for method, names in (
+        ("NEAREST", "nearest"),
+        ("LINEAR", "linear bilinear trilinear triangle"),
+        ("CUBIC", "cubic bicubic tricubic"),
+        ("CUBIC_PYTORCH", "cubic-pytorch bicubic-pytorch"),
+        ("LANCZOS3", "lanczos3"),
+        ("LANCZOS5", "lanczos5"),
+        ("AREA", "area"),
+    )
+    for name in names.split()
+}
+
+
+# ---------------------------------------------------------------------------- kernels
+
+
+def hat(x: Any) -> Any:
+    """1 - |x| where that is positive."""
+    return jnp.maximum(0, 1 - x)
+
+
+def keys(slope: float) -> Callable[[Any], Any]:
+    """Keys' cubic convolution kernel of this slope at 1, for x >= 0: eq. (15) there.
+
+    R. Keys, Cubic Convolution Interpolation for Digital Image Processing, IEEE
+    Transactions on Acoustics, Speech, and Signal Processing 29(6), 1981.
+    """
+
+    def kernel(x: Any) -> Any:
+        inner = ((slope + 2) * x - (slope + 3)) * x * x + 1
+        outer = slope * (((x - 5) * x + 8) * x - 4)
+        return jnp.where(x < 1, inner, jnp.where(x < 2, outer, 0))
+
+    return kernel
+
+
+def lanczos(radius: int) -> Callable[[Any], Any]:
+    """sinc(x) sinc(x / radius), 0 beyond the radius; Duchon (1979)."""
+
+    def kernel(x: Any) -> Any:
+        return jnp.where(x <= radius, jnp.sinc(x) * jnp.sinc(x / radius), 0)
+
+    return kernel
+
+
+# Values at distances x >= 0, in pixels.
+_KERNELS = {
+    ResizeMethod.LINEAR: hat,
+    ResizeMethod.CUBIC: keys(-0.5),
+    ResizeMethod.CUBIC_PYTORCH: keys(-0.75),
+    ResizeMethod.LANCZOS3: lanczos(3),
+    ResizeMethod.LANCZOS5: lanczos(5),
+}
+# Pixels beyond the edge that CUBIC_PYTORCH reads.
+_BEYOND = 2
+
+
+# ---------------------------------------------------------------------------- weights
+
+
+def weights(
+    n: int, m: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+) -> Any:
+    """What each of `n` pixels counts for in each of `m`: a matrix (n, m)."""
+    step = 1 / scale  # the width of a new pixel in old ones
+    dtype = jnp.result_type(step, shift)
+    pixels = jnp.arange(m, dtype=dtype)
+    repeats_edges = method is ResizeMethod.CUBIC_PYTORCH
+    if method is ResizeMethod.AREA:
+        left = (pixels - shift) * step
+        old = jnp.arange(n, dtype=dtype)[:, None]
+        covered = jnp.minimum(left + step, old + 1) - jnp.maximum(left, old)
+        found = jnp.maximum(covered, 0)
+        middle = left + step / 2
+    else:
+        middle = (pixels + 0.5 - shift) * step
+        beyond = _BEYOND if repeats_edges else 0
+        old = jnp.arange(-beyond, n + beyond, dtype=dtype)[:, None] + 0.5
+        distance = jnp.abs(middle - old)
+        if antialias:  # of several old pixels in a new one, all count
+            distance = distance / jnp.maximum(step, 1)
+        found = _KERNELS[method](distance)
+    if repeats_edges:
+        return shares(folded(found, _BEYOND))
+    inside = (middle >= 0) & (middle <= n)
+    return jnp.where(inside, shares(found), 0)
+
+
+def shares(x: Any) -> Any:
+    """Columns divided by their sums; 0 where these are next to nothing."""
+    total = x.sum(0)
+    some = jnp.abs(total) > _LEAST
+    return jnp.where(some, x / jnp.where(some, total, 1), 0)
+
+
+_LEAST = 1000 * float(np.finfo("float32").eps)
+
+
+def folded(x: Any, beyond: int) -> Any:
+    """Rows that stand for pixels beyond the edges, added to the first and the last."""
+    n = len(x) - 2 * beyond
+    if n < 2:
+        return x.sum(0, keepdims=True)[:n]
+    first, last = x[: beyond + 1], x[beyond + n - 1 :]
+    inner = x[beyond + 1 : beyond + n - 1]
+    return jnp.concatenate([first.sum(0)[None], inner, last.sum(0)[None]])
+
+
+def contracted(image: Any, matrices: dict[int, Any], precision: Any) -> Any:
+    """`image` with the given axes multiplied by matrices (old, new)."""
+    if not matrices:
+        return image
+    axes = list(range(image.ndim))
+    new = {d: image.ndim + i for i, d in enumerate(matrices)}
+    operands: list[Any] = [image, axes]
+    for d, w in matrices.items():
+        operands += [w.astype(image.dtype), [d, new[d]]]
+    return jnp.einsum(*operands, [new.get(d, d) for d in axes], precision=precision)
+
+
+def nearest(image: Any, shape: Sequence[int]) -> Any:
+    """The pixels under the middles of the new ones, exactly, by integers."""
+    for d, (n, m) in enumerate(zip(image.shape, shape, strict=True)):
+        if n != m:
+            at = (2 * np.arange(m, dtype=np.int64) + 1) * n // (2 * max(m, 1))
+            image = jnp.take(image, at.astype("int32"), d, mode="clip")
+    return image
+
+
+# -------------------------------------------------------------------------- functions
+
+
+def check_image(name: str, image: Any, shape: Any) -> tuple[int, ...]:
+    """The new shape as ints; ValueError unless it has as many axes as the image."""
+    check_arraylike(name, image)
+    shape, old = static_shape(shape), np.shape(image)
+    if len(shape) != len(old):
+        raise errors.value_error(
+            "shape must have length equal to the number of dimensions of x; "
+            f" {shape} vs {old}",
+            where=f"image.{name}",
+            tries=["name all axes; those of batches and channels keep their size"],
+        )
+    return shape
+
+
+def as_method(method: str | ResizeMethod, antialias: bool) -> ResizeMethod:
+    """A method by its name; PyTorch's cubic one has a kernel of its own if aliased."""
+    if isinstance(method, str):
+        method = ResizeMethod.from_string(method)
+    if not isinstance(method, ResizeMethod):
+        raise TypeError(
+            f"image: method must be a string or ResizeMethod, got {method!r}."
+        )
+    if method is ResizeMethod.CUBIC_PYTORCH and antialias:
+        return ResizeMethod.CUBIC
+    return method
+
+
+def resize(
+    image: ArrayLike, shape: Sequence[int], method: str | ResizeMethod,
+    antialias: bool = True, precision: Any = Precision.HIGHEST,
+) -> Any:  # fmt: skip
+    r"""An image of another size, resampled by a kernel :math:`k`.
+
+    .. math:: y_j = \sum_i w_{ij} x_i, \quad w_{ij} \propto k((i + 1/2) - (j + 1/2) n/m)
+
+    Args:
+      image: array of any number of axes.
+      shape: the new shape, of all axes; those of batches and channels keep their size.
+      method: a `ResizeMethod` or its name: "nearest", "linear" ("bilinear", "trilinear",
+        "triangle"), "cubic" ("bicubic", "tricubic"), "cubic-pytorch"
+        ("bicubic-pytorch"), "lanczos3", "lanczos5", "area".
+      antialias: widen the kernel where an axis shrinks, so that all pixels count.
+      precision: of the products (see `lax.dot_general`).
+
+    Returns:
+      An array of shape `shape`; integers become floats, but for "nearest".
+
+    Raises:
+      ValueError: `shape` has another number of axes, or the method is unknown.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.image.resize(mj.numpy.array([1., 3.]), (4,), "linear")
+      Array([1. , 1.5, 2.5, 3. ], dtype=float32)
+
+    Source: see `ResizeMethod`; Keys (1981), Duchon (1979).
+    """
+    shape = check_image("resize", image, shape)
+    return _resize(
+        image, shape, as_method(method, antialias), bool(antialias), precision
+    )
+
+
+@composite(static=("shape", "method", "antialias", "precision"))
+def _resize(image, shape, method: ResizeMethod, antialias: bool, precision):
+    image = jnp.asarray(image)
+    if method is ResizeMethod.NEAREST:
+        return nearest(image, shape)
+    (image,) = promote_dtypes_inexact(image)
+    # All kernels interpolate: an axis that keeps its size keeps its values.
+    matrices = {
+        d: weights(n, m, (m or n) / n if n else 1.0, 0.0, method, antialias)
+        for d, (n, m) in enumerate(zip(image.shape, shape, strict=True))
+        if n != m
+    }
+    return contracted(image, matrices, precision)
+
+
+def scale_and_translate(
+    image: ArrayLike, shape: Sequence[int], spatial_dims: Sequence[int],
+    scale: ArrayLike, translation: ArrayLike, method: str | ResizeMethod,
+    antialias: bool = True, precision: Any = Precision.HIGHEST,
+) -> Any:  # fmt: skip
+    r"""An image stretched and moved: what was at x is at scale x + translation.
+
+    .. math:: y_j = \sum_i w_{ij} x_i, \quad
+        w_{ij} \propto k\Big((i + 1/2) - \frac{j + 1/2 - t}{s}\Big)
+
+    What falls outside of the old image is 0.
+
+    Args:
+      image: array of any number of axes.
+      shape: the new shape, of all axes.
+      spatial_dims: the K axes that are resampled.
+      scale, translation: float arrays [K]: factors, and shifts in new pixels.
+        Derivatives by them are those of the kernel.
+      method: as for `resize`; not "nearest".
+      antialias: widen the kernel where an axis shrinks, so that all pixels count.
+      precision: of the products (see `lax.dot_general`).
+
+    Returns:
+      An array of shape `shape`; integers become floats.
+
+    Raises:
+      ValueError: `shape` has another number of axes, the method is "nearest" or
+        unknown.
+
+    Example:
+      >>> import minijax as mj
+      >>> x, one = mj.numpy.array([1., 2., 3.]), mj.numpy.ones(1)
+      >>> mj.image.scale_and_translate(x, (4,), (0,), one, one, "linear")
+      Array([0., 1., 2., 3.], dtype=float32)
+
+    Source: see `ResizeMethod`; Keys (1981), Duchon (1979).
+    """
+    shape = check_image("scale_and_translate", image, shape)
+    method = as_method(method, antialias)
+    if method is ResizeMethod.NEAREST:
+        raise errors.value_error(
+            "Nearest neighbor resampling is not currently supported for"
+            " scale_and_translate.",
+            tries=["method='linear'", "image.resize, which does it"],
+        )
+    axes = tuple(canonical_axis(d, len(shape)) for d in spatial_dims)
+    for name, x in (("scale", scale), ("translation", translation)):
+        if np.shape(x) != (len(axes),):
+            raise errors.value_error(
+                f"scale_and_translate: {name} must have one number for each of"
+                f" spatial_dims={axes}, got shape {np.shape(x)}."
+            )
+    return _scale_and_translate(
+        image, scale, translation, shape, axes, method, bool(antialias), precision
+    )
+
+
+@composite(static=("shape", "axes", "method", "antialias", "precision"))
+def _scale_and_translate(
+    image, scale, translation, shape, axes, method: ResizeMethod, antialias: bool,
+    precision,
+):  # fmt: skip
+    (image,) = promote_dtypes_inexact(jnp.asarray(image))
+    scale, shift = promote_dtypes_inexact(jnp.asarray(scale), jnp.asarray(translation))
+    matrices = {
+        d: weights(image.shape[d], shape[d], scale[i], shift[i], method, antialias)
+        for i, d in enumerate(axes)
+    }
+    return contracted(image, matrices, precision)
