@@ -19,6 +19,7 @@ FACES = (
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
     "minijax.random", "minijax.scipy",
+    "minijax.scipy.special",
 )  # fmt: skip
 
 

@@ -262,12 +262,12 @@ def _weight_over_a(a: Any, x: Any) -> Any:
     large = ge(a, const(a, 10))
     big = select(large, a, filled(a, 10))
     log_small = sub(sub(mul(a, log(x)), x), lgamma(add(a, const(a, 1))))
-    log_big = neg(add(mul(big, _gap(div(sub(x, big), big))), _stirling(big)))
+    log_big = neg(add(mul(big, log_gap(div(sub(x, big), big))), stirling_rest(big)))
     square_of = reciprocal(mul(big, const(a, 2 * math.pi)))
     return select(large, mul(sqrt(square_of), exp(log_big)), exp(log_small))
 
 
-def _stirling(a: Any) -> Any:
+def stirling_rest(a: Any) -> Any:
     """ln Gamma(a) less Stirling's formula, for a >= 10 (DLMF 5.11.1)."""
     inverse = reciprocal(a)
     return mul(inverse, polynomial(square(inverse), STIRLING))
@@ -279,7 +279,7 @@ STIRLING = (
 )  # fmt: skip
 
 
-def _gap(u: Any) -> Any:
+def log_gap(u: Any) -> Any:
     """u - ln(1 + u): near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u)."""
     near = lt(abs(u), const(u, 0.3))
     v = select(near, u, filled(u, 0))

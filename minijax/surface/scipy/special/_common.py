@@ -1,0 +1,133 @@
+"""What special functions share: declarations, argument checks, sums of powers.
+
+A function is declared by its sentence (with the formula), what its arguments are, and an
+example; `special` makes the docstring of them, and one compiled call of the function,
+which is inlined when traced.
+
+Next: logarithms.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....base import errors
+from ....control.calls.jit import composite
+from ....control.rules.custom_jvp import custom_jvp
+from ....ir.core import aval_of
+from ....prims import lax
+from ....prims.define import const, filled
+from ....prims.math.bessel import enough
+from ....prims.math.gamma import polynomial
+from ....types import dtypes
+from ...numpy._common import (
+    ArrayLike,
+    as_array,
+    choose,
+    convert,
+    promote_args_inexact,
+)
+
+__all__ = (
+    "ArrayLike", "aval_of", "as_array", "chebyshev", "choose", "composite", "const",
+    "convert", "custom_jvp", "dtype_of", "dtypes", "errors", "filled", "in_float32",
+    "lax", "np", "only_float", "polynomial", "promote_args_inexact", "promote_real",
+    "special", "strong",
+)  # fmt: skip
+
+
+def special(
+    sentence: str, example: str, *args: str, returns: str = "", raises: str = "",
+    source: str = "", differs: str = "", static: Sequence[str] = (),
+) -> Callable[[Any], Any]:  # fmt: skip
+    """Document a special function, and make it one compiled call.
+
+    `example` is "0.5 -> 0.52050": what it is called with, and what is printed of the
+    result in as many digits; each of `args` says what an argument is.
+    """
+    many = len(args) > 1 or "," in args[0].partition(":")[0]
+    joint = "their joint" if many else "its"
+
+    def declare(fun: Any) -> Any:
+        given, _, shown = example.partition(" -> ")
+        digits = len(shown.partition(".")[2])
+        parts = [
+            sentence,
+            "\n  ".join(("Args:", *args)),
+            f"Returns:\n  {returns or f'An array of {joint} shape and dtype.'}",
+            f"Raises:\n  {raises}" if raises else "",
+            "Example:\n  >>> from minijax.scipy import special\n"
+            f'  >>> print(f"{{special.{fun.__name__}({given}):.{digits}f}}")\n  {shown}',
+            f"Source: {source}" if source else "",
+            f"Differs from JAX: {differs}" if differs else "",
+        ]
+        fun.__doc__ = "\n\n".join(filter(None, parts)) + "\n"
+        return composite(fun, static=static)
+
+    return declare
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype of an array-like value."""
+    return aval_of(x).dtype
+
+
+def promote_real(name: str, *xs: Any) -> Sequence[Any]:
+    """Operands of one float dtype; ValueError if one is complex."""
+    xs = tuple(promote_args_inexact(name, *xs))
+    if dtypes.is_complex(dtype_of(xs[0])):
+        raise errors.value_error(
+            f"{name} does not support complex-valued inputs.",
+            which=str(aval_of(xs[0]).str_short()),
+            tries=["jnp.real(...) of it"],
+        )
+    return xs
+
+
+def only_float(x: Any, hint: str = "") -> Any:
+    """`x` as an array; TypeError unless it is of float32 or float64."""
+    x = as_array(x)
+    dtype = dtype_of(x)
+    if dtype not in (dtypes.float32, dtypes.float64):
+        raise errors.type_error(
+            f"x.dtype={dtype} is not supported{hint}.",
+            why="it is computed in float32 or float64 alone.",
+            tries=["x.astype(jnp.float32)"],
+        )
+    return x
+
+
+def strong(x: Any) -> Any:
+    """`x`, no longer of a weak type."""
+    return convert(x, dtype_of(x))
+
+
+def chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
+    """The sum of c_k T_k(t), as far as the dtype of `t` can tell."""
+    return polynomial(t, _powers(coefficients, dtype_of(t)))
+
+
+@functools.cache
+def _powers(coefficients: tuple[float, ...], dtype: Any) -> tuple[float, ...]:
+    """The same sum as one of powers, whose coefficients decrease, too."""
+    kept = enough(coefficients, dtype)
+    return tuple(np.polynomial.chebyshev.cheb2poly(kept).tolist())
+
+
+def in_float32(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`fun` of operands of one float dtype; of narrow ones, computed in float32."""
+
+    def wide(*xs: Any) -> Any:
+        dtype = dtype_of(xs[0])
+        if dtype.itemsize >= 4:
+            return fun(*xs)
+        out = fun(*[convert(x, dtypes.float32) for x in xs])
+        if isinstance(out, tuple):
+            return tuple([convert(y, dtype) for y in out])
+        return convert(out, dtype)
+
+    return wide

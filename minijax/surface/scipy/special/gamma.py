@@ -1,0 +1,308 @@
+"""The gamma function of real numbers, and what is made of it: factorials, beta functions.
+
+The logarithm of the beta function is a difference of large numbers where its arguments are
+large; the leading parts of Stirling's series are subtracted by hand there (A. R. DiDonato
+and A. H. Morris, "Algorithm 708", ACM Transactions on Mathematical Software 18, 1992).
+
+Next: incomplete.py, zeta.py, complex_gamma.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from fractions import Fraction
+from typing import Any
+
+from ....ir import core
+from ....prims.define import FLOAT, check_kind
+from ....prims.math.gamma import stirling_rest
+from ....types.avals import shaped
+from ...numpy._common import from_host
+from ._common import *
+from .complex_gamma import complex_gamma, complex_loggamma
+
+__all__ = (
+    "gammaln", "gammasgn", "gamma", "loggamma", "beta", "betaln", "factorial", "comb",
+    "poch", "multigammaln", "bernoulli",
+)  # fmt: skip
+
+REAL = "real array or number; integers become floats."
+BOTH = "real or complex array or number; integers become floats."
+NO_COMPLEX = "ValueError: an argument is complex."
+
+
+def _of_lgamma(name: str, *xs: Any) -> Any:
+    """Operands of one dtype, of which `lgamma` is taken."""
+    xs = tuple(promote_args_inexact(name, *xs))
+    check_kind("lgamma", aval_of(xs[0]), FLOAT, 0, 1)
+    return xs
+
+
+# ---------------------------------------------------------------------- gamma functions
+
+
+@special(
+    r"Logarithm of the gamma function's magnitude, :math:`\ln |\Gamma(x)|`: inf at 0, -1,"
+    " -2 ...",
+    "0.5 -> 0.57236", f"x: {REAL}",
+)  # fmt: skip
+def gammaln(x: ArrayLike) -> Any:
+    return lax.lgamma(*promote_args_inexact("gammaln", x))
+
+
+def _sign(x: Any) -> Any:
+    """1 or -1; nan at -1, -2 ... and of nan."""
+    zero, floor = const(x, 0), lax.floor(x)
+    negative = lax.lt(1 / x, zero)  # so is -0
+    half = floor * const(x, 0.5)
+    odd = lax.bitwise_or(lax.ne(half, lax.floor(half)), lax.eq(x, zero))
+    pole = lax.bitwise_and(lax.lt(x, zero), lax.eq(x, floor))
+    nowhere = lax.bitwise_or(pole, lax.ne(x, x))
+    sign = choose(lax.bitwise_and(negative, odd), const(x, -1), filled(x, 1))
+    return choose(nowhere, const(x, np.nan), sign)
+
+
+@special(
+    r"Sign of the gamma function :math:`\Gamma(x)`: nan at -1, -2 ...",
+    "-0.5 -> -1.0", f"x: {REAL}", raises=NO_COMPLEX,
+)  # fmt: skip
+def gammasgn(x: ArrayLike) -> Any:
+    (x,) = promote_real("gammasgn", x)
+    return _sign(strong(x))
+
+
+@special(
+    r"Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`: nan at -1, -2"
+    " ...",
+    "0.5 -> 1.77245", f"x: {BOTH}",
+)  # fmt: skip
+def gamma(x: ArrayLike) -> Any:
+    (x,) = promote_args_inexact("gamma", x)
+    x = strong(x)
+    return complex_gamma(x) if dtypes.is_complex(dtype_of(x)) else _gamma(x)
+
+
+def _gamma(x: Any) -> Any:
+    return _sign(x) * lax.exp(lax.lgamma(x))
+
+
+@special(
+    r"Logarithm of the gamma function, :math:`\ln \Gamma(x)`: of complex numbers the"
+    " branch that is continuous off the negative axis, of negative ones nan.",
+    "0.5 -> 0.57236", f"x: {BOTH}",
+)  # fmt: skip
+def loggamma(x: ArrayLike) -> Any:
+    (x,) = promote_args_inexact("loggamma", x)
+    if dtypes.is_complex(dtype_of(x)):
+        return complex_loggamma(x)
+    return choose(lax.gt(x, const(x, 0)), lax.lgamma(x), const(x, np.nan))
+
+
+# ------------------------------------------------------------------------ beta functions
+
+
+def _log_beta(a: Any, b: Any) -> Any:
+    low, high = lax.min(a, b), lax.max(a, b)
+    total = low + high
+    eight = const(low, 8)
+    far = lax.bitwise_and(lax.ge(high, eight), lax.ge(total, eight))
+    large = lax.bitwise_and(far, lax.ge(low, eight))
+    plain = lax.lgamma(low)
+    near = plain + (lax.lgamma(high) - lax.lgamma(total))
+    # Elsewhere at 8, where nothing overflows.
+    p = choose(far, low, eight)
+    q, t = choose(far, high, eight), choose(far, total, const(low, 16))
+    rest = stirling_rest(q) - stirling_rest(t)
+    growth = lax.log1p(p / q)
+    above = plain + (rest - (t - 0.5) * growth - p * (lax.log(q) - 1))
+    p = choose(large, low, eight)
+    ratio = (p - 0.5) * lax.log(p / t) - q * growth - 0.5 * lax.log(q)
+    both = ratio + (const(low, math.log(2 * math.pi) / 2) + stirling_rest(p) + rest)
+    return choose(large, both, choose(far, above, near))
+
+
+@special(
+    r"Logarithm of the beta function's magnitude, :math:`\ln |B(a, b)|`.",
+    "2., 3. -> -2.48491", f"a, b: {REAL}",
+)  # fmt: skip
+def betaln(a: ArrayLike, b: ArrayLike) -> Any:
+    return _log_beta(*_of_lgamma("betaln", a, b))
+
+
+@special(
+    r"Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.",
+    "2., 3. -> 0.08333", f"a, b: {REAL}", raises=NO_COMPLEX,
+)  # fmt: skip
+def beta(a: ArrayLike, b: ArrayLike) -> Any:
+    a, b = map(strong, promote_real("beta", a, b))
+    return _sign(a) * _sign(b) * _sign(a + b) * lax.exp(_log_beta(a, b))
+
+
+# --------------------------------------------------------- factorials and combinations
+
+
+def factorial(n: ArrayLike, exact: bool = False) -> Any:
+    r"""Factorial, :math:`n! = \Gamma(n + 1)`: 0 of negative numbers.
+
+    Args:
+      n: real array or number; integers become floats.
+      exact: False; arrays hold no integers of any length.
+
+    Returns:
+      An array of its shape and dtype.
+
+    Raises:
+      NotImplementedError: `exact` is true.
+
+    Example:
+      >>> from minijax.scipy import special
+      >>> print(f"{special.factorial(4.):.3f}")
+      24.000
+    """
+    if exact:
+        raise NotImplementedError(
+            errors.message(
+                "factorial with exact=True",
+                why="the dtypes of arrays hold no integers of any length.",
+                tries=["exact=False", "math.factorial of a Python int"],
+            )
+        )
+    return _factorial(n)
+
+
+@composite
+def _factorial(n: Any) -> Any:
+    (n,) = _of_lgamma("factorial", n)
+    return choose(lax.lt(n, const(n, 0)), const(n, 0), lax.exp(lax.lgamma(n + 1)))
+
+
+@special(
+    r"Combinations of k of N things, :math:`\binom{N}{k}`: 0 unless 0 <= k <= N.",
+    "5., 2. -> 10.000", f"N, k: {REAL}", "repetition: things may be taken repeatedly.",
+    static=("repetition",),
+)  # fmt: skip
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Any:
+    N, k = _of_lgamma("comb", N, k)
+    if repetition:
+        return choose(lax.eq(k, const(k, 0)), const(k, 1), _choices(N + k - 1, k))
+    return _choices(N, k)
+
+
+def _choices(n: Any, k: Any) -> Any:
+    zero = const(n, 0)
+    fine = lax.bitwise_and(lax.le(k, n), lax.ge(k, zero))
+    n, k = choose(fine, n, zero), choose(fine, k, zero)
+    log = -lax.log1p(n) - _log_beta(n - k + 1, k + 1)
+    return choose(fine, lax.exp(log), zero)
+
+
+@custom_jvp
+def _rising(z: Any, m: Any) -> Any:
+    ratio = _gamma(z + m) / _gamma(z)
+    return choose(lax.eq(m, const(m, 0)), const(m, 1), ratio)
+
+
+_rising.defjvps(
+    lambda t, ans, z, m: t * (lax.digamma(z + m) - lax.digamma(z)) * ans,
+    lambda t, ans, z, m: t * lax.digamma(z + m) * ans,
+)
+
+
+@special(
+    r"Rising factorial (Pochhammer's symbol), :math:`\Gamma(z + m) / \Gamma(z)`.",
+    "2., 3. -> 24.000", f"z, m: {REAL}", raises=NO_COMPLEX,
+)  # fmt: skip
+def poch(z: ArrayLike, m: ArrayLike) -> Any:
+    return _rising(*map(strong, promote_real("poch", z, m)))
+
+
+# ------------------------------------------------------------------- several at a time
+
+
+def multigammaln(a: ArrayLike, d: ArrayLike) -> Any:
+    r"""Logarithm of the gamma function of d dimensions.
+
+    It is :math:`\frac{d (d-1)}{4} \ln \pi + \sum_{j=0}^{d-1} \ln \Gamma(a - j/2)`.
+
+    Args:
+      a: real array or number; integers become floats.
+      d: the dimension, an integer (static).
+
+    Returns:
+      An array of `a`'s shape and dtype.
+
+    Example:
+      >>> from minijax.scipy import special
+      >>> print(f"{special.multigammaln(3., 2):.5f}")
+      1.55020
+    """
+    return _multigammaln(
+        a, core.concrete_or_error(int, d, "d argument of multigammaln")
+    )
+
+
+@composite(static="d")
+def _multigammaln(a: Any, d: int) -> Any:
+    (a,) = promote_args_inexact("multigammaln", a)
+    a = strong(a)
+    dtype, shape = dtype_of(a), aval_of(a).shape
+    steps = from_host(np.arange(d) / 2, shaped((d,), dtype))
+    each = lax.expand_dims(a, (len(shape),)) - lax.expand_dims(steps, range(len(shape)))
+    total = lax.reduce_sum(lax.lgamma(each), (len(shape),))
+    return total + const(a, d * (d - 1) / 4 * math.log(math.pi))
+
+
+LAST_BERNOULLI = 260  # from which on they are infinite in float64
+
+
+@functools.cache
+def _bernoulli_numbers() -> tuple[float, ...]:
+    """B_0 ... by integers: tangent numbers (R. P. Brent, D. Harvey, arXiv:1108.0286)."""
+    half = LAST_BERNOULLI // 2
+    t = [0, 1]
+    for k in range(2, half + 1):
+        t.append((k - 1) * t[k - 1])
+    for k in range(2, half + 1):
+        for j in range(k, half + 1):
+            t[j] = (j - k) * t[j - 1] + (j - k + 2) * t[j]
+    numbers = [1.0, -0.5]
+    for k in range(1, half + 1):
+        exact = Fraction((-1) ** (k + 1) * 2 * k * t[k], 4**k * (4**k - 1))
+        try:
+            numbers += [float(exact), 0.0]
+        except OverflowError:
+            numbers += [math.inf if k % 2 else -math.inf, 0.0]
+    return tuple(numbers)
+
+
+def bernoulli(n: int) -> Any:
+    r"""Bernoulli numbers :math:`B_0 \ldots B_n`, with :math:`B_1 = -1/2`.
+
+    Args:
+      n: the last index, from 0 (static).
+
+    Returns:
+      An array of shape (n + 1,) of the default float dtype, each number the nearest to
+      the exact one; infinite where that is out of range.
+
+    Raises:
+      TypeError: n is no integer.
+      ValueError: n is negative.
+
+    Example:
+      >>> from minijax.scipy import special
+      >>> special.bernoulli(2)
+      Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
+    """
+    n = operator.index(n)
+    if n < 0:
+        raise errors.value_error("n must be a non-negative integer.", which=str(n))
+    numbers = list(_bernoulli_numbers()[: n + 1])
+    while len(numbers) <= n:
+        k = len(numbers)
+        numbers.append(0.0 if k % 2 else math.inf if k % 4 else -math.inf)
+    dtype = dtypes.float_default()
+    with np.errstate(over="ignore"):
+        return from_host(np.asarray(numbers).astype(dtype), shaped((n + 1,), dtype))

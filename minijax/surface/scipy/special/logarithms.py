@@ -1,0 +1,203 @@
+"""Products with logarithms, entropies, and what has a logarithm inside.
+
+0 log 0 is 0 here, as entropies want it; so the derivatives are rules of their own.
+
+Next: gaussian.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....prims.math.gamma import log_gap
+from ._common import *
+
+__all__ = (
+    "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "boxcox", "boxcox1p", "logit",
+    "expit",
+)  # fmt: skip
+
+REAL = "array or number; integers become floats."
+
+# ------------------------------------------------------------- products with logarithms
+
+
+def _product(x: Any, y: Any, logarithm: Any) -> Any:
+    counts = lax.bitwise_or(lax.ne(x, const(x, 0)), lax.ne(y, y))
+    return choose(counts, lax.mul(x, logarithm(y)), const(x, 0))
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    return _product(x, y, lax.log)
+
+
+def _xlog1py(x: Any, y: Any) -> Any:
+    return _product(x, y, lax.log1p)
+
+
+_xlogy.__name__, _xlog1py.__name__ = "xlogy", "xlog1py"
+_xlogy = custom_jvp(_xlogy)  # type: ignore[assignment]
+_xlogy.defjvps(  # type: ignore[attr-defined]
+    lambda t, ans, x, y: t * lax.log(y), lambda t, ans, x, y: t * x / y
+)
+_xlog1py = custom_jvp(_xlog1py)  # type: ignore[assignment]
+_xlog1py.defjvps(  # type: ignore[attr-defined]
+    lambda t, ans, x, y: t * lax.log1p(y), lambda t, ans, x, y: t * x / (1 + y)
+)
+
+
+@custom_jvp
+def _xlogx(x: Any) -> Any:
+    return _xlogy(x, x)
+
+
+_xlogx.defjvps(lambda t, ans, x: t * (lax.log(x) + 1))
+
+
+@special(
+    r"x times the logarithm of y, :math:`x \ln y`, and 0 where x is 0.",
+    "2., 3. -> 2.19722", f"x: {REAL}", f"y: {REAL}",
+)  # fmt: skip
+def xlogy(x: ArrayLike, y: ArrayLike) -> Any:
+    return _xlogy(*promote_args_inexact("xlogy", x, y))
+
+
+@special(
+    r"x times the logarithm of 1 + y, :math:`x \ln(1 + y)`, and 0 where x is 0.",
+    "2., 3. -> 2.77259", f"x: {REAL}", f"y: {REAL}",
+)  # fmt: skip
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Any:
+    return _xlog1py(*promote_args_inexact("xlog1py", x, y))
+
+
+# ---------------------------------------------------------------------------- entropies
+
+NO_COMPLEX = "ValueError: an argument is complex."
+
+
+@special(
+    r"Entropy of a probability, :math:`-x \ln x`: 0 of 0, -inf below.",
+    "0.5 -> 0.34657", f"x: {REAL}", raises=NO_COMPLEX,
+)  # fmt: skip
+def entr(x: ArrayLike) -> Any:
+    (x,) = promote_real("entr", x)
+    negative = lax.lt(x, const(x, 0))
+    return choose(negative, const(x, -np.inf), lax.neg(_xlogx(x)))
+
+
+def _relative(p: Any, q: Any, inside: Any, of_none: Any) -> Any:
+    """`inside(p, q)` where both are positive, `of_none` where p is 0; inf elsewhere."""
+    zero = const(p, 0)
+    both = lax.bitwise_and(lax.gt(p, zero), lax.gt(q, zero))
+    none = lax.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
+    nan = lax.ne(p + q, p + q)
+    outside = choose(none, of_none, choose(nan, const(p, np.nan), const(p, np.inf)))
+    # Elsewhere away from the logarithms, which would spoil the derivatives.
+    p, q = choose(both, p, const(p, 1)), choose(both, q, const(q, 1))
+    return choose(both, inside(p, q), outside)
+
+
+def _near(p: Any, q: Any) -> tuple[Any, Any]:
+    """Where p and q are alike, and q/p - 1 there."""
+    u = (q - p) / p
+    near = lax.lt(lax.abs(u), const(u, 0.5))
+    return near, choose(near, u, const(u, 0))
+
+
+@custom_jvp
+def _log_ratio(p: Any, q: Any) -> Any:
+    """p ln(p / q), to the last place where they are alike, too."""
+    near, u = _near(p, q)
+    return p * choose(near, -lax.log1p(u), lax.log(p) - lax.log(q))
+
+
+_log_ratio.defjvps(
+    lambda t, ans, p, q: t * (ans / p + 1), lambda t, ans, p, q: -t * (p / q)
+)
+
+
+@custom_jvp
+def _divergence(p: Any, q: Any) -> Any:
+    near, u = _near(p, q)
+    return choose(near, p * log_gap(u), _log_ratio(p, q) - p + q)
+
+
+_divergence.defjvps(
+    lambda t, ans, p, q: t * (_log_ratio(p, q) / p),
+    lambda t, ans, p, q: t * (q - p) / q,
+)
+
+
+@special(
+    r"Relative entropy of two probabilities, :math:`p \ln(p / q)`: 0 where p is 0 and q"
+    " is not negative, inf where one is out of range.",
+    "0.5, 0.25 -> 0.34657", f"p: {REAL}", f"q: {REAL}", raises=NO_COMPLEX,
+)  # fmt: skip
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Any:
+    p, q = promote_real("rel_entr", p, q)
+    return _relative(p, q, _log_ratio, const(p, 0))
+
+
+@special(
+    r"Kullback-Leibler divergence of two probabilities, :math:`p \ln(p / q) - p + q`.",
+    "0.5, 0.25 -> 0.09657", f"p: {REAL}", f"q: {REAL}", raises=NO_COMPLEX,
+)  # fmt: skip
+def kl_div(p: ArrayLike, q: ArrayLike) -> Any:
+    p, q = promote_real("kl_div", p, q)
+    return _relative(p, q, _divergence, q)
+
+
+# ------------------------------------------------------------------------ transformations
+
+
+def _box_cox(logarithm: Any, lmbda: Any) -> Any:
+    flat = lax.eq(lmbda, const(lmbda, 0))
+    power = choose(flat, const(lmbda, 1), lmbda)
+    return choose(flat, logarithm, lax.expm1(power * logarithm) / power)
+
+
+@special(
+    r"Box-Cox transformation, :math:`(x^\lambda - 1) / \lambda`; of λ = 0,"
+    r" :math:`\ln x`.",
+    "4., 0.5 -> 2.00000", f"x: {REAL}", f"lmbda: the power λ, {REAL}",
+    source="Box and Cox, An analysis of transformations (1964).",
+)  # fmt: skip
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Any:
+    x, lmbda = promote_args_inexact("boxcox", x, lmbda)
+    return _box_cox(lax.log(x), lmbda)
+
+
+@special(
+    r"Box-Cox transformation of 1 + x, :math:`((1 + x)^\lambda - 1) / \lambda`; of λ ="
+    r" 0, :math:`\ln(1 + x)`.",
+    "3., 0.5 -> 2.00000", f"x: {REAL}", f"lmbda: the power λ, {REAL}",
+    source="Box and Cox, An analysis of transformations (1964).",
+)  # fmt: skip
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Any:
+    x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
+    return _box_cox(lax.log1p(x), lmbda)
+
+
+def _logit(x: Any) -> Any:
+    return lax.log(x / (1 - x))
+
+
+_logit.__name__ = "logit"
+_logit = custom_jvp(_logit)  # type: ignore[assignment]
+_logit.defjvps(lambda t, ans, x: t / (x * (1 - x)))  # type: ignore[attr-defined]
+
+
+@special(
+    r"Logarithm of the odds, :math:`\ln(x / (1 - x))`, the inverse of `expit`.",
+    "0.75 -> 1.09861", f"x: {REAL}",
+)  # fmt: skip
+def logit(x: ArrayLike) -> Any:
+    return _logit(*promote_args_inexact("logit", x))
+
+
+@special(
+    "Logistic function, :math:`1 / (1 + e^{-x})`, the inverse of `logit`.",
+    "1. -> 0.73106", f"x: {REAL}",
+)  # fmt: skip
+def expit(x: ArrayLike) -> Any:
+    return lax.logistic(*promote_args_inexact("expit", x))
