@@ -30,7 +30,7 @@ SOURCED = (
     "minijax.prims.math.gamma", "minijax.prims.math.beta", "minijax.prims.math.bessel",
     "minijax.prims.math.error_function", "minijax.prims.linalg",
     "minijax.surface.numpy.fft", "minijax.surface.numpy.decompositions",
-    "minijax.surface.scipy.special",
+    "minijax.surface.scipy.linalg", "minijax.surface.scipy.special",
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ ROOMS = {
     "minijax.nn": ["surface/nn"],
     "minijax.image": ["surface/image"],
     "minijax.lax": ["prims"],
+    "minijax.scipy.linalg": ["surface/scipy/linalg"],
     "minijax.scipy.special": ["surface/scipy/special"],
 }
 # What a room gives to its neighbours and not to the public.

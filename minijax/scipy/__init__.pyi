@@ -1,7 +1,8 @@
 """The face `minijax.scipy`: SciPy's interface on minijax arrays."""
 
+from . import linalg as linalg
 from . import special as special
 
 __all__ = [
-    "special"
+    "linalg", "special"
 ]

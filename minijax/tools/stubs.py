@@ -19,7 +19,7 @@ FACES = (
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
     "minijax.random", "minijax.scipy",
-    "minijax.scipy.special",
+    "minijax.scipy.linalg", "minijax.scipy.special",
 )  # fmt: skip
 
 

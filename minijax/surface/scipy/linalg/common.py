@@ -1,0 +1,108 @@
+"""What functions of minijax.scipy.linalg share: operands, lanes, triangles.
+
+Functions take single matrices and stacks of them: what is written for one matrix is
+spread over leading axes by `jnp.vectorize`, which maps no axis that is not there.
+SciPy's permissions (`overwrite_a`, `check_finite` ...) are taken everywhere: arrays are
+never written to, and a program cannot raise on what its numbers are.
+
+Next: solves.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....base import errors
+from ....ir.core import aval_of
+from ....prims import lax_linalg
+from ....types import dtypes
+from ... import jnp
+from ...numpy._common import check_arraylike, promote_dtypes_inexact
+from ...numpy.decompositions import adjoint, eps_of, identity, precise, turn
+
+__all__ = (
+    "operands", "numbers", "square_pair", "is_complex", "real_dtype", "complex_dtype",
+    "check_squares", "takes_vectors", "solve_upper", "over_stacks",
+    "adjoint", "eps_of", "identity", "precise", "turn",
+)  # fmt: skip
+
+
+def operands(*xs: Any) -> Sequence[Any]:
+    """Array-likes, lists too, as arrays of one inexact dtype."""
+    return promote_dtypes_inexact(*(jnp.asarray(x) for x in xs))
+
+
+def numbers(name: str, *xs: Any) -> Sequence[Any]:
+    """Arrays and numbers, no lists, as arrays of one inexact dtype."""
+    check_arraylike(f"jax.scipy.linalg.{name}", *xs)
+    return operands(*xs)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether an array's dtype is complex."""
+    return dtypes.is_complex(aval_of(x).dtype)
+
+
+def real_dtype(x: Any) -> Any:
+    """The dtype of an array's real parts."""
+    return dtypes.real_of(aval_of(x).dtype)
+
+
+def complex_dtype(x: Any) -> Any:
+    """The complex dtype of an array's precision; of half precision complex64."""
+    return dtypes.complex_of(aval_of(x).dtype)
+
+
+def check_squares(x: Any, what: str) -> None:
+    """ValueError, saying `what`, unless an array is a stack of square matrices."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise errors.value_error(
+            what, which=errors.type_text(x), why="the last two axes must be equal."
+        )
+
+
+def square_pair(x: Any, y: Any, names: str) -> None:
+    """ValueError unless two arrays are stacks of square matrices of one shape."""
+    for name, a in zip([*names], (x, y), strict=True):
+        check_squares(
+            a, f"expected {name} to be a (batched) square matrix, got {name}.shape="
+            f"{a.shape}"
+        )  # fmt: skip
+    if x.shape != y.shape:
+        first, second = [*names]
+        raise errors.value_error(
+            f"expected {first} and {second} to be the same shape, got"
+            f" {first}.shape={x.shape} {second}.shape={y.shape}",
+            why="the derivative is along a matrix of that shape.",
+        )
+
+
+def takes_vectors(name: str, matrix: Any, b: Any) -> bool:
+    """Whether right-hand sides are vectors: one, or, as it is still read, a stack."""
+    shape = np.shape(b)
+    if len(shape) < 2 or np.shape(matrix)[:-1] != shape:
+        return len(shape) == 1
+    warnings.warn(
+        f"jax.scipy.linalg.{name}: batched 1D solves with b.ndim > 1 are deprecated, and"
+        " in the future will be treated as a batched 2D solve. Use b[..., None], and"
+        " .squeeze(-1) of the result, to avoid this warning.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return True
+
+
+def solve_upper(upper: Any, b: Any) -> Any:
+    """x of U x = b, for a vector b."""
+    return lax_linalg.triangular_solve(upper, b, left_side=True, lower=False)
+
+
+def over_stacks(fun: Any, signature: str, *xs: Any) -> Any:
+    """`fun` of single matrices, for each of stacks of them."""
+    if all(x.ndim == 2 for x in xs):
+        return fun(*xs)
+    return jnp.vectorize(fun, signature=signature)(*xs)

@@ -1,0 +1,320 @@
+"""Functions of matrices: the exponential and its derivative, the square root, others.
+
+The exponential by scaling and squaring of a Padé approximant (N. Higham, "The scaling
+and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl. 26,
+2005).  The others by Schur's form: the square root of a triangle (Å. Björck and S.
+Hammarling, "A Schur method for the square root of a matrix", 1983), and Parlett's
+recurrence (G. Golub and C. Van Loan, "Matrix Computations", 9.1).  Both are, a column
+after the other, a solution of a triangular system.
+
+Next: sylvester.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....api.autodiff import jvp
+from ....base import errors
+from ....control.branches.switch import cond
+from ....control.calls.jit import composite
+from ....control.loops.while_loop import fori_loop
+from ....control.rules.custom_jvp import custom_jvp
+from ....prims import lax_linalg
+from ....prims.shape.slicing import dynamic_update_index_in_dim
+from ....types import dtypes
+from ... import jnp
+from ...numpy import systems
+from ...numpy._common import ArrayLike
+from .common import *
+from .decompositions import rsf2csf, schur
+from .sylvester import bartels_stewart
+
+__all__ = ("expm", "expm_frechet", "funm", "sqrtm")
+
+# -------------------------------------------------------------------- the exponential
+
+# By precision: the degree of the approximant, and the norm up to which it is exact to
+# the last digit (Higham, table 2.3; for single precision the same computation).
+_DEGREES = {
+    dtypes.float32: (7, 3.925724783138660),
+    dtypes.float64: (13, 5.371920351148152),
+}
+
+
+@functools.cache
+def _coefficients(degree: int) -> tuple[float, ...]:
+    """Those of the numerator of the diagonal Padé approximant of exp, of integers:
+    (2m - j)! / (m - j)! j!, divided by m!, which is the last."""
+    m, f = degree, math.factorial
+    return tuple(float(f(2 * m - j) // (f(m - j) * f(j))) for j in range(m + 1))
+
+
+def _pade(a: Any, degree: int) -> tuple[Any, Any]:
+    """The even and the odd part of the approximant's numerator."""
+    b = [a.dtype.type(x) for x in _coefficients(degree)]
+    eye = identity(a.shape[-1], a)
+    a2 = precise(a, a)
+    a4 = precise(a2, a2)
+    a6 = precise(a4, a2)
+    if degree == 7:
+        odd = b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye
+        even = b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye
+    else:
+        high = precise(a6, b[13] * a6 + b[11] * a4 + b[9] * a2)
+        odd = high + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye
+        high = precise(a6, b[12] * a6 + b[10] * a4 + b[8] * a2)
+        even = high + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye
+    return even, precise(a, odd)
+
+
+@composite(static=("upper_triangular", "max_squarings"))
+def expm(
+    A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16
+) -> Any:
+    """The exponential of square matrices: :math:`e^A = \\sum_k A^k / k!`.
+
+    Args:
+      A: matrices, shape (..., n, n).
+      upper_triangular: they are upper triangular.
+      max_squarings: at most so many squarings: enough for norms up to about
+        :math:`4 \\cdot 2^{16}`; matrices that need more give nan.
+
+    Returns:
+      An array of `A`'s inexact dtype and shape.
+
+    Raises:
+      ValueError: not square.
+      TypeError: half precision.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> expm(jnp.array([[0., 1.], [0., 0.]]))
+      Array([[1., 1.],
+             [0., 1.]], dtype=float32)
+
+    Source: N. Higham, "The scaling and squaring method for the matrix exponential
+    revisited" (2005).
+    """
+    (A,) = numbers("expm", A)
+    check_squares(A, f"Expected A to be a (batched) square matrix, got {A.shape=}.")
+    if real_dtype(A) not in _DEGREES:
+        raise errors.type_error(
+            f"A.dtype={A.dtype} is not supported.", tries=["A.astype(jnp.float32)"]
+        )
+    if A.shape[-1] == 0:
+        return A
+    degree, bound = _DEGREES[real_dtype(A)]
+    norm = jnp.abs(A).sum(-2).max(-1)
+    _, power = jnp.frexp(norm / norm.dtype.type(bound))
+    count = jnp.clip(power, 0, max_squarings + 1)[..., None, None]
+    scaled = A * jnp.ldexp(norm.dtype.type(1), -count).astype(A.dtype)
+    even, odd = _pade(scaled, degree)
+    above, below = even + odd, even - odd
+    if upper_triangular:
+        x = lax_linalg.triangular_solve(below, above, left_side=True, lower=False)
+    else:
+        x = systems.solve_matrix(below, above)
+
+    def square(i: Any, x: Any) -> Any:
+        wanted = i < count
+        return cond(
+            jnp.any(wanted),
+            lambda x: jnp.where(wanted, precise(x, x), x),
+            lambda x: x,
+            x,
+        )
+
+    x = fori_loop(0, max_squarings, square, x)
+    too_far = (count > max_squarings) | ~jnp.isfinite(norm)[..., None, None]
+    return jnp.where(too_far, A.dtype.type(np.nan), x)
+
+
+@composite(static=("method", "compute_expm"))
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Any:
+    """The derivative of the matrix exponential at A along E:
+    :math:`\\int_0^1 e^{(1 - s) A} E e^{s A} ds`.
+
+    Args:
+      A: matrices, shape (..., n, n).
+      E: the direction, of the same shape.
+      method: 'SPS' (the default) differentiates `expm`; 'blockEnlarge' takes a block of
+        the exponential of [[A, E], [0, A]].
+      compute_expm: return the exponential too.
+
+    Returns:
+      (expm(A), the derivative), or the derivative alone: arrays of the inexact common
+      dtype and `A`'s shape.
+
+    Raises:
+      ValueError: an unknown method, not square, or shapes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> expm_frechet(jnp.zeros((1, 1)), jnp.ones((1, 1)), compute_expm=False)
+      Array([[1.]], dtype=float32)
+
+    Source: A. Al-Mohy, N. Higham, "Computing the Fréchet derivative of the matrix
+    exponential" (2009): the derivative of the algorithm.
+    """
+    A, E = numbers("expm_frechet", A, E)
+    square_pair(A, E, "AE")
+    if method in (None, "SPS"):
+        out, moved = jvp(expm, (A,), (E,))
+    elif method == "blockEnlarge":
+        n = A.shape[-1]
+        upper = jnp.concatenate([A, E], -1)
+        lower = jnp.concatenate([jnp.zeros_like(A), A], -1)
+        whole = expm(jnp.concatenate([upper, lower], -2))
+        out, moved = whole[..., :n, :n], whole[..., :n, n:]
+    else:
+        raise ValueError(f"Unknown implementation {method}")
+    return (out, moved) if compute_expm else moved
+
+
+# ------------------------------------------------------------- functions of triangles
+
+
+def _by_columns(
+    t: Any, diagonal: Any, system: Callable[[Any, Any, Any], tuple[Any, Any, Any]]
+) -> Any:
+    """A triangle with a given diagonal whose column j solves a system of what is left of
+    it: `system(f, j, diagonal)` gives (pivots, upper triangle, right-hand side).
+
+    A zero pivot under a zero numerator gives zero; under another, what the numerator is.
+    """
+    n = t.shape[-1]
+    place = np.arange(n)
+
+    def column(j: Any, f: Any) -> Any:
+        pivots, upper, right = system(f, j, diagonal)
+        above = place < j
+        pivots = jnp.where(above & (pivots != 0), pivots, 1)
+        inside = above[:, None] & above & (place[:, None] < place)
+        upper = jnp.where(inside, upper, 0) + jnp.diag(pivots)
+        x = solve_upper(upper, jnp.where(above, right, 0))
+        x = jnp.where(place == j, diagonal, jnp.where(above, x, 0))
+        return dynamic_update_index_in_dim(f, x, j, 1)
+
+    return fori_loop(0, n, column, jnp.zeros_like(t)) if n else t
+
+
+def _root_of_triangle(t: Any) -> Any:
+    """The square root R of a triangle: r_ij (r_ii + r_jj) + sum of r_ik r_kj = t_ij."""
+    roots = jnp.sqrt(jnp.diagonal(t))
+
+    def system(r: Any, j: Any, roots: Any) -> tuple[Any, Any, Any]:
+        return roots + roots[j], r, t[:, j]
+
+    r = _by_columns(t, roots, system)
+    # Not every singular triangle has a root.
+    pairs = roots[:, None] + roots
+    none = (pairs == 0) & (jnp.triu(r, 1) != 0)
+    return jnp.where(jnp.any(none), t.dtype.type(complex(np.nan, np.nan)), r)
+
+
+@custom_jvp
+def _sqrtm(a: Any) -> Any:
+    t, z = schur(a, output="complex")
+    return precise(precise(z, _root_of_triangle(t)), adjoint(z))
+
+
+@_sqrtm.defjvp
+def _sqrtm_jvp(primals: Any, tangents: Any) -> Any:
+    """X dX + dX X = dA."""
+    x = _sqrtm(*primals)
+    return x, bartels_stewart(x, x, tangents[0].astype(x.dtype))
+
+
+@composite(static=("blocksize",))
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Any:
+    """The principal square root of square matrices, :math:`X X = A`, on CPUs.
+
+    Args:
+      A: matrices, shape (..., n, n), without eigenvalues on the negative real axis.
+      blocksize: SciPy's; must be 1.
+
+    Returns:
+      A complex array of `A`'s precision and shape; nan where there is no root.
+
+    Raises:
+      NotImplementedError: another block size.
+      ValueError: not square.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> sqrtm(jnp.array([[4., 0.], [0., 9.]])).real
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
+
+    Source: Å. Björck, S. Hammarling, "A Schur method for the square root of a matrix"
+    (1983).
+    """
+    if blocksize > 1:
+        raise NotImplementedError("Blocked version is not implemented yet.")
+    (A,) = numbers("sqrtm", A)
+    check_squares(
+        A, f"The input to schur must be a square matrix. Got shape {A.shape}."
+    )
+    A = A.astype(complex_dtype(A))
+    return over_stacks(_sqrtm, "(n,n)->(n,n)", A)
+
+
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """A function of square matrices, by its values at their eigenvalues, on CPUs.
+
+    Args:
+      A: matrices, shape (..., n, n), whose eigenvalues differ.
+      func: function of complex numbers, elementwise.
+      disp: return the result alone (nothing is printed).
+
+    Returns:
+      f(A), a complex array of `A`'s precision and shape; and, without `disp`, an estimate
+      of its relative error, real, shape (...).
+
+    Raises:
+      ValueError: not square.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> funm(jnp.array([[4., 0.], [0., 9.]]), jnp.sqrt).real
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
+
+    Source: G. Golub, C. Van Loan, Matrix Computations, 9.1: Parlett's recurrence.
+    """
+    (A,) = numbers("funm", A)
+    check_squares(A, "expected square array_like input")
+
+    def one(a: Any) -> tuple[Any, Any]:
+        return _of_triangle(func, *rsf2csf(*schur(a)))
+
+    out, error = over_stacks(one, "(n,n)->(n,n),()", A)
+    return out if disp else (out, error)
+
+
+def _of_triangle(func: Any, t: Any, z: Any) -> tuple[Any, Any]:
+    """z f(t) z^H: F T = T F, column by column; and what its pivots say of the error."""
+    values = jnp.diagonal(t)
+
+    def system(f: Any, j: Any, known: Any) -> tuple[Any, Any, Any]:
+        column = jnp.where(np.arange(t.shape[-1]) < j, t[:, j], 0)
+        return values - values[j], t, jnp.matvec(f, column) - known[j] * column
+
+    f = _by_columns(t, jnp.asarray(func(values)), system)
+    out = precise(precise(z, f), adjoint(z))
+    eps = eps_of(t.dtype)
+    gaps = jnp.abs(values[:, None] - values)
+    gaps = jnp.where(np.triu(np.ones(t.shape, bool), 1), gaps, np.inf)
+    least = jnp.minimum(jnp.min(gaps, initial=np.inf), jnp.abs(values[0]))
+    least = jnp.where(least == 0, eps, least)
+    size = jnp.abs(jnp.triu(t, 1)).sum(-2).max(initial=0.0)
+    error = jnp.clip(eps / least * size, eps, 1)
+    return out, jnp.where(jnp.all(jnp.isfinite(out)), error, np.inf)
