@@ -34,7 +34,7 @@ class Side:
     python: str
     cache: pathlib.Path
 
-    def environment(self, keep_programs: bool) -> dict[str, str]:
+    def environment(self, keep_programs: bool, devices: int) -> dict[str, str]:
         """The environment of a measured process: the same on both sides.
 
         minijax keeps compiled programs on disk by itself, so it is only told where. JAX
@@ -43,6 +43,7 @@ class Side:
         drop = ("PYTHON", "JAX_", "XLA_", "MINIJAX_")
         env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
         env |= {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+        env["JAX_NUM_CPU_DEVICES"] = str(devices)
         if keep_programs or self.library == "minijax":
             env["JAX_COMPILATION_CACHE_DIR"] = str(self.cache)
         if keep_programs and self.library == "jax":
@@ -50,13 +51,13 @@ class Side:
             env["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
         return env
 
-    def run(self, *args: str, keep_programs: bool = False) -> Run:
+    def run(self, *args: str, keep_programs: bool = False, devices: int = 1) -> Run:
         """Run the interpreter with `args` and wait for it; RuntimeError if it fails."""
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             start = time.perf_counter()
             process = subprocess.Popen(
                 [self.python, *args],
-                env=self.environment(keep_programs),
+                env=self.environment(keep_programs, devices),
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -89,7 +90,8 @@ class Side:
                 case.outside(self, sheet)
             else:
                 flags = ["--quick"] if quick else []
-                done = self.run("-m", "bench.child", case_name, self.library, *flags)
+                inside = ("-m", "bench.child", case_name, self.library, *flags)
+                done = self.run(*inside, devices=getattr(case, "DEVICES", 1))
                 found = json.loads(done.out.strip().splitlines()[-1])
                 sheet = dataclasses.replace(sheet, **found)
         except RuntimeError as error:

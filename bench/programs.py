@@ -21,8 +21,8 @@ def chain(jax, operations):
     return f, (np.linspace(0, 1, 8, dtype=np.float32),)
 
 
-def perceptron(jax, batch=64, sizes=(64, 128, 128, 10)):
-    """One step of gradient descent on a small classifier."""
+def perceptron_loss(jax, batch=64, sizes=(64, 128, 128, 10)):
+    """The loss of a small classifier."""
     jnp = jax.numpy
     draw = np.random.default_rng(0)
     params = [
@@ -41,12 +41,19 @@ def perceptron(jax, batch=64, sizes=(64, 128, 128, 10)):
         x = x @ params[-1]["w"] + params[-1]["b"]
         return -(y * log_softmax(jnp, x)).sum(-1).mean()
 
+    return loss, (params, x, y)
+
+
+def perceptron(jax, **shape):
+    """One step of gradient descent on the classifier."""
+    loss, args = perceptron_loss(jax, **shape)
+
     def step(params, x, y):
         value, grads = jax.value_and_grad(loss)(params, x, y)
         move = lambda p, g: p - 0.1 * g
         return jax.tree_util.tree_map(move, params, grads), value
 
-    return step, (params, x, y)
+    return step, args
 
 
 def transformer(

@@ -2,6 +2,7 @@
 
 `measure(jax, sheet)` fills the sheet from inside a fresh process that has imported the
 library as `jax`; `outside(side, sheet)` fills it by starting processes of its own.
+A case with DEVICES is measured in processes that have so many (virtual) devices.
 """
 
 NAMES = (
@@ -11,6 +12,7 @@ NAMES = (
     "eager",
     "loops",
     "grad",
+    "devices",
     "trace",
     "lower",
     "memory",

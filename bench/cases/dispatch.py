@@ -7,9 +7,12 @@ from bench.rows import Row
 
 TITLE = "Calls of a jitted function"
 ROWS = (
-    Row("jit call: one array", 1.05),
-    Row("jit call: 10 arrays", 1.0),
-    Row("jit call: tree of 100 leaves", 0.9),
+    Row("jit call: one array", 0.95),
+    Row("jit call: 10 arrays", 0.97),
+    Row("jit call: tree of 100 leaves", 1.0),
+    Row("jit call: Python scalar", 0.95),
+    Row("jit call: static argument", 0.95),
+    Row("jit call: keyword argument", 0.95),
     Row("jit call: 5,000 leaves under 2,500 nodes, flattened", 0.3),
     Row("compiled call: one array", 0.95),
     Row("compiled call: 10 arrays", 0.95),
@@ -35,6 +38,8 @@ def measure(jax, sheet) -> None:
     first = jax.jit(lambda *xs: xs[0] + xs[-1])
     all_of = jax.jit(lambda tree: jax.tree_util.tree_map(lambda x: x + x, tree))
     ten = (one,) * 10
+    power = jax.jit(lambda x, n: x * n, static_argnums=1)
+    scaled = jax.jit(lambda x, scale: x * scale)
     compiled = double.lower(one).compile()
     compiled_ten = first.lower(*ten).compile()
     util = jax.tree_util
@@ -51,6 +56,9 @@ def measure(jax, sheet) -> None:
         "jit call: one array": lambda: double(one),
         "jit call: 10 arrays": lambda: first(*ten),
         "jit call: tree of 100 leaves": lambda: all_of(tree),
+        "jit call: Python scalar": lambda: double(2.0),
+        "jit call: static argument": lambda: power(one, 3),
+        "jit call: keyword argument": lambda: scaled(one, scale=one),
         "jit call: 5,000 leaves under 2,500 nodes, flattened": lambda: read(model),
         "compiled call: one array": lambda: compiled(one),
         "compiled call: 10 arrays": lambda: compiled_ten(*ten),

@@ -25,7 +25,14 @@ from ..passes.algebra import Linear, Zero, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.linearize import LinearPart, linearize_flat
 from ..passes.transpose import Sinks, backward_pass
-from ..runtime.array import ARRAYS, Array, default_placement, put_numpy
+from ..runtime.array import (
+    ARRAYS,
+    ArrayImpl,
+    adopted,
+    copied,
+    default_placement,
+    put_numpy,
+)
 from ..types import dtypes
 
 # -------------------------------------------------------------------------- plumbing
@@ -77,8 +84,8 @@ def one(aval: Any) -> Any:
         return python if weak else np.ones((), aval.dtype)
     key = aval.dtype, aval.weak_type, id(default_placement())
     found = _ones.get(key)
-    if found is None:
-        found = _ones[key] = Array(put_numpy(np.ones((), aval.dtype), aval))
+    if found is None or found.is_deleted():
+        found = _ones[key] = put_numpy(np.ones((), aval.dtype), aval)
     return found
 
 
@@ -279,7 +286,10 @@ def value_and_grad(
                 tries=["sum or average the result", "jacrev for all derivatives"],
             )
         check_output(aval, "grad", holomorphic)
-        grads = pull_back(part, [one(aval)])
+        seed = one(aval)
+        grads = pull_back(part, [seed])
+        if type(seed) is ArrayImpl:  # is kept, and what users get they may give away
+            grads = [copied(seed) if g is seed else g for g in grads]
         result = tree.unflatten(in_tree, map(as_array, grads))
         if isinstance(argnums, int):
             result = result[0]
@@ -294,11 +304,12 @@ def value_and_grad(
 
 def as_array(x: Any) -> Any:
     """A concrete result as an `Array`."""
+    x = adopted(x)
     if type(x) in ARRAYS or isinstance(x, core.Tracer):
         return x
     aval = core.aval_of(x)
     if STATE.trace is EVAL and aval.dtype != dtypes.float0:
-        return Array(put_numpy(np.asarray(x, aval.dtype), aval))
+        return put_numpy(np.asarray(x, aval.dtype), aval)
     return x
 
 

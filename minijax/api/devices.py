@@ -16,7 +16,7 @@ from ..runtime import array as arrays
 from ..runtime import client, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
-from ..runtime.array import ARRAYS, Array
+from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
 from ..runtime.mesh import Mesh, current_mesh
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
 from ..types.avals import shaped
@@ -106,10 +106,10 @@ def device_put(
     out = []
     for leaf, where, gift, alias in zip(leaves, wheres, gifts, aliases, strict=True):
         moved = placing.put_one(leaf, where)
-        if gift and type(leaf) in ARRAYS and moved._b is not leaf._b:
+        if gift and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
-        elif alias is False and type(leaf) in ARRAYS and moved._b is leaf._b:
-            moved = arrays.wrap(arrays.copied(leaf._b), leaf.aval)
+        elif alias is False and type(leaf) in ARRAYS and moved is leaf:
+            moved = arrays.wrap(arrays.copied(base_array(leaf)), leaf.aval)
         out.append(moved)
     return tree.unflatten(treedef, out)
 
@@ -150,7 +150,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
         whole = shaped((len(xs), *aval.shape), aval.dtype)
         parts = [np.asarray(x, aval.dtype)[None] for x in xs]
         inner = sharding.internal(len(whole.shape))
-        return Array(compat.put_parts(whole, inner, parts, mesh.flat))
+        return compat.put_parts(whole, inner, parts, mesh.flat)
 
     return tree.map(stack, *shards)
 
@@ -196,13 +196,15 @@ def device_get(x: Any) -> Any:
     """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
-        if type(leaf) is Array:
+        if type(leaf) is ArrayImpl:
             leaf.copy_to_host_async()
     return tree.unflatten(treedef, [_to_host(leaf) for leaf in leaves])
 
 
 def _to_host(x: Any) -> Any:
-    if type(x) is Array or isinstance(x, Tracer):
+    if type(x) is ArrayImpl:
+        return x._value
+    if isinstance(x, Tracer):
         return x.__array__()
     return x
 
@@ -326,7 +328,7 @@ def live_arrays(platform: Any = None) -> list[Array]:
       platform: a platform such as 'cpu'; None: the default one.
 
     Returns:
-      A list of arrays that share memory with those; of keys, their words.
+      A list of the arrays; of keys, their words.
 
     Raises:
       RuntimeError: there is no such platform.
@@ -337,9 +339,7 @@ def live_arrays(platform: Any = None) -> list[Array]:
       >>> len(live_arrays()) >= 1
       True
     """
-    return [
-        Array(b) for b in client.backend(platform).live_arrays() if b.aval is not None
-    ]
+    return [x for x in client.backend(platform).live_arrays() if x.aval is not None]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

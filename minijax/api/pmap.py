@@ -20,7 +20,7 @@ from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..passes.algebra import mapped_aval, unmapped_aval
 from ..runtime import sharding as shardings
-from ..runtime.array import ARRAYS
+from ..runtime.array import ARRAYS, base_array
 from .aot import Compiled, Lowered, TracedStage
 from .devices import Device
 from .shapes import aval_like
@@ -143,7 +143,9 @@ def pmap(
             return called(*args, **kwargs)
         replicas.in_flight.make_room()
         out = called(*args, **kwargs)
-        replicas.in_flight.add([x._b for x in tree.leaves(out) if type(x) in ARRAYS])
+        replicas.in_flight.add(
+            [base_array(x) for x in tree.leaves(out) if type(x) in ARRAYS]
+        )
         return out
 
     def lower(*args: Any, **kwargs: Any) -> PmapLowered:

@@ -12,7 +12,7 @@ from ..runtime import array as arrays_of
 from ..runtime import jaxlib_compat as compat
 from ..runtime import placing, spread
 from ..runtime import sharding as shardings
-from ..runtime.array import ARRAYS
+from ..runtime.array import ARRAYS, base_array
 from ..runtime.lower import physical
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
@@ -91,7 +91,9 @@ def make_array_from_callback(
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, kind, False, space)
     words = [
-        arrays_of.host_value(p._b) if type(p) in ARRAYS else dtypes.stored(p, kind)
+        arrays_of.host_value(base_array(p))
+        if type(p) in ARRAYS
+        else dtypes.stored(p, kind)
         for p in parts
     ]
     stored = physical(aval)
@@ -171,7 +173,7 @@ def make_array_from_single_device_arrays(
         return placing.put_one(parts[0], sharding)
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, arrays[0].dtype, arrays[0].weak_type, space)
-    return spread.assemble(aval, sharding, [x._b for x in parts])
+    return spread.assemble(aval, sharding, list(map(base_array, parts)))
 
 
 def _by_device(

@@ -236,11 +236,8 @@ def as_value(x: Any) -> Any:
 
 def as_array(x: Any) -> Array:
     """A concrete value as an `Array`."""
-    return (
-        x
-        if type(x) in ARRAYS
-        else Array(arrays.to_buffer(x, arrays.default_placement()))
-    )
+    x = arrays.adopted(x)
+    return x if type(x) in ARRAYS else arrays.to_array(x, arrays.default_placement())
 
 
 def check_values(values: Sequence[Any], where: str) -> Sequence[Any]:

@@ -8,9 +8,13 @@ Until the surface is loaded each name is a deferred method: the first use of any
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from . import hooks
+
+Give = Callable[[str, Any], None]
 
 _OPERATORS = (
     "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
@@ -28,7 +32,7 @@ METHODS: tuple[str, ...] = (
 PROPERTIES = ("T", "mT", "real", "imag", "at", "flat", "nbytes", "itemsize")
 IN_PLACE = ("__setitem__", "__delitem__")
 
-classes: list[type] = []
+classes: list[tuple[type, Give]] = []
 
 
 def load() -> None:
@@ -39,7 +43,7 @@ def load() -> None:
 def _method(name: str) -> Any:
     def deferred(self: Any, *args: Any, **kwargs: Any) -> Any:
         load()
-        return getattr(type(self), name)(self, *args, **kwargs)
+        return getattr(self, name)(*args, **kwargs)
 
     deferred.__name__ = name
     return deferred
@@ -53,17 +57,18 @@ def _property(name: str) -> Any:
     return property(deferred)
 
 
-def register(cls: type) -> None:
-    """Give `cls` the deferred methods."""
-    classes.append(cls)
+def register(cls: type, give: Give | None = None) -> None:
+    """Give `cls` the deferred methods; `give(name, method)` sets one."""
+    give = give or functools.partial(setattr, cls)
+    classes.append((cls, give))
     for name in METHODS + IN_PLACE:
-        setattr(cls, name, _method(name))
+        give(name, _method(name))
     for name in PROPERTIES:
-        setattr(cls, name, _property(name))
+        give(name, _property(name))
 
 
 def install(methods: dict[str, Any]) -> None:
     """Replace deferred methods by real ones, on every registered class."""
-    for cls in classes:
+    for _, give in classes:
         for name, value in methods.items():
-            setattr(cls, name, value)
+            give(name, value)

@@ -1,8 +1,9 @@
-"""Concrete arrays: our `Array` around jaxlib's C++ `ArrayImpl`.
+"""Concrete arrays: jaxlib's C++ `ArrayImpl`, which bears our methods.
 
-`Array` is a leaf in users' pytrees and a dataclass node in the dispatch registry, so
-that C++ unwraps arguments and wraps results.  It has one field, `_b`; its aval and
-sharding are read from there.  Methods and operators come from the surface.
+`Array` is what users see: the class that their arrays, keys and tracers are instances
+of.  What it defines is set on the C++ class, so that dispatch takes and makes arrays
+without a Python object around them (array_class.py).  Arrays of keys are Python objects
+around their words.  Operators and most methods come from the surface.
 
 Each device has two canonical C++ shardings, for values committed to it and for values
 that are merely there; dispatch compares them by identity.  Next: lower.py.
@@ -10,7 +11,8 @@ that are merely there; dispatch compares them by identity.  Next: lower.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,10 @@ from ..base import config, errors, tree
 from ..ir import core, deferred, hooks, tracer_errors
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
-from . import client
+from . import array_class, client
 from . import jaxlib_compat as compat
 from . import sharding as shardings
+from .array_class import ArrayImpl as ArrayImpl
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 
@@ -87,14 +90,22 @@ def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
     return None
 
 
+class _Empty:
+    __slots__ = ()
+
+
+_OF_EVERY_CLASS = frozenset((*vars(_Empty), "__annotations__", "__init__"))
+
+
 class _ArrayMeta(type):
-    """`isinstance(x, Array)` holds for key arrays and for tracers of arrays too."""
+    """`isinstance(x, Array)` holds for arrays, keys, and tracers of arrays."""
 
     def __instancecheck__(cls, x: Any) -> bool:
-        if cls is KeyArray:
-            return False
-        if type(x) is KeyArray:
-            return True
+        kind = type(x)
+        if cls is KeyArray or kind is KeyArray:
+            return kind is KeyArray
+        if kind is ArrayImpl:
+            return type(x.aval) is ShapedArray
         return isinstance(x, core.Tracer) and isinstance(x.aval, ShapedArray)
 
 
@@ -108,42 +119,26 @@ class Array(metaclass=_ArrayMeta):
     Array([0, 1, 2], dtype=int32)
     """
 
-    __slots__ = ("__weakref__", "_b", "_host")
+    __slots__ = ()
     __array_priority__ = 100
-    _b: Any
-    _host: np.ndarray[Any, Any]
     __module__ = "minijax"
+    aval: Any  # this and what follows is C++'s
+    _sharding: Any
+    _npy_value: Any
+    is_deleted: Callable[[], bool]
 
-    def __init__(self, _b: Any) -> None:
-        self._b = _b
+    def __init__(self, *_: Any) -> None:
+        raise TypeError("Array is made by functions: jnp.array, jnp.zeros, ...")
 
     # ---- what it is
-    @property
-    def aval(self) -> Any:
-        return self._b.aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._b.aval.shape  # type: ignore[no-any-return]
-
-    @property
-    def dtype(self) -> Any:
-        return self._b.aval.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self._b.aval.weak_type  # type: ignore[no-any-return]
-
-    @property
-    def ndim(self) -> int:
-        return len(self._b.aval.shape)
-
-    @property
-    def size(self) -> int:
-        return self._b.aval.size  # type: ignore[no-any-return]
+    shape = property(attrgetter("aval.shape"))
+    dtype = property(attrgetter("aval.dtype"))
+    weak_type = property(attrgetter("aval.weak_type"))
+    ndim = property(attrgetter("aval.ndim"))
+    size = property(attrgetter("aval.size"))
 
     def __len__(self) -> int:
-        shape = self._b.aval.shape
+        shape = self.aval.shape
         if not shape:
             raise TypeError("len() of unsized object")
         return shape[0]  # type: ignore[no-any-return]
@@ -155,32 +150,30 @@ class Array(metaclass=_ArrayMeta):
     @property
     def sharding(self) -> Any:
         """How the array lies on devices."""
-        return shardings.of_buffer(self._b)
+        return shardings.of_buffer(self)
 
     def devices(self) -> set[Any]:
         """The devices that hold a part of the array."""
-        where = placement_of(self._b)
+        where = placement_of(self)
         if where is not None:
             return {where[0].device}
-        return set(self._b._sharding._internal_device_list)
+        return set(self._sharding._internal_device_list)
 
     @property
     def device(self) -> Any:
         """The device that holds the array (a sharding, where it is spread)."""
-        where = placement_of(self._b)
+        where = placement_of(self)
         return self.sharding if where is None else where[0].device
 
     @property
     def committed(self) -> bool:
         """Whether the array's place binds computations with it."""
-        where = placement_of(self._b)
+        where = placement_of(self)
         return True if where is None else where[1]
-
-    _committed = committed
 
     @property
     def is_fully_addressable(self) -> bool:
-        return bool(self._b._sharding._internal_device_list.is_fully_addressable)
+        return bool(self._sharding._internal_device_list.is_fully_addressable)
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -203,69 +196,38 @@ class Array(metaclass=_ArrayMeta):
     def block_until_ready(self) -> Array:
         """Wait until the value is computed; return self.  Raises what computing did."""
         self._check_alive()
-        self._b.block_until_ready()
+        compat.block_all([base_array(self)])
         return self
-
-    def is_ready(self) -> bool:
-        return bool(self._b.is_ready())
-
-    def delete(self) -> None:
-        """Free the memory now."""
-        self._b.delete()
-
-    def is_deleted(self) -> bool:
-        return bool(self._b.is_deleted())
-
-    def on_device_size_in_bytes(self) -> int:
-        return int(self._b.on_device_size_in_bytes())
-
-    def unsafe_buffer_pointer(self) -> int:
-        return int(self._b.unsafe_buffer_pointer())
 
     def copy_to_host_async(self) -> None:
         """Start the copy to host memory."""
-        where = placement_of(self._b)
+        where = placement_of(self)
         if where is not None and where[0].platform != "cpu":  # whose memory is read
-            self._b._copy_single_device_array_to_host_async()
+            base_array(self)._copy_single_device_array_to_host_async()
 
     def _check_alive(self) -> None:
-        if self._b.is_deleted():
+        if self.is_deleted():
             raise RuntimeError(deleted_message(self.aval))
 
     # ---- to the host
     @property
     def _value(self) -> np.ndarray[Any, Any]:
-        b = self._b
-        if b.is_deleted():
-            raise RuntimeError(deleted_message(self.aval))
-        value = np.asarray(
-            b
-        )  # a view by the buffer protocol, where that knows the dtype
-        aval = b.aval  # of a replica's slice C++ would show the slice
-        same = value.dtype == aval.dtype and value.shape == aval.shape
-        return value if same else self._read()
-
-    def _read(self) -> np.ndarray[Any, Any]:
-        try:
-            return self._host
-        except AttributeError:
-            value = host_value(self._b)
-            if (
-                value.base is None
-            ):  # a copy is kept; a view would keep the memory in use
-                self._host = value
-            return value
+        self._check_alive()
+        return np.asarray(self)  # of CPUs, a view; of what that cannot be, __array__
 
     def __array__(
         self, dtype: Any = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
-        value = self._value
+        """The value, for NumPy: where the buffer protocol does not give it."""
+        value = self._npy_value
+        if value is None:
+            self._check_alive()
+            value = host_value(self)
+            if value.base is None:  # a copy is kept; a view would keep memory in use
+                self._npy_value = value
         if dtype is not None and value.dtype != dtype:
-            return value.astype(dtype)
-        return value.copy() if copy else value
-
-    def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self._value)  # type: ignore[arg-type]
+            return value.astype(dtype)  # type: ignore[no-any-return]
+        return value.copy() if copy else value  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:
         return self._value.tolist()
@@ -283,7 +245,7 @@ class Array(metaclass=_ArrayMeta):
         return bool(self._value)
 
     def _scalar(self, kind: Any) -> Any:
-        if self._b.aval.shape:
+        if self.aval.shape:
             raise TypeError("Only scalar arrays can be converted to Python scalars;"
                             f" got arr.ndim={self.ndim}")  # fmt: skip
         return kind(self._value)
@@ -305,7 +267,7 @@ class Array(metaclass=_ArrayMeta):
         return int(self._value)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        if placement_of(self._b) is None:
+        if placement_of(self) is None:
             raise self._no_dlpack()
         device = self.device
         if device.platform == "cpu":
@@ -325,20 +287,15 @@ class Array(metaclass=_ArrayMeta):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:  # fmt: skip
-        if placement_of(self._b) is None:
+        if placement_of(self) is None:
             raise self._no_dlpack()
         source = self
         if copy:
-            source = Array(copied(self._b))
+            source = copied(self)
         source.block_until_ready()
         if dtypes.is_bool(self.dtype) and (max_version or (0, 0)) < (1, 0):
             pass  # consumers of the old protocol read bool as uint8
-        return compat.to_dlpack(source._b, stream, max_version, bool(copy))
-
-    def __cuda_array_interface__(self) -> Any:
-        return self._b.__cuda_array_interface__
-
-    __cuda_array_interface__ = property(__cuda_array_interface__)  # type: ignore
+        return compat.to_dlpack(base_array(source), stream, max_version, bool(copy))
 
     def __reduce__(self) -> Any:
         return _rebuild, (np.asarray(self._value), self.weak_type)
@@ -347,12 +304,12 @@ class Array(metaclass=_ArrayMeta):
         return self
 
     def __deepcopy__(self, memo: Any) -> Array:
-        return Array(copied(self._b))
+        return copied(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        if self._b.is_deleted():
+        if self.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.dtype})"
-        aval = self._b.aval
+        aval = self.aval
         tail = f"dtype={aval.dtype.name}" + (
             ", weak_type=True" if aval.weak_type else ""
         )
@@ -382,8 +339,9 @@ class KeyArray(Array):
     one plain array, with the dtype in the tree's structure.
     """
 
-    __slots__ = ("_dtype",)
+    __slots__ = ("__weakref__", "_b", "_dtype")
     __module__ = "minijax"
+    _b: Any
 
     def __init__(self, _b: Any, _dtype: Any) -> None:
         self._b = _b
@@ -438,7 +396,7 @@ class KeyArray(Array):
 
     def __reduce__(self) -> Any:
         return _rebuild_key, (
-            np.asarray(base_array(self)._value),
+            np.asarray(self._b._value),
             self._dtype.impl.name,
         )
 
@@ -448,18 +406,47 @@ class KeyArray(Array):
     def __repr__(self) -> str:
         if self._b.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self._dtype.name})"
-        words = base_array(self)._value
+        words = self._b._value
         return f"Array({self.shape}, dtype={self._dtype.name}) overlaying:\n{words}"
 
     __str__ = __repr__
 
 
-# What an array and a key are called where Python names an object's type in an error:
-# programs look for these names.
-Array.__name__, KeyArray.__name__ = "ArrayImpl", "PRNGKeyArray"
+_OWN = [n for n in vars(Array) if n not in _OF_EVERY_CLASS]
+
+# What programs look for where Python names the type of a key in an error.
+KeyArray.__name__ = "PRNGKeyArray"
 
 
-ARRAYS = frozenset((Array, KeyArray))  # the types of concrete arrays
+def _forward(name: str) -> Any:
+    def forward(self: KeyArray) -> Any:
+        return getattr(self._b, name)()
+
+    forward.__name__ = name
+    return forward
+
+
+# What C++ gives to arrays, of keys to their words.
+for _name in (
+    "is_ready", "delete", "is_deleted", "on_device_size_in_bytes",
+    "unsafe_buffer_pointer", "platform",
+):  # fmt: skip
+    setattr(KeyArray, _name, _forward(_name))
+    setattr(Array, _name, getattr(ArrayImpl, _name))
+for _name in ("_sharding", "_committed", "traceback"):
+    setattr(KeyArray, _name, property(attrgetter(f"_b.{_name}")))
+
+ARRAYS = frozenset((ArrayImpl, KeyArray))  # the types of concrete arrays
+
+
+def foreign(x: Any) -> bool:
+    """Whether an ArrayImpl is another library's."""
+    return array_class.is_shared() and type(x.aval) is not ShapedArray
+
+
+def adopted(x: Any) -> Any:
+    """A value; another library's array as its value in NumPy."""
+    return np.asarray(x) if type(x) is ArrayImpl and foreign(x) else x
 
 
 def is_key(aval: Any) -> bool:
@@ -469,7 +456,7 @@ def is_key(aval: Any) -> bool:
 
 def wrap(buffer: Any, aval: Any) -> Array:
     """The array of type `aval` that lies in an ArrayImpl of a program's result."""
-    return KeyArray(buffer, aval.dtype) if is_key(aval) else Array(buffer)
+    return KeyArray(buffer, aval.dtype) if is_key(aval) else buffer
 
 
 def kept_buffer(x: Any, where: Placement) -> Any:
@@ -477,9 +464,9 @@ def kept_buffer(x: Any, where: Placement) -> Any:
 
     In the host's memory that is the same memory: a view of it holds it.
     """
-    if type(x) is not Array and type(x) is not KeyArray:
+    if type(x) not in ARRAYS or foreign(x):
         return to_buffer(x, where)
-    buffer = x._b
+    buffer = base_array(x)
     if buffer.is_deleted():
         raise RuntimeError(deleted_message(x.aval))
     found = placement_of(buffer)
@@ -509,14 +496,12 @@ def deleted_message(aval: Any) -> str:
     )
 
 
-deferred.register(Array)  # deferred operators and methods
-deferred.register(core.Tracer)
-tree.DISPATCH.register_dataclass_node(Array, ["_b"], [])
 tree.DISPATCH.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
 
 
 def _array_aval(x: Any) -> Any:
-    return x._b.aval
+    aval = x.aval
+    return aval if type(aval) is ShapedArray else numpy_aval(np.asarray(x))
 
 
 def _ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
@@ -529,14 +514,25 @@ def _ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
     return numpy_aval(x)
 
 
-core.register_aval(Array, _array_aval)
+core.register_aval(ArrayImpl, _array_aval)
 core.register_aval(KeyArray, lambda x: x.aval)
 core.register_aval(np.ndarray, _ndarray_aval)
-# An array of jax itself, when both libraries are in one process.
-core.register_aval(compat.ArrayImpl, lambda x: numpy_aval(np.asarray(x)))
 core.register_aval(np.generic, numpy_aval)
 for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16):
     core.register_aval(_scalar, numpy_aval)
+
+
+def set_method(name: str, value: Any) -> None:
+    """Give all arrays a method."""
+    setattr(Array, name, value)
+    array_class.give(name, value)
+
+
+for _name in _OWN:
+    array_class.give(_name, vars(Array)[_name])
+deferred.register(Array)  # deferred operators and methods
+deferred.register(core.Tracer)
+deferred.register(ArrayImpl, array_class.give)
 
 
 class Shard:
@@ -560,8 +556,8 @@ class Shard:
 def shards(x: Array) -> list[Shard]:
     """The parts of an array on this process's devices."""
     x._check_alive()
-    where = placement_of(x._b)
-    whole = shardings.of_buffer(x._b)
+    where = placement_of(x)
+    whole = shardings.of_buffer(x)
     index = whole.devices_indices_map(x.shape)
     if where is not None:
         return [Shard(where[0].device, index[where[0].device], 0, x)]
@@ -571,9 +567,9 @@ def shards(x: Array) -> list[Shard]:
         key = tuple((s.start, s.stop) for s in at)
         numbers[device] = copies[key] = copies.get(key, -1) + 1
     out = []
-    for b in shardings.shard_buffers(x._b):
+    for b in shardings.shard_buffers(base_array(x)):
         device = b._sharding._device
-        part = Array(b) if type(x) is Array else under_key(Array(b), x.dtype)
+        part = under_key(b, x.dtype) if type(x) is KeyArray else b
         out.append(Shard(device, index[device], numbers[device], part))
     return out
 
@@ -599,14 +595,14 @@ def copied(buffer: Any) -> Any:
     return compat.copy_to(buffer, where[0].device, buffer._sharding)
 
 
-def base_array(x: Any) -> Array:
-    """The numbers under an array of keys (no copy); any other array itself."""
-    return Array(x._b) if type(x) is KeyArray else x
+def base_array(x: Any) -> Any:
+    """The ArrayImpl of an array: the words of keys (no copy), any other itself."""
+    return x._b if type(x) is KeyArray else x
 
 
 def under_key(x: Array, dtype: Any) -> Array:
     """An array of extended `dtype` over the numbers in `x` (no copy)."""
-    return KeyArray(x._b, dtype)
+    return KeyArray(x, dtype)
 
 
 # ------------------------------------------------------------------- host to device
@@ -656,6 +652,21 @@ def put_scalar(x: Any, where: Placement) -> Any:
     return found
 
 
+def put_alone(x: Any, where: Placement) -> Any:
+    """A Python scalar on a device, in memory that it does not share."""
+    aval = core.aval_of(x)
+    return put_numpy(np.asarray(x, aval.dtype), aval, where)
+
+
+def to_array(x: Any, where: Placement) -> Any:
+    """`to_buffer` of a value that users get: it may be donated or deleted."""
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        return put_alone(x, where)
+    if isinstance(x, np.generic):
+        return put_numpy(x, numpy_aval(x), where)
+    return to_buffer(x, where)
+
+
 def put_typed_scalar(x: np.generic, where: Placement) -> Any:
     """A NumPy scalar on a device; it is kept there."""
     aval = numpy_aval(x)
@@ -672,8 +683,10 @@ def put_typed_scalar(x: np.generic, where: Placement) -> Any:
 def to_buffer(x: Any, where: Placement) -> Any:
     """Any value that primitives take, as an ArrayImpl (uncommitted on `where`)."""
     kind = type(x)
-    if kind is Array or kind is KeyArray:
-        return x._b
+    if kind in ARRAYS:
+        if foreign(x):
+            return put_numpy(np.asarray(x), None, where)
+        return base_array(x)
     if kind is float or kind is int or kind is bool or kind is complex:
         return put_scalar(x, where)
     if isinstance(x, core.Tracer):
@@ -685,8 +698,6 @@ def to_buffer(x: Any, where: Placement) -> Any:
     if isinstance(x, (bool, int, float, complex)):
         kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
         return put_scalar(next(k for k in kinds if isinstance(x, k))(x), where)
-    if isinstance(x, compat.ArrayImpl):
-        return put_numpy(np.asarray(x), None, where)
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return to_buffer(custom(), where)
@@ -698,7 +709,8 @@ def to_buffer(x: Any, where: Placement) -> Any:
 
 def _rebuild(value: np.ndarray[Any, Any], weak: bool) -> Array:
     aval = numpy_aval(value)
-    return Array(put_numpy(value, shaped(aval.shape, aval.dtype, weak)))
+    typed = shaped(aval.shape, aval.dtype, weak)
+    return put_numpy(value, typed)  # type: ignore[no-any-return]
 
 
 def _rebuild_key(data: np.ndarray[Any, Any], impl: str) -> Any:
@@ -723,9 +735,9 @@ def block_until_ready(trees: Any) -> Any:
     """
     waiting = []
     for x in tree.leaves(trees):
-        if type(x) is Array or type(x) is KeyArray:
+        if type(x) in ARRAYS and not foreign(x):
             x._check_alive()
-            waiting.append(x._b)
+            waiting.append(base_array(x))
         elif hasattr(x, "block_until_ready"):
             x.block_until_ready()
     if waiting:
@@ -754,9 +766,9 @@ def copy_to_host_async(trees: Any) -> Any:
 
 def in_slices(x: Array) -> bool:
     """Whether each row of an array lies on a device of its own, as `pmap` leaves them."""
-    if placement_of(x._b) is not None:
+    if placement_of(x) is not None:
         return False
-    whole, shape = shardings.of_buffer(x._b), x.shape
+    whole, shape = shardings.of_buffer(x), x.shape
     if not shape or not isinstance(whole, shardings.NamedSharding):
         return False
     return whole.cuts(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
@@ -769,17 +781,18 @@ def local_row(x: Array, i: int) -> Array:
     same memory, which whoever takes it out of `x` must copy.
     """
     x._check_alive()
-    aval = x._b.aval
+    aval = x.aval
     n = aval.shape[0]
     at = max(0, min(i + n if i < 0 else i, n - 1))
-    whole = shardings.of_buffer(x._b)
+    whole = shardings.of_buffer(x)
     k = whole.holder(at)
     where = placement(whole.devices[k])
     part = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
-    return Array(compat.with_aval(compat.shards_of(x._b)[k], part, where.loose))
+    one = compat.shards_of(x)[k]
+    return compat.with_aval(one, part, where.loose)  # type: ignore[no-any-return]
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:
     """Rows of an array, cut on the host in one transfer."""
     for row in x._value:
-        yield Array(put_numpy(row, shaped(x.shape[1:], x.dtype, x.weak_type)))
+        yield put_numpy(row, shaped(x.shape[1:], x.dtype, x.weak_type))

@@ -34,7 +34,7 @@ from ..types import dtypes
 from . import array as arrays
 from . import compile as compiler
 from . import jaxlib_compat as compat
-from .array import Array, KeyArray, Placement
+from .array import ARRAYS, ArrayImpl, KeyArray, Placement, base_array
 from .lower import lower_jaxpr, physical
 from .mesh import Mesh
 from .sharding import NamedSharding, SingleDeviceSharding
@@ -92,7 +92,7 @@ class Program:
         """Arrays around the ArrayImpls of the program's results."""
         if self.has_keys:
             return list(map(arrays.wrap, out, self.out_avals))
-        return [Array(b) for b in out]
+        return list(out)
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         """Run on ArrayImpls; returns ArrayImpls."""
@@ -129,13 +129,12 @@ def run(
     plain, keys, hosts = True, False, False
     buffers = []
     for x in args:
-        if type(x) is Array:
-            b = x._b
+        if type(x) is ArrayImpl:
             if sharding is None:
-                sharding = b._sharding
-            elif b._sharding is not sharding:
+                sharding = x._sharding
+            elif x._sharding is not sharding:
                 plain = False
-            buffers.append(b)
+            buffers.append(x)
         else:
             buffers.append(x)
             hosts = True
@@ -148,7 +147,7 @@ def run(
         where, committed = known
         if hosts:
             for i, x in enumerate(args):
-                if type(x) is not Array:
+                if type(x) is not ArrayImpl:
                     buffers[i] = arrays.to_buffer(x, where)
     avals = [b.aval for b in buffers]
     if keys:
@@ -178,7 +177,7 @@ def run(
             check(prim.name, out)
     if prim.multiple_results:
         return program.wrap(out)
-    return program.wrap(out)[0] if program.has_keys else Array(out[0])
+    return program.wrap(out)[0] if program.has_keys else out[0]
 
 
 def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -377,10 +376,10 @@ def buffers_at(
         ]  # fmt: skip
     buffers = []
     for x in values:
-        if type(x) is Array or type(x) is KeyArray:
-            if x._b.is_deleted():
+        if type(x) in ARRAYS and not arrays.foreign(x):
+            if x.is_deleted():
                 raise RuntimeError(arrays.deleted_message(x.aval))
-            buffers.append(move_buffer(x._b, where))
+            buffers.append(move_buffer(base_array(x), where))
         else:
             buffers.append(arrays.to_buffer(x, where))
     return buffers
@@ -488,8 +487,8 @@ def common_place(
 
 def _place_of(x: Any) -> tuple[Placement, bool] | None:
     """The one device of an array, and whether it binds; or that which a type names."""
-    if type(x) is Array or type(x) is KeyArray:
-        return arrays.placement_of(x._b)
+    if type(x) in ARRAYS and not arrays.foreign(x):
+        return arrays.placement_of(x)
     said = getattr(x, "sharding", None)
     if isinstance(said, SingleDeviceSharding):
         return arrays.placement(said.devices[0]), True

@@ -59,7 +59,7 @@ def _element_types() -> dict[Any, Any]:
         dtypes.float64: ir.F64Type.get(),
         dtypes.complex64: ir.ComplexType.get(ir.F32Type.get()),
         dtypes.complex128: ir.ComplexType.get(ir.F64Type.get()),
-        dtypes.float0: signless(1),
+        dtypes.float0: ir.Float8E5M2Type.get(),
     }  # fmt: skip
     for bits, i, u in zip(
         (2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True

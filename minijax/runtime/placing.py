@@ -16,7 +16,7 @@ from . import array as arrays
 from . import dispatch
 from . import jaxlib_compat as compat
 from . import sharding as shardings
-from .array import ARRAYS, Array, Placement
+from .array import ARRAYS, Array, Placement, base_array
 from .spread import lies, put
 
 
@@ -25,10 +25,11 @@ def put_one(x: Any, where: Any) -> Array:
     the default device."""
     if isinstance(where, shardings.NamedSharding | shardings.GSPMDSharding):
         return put_spread(x, where)
+    x = arrays.adopted(x)
     if where is None:
         if type(x) in ARRAYS:
             return x  # type: ignore[no-any-return]
-        return Array(arrays.to_buffer(x, arrays.default_placement()))
+        return arrays.to_array(x, arrays.default_placement())  # type: ignore[no-any-return]
     if isinstance(where, MemorySpace):
         kind = None if where is DEVICE else HOST_KINDS[0]
         lie = lies(x)
@@ -50,7 +51,7 @@ def put_spread(x: Any, sharding: Any) -> Array:
 
 def _place_of(x: Any) -> Placement:
     """The place of a value that changes only its memory."""
-    found = arrays.placement_of(x._b) if type(x) in ARRAYS else None
+    found = arrays.placement_of(x) if type(x) in ARRAYS else None
     return arrays.default_placement() if found is None else found[0]
 
 
@@ -59,26 +60,24 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     if type(x) not in ARRAYS:
         aval = core.aval_of(x)
         there = arrays.put_numpy(np.asarray(x), aval, place, committed=True)
-        return Array(there) if kind is None else _put_in(Array(there), place, kind)
-    held: Array = x
-    held._check_alive()
+        return there if kind is None else _put_in(there, place, kind)
+    x._check_alive()
+    held = base_array(x)
     space = MemorySpace.of_kind(kind)
     sharding = place.committed if kind is None else place.kept(kind)
-    if held.aval.memory_space is space is DEVICE:
-        moved = dispatch.move_buffer(held._b, place)
-        if moved is held._b and held.committed:
-            return held
-    elif held._b._sharding is sharding:
-        return held
-    elif lies(held) is not None:  # by way of the host
-        inner = held._b.aval.update(memory_space=DEVICE)
-        there = arrays.put_numpy(
-            arrays.host_value(held._b), inner, place, committed=True
-        )
-        found = arrays.wrap(there, held.aval)
+    if x.aval.memory_space is space is DEVICE:
+        moved = dispatch.move_buffer(held, place)
+        if moved is held and x.committed:
+            return x  # type: ignore[no-any-return]
+    elif held._sharding is sharding:
+        return x  # type: ignore[no-any-return]
+    elif lies(x) is not None:  # by way of the host
+        inner = held.aval.update(memory_space=DEVICE)
+        there = arrays.put_numpy(arrays.host_value(held), inner, place, committed=True)
+        found = arrays.wrap(there, x.aval)
         return found if kind is None else _put_in(found, place, kind)
     else:
-        moved = compat.copy_to(held._b, place.device, sharding)
-    inner = held._b.aval.update(memory_space=space)
-    aval = held.aval.update(memory_space=space)
+        moved = compat.copy_to(held, place.device, sharding)
+    inner = held.aval.update(memory_space=space)
+    aval = x.aval.update(memory_space=space)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)

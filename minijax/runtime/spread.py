@@ -21,7 +21,7 @@ from . import array as arrays
 from . import client
 from . import jaxlib_compat as compat
 from . import sharding as shardings
-from .array import ARRAYS, Array
+from .array import ARRAYS, Array, adopted, base_array, foreign
 from .compile import compile_module
 from .lower import lower_jaxpr, physical
 from .mesh import Mesh
@@ -108,12 +108,12 @@ def mesh_of(sharding: Any) -> Any:
 
 def lies(x: Any) -> Any:
     """How an array is spread over devices; None: it is on one, or no array."""
-    if type(x) not in ARRAYS:  # what stands for one may say how it will lie
+    if type(x) not in ARRAYS or foreign(x):  # what stands for one may say how it lies
         found = getattr(x, "sharding", None)
-    elif arrays.placement_of(x._b) is not None:
+    elif arrays.placement_of(x) is not None:
         return None
     else:
-        found = shardings.of_buffer(x._b)
+        found = shardings.of_buffer(x)
     known = isinstance(found, (NamedSharding, GSPMDSharding)) and found.devices
     return found if known else None
 
@@ -123,6 +123,7 @@ def lies(x: Any) -> Any:
 
 def put(x: Any, sharding: Any) -> Any:
     """A value as an ArrayImpl that lies as `sharding` says."""
+    x = adopted(x)
     if isinstance(sharding, NamedSharding) and not sharding.devices:
         if type(x) not in ARRAYS:
             raise errors.value_error(
@@ -133,7 +134,7 @@ def put(x: Any, sharding: Any) -> Any:
         sharding = sharding.on(list(x.sharding._device_assignment))
     if type(x) in ARRAYS:
         x._check_alive()
-        buffer = x._b
+        buffer = base_array(x)
         inner = sharding.internal(len(buffer.aval.shape))
         if buffer._sharding is inner:
             return buffer
@@ -274,8 +275,8 @@ def bound(x: Any) -> tuple[Any, ...] | None:
     lie = lies(x)
     if lie is not None:
         return lie.devices  # type: ignore[no-any-return]
-    if type(x) in ARRAYS:
-        where = arrays.placement_of(x._b)
+    if type(x) in ARRAYS and not foreign(x):
+        where = arrays.placement_of(x)
         return where[0].devices if where is not None and where[1] else None
     said = getattr(x, "sharding", None)
     return said.devices if isinstance(said, SingleDeviceSharding) else None

@@ -394,9 +394,12 @@ _API_KINDS = {
 
 
 def stored(x: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """A value as the array that is put into memory: float0, without bits, as bools."""
+    """A value as the array that is put into memory.
+
+    Of float0, without bits, as numbers of a dtype that NumPy does not read from there.
+    """
     if dtype == float0:
-        return np.zeros(np.shape(x), np.bool_)
+        return np.zeros(np.shape(x), ml_dtypes.float8_e5m2)
     return np.asarray(x, dtype)
 
 

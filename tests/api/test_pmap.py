@@ -168,10 +168,10 @@ def test_results_behave_as_arrays():
 def test_a_result_is_an_operand_without_a_copy():
     f = pmap(lambda x: x, donate_argnums=0)
     y = f(A)
-    where = [b.unsafe_buffer_pointer() for b in y._b._arrays]
+    where = [b.unsafe_buffer_pointer() for b in y._arrays]
     z = f(y)
     assert y.is_deleted()
-    assert [b.unsafe_buffer_pointer() for b in z._b._arrays] == where
+    assert [b.unsafe_buffer_pointer() for b in z._arrays] == where
 
 
 def test_donation_takes_what_lay_in_place():

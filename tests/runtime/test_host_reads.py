@@ -32,7 +32,7 @@ def test_values_are_read_only_arrays_of_their_dtype(dtype, shape):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn"])
 def test_a_view_keeps_the_memory_and_no_view_keeps_it(dtype):
     x = (jnp.arange(1000) % 7).astype(dtype)
-    alive = weakref.ref(x._b)
+    alive = weakref.ref(x)
     value = np.asarray(x)
     want = value.astype(np.float32)
     del x

@@ -28,7 +28,7 @@ from ...prims.sharding import concrete, constrain, spread_over
 from ...runtime import array as arrays
 from ...runtime import client, dispatch, lower
 from ...runtime import jaxlib_compat as compat
-from ...runtime.array import ARRAYS, Array
+from ...runtime.array import ARRAYS, base_array
 from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
 from ...runtime.sharding import NamedSharding, Sharding, described
 from ...runtime.spread import Spread, put
@@ -323,7 +323,7 @@ class Jitted:
 
     def aval_of(self, x: Any, i: int, call: Call) -> Any:
         try:
-            return x._b.aval if type(x) is Array else core.aval_of(x)
+            return core.aval_of(x)
         except OverflowError as e:
             which = self.names(call)[i]
             raise OverflowError(
@@ -514,7 +514,7 @@ def dispatcher(
 def _sharding_of(x: Any, sharding: Any) -> Any:
     """The C++ sharding of an argument: the program's, but for what the host keeps."""
     kept = type(x) in ARRAYS and x.aval.memory_space is not DEVICE
-    return x._b._sharding if kept else sharding
+    return x._sharding if kept else sharding
 
 
 def _touches_references(traced: Traced, call: Call) -> bool:
@@ -539,7 +539,7 @@ def no_argument(fun: Any, x: Any, which: str) -> str:
     )
 
 
-_C_TYPES = (Array, np.ndarray, bool, int, float, complex)
+_C_TYPES = (np.ndarray, bool, int, float, complex)
 
 
 def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
@@ -553,10 +553,10 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
         kind = type(x)
         if kind in ARRAYS:
             if over:
-                if not place.lies_right(i, x._b):
+                if not place.lies_right(i, base_array(x)):
                     return False
                 continue
-            where = arrays.placement_of(x._b)
+            where = arrays.placement_of(x)
             if where is None or where[0] is not place:
                 return False
         elif kind in _C_TYPES or isinstance(x, np.generic):

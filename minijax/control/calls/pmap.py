@@ -289,12 +289,13 @@ class Replicas:
 
     def lies_right(self, x: Any, axis: int | None) -> bool:
         """Whether an operand lies in place already."""
-        if type(x) not in arrays.ARRAYS:
+        if type(x) not in arrays.ARRAYS or arrays.foreign(x):
             return False
-        ndim, want = len(x._b.aval.shape), self.layout(axis)
-        if x._b._sharding is want.internal(ndim):
+        x = arrays.base_array(x)
+        ndim, want = len(x.aval.shape), self.layout(axis)
+        if x._sharding is want.internal(ndim):
             return True
-        return bool(of_buffer(x._b).is_equivalent_to(want, ndim))
+        return bool(of_buffer(x).is_equivalent_to(want, ndim))
 
     def fast_path(
         self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
@@ -309,7 +310,7 @@ class Replicas:
             self.layout(d).internal(len(a.shape))
             for d, a in zip(self.out_axes, whole, strict=True)
         ]
-        given = [b._sharding for b in (*self.consts, *(x._b for x in leaves))]
+        given = [b._sharding for b in (*self.consts, *leaves)]
         return Fast(
             self.executable, tree.DISPATCH.flatten(result)[1], given, lie, whole,
             [True] * len(whole), [True] * len(given), [None] * len(given), self.consts,

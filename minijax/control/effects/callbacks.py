@@ -29,7 +29,6 @@ from ...prims.shape import shapes
 from ...runtime import array as arrays
 from ...runtime import dispatch
 from ...runtime import jaxlib_compat as compat
-from ...runtime.array import Array
 from ...runtime.sharding import SingleDeviceSharding
 from ...runtime.spread import Spread, put
 from ...types import dtypes
@@ -42,7 +41,7 @@ from . import effects
 
 def _host_argument(x: Any) -> Any:
     """A callback's argument: an `Array` over the memory that the runtime lent."""
-    return Array(arrays.put_numpy(x))
+    return arrays.put_numpy(x)
 
 
 def _checked(
@@ -267,17 +266,14 @@ def _run_on_host(
         ]
     for check in dispatch.checks:
         check(name, buffers)
-    return list(map(Array, buffers))
+    return buffers
 
 
 def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
     """The operands of a callback in evaluation, all as arrays."""
     if isinstance(where, Spread):
         where = arrays.default_placement()
-    return [
-        x if type(x) in arrays.ARRAYS else Array(arrays.to_buffer(x, where))
-        for x in args
-    ]
+    return [x if type(x) in arrays.ARRAYS else arrays.to_array(x, where) for x in args]
 
 
 # ----------------------------------------------------------------------- pure_callback

@@ -26,7 +26,7 @@ from ...passes.algebra import Zero, lib
 from ...passes.batch import batch_flat
 from ...passes.stage import StageTrace
 from ...prims.math.cast import convert_element_type_p
-from ...runtime.array import ARRAYS, Array, default_placement, to_buffer
+from ...runtime.array import ARRAYS, default_placement, to_array
 from ...types import dtypes
 from ...types.avals import AbstractRef, shaped
 from ..effects.effects import Effect
@@ -471,7 +471,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             f" is of type {type(init_val)} and was passed to new_ref at position 0."
         ) from e
     if STATE.trace is EVAL and type(init_val) not in ARRAYS:
-        init_val = Array(to_buffer(init_val, default_placement()))
+        init_val = to_array(init_val, default_placement())
     return new_ref_p.bind(init_val, memory_space=None, kind=kind)
 
 

@@ -24,7 +24,7 @@ from ...passes.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
 from ...passes.stage import StageTrace, stage
 from ...prims.math.cast import convert_element_type
 from ...runtime import lower
-from ...runtime.array import Array, default_placement, put_scalar
+from ...runtime.array import default_placement, put_alone
 from ...types import dtypes
 from ..arguments import check_values, signature_of
 from ..bodies import type_difference
@@ -663,7 +663,7 @@ class Rules:
         else:
             cts = [instantiate(ct) for ct in cts]
         where = default_placement()  # rules ask an array's questions of a number, too
-        cts = [Array(put_scalar(x, where)) if type(x) in NUMBERS else x for x in cts]
+        cts = [put_alone(x, where) if type(x) in NUMBERS else x for x in cts]
         found = custom.bwd(
             *self.fixed,
             tree.unflatten(self.res_tree, res),

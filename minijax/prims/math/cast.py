@@ -19,7 +19,7 @@ from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, lib
-from ...runtime.array import Array, put_numpy
+from ...runtime.array import put_numpy
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
@@ -120,7 +120,7 @@ def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     kind = _PYTHON_KIND.get(dtypes.kind(dtype))
     if kind is not None and dtypes.scalar_dtype(kind) == dtype:
         return kind(value)
-    return Array(put_numpy(value, shaped((), dtype, True)))
+    return put_numpy(value, shaped((), dtype, True))
 
 
 def _saturated(x: float, info: Any) -> Any:
@@ -157,11 +157,11 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     if type(operand) in dtypes.PYTHON_SCALARS:
         if type(operand) is complex:
             warn_if_complex_to_real(dtypes.complex64, dtype)
-        return Array(put_numpy(scalar(operand, dtype)))
+        return put_numpy(scalar(operand, dtype))
     aval = core.aval_of(operand)
     if aval.dtype == dtype and not aval.weak_type:
         if isinstance(operand, HOST):
-            return Array(put_numpy(operand))
+            return put_numpy(operand)
         if is_array(operand):
             return operand
     warn_if_complex_to_real(aval.dtype, dtype)

@@ -23,7 +23,7 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...passes.batch import Axis, batch_flat, bring_front, no_name
 from ...passes.stage import stage_closed
 from ...runtime import dispatch, lower
-from ...runtime.array import Array, base_array, put_numpy, under_key
+from ...runtime.array import ArrayImpl, base_array, put_numpy, under_key
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import batch_elementwise, broadcast_shape, zero_jvp
@@ -309,8 +309,8 @@ def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
 
 def _wrap_eagerly(words: Any, *, impl: PRNGImpl) -> Any:
     _wrap_type(core.aval_of(words), impl=impl)
-    if type(words) is not Array:
-        words = Array(put_numpy(words))
+    if type(words) is not ArrayImpl:
+        words = put_numpy(words)
     return under_key(words, impl.dtype)
 
 

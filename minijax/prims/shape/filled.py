@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir import core
 from ...passes.algebra import lib
-from ...runtime.array import Array, put_numpy
+from ...runtime.array import put_numpy
 from ...types import dtypes
 from ...types.avals import shaped
 from ..math.cast import (
@@ -77,7 +77,7 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
         if shape:
             out = broadcast(out, shape)
         elif isinstance(out, HOST):
-            out = Array(put_numpy(np.asarray(out, dtype), shaped((), dtype, weak)))
+            out = put_numpy(np.asarray(out, dtype), shaped((), dtype, weak))
     return out if sharding is None else lib.place(out, sharding)
 
 

@@ -87,6 +87,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
 
 def as_array(x: Any) -> Any:
     """An array-like value as an Array or tracer; Python numbers are weakly typed."""
+    x = arrays.adopted(x)
     if type(x) in ARRAYS or isinstance(x, Tracer):
         return x
     custom = getattr(x, "__jax_array__", None)
@@ -107,7 +108,7 @@ def from_host(x: Any, aval: Any) -> Any:
                     break
                 literal = x if aval.weak_type else np.asarray(x, aval.dtype)[()]
                 return JitTracer(trace, aval, Literal(literal, aval))  # type: ignore
-    return Array(arrays.put_numpy(x, aval))
+    return arrays.put_numpy(x, aval)
 
 
 # -------------------------------------------------------------------------- conversion

@@ -24,7 +24,7 @@ from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...prims.math.cast import scalar
 from ...runtime import array as arrays
-from ...runtime.array import ARRAYS, Array
+from ...runtime.array import ARRAYS, Array, ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
 from ._common import *
@@ -109,7 +109,8 @@ def asarray(
       Array([1., 2.], dtype=float32)
     """
     plain = dtype is None and order is None and device is None and out_sharding is None
-    if plain and not copy and (type(a) is Array or isinstance(a, Tracer)):
+    a = arrays.adopted(a)
+    if plain and not copy and (type(a) is ArrayImpl or isinstance(a, Tracer)):
         return a
     wanted = static_dtype(dtype, "asarray")
     return array(a, wanted, bool(copy), order, device=device, out_sharding=out_sharding)
@@ -117,6 +118,7 @@ def asarray(
 
 def to_array(x: Any, dtype: Any, copy: bool) -> Any:
     """`array` proper: a value as an array of this dtype (None: its own)."""
+    x = arrays.adopted(x)
     kind = type(x)
     if kind in ARRAYS or isinstance(x, Tracer):
         if dtype is not None and (x.dtype != dtype or x.weak_type):
@@ -412,7 +414,7 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
             return from_host(literal, aval)
         return lax.broadcast_in_dim(literal, shape, ())
     if type(value) is int and (known := _templates.get((aval, value))) is not None:
-        return Array(arrays.put_numpy(known, aval))
+        return arrays.put_numpy(known, aval)
     check_sizes(shape, name)
     if aval.size > SMALL:
         return _repeat(literal_of(value, aval), shape)
@@ -421,7 +423,7 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
         if len(_templates) > 256:
             _templates.clear()
         _templates[aval, value] = full
-    return Array(arrays.put_numpy(full, aval))
+    return arrays.put_numpy(full, aval)
 
 
 def literal_of(value: Any, aval: Any) -> Any:

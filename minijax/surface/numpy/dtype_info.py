@@ -165,7 +165,7 @@ def _plain_dtype(x: Any) -> Any:
     """The dtype meant by a dtype argument: None is float, an array means its own."""
     if x is None:
         return dtypes.float64
-    return x.dtype if isinstance(x, Array) or type(x) is Array else x
+    return x.dtype if isinstance(x, Array) else x
 
 
 def promote_types(a: Any, b: Any) -> Any:

@@ -20,7 +20,7 @@ from ...control.loops.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
 from ...prims.define import const
-from ...runtime.array import Array
+from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from ._common import *
 
@@ -319,7 +319,7 @@ def _known_integer(x: Any) -> int | None:
         return int(x)
     if isinstance(x, (np.ndarray, np.bool_)) and not x.shape and x.dtype.kind in "biu":
         return int(x)
-    if type(x) is Array and not x.shape and dtypes.is_integer(x.dtype):
+    if type(x) is ArrayImpl and not x.shape and dtypes.is_integer(x.dtype):
         return int(x)
     return None
 

@@ -21,7 +21,7 @@ from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...prims.dot.dot import check_out_sharding
 from ...prims.shape.shapes import move_axis
-from ...runtime.array import Array, in_slices, local_row
+from ...runtime.array import ArrayImpl, in_slices, local_row
 from ...types import dtypes
 from . import subscripts
 from ._common import *
@@ -45,13 +45,13 @@ def getitem(x: Any, subscript: Any) -> Any:
     eager = STATE.trace is EVAL
     if subscripts.checked:
         subscripts.check_static(subscript, x.shape)
-    if eager and type(x) is Array:
+    if eager and type(x) is ArrayImpl:
         if type(subscript) is int:
             found = row(x, min(max(subscript, -FAR), FAR))
             if found is NotImplemented:
                 return lax.squeeze(local_row(x, subscript), (0,))
             return found
-        plan, leaves = subscripts.parse(subscript, x._b.aval.shape, True)
+        plan, leaves = subscripts.parse(subscript, x.aval.shape, True)
         if not leaves and is_whole(plan):
             return x
         return _read(x, leaves, plan)
@@ -59,7 +59,7 @@ def getitem(x: Any, subscript: Any) -> Any:
     return read(x, leaves, plan)
 
 
-@composite(accepts=lambda x, i: type(x) is not Array or not in_slices(x))
+@composite(accepts=lambda x, i: type(x) is not ArrayImpl or not in_slices(x))
 def row(x: Any, i: Any) -> Any:
     """`x[i]` for a Python int `i`, which is an operand of the program.
 
@@ -267,7 +267,7 @@ def get(
     """`x.at[subscript].get(...)`."""
     check_out_sharding("at[...].get", out_sharding)
     mode = None if mode is None else mode_of(mode, _FILL)
-    eager = STATE.trace is EVAL and type(x) is Array
+    eager = STATE.trace is EVAL and type(x) is ArrayImpl
     if subscripts.checked and (mode is None or mode is _PROMISED):
         subscripts.check_static(subscript, x.shape, wrap_negative_indices)
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)

@@ -16,7 +16,7 @@ from ...prims.shape import shapes
 from ...runtime import array as arrays
 from ...runtime import client
 from ...runtime import jaxlib_compat as compat
-from ...runtime.array import Array
+from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
 from .creation import asarray, on_device
@@ -229,7 +229,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       >>> jnp.from_dlpack(np.ones(2, np.float32))
       Array([1., 1.], dtype=float32)
     """
-    if type(x) is Array:
+    if type(x) is ArrayImpl:
         out = asarray(x, copy=copy)
     elif not hasattr(x, "__dlpack__"):
         raise TypeError(
@@ -267,18 +267,22 @@ def _from_host(x: Any) -> np.ndarray[Any, Any]:
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError):  # dtypes that NumPy's importer does not know
-        where = arrays.default_placement()
-        return compat.to_host(compat.from_dlpack(x.__dlpack__(), where.device))
+        return compat.to_host(_imported(x, arrays.default_placement()))
 
 
 def _from_device(x: Any, number: int) -> Any:
     """A tensor in the memory of an accelerator, without a copy."""
     device = next(d for d in client.local_devices() if d.local_hardware_id == number)
     where = arrays.placement(device)
-    buffer = compat.from_dlpack(x.__dlpack__(), device)
-    host = compat.to_host(buffer)
-    aval = shaped(host.shape, host.dtype)
-    return Array(compat.with_aval(buffer, aval, where.committed))
+    return _imported(x, where)
+
+
+def _imported(x: Any, where: Any) -> Any:
+    """A tensor as an array of ours that shares its memory."""
+    capsule = x.__dlpack__()
+    aval = shaped(*compat.described(capsule))
+    buffer = compat.from_dlpack(capsule, where.device)
+    return compat.with_aval(buffer, aval, where.committed)
 
 
 def array_repr(
@@ -300,11 +304,7 @@ def array_repr(
       'Array([1., 1.], dtype=float32)'
     """
     if max_line_width is None and precision is None and suppress_small is None:
-        return (
-            repr(arr)
-            if isinstance(arr, Array) or type(arr) is Array
-            else np.array_repr(arr)
-        )
+        return repr(arr) if isinstance(arr, Array) else np.array_repr(arr)
     text = np.array_repr(np.asarray(arr), max_line_width, precision, suppress_small)
     return "Array" + text[len("array") :]
 

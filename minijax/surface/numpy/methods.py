@@ -21,7 +21,7 @@ from ...ir import core, deferred, hooks
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...runtime import array as arrays
-from ...runtime.array import Array
+from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from . import (
     conversion,
@@ -41,7 +41,7 @@ from . import (
 )
 from .updates import At
 
-_QUICK = frozenset((Array, int, float, bool, complex, np.ndarray))
+_QUICK = frozenset((ArrayImpl, int, float, bool, complex, np.ndarray))
 _SEQUENCES = (list, tuple, set, dict)
 
 
@@ -136,7 +136,7 @@ def install_operators() -> None:
 
 def set_operator(name: str, fun: Any, check: Any) -> None:
     """Set one binary operator: compiled on arrays, the plain function on tracers."""
-    setattr(Array, name, composite(fun, accepts=check))
+    arrays.set_method(name, composite(fun, accepts=check))
     setattr(Tracer, name, on_tracers(fun, check))
 
 
@@ -166,13 +166,13 @@ def iterate(self: Any) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     eager = STATE.trace is EVAL and not isinstance(self, Tracer)
-    if eager and type(self) is Array and arrays.in_slices(self):
+    if eager and type(self) is ArrayImpl and arrays.in_slices(self):
         return (indexing.getitem(self, i) for i in range(self.shape[0]))
-    if eager and arrays.placement_of(self._b):
+    if eager and arrays.placement_of(self):
         if may_be_keys(self) and self.shape[0] <= 16:
             return iter(rows_at_once(self))
-        if type(self) is Array:
-            aval = self._b.aval
+        if type(self) is ArrayImpl:
+            aval = self.aval
             if aval in _iterated:
                 return rows_in_chunks(self, aval.shape[0])
             util.remember(_iterated, aval, True, 1024)
@@ -201,7 +201,7 @@ def rows_in_chunks(x: Any, n: int) -> Iterator[Any]:
 
 def may_be_keys(x: Any) -> bool:
     """Whether an array looks like random keys: few, and soon taken apart."""
-    if type(x) is not Array:
+    if type(x) is not ArrayImpl:
         return True
     return x.dtype == dtypes.uint32 and x.ndim == 2 and x.shape[1] <= 4
 
@@ -225,6 +225,13 @@ def contains(self: Any, value: Any) -> bool:
             f" value.shape={core.aval_of(value).shape}."
         )
     return bool(reductions.any(ufuncs.equal(self, value)))
+
+
+def no_deletion(self: Any, index: Any) -> None:
+    """`del x[i]` raises, as of an attribute that is not there."""
+    raise AttributeError(
+        "__delitem__: arrays are immutable; jnp.delete(x, i) makes another"
+    )
 
 
 def no_assignment(self: Any, *_: Any) -> None:
@@ -321,7 +328,8 @@ _METHODS: dict[str, Any] = {
     **{fun.__name__: fun for fun in _SAME},
     "__array_namespace__": array_namespace, "__round__": rounded,
     "__getitem__": indexing.getitem, "__iter__": iterate, "__contains__": contains,
-    "__setitem__": no_assignment, "__pow__": power, "__rpow__": reflected_power,
+    "__setitem__": no_assignment, "__delitem__": no_deletion, "__pow__": power,
+    "__rpow__": reflected_power,
     "conj": ufuncs.conjugate,
 }  # fmt: skip
 
@@ -347,13 +355,10 @@ def install() -> None:
     """Fill operators, methods and properties into `Array` and `Tracer`."""
     install_operators()
     for name, fun in _UNARY.items():
-        setattr(Array, f"__{name}__", fun)
+        arrays.set_method(f"__{name}__", fun)
         setattr(Tracer, f"__{name}__", fun.__wrapped__)
     deferred.install(_METHODS)
     deferred.install({name: property(get) for name, get in _PROPERTIES.items()})
-    for cls in deferred.classes:
-        if "__delitem__" in vars(cls):
-            delattr(cls, "__delitem__")
 
 
 install()

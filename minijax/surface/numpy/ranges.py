@@ -20,7 +20,7 @@ from ...ir import core
 from ...ir.core import STATE, Tracer
 from ...prims import lax
 from ...runtime import array as arrays
-from ...runtime.array import Array
+from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
 from . import elementwise
@@ -84,7 +84,7 @@ def known_number(x: Any, name: str) -> Any:
         x = core.concrete_or_error(
             None, x, f"It arose in the jnp.arange argument {name!r}."
         )
-    if type(x) is Array:
+    if type(x) is ArrayImpl:
         x = x._value
     if np.ndim(x):
         raise ValueError(
@@ -119,7 +119,7 @@ def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
                 ramp *= by
             if start:
                 ramp += first
-        return Array(arrays.put_numpy(ramp, shaped((size,), dtype)))
+        return arrays.put_numpy(ramp, shaped((size,), dtype))
     ramp = lax.iota(dtype, size)
     if stepped:
         ramp = lax.mul_p.bind(by, ramp)

@@ -20,7 +20,7 @@ from ...base import config, errors
 from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
-from ...runtime.array import Array
+from ...runtime.array import ArrayImpl
 from ...types import dtypes
 
 # The kinds of entries of a plan, which are tuples that begin with their kind.
@@ -277,7 +277,7 @@ def _item(item: Any) -> Any:
         item = np.asarray(item) if len(item) else np.zeros(0, np.int32)
     elif (
         not isinstance(item, (np.ndarray, np.generic, Tracer))
-        and type(item) is not Array
+        and type(item) is not ArrayImpl
     ):
         custom = getattr(item, "__jax_array__", None)
         if custom is None:

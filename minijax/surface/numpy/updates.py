@@ -19,7 +19,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...runtime.array import Array
+from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
 from ._common import as_array, convert, not_broadcastable, promote_dtypes
@@ -160,9 +160,9 @@ def update(
     dtype = x.dtype
     if type(y) is int and y > _INT and dtypes.is_unsigned(dtype):
         y = dtype.type(y)  # which the default int may not hold
-    if type(y) is not Array or y._b.aval.dtype is not dtype:
+    if type(y) is not ArrayImpl or y.aval.dtype is not dtype:
         check_dtypes(dtype, x.weak_type, core.aval_of(y))
-    eager = STATE.trace is EVAL and type(x) is Array
+    eager = STATE.trace is EVAL and type(x) is ArrayImpl
     if eager and type(subscript) is int and wrap_negative_indices and x.shape:
         n = x.shape[0]
         i = subscript + n if subscript < 0 else subscript

@@ -26,7 +26,7 @@ from ...prims.math.cast import convert_element_type
 from ...prims.random.implementations import find_impl
 from ...prims.random.key_arrays import random_wrap_p
 from ...prims.shape.shapes import broadcast_in_dim
-from ...runtime.array import Array, KeyArray
+from ...runtime.array import ArrayImpl, KeyArray
 from ...types import dtypes
 
 __all__ = (
@@ -90,7 +90,7 @@ def opaque(name: str, key: Any) -> tuple[Any, bool]:
 
 def check_words(name: str, words: Any) -> None:
     """TypeError for what is no array at all; random_wrap judges arrays."""
-    if isinstance(words, (Tracer, np.ndarray, np.generic)) or type(words) is Array:
+    if isinstance(words, (Tracer, np.ndarray, np.generic)) or type(words) is ArrayImpl:
         return
     if words is None or isinstance(words, (list, tuple, dict, str)):
         what = f"unexpected PRNG key type {type(words)}"

@@ -148,3 +148,22 @@ def test_captured_memory_is_shared():
     compiled = mj.jit(lambda y: x + y).lower(1.0).compile()
     (const,) = compiled._program.consts
     assert const.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: mj.device_put(2.0), lambda: jnp.asarray(2.0), lambda: jnp.array(2),
+        lambda: mj.grad(lambda x: x)(2.0), lambda: mj.jit(lambda x: x)(2.0),
+        lambda: mj.new_ref(2.0)[...], lambda: jnp.float32(2), lambda: jnp.zeros(()),
+        lambda: mj.lax.full((), 2.0), lambda: mj.vjp(lambda x: x, 2.0)[1](1.0)[0],
+        lambda: jnp.arange(1)[0],
+        lambda: mj.value_and_grad(lambda x: x)(2.0)[0], lambda: mj.random.key(0),
+    ],
+)  # fmt: skip
+def test_no_two_values_share_what_may_be_given_away(make):
+    """Constants that are kept are not handed out."""
+    first, second = make(), make()
+    first.delete()
+    third = make()
+    assert not second.is_deleted() and not third.is_deleted()

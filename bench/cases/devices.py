@@ -1,0 +1,70 @@
+"""Calls over eight devices: pmap, meshes, and moving arrays between them.
+
+The work on the devices is tiny, so that what Python and C++ do for a call shows.
+Programs with collectives are waited for: where many of them are under way, JAX's devices
+wait for one another for ever.
+"""
+
+import numpy as np
+
+from bench.measure import once_each, python_calls, settle, thread_time
+from bench.programs import perceptron
+from bench.rows import Row
+
+TITLE = "Eight devices"
+DEVICES = 8
+ROWS = (
+    Row("pmap call: one array", 0.55),
+    Row("pmap call: 10 arrays", 0.75),
+    Row("pmap call: psum", 0.83),
+    Row("pmap call: host array", 0.6),
+    Row("x[i] of a pmap result", 0.1),
+    Row("sharded jit call: one array", 0.9),
+    Row("sharded jit call: 10 arrays", 0.95),
+    Row("sharded x + y", 0.7),
+    Row("device_put to a mesh", 0.6),
+    Row("device_put to another sharding", 0.7),
+    Row("np.asarray of a sharded array, fresh", None),
+    Row("lower with shardings: perceptron step", 0.3),
+)
+
+
+def measure(jax, sheet) -> None:
+    sharding = jax.sharding
+    mesh = sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+    over = lambda *spec: sharding.NamedSharding(mesh, sharding.PartitionSpec(*spec))
+    host = np.ones((DEVICES, 4), np.float32)
+    double = jax.pmap(lambda x: x + x)
+    first = jax.pmap(lambda *xs: xs[0] + xs[-1])
+    total = jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")
+    rows = double(host)
+    spread = jax.device_put(host, over("x", "y"))
+    twice = jax.jit(lambda x: x + x)
+    ends = jax.jit(lambda *xs: xs[0] + xs[-1])
+    calls = {
+        "pmap call: one array": lambda: double(rows),
+        "pmap call: 10 arrays": lambda: first(*(rows,) * 10),
+        "pmap call: psum": lambda: settle(total(rows)),
+        "pmap call: host array": lambda: double(host),
+        "x[i] of a pmap result": lambda: rows[3],
+        "sharded jit call: one array": lambda: twice(spread),
+        "sharded jit call: 10 arrays": lambda: ends(*(spread,) * 10),
+        "sharded x + y": lambda: spread + spread,
+        "device_put to a mesh": lambda: jax.device_put(host, over("x", "y")),
+        "device_put to another sharding": lambda: settle(
+            jax.device_put(spread, over("y"))
+        ),
+        "np.asarray of a sharded array, fresh": lambda: np.asarray(twice(spread)),
+    }
+    slices = 40 if sheet.quick else 150
+    for name, call in calls.items():
+        sheet.fill(name, lambda call=call: thread_time(call, slices=slices))
+        sheet.fill_calls(name, lambda call=call: python_calls(call))
+    step, (params, x, y) = perceptron(jax)
+
+    def make():
+        places = (over(), over("x"), over("x"))
+        fresh = jax.jit(lambda *args: step(*args), in_shardings=places)
+        return fresh.trace(params, x, y).lower
+
+    sheet.fill(ROWS[-1].name, lambda: once_each(make, times=5 if sheet.quick else 11))
