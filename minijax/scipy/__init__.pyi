@@ -1,8 +1,9 @@
 """The face `minijax.scipy`: SciPy's interface on minijax arrays."""
 
 from . import linalg as linalg
+from . import sparse as sparse
 from . import special as special
 
 __all__ = [
-    "linalg", "special"
+    "linalg", "sparse", "special"
 ]

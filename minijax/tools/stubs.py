@@ -20,6 +20,8 @@ FACES = (
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
     "minijax.random", "minijax.scipy",
     "minijax.scipy.linalg", "minijax.scipy.special",
+    "minijax.scipy.special",
+    "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
 )  # fmt: skip
 
 

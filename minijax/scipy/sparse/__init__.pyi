@@ -1,0 +1,7 @@
+"""The face `minijax.scipy.sparse`."""
+
+from . import linalg as linalg
+
+__all__ = [
+    "linalg"
+]

@@ -1,0 +1,12 @@
+"""The face `minijax.scipy.sparse.linalg`: linear systems by iteration."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.scipy.krylov.conjugate": "bicgstab cg",
+    "surface.scipy.krylov.gmres": "gmres",
+}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.sparse.linalg`: linear systems by iteration."""
+
+from ...surface.scipy.krylov.conjugate import bicgstab as bicgstab
+from ...surface.scipy.krylov.conjugate import cg as cg
+from ...surface.scipy.krylov.gmres import gmres as gmres
+
+__all__ = [
+    "bicgstab", "cg", "gmres"
+]
