@@ -11,6 +11,7 @@ that are merely there; dispatch compares them by identity.  Next: lower.py.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
@@ -426,13 +427,37 @@ def _forward(name: str) -> Any:
     return forward
 
 
-# What C++ gives to arrays, of keys to their words.
+# What C++ gives to arrays, of keys to their words, but for one thing that it does not
+# survive: the use of an array some of whose parts are gone.
+_delete = ArrayImpl.delete
+_wholes: dict[
+    int, tuple[Any, list[Any]]
+] = {}  # part's id -> it, arrays it is a part of
+
+
+def share_memory(part: Any, whole: Any) -> None:
+    """Note that an ArrayImpl is a part of another, which goes when the part is deleted."""
+    key = id(part)
+    forget = lambda _: _wholes.pop(key, None)
+    known = _wholes.setdefault(key, (weakref.ref(part, forget), []))[1]
+    known[:] = [*(w for w in known if w() is not None), weakref.ref(whole)]
+
+
+def delete(self: Any) -> None:
+    """Give the memory back now; an array over several devices goes with any part of it."""
+    _delete(self)
+    for whole in _wholes.pop(id(self), (None, ()))[1]:
+        if (found := whole()) is not None:
+            _delete(found)
+
+
 for _name in (
     "is_ready", "delete", "is_deleted", "on_device_size_in_bytes",
     "unsafe_buffer_pointer", "platform",
 ):  # fmt: skip
     setattr(KeyArray, _name, _forward(_name))
     setattr(Array, _name, getattr(ArrayImpl, _name))
+Array.delete = delete  # type: ignore[attr-defined]
 for _name in ("_sharding", "_committed", "traceback"):
     setattr(KeyArray, _name, property(attrgetter(f"_b.{_name}")))
 
@@ -528,7 +553,7 @@ def set_method(name: str, value: Any) -> None:
     array_class.give(name, value)
 
 
-for _name in _OWN:
+for _name in (*_OWN, "delete"):
     array_class.give(_name, vars(Array)[_name])
 deferred.register(Array)  # deferred operators and methods
 deferred.register(core.Tracer)
@@ -569,6 +594,7 @@ def shards(x: Array) -> list[Shard]:
     out = []
     for b in shardings.shard_buffers(base_array(x)):
         device = b._sharding._device
+        share_memory(b, base_array(x))
         part = under_key(b, x.dtype) if type(x) is KeyArray else b
         out.append(Shard(device, index[device], numbers[device], part))
     return out

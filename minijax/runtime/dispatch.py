@@ -10,6 +10,7 @@ This room names no operation.  Next: ../ops.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from . import array as arrays
 from . import compile as compiler
 from . import jaxlib_compat as compat
 from .array import ARRAYS, ArrayImpl, KeyArray, Placement, base_array
+from .failures import Failures
 from .lower import lower_jaxpr, physical
 from .mesh import Mesh
 from .sharding import NamedSharding, SingleDeviceSharding
@@ -58,8 +60,9 @@ class Program:
     """An executable with what calling it takes."""
 
     __slots__ = (
-        "committed", "consts", "executable", "handlers", "has_keys", "in_sharding", "kept",
-        "out_avals", "out_shardings", "ordered", "place", "run", "stable",
+        "committed", "consts", "executable", "failures", "handlers", "has_keys",
+        "in_sharding", "kept", "out_avals", "out_shardings", "ordered", "place", "run",
+        "stable",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +90,7 @@ class Program:
         self.run = executable.execute_sharded
         self.stable = True
         self.ordered = False
+        self.failures: Failures | None = None
 
     def wrap(self, out: Sequence[Any]) -> list[Any]:
         """Arrays around the ArrayImpls of the program's results."""
@@ -105,11 +109,13 @@ class Program:
 
     def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
         """Run a program with effects; programs with ordered ones run in turn."""
-        results = self.run(buffers, with_tokens=True)
-        token = results.consume_token()
-        out = results.consume_with_handlers(self.handlers)
-        if self.ordered:
-            token.block_until_ready()
+        failures = self.failures
+        with nullcontext() if failures is None else failures.watched():
+            results = self.run(buffers, with_tokens=True)
+            token = results.consume_token()
+            out = results.consume_with_handlers(self.handlers)
+            if self.ordered or failures is not None:
+                token.block_until_ready()
         hooks.started.call(token)
         return out  # type: ignore[no-any-return]
 
@@ -301,6 +307,8 @@ def finish_program(
     program.ordered = ordered
     # Some effects leave nothing behind in the program.
     program.stable = not any(getattr(e, "runs", True) for e in closed.effects)
+    if lowered.failures is not None:
+        program.failures, program.stable = lowered.failures, False
     for item in lowered.keepalive:
         executable.keep_alive(item) if hasattr(executable, "keep_alive") else None
     return program

@@ -564,12 +564,13 @@ def _file_location(source: Source | None) -> Any:
 class Lowered:
     """A module with what running it needs: hidden arguments and callbacks."""
 
-    __slots__ = ("callbacks", "consts", "keepalive", "module")
+    __slots__ = ("callbacks", "consts", "failures", "keepalive", "module")
 
     def __init__(self, module: Module, consts: list[Any]) -> None:
         self.module = module.module
         self.consts = consts
         self.callbacks = module.callbacks
+        self.failures = module.failures
         self.keepalive = module.keepalive
 
 

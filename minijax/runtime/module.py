@@ -10,6 +10,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from .failures import Failures
 from .mlir_context import context, load_dialect
 
 
@@ -17,7 +18,7 @@ class Module:
     """A module under construction: its functions, hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "functions", "keepalive", "meshes", "module", "partitions",
+        "callbacks", "failures", "functions", "keepalive", "meshes", "module", "partitions",
         "platform", "replicas", "spread", "symbols",
     )  # fmt: skip
 
@@ -32,6 +33,7 @@ class Module:
         self.functions: dict[Any, tuple[Any, list[Any]]] = {}
         self.symbols: set[str] = {"main"}
         self.callbacks: list[Any] = []
+        self.failures: Failures | None = None  # of callbacks beside other devices
         self.keepalive: list[Any] = []
         self.meshes: dict[Any, str] = {}
         self.spread: Any = None  # how a program over several devices lies on them

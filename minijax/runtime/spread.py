@@ -237,7 +237,10 @@ def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
     stored = physical(aval)
     inner = sharding.internal(len(stored.shape))
-    return arrays.wrap(compat.assemble(stored, inner, list(parts)), aval)
+    whole = compat.assemble(stored, inner, list(parts))
+    for part in parts:
+        arrays.share_memory(part, whole)
+    return arrays.wrap(whole, aval)
 
 
 _moves: dict[Any, Any] = util.cache({})

@@ -15,6 +15,7 @@ import collections
 import math
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,7 @@ class Replicas:
             axes=((axis_name, size), (_REST, self.per_slice)),
             ordered=any(getattr(e, "ordered", False) for e in closed.effects),
         )  # fmt: skip
+        self.acts |= self.lowered.failures is not None
         stored = map(lower.physical, self.out_avals)
         self.handlers = [
             compat.result_handler(a, self.layout(d).internal(len(a.shape)), True)
@@ -319,12 +321,16 @@ class Replicas:
     def run(self, buffers: Sequence[Any]) -> list[Any]:
         if self.waits:
             in_flight.make_room()
-        results = self.executable.execute_sharded(
-            [*self.consts, *buffers], with_tokens=self.acts
-        )
-        out = results.consume_with_handlers(self.handlers)
+        failures = self.lowered.failures
+        with nullcontext() if failures is None else failures.watched():
+            results = self.executable.execute_sharded(
+                [*self.consts, *buffers], with_tokens=self.acts
+            )
+            out = results.consume_with_handlers(self.handlers)
+            token = results.consume_token() if self.acts else None
+            if failures is not None:
+                token.block_until_ready()
         if self.acts:
-            token = results.consume_token()
             hooks.started.call(token)
         for check in dispatch.checks:
             check("sharded computation", out)

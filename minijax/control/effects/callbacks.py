@@ -29,6 +29,7 @@ from ...prims.shape import shapes
 from ...runtime import array as arrays
 from ...runtime import dispatch
 from ...runtime import jaxlib_compat as compat
+from ...runtime.failures import Failures
 from ...runtime.sharding import SingleDeviceSharding
 from ...runtime.spread import Spread, put
 from ...types import dtypes
@@ -114,7 +115,7 @@ def emit_callback(
     after = token is not None  # the token itself would keep the whole module alive
     fun, x64 = getattr(callback, "fun", callback), bool(config.X64.value)
 
-    def run(*values: Any) -> Any:
+    def call(*values: Any) -> Any:
         if after:
             values = values[1:]
         effects.inside.depth += 1
@@ -138,6 +139,10 @@ def emit_callback(
             f"{name}: Python callbacks are not supported on platform {module.platform}."
         )
     index = len(module.callbacks)
+    run: Any = call
+    if module.replicas * module.partitions > 1 or module.spread is not None:
+        module.failures = failures = module.failures or Failures()
+        run = failures.caught(call, [None, *avals_out] if after else avals_out)
     module.callbacks.append(run)
     args = list(map(ctx.gathered, args, ctx.avals_in))
     tokens = [token] if token is not None else []
