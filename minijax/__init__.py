@@ -19,7 +19,11 @@ _TABLE = {
         " numpy_rank_promotion default_prng_impl threefry_partitionable debug_nans"
         " debug_infs log_compiles check_tracer_leaks checking_leaks enable_checks"
         " enable_custom_prng default_device disable_jit softmax_custom_jvp"
-        " explain_cache_misses no_tracing",
+        " explain_cache_misses no_tracing legacy_prng_key transfer_guard"
+        " transfer_guard_host_to_device transfer_guard_device_to_device"
+        " transfer_guard_device_to_host array_garbage_collection_guard thread_guard"
+        " no_execution remove_size_one_mesh_axis_from_type auto_pcast"
+        " make_user_context",
     "runtime.array": "Array Shard block_until_ready copy_to_host_async",
     "runtime.client": "devices local_devices",
     "runtime.mesh": "make_mesh set_mesh",

@@ -41,6 +41,8 @@ from .api.spread_arrays import make_array_from_callback as make_array_from_callb
 from .api.spread_arrays import make_array_from_process_local_data as make_array_from_process_local_data
 from .api.spread_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from .api.vmap import vmap as vmap
+from .base.config import array_garbage_collection_guard as array_garbage_collection_guard
+from .base.config import auto_pcast as auto_pcast
 from .base.config import check_tracer_leaks as check_tracer_leaks
 from .base.config import checking_leaks as checking_leaks
 from .base.config import debug_infs as debug_infs
@@ -53,12 +55,21 @@ from .base.config import enable_checks as enable_checks
 from .base.config import enable_custom_prng as enable_custom_prng
 from .base.config import enable_x64 as enable_x64
 from .base.config import explain_cache_misses as explain_cache_misses
+from .base.config import legacy_prng_key as legacy_prng_key
 from .base.config import log_compiles as log_compiles
+from .base.config import make_user_context as make_user_context
+from .base.config import no_execution as no_execution
 from .base.config import no_tracing as no_tracing
 from .base.config import numpy_dtype_promotion as numpy_dtype_promotion
 from .base.config import numpy_rank_promotion as numpy_rank_promotion
+from .base.config import remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type
 from .base.config import softmax_custom_jvp as softmax_custom_jvp
+from .base.config import thread_guard as thread_guard
 from .base.config import threefry_partitionable as threefry_partitionable
+from .base.config import transfer_guard as transfer_guard
+from .base.config import transfer_guard_device_to_device as transfer_guard_device_to_device
+from .base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
+from .base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from .control.calls.jit import clear_caches as clear_caches
 from .control.calls.remat import checkpoint as checkpoint
 from .control.calls.remat import remat as remat
@@ -121,26 +132,30 @@ __version_info__: tuple[int, int, int]
 
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard", "ad",
-    "ad_checkpoint", "block_until_ready", "check_tracer_leaks", "checking_leaks",
-    "checkpoint", "checkpoint_policies", "clear_backends", "clear_caches",
-    "closure_convert", "copy_to_host_async", "core", "custom_batching",
-    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug",
-    "debug_infs", "debug_nans", "default_backend", "default_device",
-    "default_matmul_precision", "default_prng_impl", "device_count", "device_get",
-    "device_put", "device_put_replicated", "device_put_sharded", "devices",
-    "disable_jit", "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
-    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
-    "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian",
-    "host_count", "host_id", "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit",
-    "jvp", "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count",
-    "local_devices", "log_compiles", "make_array_from_callback",
+    "ad_checkpoint", "array_garbage_collection_guard", "auto_pcast",
+    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "checkpoint_policies", "clear_backends", "clear_caches", "closure_convert",
+    "copy_to_host_async", "core", "custom_batching", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_nans",
+    "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put",
+    "device_put_replicated", "device_put_sharded", "devices", "disable_jit", "dlpack",
+    "dtypes", "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng",
+    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
+    "example_libraries", "experimental", "explain_cache_misses", "flatten_util",
+    "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count",
+    "host_id", "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",
+    "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "memory", "named_call", "named_scope", "new_ref", "nn",
-    "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops",
-    "pmap", "print_environment_info", "process_count", "process_index",
-    "process_indices", "pure_callback", "random", "ref", "remat", "scipy", "set_mesh",
-    "sharding", "softmax_custom_jvp", "stages", "test_util", "threefry_partitionable",
-    "tools", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version",
-    "vjp", "vmap", "config"
+    "make_jaxpr", "make_mesh", "make_user_context", "memory", "named_call",
+    "named_scope", "new_ref", "nn", "no_execution", "no_tracing", "numpy",
+    "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
+    "print_environment_info", "process_count", "process_index", "process_indices",
+    "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type",
+    "scipy", "set_mesh", "sharding", "softmax_custom_jvp", "stages", "test_util",
+    "thread_guard", "threefry_partitionable", "tools", "transfer_guard",
+    "transfer_guard_device_to_device", "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",
+    "value_and_grad", "version", "vjp", "vmap", "config"
 ]

@@ -13,7 +13,7 @@ from ..ir.core import EVAL, STATE, Tracer
 from ..prims import transfer
 from ..prims.transfer import Copy
 from ..runtime import array as arrays
-from ..runtime import client, placing
+from ..runtime import client, guards, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
@@ -105,7 +105,8 @@ def device_put(
         return tree.unflatten(treedef, out)
     out = []
     for leaf, where, gift, alias in zip(leaves, wheres, gifts, aliases, strict=True):
-        moved = placing.put_one(leaf, where)
+        with guards.asked_to_put():
+            moved = placing.put_one(leaf, where)
         if gift and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
         elif alias is False and type(leaf) in ARRAYS and moved is leaf:
@@ -195,10 +196,11 @@ def device_get(x: Any) -> Any:
       array([0, 1], dtype=int32)
     """
     leaves, treedef = tree.flatten(x)
-    for leaf in leaves:
-        if type(leaf) is ArrayImpl:
-            leaf.copy_to_host_async()
-    return tree.unflatten(treedef, [_to_host(leaf) for leaf in leaves])
+    with guards.asked_to_get():
+        for leaf in leaves:
+            if type(leaf) is ArrayImpl:
+                leaf.copy_to_host_async()
+        return tree.unflatten(treedef, [_to_host(leaf) for leaf in leaves])
 
 
 def _to_host(x: Any) -> Any:

@@ -12,6 +12,7 @@ This room knows names and types of options, not what they do.  Next: errors.py.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -19,85 +20,20 @@ from typing import Any
 
 from jaxlib import _jax
 
+from . import declined, errors, flags
+from .option import (
+    Option,
+    UserContext,
+    as_bool,
+    as_float,
+    as_int,
+    as_is,
+    as_text,
+    between,
+    one_of,
+)
+
 trace_key: Callable[[], Any] = _jax.config.trace_context
-
-
-def _parse_bool(text: str) -> bool:
-    low = text.lower()
-    if low in ("y", "yes", "t", "true", "on", "1"):
-        return True
-    if low in ("n", "no", "f", "false", "off", "0", ""):
-        return False
-    raise ValueError(f"invalid truth value {text!r}")
-
-
-class Option:
-    """One option: `.value` reads it, `opt(v)` is a context manager for this thread."""
-
-    __slots__ = ("__dict__", "_cell", "check", "name", "on_change")
-
-    def __init__(
-        self, name: str, default: Any, check: Callable[[Any], Any], *,
-        in_key: bool = False, tracing: bool = False,
-    ) -> None:  # fmt: skip
-        env = os.environ.get(name.upper())
-        if env is not None:
-            kind = check is _as_bool
-            default = _parse_bool(env) if kind else check(env if env != "" else None)
-        self.name = name
-        self.check = check
-        self.on_change: Callable[[Any], None] | None = None
-        self._cell = _jax.config.Config(
-            "minijax:" + name,
-            default,
-            include_in_jit_key=in_key,
-            include_in_trace_context=tracing,
-        )
-
-    @property
-    def value(self) -> Any:
-        return self._cell.value
-
-    def update(self, value: Any) -> None:
-        """Set the process-wide value."""
-        value = self.check(value)
-        if self.on_change is not None:
-            self.on_change(value)
-        self._cell.set_global(value)
-
-    def swap(self, value: Any) -> Any:
-        """Set this thread's value; returns what `swap_back` takes to undo it."""
-        return self._cell.swap_local(value)
-
-    def swap_back(self, before: Any) -> None:
-        self._cell.set_local(before)
-
-    @contextlib.contextmanager
-    def __call__(self, value: Any = True) -> Iterator[None]:
-        value = self.check(value)
-        if self.on_change is not None:
-            self.on_change(value)
-        old = self.swap(value)
-        try:
-            yield
-        finally:
-            self.swap_back(old)
-
-
-def _as_bool(value: Any) -> bool:
-    if isinstance(value, str):
-        return _parse_bool(value)
-    if value is None:
-        return False
-    return bool(value)
-
-
-def _as_int(value: Any) -> Any:
-    return None if value is None else int(value)
-
-
-def _as_float(value: Any) -> Any:
-    return None if value is None else float(value)
 
 
 def _as_local_path(value: Any) -> Any:
@@ -122,22 +58,59 @@ def _as_device(value: Any) -> Any:
     )
 
 
-def _as_is(value: Any) -> Any:
-    return value
+def _as_pattern(value: Any) -> Any:
+    if value is not None:
+        re.compile(value)
+    return value or None
 
 
-def _one_of(*choices: Any) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        if value not in choices:
-            none = "None or " if None in choices else ""
-            raise ValueError(
-                f"new enum value must be {none}in"
-                f" {[c for c in choices if c is not None]}, got {value} of type"
-                f" {type(value)}."
+_DUMPS = ("stablehlo", "jaxpr")
+_LEVELS = ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_EFFORTS = ("UNKNOWN", "O0", "O1", "O2", "O3")
+_XLA_CACHES = (
+    "xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir",
+)  # fmt: skip
+
+
+def _listed(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Words of these, with commas between."""
+    text = as_text(value)
+    for word in filter(None, map(str.strip, text.split(","))):
+        if word not in choices:
+            raise errors.value_error(
+                f"{name}={text!r}: {word!r} is not supported.",
+                why=f"there are {', '.join(choices)}.",
             )
-        return value
+    return text
 
-    return check
+
+def _as_dump_modes(value: Any) -> str:
+    return _listed("jax_dump_ir_modes", value, _DUMPS)
+
+
+def _as_xla_caches(value: Any) -> str:
+    choices = ("all", "none", *_XLA_CACHES)
+    return _listed("jax_persistent_cache_enable_xla_caches", value, choices)
+
+
+def _as_device_ids(value: Any) -> str:
+    text = as_text(value) or "all"
+    if text != "all" and not all(n.strip().isdigit() for n in text.split(",")):
+        raise errors.value_error(
+            f"jax_cuda_visible_devices={text!r} is no list of devices.",
+            tries=["'all'", "numbers with commas between: '0,1'"],
+        )
+    return text
+
+
+def _as_pairs(value: Any) -> Any:
+    for pair in filter(None, (value or "").split(";")):
+        if ":" not in pair:
+            raise errors.value_error(
+                f"jax_pjrt_client_create_options={value!r}: {pair!r} is no option.",
+                tries=["'name:value;name:value'"],
+            )
+    return value or None
 
 
 def _explicit_x64(value: Any) -> Any:
@@ -147,7 +120,7 @@ def _explicit_x64(value: Any) -> Any:
             "Why: programs have 64-bit types everywhere or nowhere.\n"
             "Try: jax_enable_x64, or dtypes of 32 bits."
         )
-    return _one_of("warn", "error")(value)
+    return one_of("warn", "error")(value)
 
 
 _PRECISIONS = (
@@ -167,70 +140,152 @@ def _option(name: str, default: Any, check: Callable[[Any], Any], **kw: Any) -> 
     return opt
 
 
+# ----------------------------------------------------------------- what is traced, and how
+
 _traced = {"in_key": True, "tracing": True}
-X64 = _option("jax_enable_x64", False, _as_bool, **_traced)
+X64 = _option("jax_enable_x64", False, as_bool, **_traced)
 EXPLICIT_X64 = _option("jax_explicit_x64_dtypes", "warn", _explicit_x64, **_traced)
 PROMOTION = _option(
-    "jax_numpy_dtype_promotion", "standard", _one_of("standard", "strict"), **_traced
+    "jax_numpy_dtype_promotion", "standard", one_of("standard", "strict"), **_traced
 )
 RANK_PROMOTION = _option(
-    "jax_numpy_rank_promotion", "allow", _one_of("allow", "warn", "raise"), **_traced
+    "jax_numpy_rank_promotion", "allow", one_of("allow", "warn", "raise"), **_traced
 )
 MATMUL_PRECISION = _option(
-    "jax_default_matmul_precision", None, _one_of(*_PRECISIONS), **_traced
+    "jax_default_matmul_precision", None, one_of(*_PRECISIONS), **_traced
 )
 DEFAULT_DTYPE_BITS = _option(
-    "jax_default_dtype_bits", "64", _one_of("32", "64"), **_traced
+    "jax_default_dtype_bits", "64", one_of("32", "64"), **_traced
 )
 PRNG_IMPL = _option(
     "jax_default_prng_impl",
     "threefry2x32",
-    _one_of(
+    one_of(
         "threefry2x32", "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32"
     ),
     **_traced,
 )
-SEED_OFFSET = _option("jax_random_seed_offset", 0, _as_int, **_traced)
-WIDE_GUMBEL = _option("jax_high_dynamic_range_gumbel", False, _as_bool, **_traced)
-THREEFRY_PARTITIONABLE = _option(
-    "jax_threefry_partitionable", True, _as_bool, **_traced
+SEED_OFFSET = _option("jax_random_seed_offset", 0, as_int, **_traced)
+WIDE_GUMBEL = _option("jax_high_dynamic_range_gumbel", False, as_bool, **_traced)
+THREEFRY_PARTITIONABLE = _option("jax_threefry_partitionable", True, as_bool, **_traced)
+CUSTOM_PRNG = _option("jax_enable_custom_prng", False, as_bool, **_traced)
+LEGACY_KEYS = _option(
+    "jax_legacy_prng_key", "allow", one_of("allow", "warn", "error"), **_traced
 )
-CUSTOM_PRNG = _option("jax_enable_custom_prng", False, _as_bool, **_traced)
-DISABLE_JIT = _option("jax_disable_jit", False, _as_bool, **_traced)
-DEBUG_NANS = _option("jax_debug_nans", False, _as_bool, **_traced)
-DEBUG_INFS = _option("jax_debug_infs", False, _as_bool, **_traced)
-CHECK_LEAKS = _option("jax_check_tracer_leaks", False, _as_bool, **_traced)
-FOLDING = _option("eager_constant_folding", False, _as_bool, **_traced)
-ENABLE_CHECKS = _option("jax_enable_checks", False, _as_bool, **_traced)
+DISABLE_JIT = _option("jax_disable_jit", False, as_bool, **_traced)
+DEBUG_NANS = _option("jax_debug_nans", False, as_bool, **_traced)
+DEBUG_INFS = _option("jax_debug_infs", False, as_bool, **_traced)
+CHECK_LEAKS = _option("jax_check_tracer_leaks", False, as_bool, **_traced)
+FOLDING = _option("eager_constant_folding", False, as_bool, **_traced)
+ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool, **_traced)
 DEFAULT_DEVICE = _option("jax_default_device", None, _as_device, **_traced)
-SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", False, _as_bool, **_traced)
+SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", False, as_bool, **_traced)
 DISABLE_MOST_OPTIMIZATIONS = _option(
-    "jax_disable_most_optimizations", False, _as_bool, **_traced
+    "jax_disable_most_optimizations", False, as_bool, **_traced
 )
-LOG_COMPILES = _option("jax_log_compiles", False, _as_bool)
-EXPLAIN_MISSES = _option("jax_explain_cache_misses", False, _as_bool)
-CHECK_STATIC_INDICES = _option("jax_check_static_indices", False, _as_bool)
-NO_TRACING = _option("jax_no_tracing", False, _as_bool)
-TRACEBACK_FILTERING = _option("jax_traceback_filtering", "auto", _as_is)
-PLATFORMS = _option("jax_platforms", None, _as_is)
-NUM_CPU_DEVICES = _option("jax_num_cpu_devices", -1, _as_int)
-CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, _as_bool)
+F16_REDUCTIONS = _option("jax_allow_f16_reductions", True, as_bool)
+UNCHECKED_BWD = _option("jax_disable_bwd_checks", False, as_bool)
+CHECK_STATIC_INDICES = _option("jax_check_static_indices", False, as_bool)
+NO_TRACING = _option("jax_no_tracing", False, as_bool)
+NO_MESH_CONTEXT = _option("jax_disallow_mesh_context_manager", False, as_bool)
+# Types name no axes of a mesh, of whatever size: either value is how it is.
+NO_UNIT_AXES = _option("jax_remove_size_one_mesh_axis_from_type", False, as_bool)
+
+# ------------------------------------------------------------------------ what is reported
+
+LOG_COMPILES = _option("jax_log_compiles", False, as_bool)
+LOG_RESIDUALS = _option("jax_log_checkpoint_residuals", False, as_bool)
+EXPLAIN_MISSES = _option("jax_explain_cache_misses", False, as_bool)
+LOGGING_LEVEL = _option("jax_logging_level", "NOTSET", one_of(None, *_LEVELS))
+LOG_MODULES = _option("jax_debug_log_modules", "", as_text)
+CONSTANTS_BYTES = _option("jax_captured_constants_warn_bytes", 2_000_000_000, as_int)
+CONSTANTS_FRAMES = _option("jax_captured_constants_report_frames", 0, as_int)
+USE_COLOR = _option("jax_pprint_use_color", True, as_bool)
+DUMP_TO = _option("jax_dump_ir_to", "", as_text)
+DUMP_MODES = _option("jax_dump_ir_modes", "stablehlo", _as_dump_modes)
+DUMP_LOCATIONS = _option("jax_include_debug_info_in_dumps", True, as_bool)
+SOURCE_FILES = _option("jax_hlo_source_file_canonicalization_regex", None, _as_pattern)
+TRACEBACK_FILTERING = _option(
+    "jax_traceback_filtering",
+    "auto",
+    one_of("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
+)
+TRACEBACK_TO_RUNTIME = _option(
+    "jax_send_traceback_to_runtime", "off", one_of("off", "on", "full")
+)
+
+# ------------------------------------------------------------------- devices and transfers
+
+PLATFORMS = _option("jax_platforms", None, as_is)
+NUM_CPU_DEVICES = _option("jax_num_cpu_devices", -1, as_int)
+CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, as_bool)
+CUDA_DEVICES = _option("jax_cuda_visible_devices", "all", _as_device_ids)
+CLIENT_OPTIONS = _option("jax_pjrt_client_create_options", None, _as_pairs)
+SORT_DEVICES = _option("jax_sort_devices_by_process_index", True, as_bool)
+_levels = one_of(
+    None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"
+)  # fmt: skip
+GUARDS = {
+    way: _option(f"jax_transfer_guard_{way}", None, _levels)
+    for way in ("host_to_device", "device_to_device", "device_to_host")
+}
+TRANSFER_GUARD = _option("jax_transfer_guard", None, _levels)
+GARBAGE_GUARD = _option(
+    "jax_array_garbage_collection_guard", None, one_of(None, "allow", "log", "fatal")
+)
+THREAD_GUARD = _option("jax_thread_guard", False, as_bool)
+NO_EXECUTION = _option("jax_no_execution", False, as_bool, in_key=True)
+
+# --------------------------------------------------------------- the compiler and its cache
+
+OPTIMIZATION = _option("jax_optimization_level", "UNKNOWN", one_of(*_EFFORTS))
+FITTING = _option("jax_memory_fitting_level", "O2", one_of(*_EFFORTS))
+RUN_EFFORT = _option("jax_exec_time_optimization_effort", 0.0, between(-1, 1))
+MEMORY_EFFORT = _option("jax_memory_fitting_effort", 0.0, between(-1, 1))
+REMAT_PASS = _option("jax_compiler_enable_remat_pass", True, as_bool)
+DETAILED_FROM = _option("jax_compiler_detailed_logging_min_ops", 10, as_int)
+PROFILE_VERSION = _option("jax_xla_profile_version", 0, as_int)
 CACHE_DIR = _option("jax_compilation_cache_dir", None, _as_local_path)
-CACHE_ENABLED = _option("jax_enable_compilation_cache", True, _as_bool)
-CACHE_MAX_SIZE = _option("jax_compilation_cache_max_size", -1, _as_int)
-CACHE_MIN_TIME = _option("jax_persistent_cache_min_compile_time_secs", 0.0, _as_float)
-CACHE_MIN_SIZE = _option("jax_persistent_cache_min_entry_size_bytes", 0, _as_int)
+CACHE_ENABLED = _option("jax_enable_compilation_cache", True, as_bool)
+CACHE_MAX_SIZE = _option("jax_compilation_cache_max_size", 2 << 30, as_int)
+CACHE_MIN_TIME = _option("jax_persistent_cache_min_compile_time_secs", 0.0, as_float)
+CACHE_MIN_SIZE = _option("jax_persistent_cache_min_entry_size_bytes", 0, as_int)
+CACHE_LOCATIONS = _option(
+    "jax_compilation_cache_include_metadata_in_key", False, as_bool
+)
+CACHE_CHECKED = _option("jax_compilation_cache_check_contents", False, as_bool)
+CACHE_ERRORS = _option("jax_raise_persistent_cache_errors", False, as_bool)
+XLA_CACHES = _option("jax_persistent_cache_enable_xla_caches", "none", _as_xla_caches)
+# After a change of one of these everything is traced and compiled anew: a change is rare,
+# and they need not stand in the keys of all caches.
+RENEWING = (
+    OPTIMIZATION, FITTING, RUN_EFFORT, MEMORY_EFFORT, REMAT_PASS, DETAILED_FROM,
+    PROFILE_VERSION, CACHE_LOCATIONS, XLA_CACHES, SOURCE_FILES, F16_REDUCTIONS,
+)  # fmt: skip
+
+for _name, _default, _check in declined.rows():
+    _option(_name, _default, _check)
 
 # The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; no options of
 # the user's.
-MESH = Option("minijax_current_mesh", None, _as_is, **_traced)
-ENTERED_MESH = Option("minijax_entered_mesh", None, _as_is, **_traced)
+MESH = Option("minijax_current_mesh", None, as_is, **_traced)
+ENTERED_MESH = Option("minijax_entered_mesh", None, as_is, **_traced)
 
 # Set (per thread) while a trace other than evaluation is current: the C++ dispatcher
 # then misses, and the call reaches Python, where the trace gets it.
 TRACING = _jax.config.Config("minijax:tracing", False, include_in_jit_key=True)
 
-_OLD_NAMES = {"jax_platform_name": "jax_platforms"}
+_OLD_NAMES = {"jax_platform_name": "jax_platforms", "jax_xla_backend": "jax_platforms"}
+
+
+def _guard_all(value: Any, local: bool) -> None:
+    """What `jax_transfer_guard` is set to holds for transfers of all directions."""
+    if value is not None and not local:
+        for opt in GUARDS.values():
+            opt.update(value)
+
+
+TRANSFER_GUARD.watch(_guard_all)
 
 
 class Configuration:
@@ -252,6 +307,38 @@ class Configuration:
     def update(self, name: str, value: Any) -> None:
         """Set option `name` for the whole process."""
         _find(name, AttributeError).update(value)
+        flags.told(_OLD_NAMES.get(name, name), value)
+
+    def config_with_absl(self) -> None:
+        """Make a flag of absl of each option: `--jax_enable_x64` and its like.
+
+        `absl.app.run` then sets options as the command line says; `update` sets flags.
+
+        Raises:
+          ImportError: absl-py is not installed.
+
+        Example:
+          >>> import minijax as mj
+          >>> mj.config.config_with_absl()  # doctest: +SKIP
+          >>> absl.app.run(main)  # doctest: +SKIP
+        """
+        flags.define(_OPTIONS, _OLD_NAMES, self.update)
+
+    def parse_flags_with_absl(self) -> None:
+        """Set options as the `--jax_...` flags of the command line say, at once.
+
+        It does so once a process; flags of others stay for whoever parses them.
+
+        Raises:
+          ImportError: absl-py is not installed.
+          ValueError: an option cannot be what its flag says.
+
+        Example:
+          >>> import minijax as mj
+          >>> mj.config.parse_flags_with_absl()  # doctest: +SKIP
+        """
+        self.config_with_absl()
+        flags.parse(self.update)
 
     def read(self, name: str) -> Any:
         """The current value of option `name`."""
@@ -272,9 +359,13 @@ def _find(name: str, error: type[Exception]) -> Option:
     name = _OLD_NAMES.get(name, name)
     opt = _OPTIONS.get(name) or _OPTIONS.get("jax_" + name)
     if opt is None:
-        raise error(
-            f"Unrecognized config option: {name}.\n"
-            f"Try: one of {', '.join(sorted(_OPTIONS))}"
+        import difflib
+
+        alike = difflib.get_close_matches(name, _OPTIONS, 3, 0.5)
+        raise errors.error(
+            error,
+            f"Unrecognized config option: {name}",
+            tries=alike or ["minijax.config.values, which has them all"],
         )
     return opt
 
@@ -298,7 +389,15 @@ enable_checks = ENABLE_CHECKS
 enable_custom_prng = CUSTOM_PRNG
 default_device = DEFAULT_DEVICE
 softmax_custom_jvp = SOFTMAX_CUSTOM_JVP
-disable_jit = DISABLE_JIT
+legacy_prng_key = LEGACY_KEYS
+transfer_guard_host_to_device = GUARDS["host_to_device"]
+transfer_guard_device_to_device = GUARDS["device_to_device"]
+transfer_guard_device_to_host = GUARDS["device_to_host"]
+array_garbage_collection_guard = GARBAGE_GUARD
+thread_guard = THREAD_GUARD
+no_execution = NO_EXECUTION
+remove_size_one_mesh_axis_from_type = NO_UNIT_AXES
+auto_pcast = _OPTIONS["jax_auto_pcast"]
 
 # What each is for; where it is no bool, also the values that it takes, and one of them.
 _BOOL = ("True or False", True)
@@ -345,14 +444,42 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
     SOFTMAX_CUSTOM_JVP: (
         "Whether the derivative of `nn.softmax` is made of its result alone.",
     ),
-    DISABLE_JIT: ("Whether jitted functions run in Python, operation by operation.",),
+    LEGACY_KEYS: (
+        "What happens where a random function is given the words of a key.",
+        "'allow', 'warn' or 'error'",
+        "warn",
+    ),
+    **{
+        opt: (
+            f"Whether values may move {' '.join(way.split('_'))}.",
+            "'allow' or None; 'log' and 'disallow': of what no `device_put` or"
+            " `device_get` asked for; 'log_explicit' and 'disallow_explicit': of all",
+            "log",
+        )
+        for way, opt in GUARDS.items()
+    },
+    GARBAGE_GUARD: (
+        "What happens to arrays that the garbage collector frees, in cycles.",
+        "'allow' or None; 'log'; 'fatal' ends the process",
+        "log",
+    ),
+    THREAD_GUARD: (
+        "Whether other threads than this one may not run programs of several processes.",
+    ),
+    NO_EXECUTION: ("Whether a compiled function that is to run raises RuntimeError.",),
+    NO_UNIT_AXES: ("Whether types leave out axes of a mesh of size 1: here, they do.",),
+    auto_pcast: (
+        "Whether operands that vary over a mesh in unlike ways are made alike.",
+        "True",
+        True,
+    ),
 }
 for _opt, (_what, *_values) in _SAYS.items():
     _takes, _sample = _values or _BOOL
     _opt.__doc__ = f"""{_what}
 
     Args:
-      value: {_takes}.
+      new_val: {_takes}.
 
     Returns:
       A context manager: in its block, and in this thread, the option has that value.
@@ -367,6 +494,84 @@ for _opt, (_what, *_values) in _SAYS.items():
       ...     mj.config.{_opt.name}
       {_sample!r}
     """
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value of the user's own on which traced programs depend, as they do on options.
+
+    Args:
+      default_value: what it is outside of all blocks; hashable, as all its values.
+
+    Returns:
+      A context manager: `with context(v):`, whose `value` is `v` in the block and thread.
+      Jitted functions are traced for each value anew.
+
+    Raises:
+      TypeError: a value that is not hashable.
+
+    Example:
+      >>> import minijax as mj
+      >>> scale = make_user_context(1.0)
+      >>> f = mj.jit(lambda x: x * scale.value)
+      >>> with scale(3.0):
+      ...     print(f(2.0), scale.value)
+      6.0 3.0
+      >>> print(f(2.0))
+      2.0
+    """
+    hash(default_value)
+    return UserContext(f"minijax_user_context_{next(_contexts)}", default_value)
+
+
+_contexts = itertools.count()
+
+
+@contextlib.contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Whether jitted functions run in Python, operation by operation.
+
+    Args:
+      disable: True or False.
+
+    Returns:
+      A context manager, for its block and this thread.
+
+    Example:
+      >>> import minijax as mj
+      >>> with disable_jit():
+      ...     mj.jit(lambda x: type(x) is float)(1.0)
+      True
+    """
+    with DISABLE_JIT(disable):
+        yield
+
+
+@contextlib.contextmanager
+def transfer_guard(new_val: str | None) -> Iterator[None]:
+    """Whether values may move between the host and devices, or from device to device.
+
+    Args:
+      new_val: 'allow' or None; 'log' and 'disallow': moves that no `device_put` or
+        `device_get` asked for are logged, or raise; 'log_explicit' and
+        'disallow_explicit': all are or do.
+
+    Returns:
+      A context manager, for its block and this thread.
+
+    Raises:
+      ValueError: a value that the option does not take.
+
+    Example:
+      >>> import minijax as mj, numpy as np
+      >>> with transfer_guard('disallow'):
+      ...     y = mj.device_put(np.arange(3)) + mj.numpy.ones(3)
+      >>> print(y)
+      [1. 2. 3.]
+    """
+    with contextlib.ExitStack() as stack:
+        for opt in GUARDS.values():
+            stack.enter_context(opt(new_val))
+        yield
 
 
 def disable_x64() -> Any:

@@ -100,6 +100,15 @@ def here() -> Source | None:
     return None if frame is None else at(frame)
 
 
+def stacklevel() -> int:
+    """The `stacklevel` at which the caller's warning names the user's line."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and is_internal(frame.f_code):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 # Stands for a place that nobody will ask for: eager differentiation records its linear
 # part without looking for the user's line.
 UNKNOWN = Source(here.__code__, 0)

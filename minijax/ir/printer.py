@@ -19,12 +19,14 @@ This room names no primitive.  It is loaded when something is printed.
 from __future__ import annotations
 
 import re
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
+from ..base import config
 from . import hooks
 from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, programs, read_vars
 
@@ -39,6 +41,11 @@ MAYBE_COMMA_LINE = pp.concat([pp.text(","), MAYBE_LINE])
 NO_SPACE_LINE = pp.brk("")
 
 
+def on_terminal() -> bool:
+    """Whether what is printed goes where colours can be seen."""
+    return bool(getattr(sys.stdout, "isatty", bool)())
+
+
 @hooks.jaxpr_text.fill
 def jaxpr_text(
     jaxpr: Jaxpr,
@@ -48,10 +55,15 @@ def jaxpr_text(
     print_shapes: bool = True,
     custom_pp_eqn_rules: bool = True,
     print_effects: bool = False,
-    use_color: bool = False,
+    use_color: bool | None = None,
     width: int = WIDTH,
 ) -> str:
-    """The text of a jaxpr; if asked, with the source and names of each equation."""
+    """The text of a jaxpr; if asked, with the source and names of each equation.
+
+    Colours are for terminals, unless `use_color` or `jax_pprint_use_color` says otherwise.
+    """
+    if use_color is None:
+        use_color = config.USE_COLOR.value and on_terminal()
     printer = Printer(
         source_info, name_stack, print_shapes, custom_pp_eqn_rules, print_effects,
         use_color,

@@ -51,9 +51,47 @@ def _check_device_count(value: Any) -> None:
 config.NUM_CPU_DEVICES.on_change = _check_device_count
 
 
+def _check_asynchronous(value: Any) -> None:
+    if "cpu" in _clients and value != _made_with.get("asynchronous"):
+        raise errors.error(
+            RuntimeError,
+            "jax_cpu_enable_async_dispatch was set after the devices were first used.",
+            why="the client of the CPU is made once.",
+            tries=["set it right after the import, before any array is made"],
+        )
+
+
+_made_with: dict[str, Any] = {}  # what the CPU's client was asked for
+config.CPU_ASYNC.on_change = _check_asynchronous
+
+
+def _before_cuda(opt: Any) -> None:
+    def check(value: Any) -> None:
+        if "cuda" in _clients and value != opt.value:
+            raise errors.error(
+                RuntimeError,
+                f"{opt.name} was set after the devices were first used.",
+                why="the client of GPUs is made once.",
+                tries=["set it right after the import, before any array is made"],
+            )
+
+    opt.on_change = check
+
+
+_before_cuda(config.CUDA_DEVICES)
+_before_cuda(config.CLIENT_OPTIONS)
+
+
+def _plugin_options() -> dict[str, Any]:
+    """What the user gives a plugin's client: `name:value;name:value`."""
+    pairs = filter(None, (config.CLIENT_OPTIONS.value or "").split(";"))
+    return {name.strip(): value for name, value in (p.split(":", 1) for p in pairs)}
+
+
 def _make_cpu() -> Any:
+    asynchronous = _made_with["asynchronous"] = bool(config.CPU_ASYNC.value)
     return compat.make_cpu_client(
-        _num_cpu_devices(), bool(config.CPU_ASYNC.value), **distributed.get("cpu", {})
+        _num_cpu_devices(), asynchronous, **distributed.get("cpu", {})
     )
 
 
@@ -127,6 +165,11 @@ def _make_cuda() -> Any:
     extra = dict(distributed.get("cuda", {}))
     runtime_client = extra.pop("distributed_client", None)
     options.update(extra)
+    if config.CUDA_DEVICES.value != "all":
+        options["visible_devices"] = list(
+            map(int, config.CUDA_DEVICES.value.split(","))
+        )
+    options.update(_plugin_options())
     return xc.make_c_api_client("cuda", options, runtime_client)
 
 
@@ -139,7 +182,9 @@ def _make_tpu() -> Any:
     if not xc.pjrt_plugin_initialized("tpu"):
         xc.initialize_pjrt_plugin("tpu")
     runtime_client = distributed.get("tpu", {}).get("distributed_client")
-    return _jax.get_c_api_client("tpu", {}, runtime_client, None, False, True)
+    return _jax.get_c_api_client(
+        "tpu", _plugin_options(), runtime_client, None, False, True
+    )
 
 
 def _has_tpu() -> bool:
@@ -247,14 +292,18 @@ def clear_backends() -> None:
         _first_device.cache_clear()
 
 
-def devices(platform: Any = None) -> list[Any]:
+_backend = backend
+
+
+def devices(backend: Any = None) -> list[Any]:
     """All devices of a platform, those of other processes too.
 
     Args:
-      platform: a platform such as 'cpu', or a client; None: the default one.
+      backend: a platform such as 'cpu', or a client; None: the default one.
 
     Returns:
-      A list of devices, in the order of their ids.
+      A list of devices: those of the first process first, by their ids; with
+      `jax_sort_devices_by_process_index` off, in the order of the client.
 
     Raises:
       RuntimeError: there is no such platform.
@@ -262,10 +311,10 @@ def devices(platform: Any = None) -> list[Any]:
     >>> devices('cpu')[0].platform
     'cpu'
     """
-    return list(backend(platform).devices())
-
-
-_backend = backend
+    found = list(_backend(backend).devices())
+    if config.SORT_DEVICES.value:
+        found.sort(key=lambda d: (d.process_index, d.id))
+    return found
 
 
 def local_devices(

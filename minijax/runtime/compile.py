@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import config, util
+from ..base import config, errors, util
 from . import client as clients
 from . import disk_cache
 from . import jaxlib_compat as compat
@@ -74,9 +74,11 @@ def _cache() -> disk_cache.DiskCache | None:
         return None
     where = config.CACHE_DIR.value or disk_cache.default_directory()
     limit = config.CACHE_MAX_SIZE.value
-    key = (where, limit)
+    size = 2 << 30 if limit is None else limit  # below 0: without a limit
+    if size == 0:
+        return None
+    key = (where, size)
     if key not in _caches:
-        size = limit if limit is not None and limit >= 0 else 2 << 30
         made = None if where is None else disk_cache.DiskCache(str(where), size)
         _caches.setdefault(key, made)
     return _caches[key]
@@ -104,17 +106,19 @@ def compile_module(
     has_locations: bool = True,
 ) -> Any:  # fmt: skip
     """Compile a module for `devices`, or load it from the disk cache."""
+    client = devices[0].client
+    cache = None if clients.distributed else _cache()
     options = compat.compile_options(
         devices, replicas, partitions, overrides,
-        config.DISABLE_MOST_OPTIMIZATIONS.value,
+        config.DISABLE_MOST_OPTIMIZATIONS.value, _is_small(module),
+        None if cache is None or client.platform != "cuda" else cache.path,
     )  # fmt: skip
-    client = devices[0].client
     device_list = compat.DeviceList(tuple(devices))
-    cache = None if clients.distributed else _cache()
     if callbacks:
         statistics.compiled += 1
         return client.compile_and_load(module, device_list, options, list(callbacks))
-    bytecode = module_bytes(module) if has_locations else _bytecode(module.operation)
+    stripped = has_locations and not config.CACHE_LOCATIONS.value
+    bytecode = module_bytes(module) if stripped else _bytecode(module.operation)
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
     found = _recent.get(recent)
@@ -122,6 +126,18 @@ def compile_module(
         return found
     executable = _compile_or_load(client, module, device_list, options, cache, key)
     return util.remember(_recent, recent, executable, _RECENT)
+
+
+def _is_small(module: Any) -> bool:
+    """Whether a module has fewer operations than XLA's detailed logs are for."""
+    most = config.DETAILED_FROM.value
+    found = 0
+    for function in module.body.operations:
+        for _ in function.regions[0].blocks[0].operations:
+            found += 1
+            if found >= most:
+                return False
+    return True
 
 
 # The latest executables by key: an equal program traced anew is not compiled again.  They
@@ -138,9 +154,19 @@ def _compile_or_load(
         try:
             loaded = client.deserialize_executable(blob, device_list, options)
             statistics.loaded += 1
-            return loaded
-        except compat.RuntimeFailure:
+        except compat.RuntimeFailure as e:
             cache.remove(key)  # written by a runtime that this one cannot read
+            if config.CACHE_ERRORS.value:
+                raise errors.error(
+                    RuntimeError,
+                    "Error reading persistent compilation cache entry",
+                    which=key,
+                    why=str(e),
+                ) from None
+        else:
+            if config.CACHE_CHECKED.value:
+                _check_contents(client, module, device_list, options, key, loaded)
+            return loaded
     start = time.perf_counter()
     executable = client.compile_and_load(module, device_list, options, [])
     statistics.compiled += 1
@@ -152,5 +178,39 @@ def _compile_or_load(
         except compat.RuntimeFailure:
             return executable  # some programs cannot be serialised
         if len(blob) >= (config.CACHE_MIN_SIZE.value or 0):
-            cache.put(key, blob)
+            kept = cache.put(key, blob)
+            if not kept and config.CACHE_ERRORS.value:
+                raise errors.error(
+                    RuntimeError,
+                    f"Error writing persistent compilation cache entry in {cache.path}",
+                    why=cache.problem() or "the file could not be written.",
+                    tries=["another jax_compilation_cache_dir"],
+                )
     return executable
+
+
+_checked: set[str] = set()
+
+
+def _check_contents(
+    client: Any, module: Any, device_list: Any, options: Any, key: str, loaded: Any
+) -> None:
+    """Compile anew what the cache answered, once a process: is it the same program?"""
+    if key in _checked:
+        return
+    _checked.add(key)
+    fresh = client.compile_and_load(module, device_list, options, [])
+    statistics.compiled += 1
+    if _text(fresh) != _text(loaded):
+        raise errors.error(
+            RuntimeError,
+            "Persistent compilation cache inconsistency: the program that is kept is not"
+            " the one that compiling gives.",
+            which=key,
+            why="the directory holds what another compiler or machine has written.",
+            tries=["an empty jax_compilation_cache_dir"],
+        )
+
+
+def _text(executable: Any) -> str:
+    return "\n".join(m.to_string() for m in executable.hlo_modules())

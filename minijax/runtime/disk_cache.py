@@ -101,17 +101,20 @@ class DiskCache:
             os.utime(path)
         return blob
 
-    def put(self, key: str, blob: bytes) -> None:
-        """Keep bytes under a key, if that is possible."""
+    def put(self, key: str, blob: bytes) -> bool:
+        """Keep bytes under a key, if that is possible; whether nothing went wrong."""
         if self.problem() and (not _make(self._path) or self.problem()):
-            return
+            return False
         entry = _encode(key, blob)
         if 0 <= self._max_bytes < len(entry):
-            return
-        if self._store(self._file(key), entry) and self._max_bytes >= 0:
+            return True  # as it should be
+        if not self._store(self._file(key), entry):
+            return False
+        if self._max_bytes >= 0:
             self._room -= len(entry)
             if self._room < 0:
                 self._evict()
+        return True
 
     def remove(self, key: str) -> None:
         """Forget an entry, for instance one that the runtime could not read."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config, errors, source, util
-from ..ir import hooks
+from ..ir import core, hooks
 from ..ir.core import STATE, Primitive, host_driven
 from ..ir.jaxpr import (
     ClosedJaxpr,
@@ -124,6 +124,27 @@ _programs: dict[Any, Program] = util.cache({})
 _MOST_PROGRAMS = 4096  # of primitives by params and types: each holds 100 kB of code
 # Checks of results, from when they are first switched on.
 checks: list[Callable[..., None]] = []
+barred = False  # whether execution was ever forbidden, so that `check_barred` is asked
+
+
+def check_barred(name: str) -> None:
+    """RuntimeError if `jax_no_execution` is on in this thread."""
+    if config.NO_EXECUTION.value:
+        raise errors.error(
+            RuntimeError,
+            f"JAX tried to execute function jit({name}), but the no_execution config"
+            " option is set",
+            where=core.stack_text(),
+            tries=["jax.make_jaxpr", "jax.jit(f).lower(...).compile()"],
+        )
+
+
+def _bar(value: Any, local: bool) -> None:
+    global barred
+    barred = barred or value is True
+
+
+config.NO_EXECUTION.watch(_bar)
 
 
 def run(
@@ -131,6 +152,8 @@ def run(
     over: Over | None = None,
 ) -> Any:  # fmt: skip
     """Evaluate a primitive on concrete values."""
+    if barred:
+        check_barred(prim.name)
     sharding = None
     plain, keys, hosts = True, False, False
     buffers = []

@@ -266,8 +266,13 @@ def block_all(arrays: list[Any]) -> None:
 def compile_options(
     devices: Sequence[Any], replicas: int, partitions: int,
     overrides: dict[str, Any] | None, disable_optimizations: bool = False,
+    small: bool = False, caches: str | None = None,
 ) -> Any:  # fmt: skip
-    """XLA options for a program on `devices`, replicas major."""
+    """XLA options for a program on `devices`, replicas major.
+
+    `small` says that it is too small for detailed logs, `caches` where XLA may keep
+    files of its own.
+    """
     options = xc.CompileOptions()
     options.num_replicas, options.num_partitions = replicas, partitions
     build = options.executable_build_options
@@ -280,9 +285,44 @@ def compile_options(
         debug.xla_backend_optimization_level = 0
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
-    if overrides:
-        options.env_option_overrides = list(overrides.items())
+    given = dict(overrides or {})
+    for name, opt in _EFFORTS.items():
+        value = given.pop(name, opt.value)
+        setattr(build, name, _LEVELS[value] if isinstance(value, str) else value)
+    if not config.REMAT_PASS.value:
+        build.debug_options.xla_disable_hlo_passes = "rematerialization"
+    if small:
+        build.debug_options.xla_detailed_logging = False
+    if config.PROFILE_VERSION.value:
+        options.profile_version = config.PROFILE_VERSION.value
+    if caches is not None:
+        _use_xla_caches(build.debug_options, caches)
+    if given:
+        options.env_option_overrides = list(given.items())
     return options
+
+
+_EFFORTS = {
+    "optimization_level": config.OPTIMIZATION, "memory_fitting_level": config.FITTING,
+    "exec_time_optimization_effort": config.RUN_EFFORT,
+    "memory_fitting_effort": config.MEMORY_EFFORT,
+}  # fmt: skip
+# XLA's numbers (ExecutionOptions.EffortLevel in xla.proto).
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+
+def _use_xla_caches(debug: Any, directory: str) -> None:
+    """Have XLA keep files of its own, for GPUs, where programs are kept."""
+    chosen = {w.strip() for w in config.XLA_CACHES.value.split(",")}
+    everything = "all" in chosen
+    name = "xla_gpu_kernel_cache_file"
+    if everything or name in chosen:
+        debug.xla_gpu_kernel_cache_file = os.path.join(directory, name)
+        debug.xla_gpu_enable_llvm_module_compilation_parallelism = True
+    name = "xla_gpu_per_fusion_autotune_cache_dir"
+    if everything or name in chosen:
+        debug.xla_gpu_per_fusion_autotune_cache_dir = os.path.join(directory, name)
+        debug.xla_gpu_experimental_autotune_cache_mode = _jax.AutotuneCacheMode.UPDATE
 
 
 def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:

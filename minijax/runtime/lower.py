@@ -16,6 +16,7 @@ This room names no operation of the ops floor.  Next: compile.py.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
-from ..base import util
+from ..base import config, util
 from ..base.source import Source
 from ..ir import core, hooks
 from ..ir.core import Primitive
@@ -35,6 +36,7 @@ from ..passes.dce import dce_jaxpr
 from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
+from . import reports
 from .mlir_context import context, load_dialect
 from .module import Module
 from .recipes import KEPT, NotReplayable, create, is_plain, learn
@@ -549,11 +551,14 @@ def _location(ctx: Lowering, key: tuple[Source | None, str, Primitive]) -> Any:
 def _file_location(source: Source | None) -> Any:
     if source is None:
         return context.unknown
-    key = (source.code, source.lasti)
+    key = (source.code, source.lasti, config.SOURCE_FILES.value)
     found = context.locations.get(key)
     if found is None:
         line, column = source.position()
-        found = ir.Location.file(source.file, line, column)
+        file, pattern = source.file, config.SOURCE_FILES.value
+        if pattern is not None:
+            file = re.sub(pattern, "", file)
+        found = ir.Location.file(file, line, column)
         context.locations[key] = found
     return found
 
@@ -650,6 +655,10 @@ def _lower_jaxpr(
             ctx.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
             values = ctx.jaxpr(closed, *args[len(hidden) :])
             ir.Operation.create("func.return", operands=values)
+        if hidden:
+            reports.check_constants(hidden)
+        if config.DUMP_TO.value:
+            reports.dump(closed, name, module.module)
     return Lowered(module, hidden)
 
 

@@ -309,6 +309,13 @@ class Mesh(_Axes):
         return _rebuild, (platform, ids, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
+        if config.NO_MESH_CONTEXT.value:
+            raise errors.error(
+                RuntimeError,
+                "Mesh context manager is disabled.",
+                why="jax_disallow_mesh_context_manager is on.",
+                tries=["jax.set_mesh(mesh)"],
+            )
         warnings.warn(
             "`with mesh:` context manager has been deprecated. Please use `with"
             " jax.set_mesh(mesh):` instead.",

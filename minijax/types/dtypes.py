@@ -11,7 +11,6 @@ This room knows no arrays.  Next: avals.py, shapes and abstract values.
 from __future__ import annotations
 
 import functools
-import sys
 import warnings
 from typing import Any
 
@@ -19,7 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from ..base import config, errors
-from ..base.source import is_internal
+from ..base.source import stacklevel
 
 bfloat16: Any = np.dtype(ml_dtypes.bfloat16)
 bool_: Any = np.dtype(np.bool_)
@@ -199,16 +198,9 @@ def asked(dtype: Any, fun: str) -> Any:
         " dtypes, set the jax_enable_x64 configuration option or the"
         " JAX_ENABLE_X64 shell environment variable. See"
         " https://github.com/jax-ml/jax#current-gotchas for more.",
-        stacklevel=_user_stacklevel(),
+        stacklevel=stacklevel(),
     )
     return _TO_32[wanted]
-
-
-def _user_stacklevel() -> int:
-    frame, level = sys._getframe(2), 2
-    while frame.f_back is not None and is_internal(frame.f_code):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def float_default() -> Any:

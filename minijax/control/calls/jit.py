@@ -720,6 +720,10 @@ def clear_caches() -> None:
     compat.PjitFunctionCache.clear_all()
 
 
+for _option in config.RENEWING:
+    _option.watch(lambda value, local: clear_caches(), now=False)
+
+
 def composite(
     fun: Callable[..., Any] | None = None,
     *,

@@ -5,10 +5,9 @@ Next: jit.py.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from ...base import config, source
+from ...base import config, log, source
 from ...base.source import function_text
 from ..arguments import ArgNames
 
@@ -53,4 +52,4 @@ def note_tracing(jitted: Any, call: Any, avals: Any) -> None:
         place = source.here()
         where = "" if place is None else f" at {place}"
         lines = "\n  ".join([f"TRACING CACHE MISS{where}:", *reasons])
-        logging.getLogger("minijax").warning(lines)
+        log.logger.warning(lines)

@@ -319,6 +319,8 @@ class Replicas:
         )  # fmt: skip
 
     def run(self, buffers: Sequence[Any]) -> list[Any]:
+        if dispatch.barred:
+            dispatch.check_barred("sharded computation")
         if self.waits:
             in_flight.make_room()
         failures = self.lowered.failures

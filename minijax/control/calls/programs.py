@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base import config, util
+from ...base import config, log, util
 from ...ir.core import EVAL, STATE, current
 from ...ir.jaxpr import ClosedJaxpr, Equation, lift_consts
 from ...ir.regions import Call
@@ -128,8 +128,10 @@ def program_of(
     )  # fmt: skip
     program = known.get(key)
     if program is None:
-        if config.LOG_COMPILES.value:
-            _log_compile(name, jaxpr)
+        log.say(
+            config.LOG_COMPILES.value,
+            "Compiling %s with global shapes and types %s.", name, jaxpr.in_avals,
+        )  # fmt: skip
         program = known[key] = dispatch.compile_jaxpr(
             jaxpr,
             name,
@@ -142,14 +144,6 @@ def program_of(
     return program
 
 
-def _log_compile(name: str, jaxpr: ClosedJaxpr) -> None:
-    import logging
-
-    logging.getLogger("minijax").warning(
-        "Compiling %s with global shapes and types %s.", name, jaxpr.in_avals
-    )
-
-
 def run_program(
     program: dispatch.Program, buffers: Sequence[Any], name: str,
     again: Callable[[], Any] | None,
@@ -159,6 +153,8 @@ def run_program(
     `again`, where it can be had, evaluates it operation by operation: to find the one
     that fails a check.
     """
+    if dispatch.barred:
+        dispatch.check_barred(name)
     try:
         out = program(buffers)
     except (RuntimeError, ValueError) as e:

@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...base import errors, tree
+from ...base import config, errors, log, tree
 from ...base.source import function_text, wraps
 from ...base.util import pick
 from ...ir import core
@@ -150,6 +150,11 @@ def remat_linearize(
     consts = parts.primal.consts
     out = eval_jaxpr(forward, (), *consts, *primals)
     outs, saved = out[:n], out[n:]
+    if config.LOG_RESIDUALS.value:
+        inputs = pick([*consts, *primals], used)
+        _log_residuals(
+            jaxpr.name, inputs, pick(saved, used[-len(saved) - sum(nonzero) :])
+        )
     if not any(parts.nonzero_out):
         return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
     args = [*consts, *primals, *saved, *pick_nonzero(tangents, nonzero)]
@@ -159,6 +164,19 @@ def remat_linearize(
         {"jaxpr": backward, "policy": policy, **params, "differentiated": True},
     )  # fmt: skip
     return outs, with_zeros(found, parts.nonzero_out, jaxpr.out_avals)
+
+
+def _log_residuals(name: str, inputs: Sequence[Any], saved: Sequence[Any]) -> None:
+    """Log what is stored for the backward pass: inputs, then what a policy chose."""
+    lines = [
+        f"remat-decorated function{f' {name}' if name else ''} saving {what} with shapes:"
+        + "".join(f"\n  {core.aval_of(x).str_short(False)}" for x in found)
+        for what, found in (("inputs", inputs), ("intermediates", saved))
+        if found
+    ]
+    log.logger.warning(
+        "\nand ".join(lines) or "remat-decorated function saving nothing"
+    )
 
 
 def _split(

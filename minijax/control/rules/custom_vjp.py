@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base import errors, tree
+from ...base import config, errors, tree
 from ...base.source import function_text, own_name, wraps
 from ...base.util import pick
 from ...ir import core
@@ -709,7 +709,8 @@ class Rules:
         if got.shape == want.shape and got.dtype != want.dtype and not narrows:
             # As wide as the rule happens to compute: the argument's dtype counts.
             return convert_element_type(ct, want.dtype)
-        if got.shape != want.shape or got.dtype != want.dtype or changes:
+        wrong = got.shape != want.shape or got.dtype != want.dtype
+        if changes or (wrong and not config.UNCHECKED_BWD.value):
             raise ValueError(
                 errors.message(
                     "Custom VJP bwd rule must produce an output with the same type as the"

@@ -14,7 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...base import errors
+from ...base import config, errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, lib
@@ -154,7 +154,23 @@ def _sum_transpose(ct: Any, x: Any, *, axes: Any, out_sharding: Any) -> list[Any
     return [lib.broadcast_in_dim(ct, shape, kept) if axes else ct]
 
 
+_HALF = (dtypes.float16, dtypes.bfloat16)
 reduce_sum_p = reduction("reduce_sum", NUMBER, lambda _: 0, add_p)
+_sum_type = reduce_sum_p.abstract
+
+
+def _checked_sum_type(x: Any, **params: Any) -> Any:
+    if x.dtype in _HALF and not config.F16_REDUCTIONS.value:
+        raise errors.value_error(
+            f"reduce_sum on operand {x.str_short()} is not allowed when"
+            " jax_allow_f16_reductions=False.",
+            why="few of many half-precision numbers are left in their sum.",
+            tries=["x.astype('float32')", "dtype='float32'"],
+        )
+    return _sum_type(x, **params)
+
+
+reduce_sum_p.abstract = _checked_sum_type
 linear_in_first(reduce_sum_p, _sum_transpose)
 
 

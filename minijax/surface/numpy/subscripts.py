@@ -102,20 +102,22 @@ def parse(
     return Plan(tuple(entries), shape, arrays, wrap, apart), leaves
 
 
-# Whether reads at fixed positions out of bounds raise: `jax_check_static_indices`.
-checked: bool = config.CHECK_STATIC_INDICES.value
+# Whether `jax_check_static_indices` was ever on, so that `check_static` is to be asked.
+checked = False
 
 
-def _switch(value: bool) -> None:
+def _switch(value: Any, local: bool) -> None:
     global checked
-    checked = value
+    checked = checked or value is True
 
 
-config.CHECK_STATIC_INDICES.on_change = _switch
+config.CHECK_STATIC_INDICES.watch(_switch)
 
 
 def check_static(subscript: Any, shape: tuple[int, ...], wrap: bool = True) -> None:
-    """IndexError for a Python integer in a subscript that is out of bounds."""
+    """IndexError for a Python integer in a subscript that is out of bounds, if asked."""
+    if not config.CHECK_STATIC_INDICES.value:
+        return
     plan, _ = parse(subscript, shape, False, wrap)
     axis = 0
     for e in plan.entries:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...base import config, errors
+from ...base import config, errors, source
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import Tracer, aval_of
@@ -75,6 +76,8 @@ def opaque(name: str, key: Any) -> tuple[Any, bool]:
         typed, wrapped = key, False
     else:
         check_words(name, key)
+        if config.LEGACY_KEYS.value != "allow":
+            _complain_of_words(key)
         typed, wrapped = random_wrap_p.bind(key, impl=find_impl(None)), True
     shape = aval_of(key).shape
     if aval_of(typed).shape:
@@ -86,6 +89,21 @@ def opaque(name: str, key: Any) -> tuple[Any, bool]:
             tries=[f"jax.vmap(lambda k: jax.random.{name}(k, ...))(keys)"],
         )
     return typed, wrapped
+
+
+def _complain_of_words(words: Any) -> None:
+    """What `jax_legacy_prng_key` does where a random function is given a key's words."""
+    what = (
+        "Legacy uint32 key array passed as key to jax.random function. Please create keys"
+        " using jax.random.key(). If use of a raw key array was intended, set"
+        ' jax_legacy_prng_key="allow".'
+    )
+    mode = config.LEGACY_KEYS.value
+    if mode == "error":
+        raise value_problem(
+            what, words, why="jax_legacy_prng_key='error'.", tries=["jax.random.key(0)"]
+        )
+    warnings.warn(what, stacklevel=source.stacklevel())
 
 
 def check_words(name: str, words: Any) -> None:

@@ -1,0 +1,88 @@
+"""Options as flags of absl-py, which is imported when a program asks for that alone.
+
+Training scripts begin with `config.config_with_absl()` before `absl.app.run(main)`, or with
+`config.parse_flags_with_absl()`.  Next: config.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import errors, option
+
+_defined: Any = None  # absl's FLAGS, once options are flags
+_parsed = False
+_names: tuple[str, ...] = ()
+_KINDS: dict[Any, str] = {
+    option.as_bool: "boolean", option.as_int: "integer", option.as_float: "float",
+}  # fmt: skip
+
+
+def _absl(module: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(f"absl.{module}")
+    except ImportError:
+        raise errors.error(
+            ImportError,
+            "Options cannot be flags: absl is not installed.",
+            why="flags are those of absl-py, which minijax itself does not need.",
+            tries=["pip install absl-py", "config.update('jax_...', value)"],
+        ) from None
+
+
+def define(
+    options: dict[str, option.Option], old: dict[str, str],
+    update: Callable[[str, Any], None],
+) -> None:  # fmt: skip
+    """Make flags of options, and have `absl.app.run` set those that are given."""
+    global _defined, _names
+    if _defined is not None:
+        return
+    flags, app = _absl("flags"), _absl("app")
+    for name in (*options, *old):
+        opt = options[old.get(name, name)]
+        says = f"The option {name}."
+        value, choices = opt.value, getattr(opt.check, "choices", None)
+        kind = _KINDS.get(opt.check, "string")
+        if kind == "string" and isinstance(value, (bool, int)):
+            kind = "boolean" if isinstance(value, bool) else "integer"
+        if choices is not None:
+            words = [c for c in choices if c is not None]
+            flags.DEFINE_enum(name, value, words, says)
+        elif kind == "string":
+            flags.DEFINE_string(name, value and str(value), says)
+        else:
+            getattr(flags, f"DEFINE_{kind}")(name, value, says)
+    _defined, _names = flags.FLAGS, (*options, *old)
+    app.call_after_init(lambda: _complete(update))
+
+
+def parse(update: Callable[[str, Any], None]) -> None:
+    """Read the `--jax_...` flags of the command line, once, and set options by them."""
+    global _parsed
+    if _parsed:
+        return
+    mine = itertools.takewhile(lambda a: a != "--", sys.argv[1:])
+    _defined(["", *(a for a in mine if a.lstrip("-").startswith("jax"))], True)
+    _complete(update)
+    _parsed = True
+
+
+def _complete(update: Callable[[str, Any], None]) -> None:
+    for name in _names:
+        flag = _defined[name]
+        if flag.present:
+            update(name, flag.value)
+
+
+def told(name: str, value: Any) -> None:
+    """An option was set: so is its flag."""
+    if _defined is not None and name in _names and _defined.is_parsed():
+        flag = _defined[name]
+        if flag.value != value:
+            flag.value = value

@@ -1,0 +1,18 @@
+"""The log of what minijax does: the logger `minijax`, of Python's `logging`.
+
+Next: config.py, whose options ask for more of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+logger = logging.getLogger("minijax")
+
+
+def say(asked: Any, text: str, *args: Any) -> None:
+    """Log a line: a warning if an option asks for it, else for debugging."""
+    level = logging.WARNING if asked else logging.DEBUG
+    if logger.isEnabledFor(level):
+        logger.log(level, text, *args)

@@ -1,0 +1,216 @@
+"""One option: its value for the process and for a thread, and what it may be.
+
+An `Option` is kept in jaxlib's `Config`, so that the C++ dispatcher sees those that belong
+in its key.  `watch` tells somebody of each change: for what is kept elsewhere, too.
+
+Next: config.py, which options there are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jaxlib import _jax
+
+from . import errors
+
+UNSET: Any = _jax.config.unset  # what a thread has whose value is that of the process
+
+
+def _parse_bool(text: str) -> bool:
+    low = text.lower()
+    if low in ("y", "yes", "t", "true", "on", "1"):
+        return True
+    if low in ("n", "no", "f", "false", "off", "0", ""):
+        return False
+    raise ValueError(f"invalid truth value {text!r}")
+
+
+class Option:
+    """One option: `.value` reads it, `opt(v)` is a context manager for this thread."""
+
+    __slots__ = ("__dict__", "_cell", "_told", "check", "name", "on_change")
+
+    def __init__(
+        self, name: str, default: Any, check: Callable[[Any], Any], *,
+        in_key: bool = False, tracing: bool = False,
+    ) -> None:  # fmt: skip
+        env = os.environ.get(name.upper())
+        if env is not None:
+            kind = check is as_bool
+            default = _parse_bool(env) if kind else check(env if env != "" else None)
+        self.name = name
+        self.check = check
+        self.on_change: Callable[[Any], None] | None = None
+        self._told: Callable[[Any, bool], None] | None = None
+        self._cell = _jax.config.Config(
+            "minijax:" + name,
+            default,
+            include_in_jit_key=in_key,
+            include_in_trace_context=tracing,
+        )
+
+    @property
+    def value(self) -> Any:
+        return self._cell.value
+
+    def watch(self, told: Callable[[Any, bool], None], now: bool = True) -> None:
+        """Call `told(value, local)` now, if asked, and after each change.
+
+        `local` says that the value is this thread's; it is `UNSET` where the thread has
+        none any more.
+        """
+        self._told = told
+        if not now:
+            return
+        told(self._cell.get_global(), False)
+        if (mine := self._cell.get_local()) is not UNSET:
+            told(mine, True)
+
+    def checked(self, value: Any) -> Any:
+        """The value that `value` means, if the option can have it."""
+        value = self.check(value)
+        if self.on_change is not None:
+            self.on_change(value)
+        return value
+
+    def update(self, value: Any) -> None:
+        """Set the process-wide value."""
+        value = self.checked(value)
+        self._cell.set_global(value)
+        if self._told is not None:
+            self._told(value, False)
+
+    def swap(self, value: Any) -> Any:
+        """Set this thread's value; returns what `swap_back` takes to undo it."""
+        before = self._cell.swap_local(value)
+        if self._told is not None:
+            self._told(value, True)
+        return before
+
+    def swap_back(self, before: Any) -> None:
+        self._cell.set_local(before)
+        if self._told is not None:
+            self._told(before, True)
+
+    @contextlib.contextmanager
+    def __call__(self, new_val: Any = UNSET) -> Iterator[None]:
+        if new_val is UNSET:
+            if self.check is not as_bool:
+                raise errors.type_error(
+                    f"Context manager for {self.name.removeprefix('jax_')} config option"
+                    " requires an argument representing the new value for the config"
+                    " option."
+                )
+            new_val = True
+        old = self.swap(self.checked(new_val))
+        try:
+            yield
+        finally:
+            self.swap_back(old)
+
+    def __repr__(self) -> str:
+        return f"<option {self.name}={self.value!r}>"
+
+
+class UserContext:
+    """What `make_user_context` makes: a value of the user's that tracing depends on."""
+
+    __slots__ = ("_option",)
+
+    def __init__(self, name: str, default: Any) -> None:
+        self._option = Option(name, default, as_is, in_key=True, tracing=True)
+
+    @property
+    def value(self) -> Any:
+        """The value in this thread."""
+        return self._option.value
+
+    def get_global(self) -> Any:
+        """The value of threads that have none of their own."""
+        return self._option._cell.get_global()
+
+    def set_global(self, value: Any) -> None:
+        """Set the value of threads that have none of their own."""
+        hash(value)
+        self._option.update(value)
+
+    def __call__(self, new_value: Any) -> Any:
+        """A context manager: in its block, and in this thread, it has this value."""
+        hash(new_value)
+        return self._option(new_value)
+
+
+def as_bool(value: Any) -> bool:
+    if isinstance(value, str):
+        return _parse_bool(value)
+    if value is None:
+        return False
+    return bool(value)
+
+
+def as_int(value: Any) -> Any:
+    return None if value is None else int(value)
+
+
+def as_float(value: Any) -> Any:
+    return None if value is None else float(value)
+
+
+def as_text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def as_is(value: Any) -> Any:
+    return value
+
+
+def one_of(*choices: Any) -> Callable[[Any], Any]:
+    """The check of an option that is one of these."""
+
+    def check(value: Any) -> Any:
+        if value not in choices:
+            none = "None or " if None in choices else ""
+            raise ValueError(
+                f"new enum value must be {none}in"
+                f" {[c for c in choices if c is not None]}, got {value} of type"
+                f" {type(value)}."
+            )
+        return value
+
+    check.choices = choices  # type: ignore[attr-defined]
+    return check
+
+
+def between(low: float, high: float) -> Callable[[Any], Any]:
+    """The check of an option that is a number of a range."""
+
+    def check(value: Any) -> float:
+        if not low <= (number := float(value)) <= high:
+            raise ValueError(f"must be between {low} and {high}, got {value!r}.")
+        return number
+
+    return check
+
+
+def only(
+    name: str, held: Any, also: Callable[[Any], bool], why: str,
+    kind: Callable[[Any], Any],
+) -> Callable[[Any], Any]:  # fmt: skip
+    """The check of an option that is `held`, or what `also` says is the same; and why."""
+
+    def check(value: Any) -> Any:
+        value = kind(value)
+        if value != held and not also(value):
+            raise errors.error(
+                NotImplementedError,
+                f"{name}={value!r} is not supported.",
+                why=why,
+                tries=[f"{name}={held!r}, as it is"],
+            )
+        return value
+
+    return check
