@@ -16,9 +16,7 @@ from . import errors, option
 _defined: Any = None  # absl's FLAGS, once options are flags
 _parsed = False
 _names: tuple[str, ...] = ()
-_KINDS: dict[Any, str] = {
-    option.as_bool: "boolean", option.as_int: "integer", option.as_float: "float",
-}  # fmt: skip
+_KINDS: dict[type, str] = {bool: "boolean", int: "integer", float: "float"}
 
 
 def _absl(module: str) -> Any:
@@ -48,16 +46,13 @@ def define(
         opt = options[old.get(name, name)]
         says = f"The option {name}."
         value, choices = opt.value, getattr(opt.check, "choices", None)
-        kind = _KINDS.get(opt.check, "string")
-        if kind == "string" and isinstance(value, (bool, int)):
-            kind = "boolean" if isinstance(value, bool) else "integer"
         if choices is not None:
             words = [c for c in choices if c is not None]
             flags.DEFINE_enum(name, value, words, says)
-        elif kind == "string":
-            flags.DEFINE_string(name, value and str(value), says)
-        else:
+        elif (kind := _KINDS.get(type(value))) is not None:
             getattr(flags, f"DEFINE_{kind}")(name, value, says)
+        else:
+            flags.DEFINE_string(name, value and str(value), says)
     _defined, _names = flags.FLAGS, (*options, *old)
     app.call_after_init(lambda: _complete(update))
 

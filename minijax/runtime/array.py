@@ -22,7 +22,7 @@ from ..base import config, errors, tree
 from ..ir import core, deferred, hooks, tracer_errors
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
-from . import array_class, client
+from . import array_class, client, guards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array_class import ArrayImpl as ArrayImpl
@@ -656,6 +656,23 @@ def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
     held = compat.put(x, shaped(x.shape, x.dtype), sharding, where.device, committed)
     return compat.with_aval(held, aval, sharding)
 
+
+# `put_numpy` of values that no program has given, as those of `jnp.ones`: whatever guards
+# transfers lets them pass.
+put_own: Callable[..., Any] = put_numpy
+
+
+def _put_unguarded(x: Any, aval: Any) -> Any:
+    with guards.own():
+        return put_numpy(x, aval)
+
+
+def _guarded() -> None:
+    global put_own
+    put_own = _put_unguarded
+
+
+guards.at_first_use.append(_guarded)
 
 _scalars: dict[Any, Any] = {}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import itertools
 import os
 import platform as host_platform
 import time
@@ -130,14 +131,15 @@ def compile_module(
 
 def _is_small(module: Any) -> bool:
     """Whether a module has fewer operations than XLA's detailed logs are for."""
-    most = config.DETAILED_FROM.value
-    found = 0
-    for function in module.body.operations:
-        for _ in function.regions[0].blocks[0].operations:
-            found += 1
-            if found >= most:
-                return False
-    return True
+    most: int = config.DETAILED_FROM.value
+    inside = (
+        operation
+        for function in module.body.operations
+        for region in function.regions  # none of a mesh
+        for block in region
+        for operation in block.operations
+    )
+    return len(list(itertools.islice(inside, most))) < most
 
 
 # The latest executables by key: an equal program traced anew is not compiled again.  They

@@ -55,7 +55,7 @@ class DiskCache:
     >>> from minijax.runtime.disk_cache import DiskCache
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     cache = DiskCache(directory, max_bytes=1_000_000)
-    ...     cache.put("key", b"program")
+    ...     kept = cache.put("key", b"program")
     ...     cache.get("key"), cache.get("another key")
     (b'program', None)
     """

@@ -15,7 +15,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from jaxlib import _jax, utils
+from jaxlib import _jax
+from jaxlib import utils as utils  # type: ignore[attr-defined]
 
 from ..base import config
 from ..base.option import UNSET
@@ -24,6 +25,7 @@ _lib = _jax.guard_lib
 _global, _local = _lib.global_state(), _lib.thread_local_state
 _free = contextlib.nullcontext()
 _used = False  # whether transfers were ever guarded
+at_first_use: list[Callable[[], None]] = []  # what to do as soon as they are
 
 
 def _mirror(opt: Any, name: str, kinds: Any) -> None:
@@ -32,7 +34,10 @@ def _mirror(opt: Any, name: str, kinds: Any) -> None:
     def told(value: Any, local: bool) -> None:
         global _used
         given = value is not UNSET and value is not None
-        _used = _used or (given and kinds is _lib.TransferGuardLevel)
+        if given and not _used and kinds is _lib.TransferGuardLevel:
+            _used = True
+            for act in at_first_use:
+                act()
         state = _local() if local else _global
         setattr(state, name, getattr(kinds, value.upper()) if given else None)
 
@@ -44,18 +49,19 @@ for _way, _option in config.GUARDS.items():
 _mirror(config.GARBAGE_GUARD, "garbage_collect_array", _lib.GarbageCollectionGuardLevel)
 
 
-class _Asked:
-    """A block of transfers that the program asked for."""
+class _Set:
+    """A field of this thread's guard state, set for a block."""
 
-    __slots__ = ("before", "name")
+    __slots__ = ("before", "name", "value")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, value: Any) -> None:
         self.name = name
+        self.value = value
 
     def __enter__(self) -> None:
         state = _local()
         self.before = getattr(state, self.name)
-        setattr(state, self.name, True)
+        setattr(state, self.name, self.value)
 
     def __exit__(self, *_: object) -> None:
         setattr(_local(), self.name, self.before)
@@ -63,12 +69,17 @@ class _Asked:
 
 def asked_to_put() -> Any:
     """A block in which values go to devices because the program says so."""
-    return _Asked("explicit_device_put") if _used else _free
+    return _Set("explicit_device_put", True) if _used else _free
 
 
 def asked_to_get() -> Any:
     """A block in which values come to the host because the program says so."""
-    return _Asked("explicit_device_get") if _used else _free
+    return _Set("explicit_device_get", True) if _used else _free
+
+
+def own() -> Any:
+    """A block in which what goes to devices is minijax's own, and no value of a program."""
+    return _Set("host_to_device", _lib.TransferGuardLevel.ALLOW)
 
 
 def _process_only(set_global: Callable[[Any], None]) -> Callable[[Any, bool], None]:

@@ -82,8 +82,8 @@ def _described(constant: Any, size: int) -> str:
 
 def _frames(most: int) -> list[str]:
     """Lines that name the user's frames, the innermost first; of `most` < 0 all."""
-    frame, found = sys._getframe(1), []
-    at: Any = frame
+    at: Any = sys._getframe(1)
+    found: list[str] = []
     while at is not None and len(found) != most:
         if not is_internal(at.f_code):
             code = at.f_code

@@ -414,7 +414,7 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
             return from_host(literal, aval)
         return lax.broadcast_in_dim(literal, shape, ())
     if type(value) is int and (known := _templates.get((aval, value))) is not None:
-        return arrays.put_numpy(known, aval)
+        return arrays.put_own(known, aval)
     check_sizes(shape, name)
     if aval.size > SMALL:
         return _repeat(literal_of(value, aval), shape)
@@ -423,7 +423,7 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
         if len(_templates) > 256:
             _templates.clear()
         _templates[aval, value] = full
-    return arrays.put_numpy(full, aval)
+    return arrays.put_own(full, aval)
 
 
 def literal_of(value: Any, aval: Any) -> Any:

@@ -119,7 +119,7 @@ def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
                 ramp *= by
             if start:
                 ramp += first
-        return arrays.put_numpy(ramp, shaped((size,), dtype))
+        return arrays.put_own(ramp, shaped((size,), dtype))
     ramp = lax.iota(dtype, size)
     if stepped:
         ramp = lax.mul_p.bind(by, ramp)

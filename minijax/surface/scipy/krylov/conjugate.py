@@ -12,7 +12,16 @@ from typing import Any
 from ....control.loops.while_loop import while_loop
 from ... import jnp
 from .vectors import (
-    Operator, Vector, as_vector, dot, identity, implicit, minus, plus, size, squared,
+    Operator,
+    Vector,
+    as_vector,
+    dot,
+    identity,
+    implicit,
+    minus,
+    plus,
+    size,
+    squared,
 )  # fmt: skip
 
 __all__ = ("cg", "bicgstab")
@@ -138,7 +147,9 @@ def bicgstab(
             half_way = squared(s) < limit
             better = M(s)
             t = A(better)
-            slope = jnp.where(half_way, 0, dot(t, s) / jnp.where(half_way, 1, dot(t, t)))
+            slope = jnp.where(
+                half_way, 0, dot(t, s) / jnp.where(half_way, 1, dot(t, t))
+            )
             x = plus(plus(x, step, ahead), slope, better)
             broken = ~half_way & ((now == 0) | (step == 0) | (slope == 0))
             return k + 1, x, plus(s, -slope, t), p, q, now, step, slope, broken
