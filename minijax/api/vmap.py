@@ -21,6 +21,10 @@ from ..ir.core import Reference
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
 from .chunks import batch_in_chunks, chunk_size
 
+# Kinds of tree nodes that know a shape, which is another one in a lane: how that of one
+# lane is made, (node, axis) -> node, and that of all, (node, axis, number of lanes).
+lane_kinds: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+
 
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0,
@@ -99,6 +103,8 @@ def vmap(
                 " an array or axis_size must be specified, got empty"
                 f" *args={args} and **kwargs={kwargs}."
             )
+        if lane_kinds:
+            in_tree = _lane_tree((args, kwargs), dims)
         flat = _Lane(fun, in_tree, "vmap")
         axis = Axis(name, size, spmd_axis_name)
         run: Any = flat
@@ -131,9 +137,53 @@ def vmap(
             _place(x, size, d, w)
             for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
-        return flat.result(placed)
+        result = flat.result(placed)
+        return _whole(result, wanted, size) if lane_kinds else result
 
     return vmapped
+
+
+def _known_kind(x: Any) -> bool:
+    return type(x) in lane_kinds
+
+
+def _lane_tree(args: Any, dims: list[Any]) -> Any:
+    """The tree of the arguments of one lane."""
+    nodes, outer = tree.flatten(args, is_leaf=_known_kind)
+    if not any(map(_known_kind, nodes)):
+        return tree.structure(args)
+    left, lane = iter(dims), []
+    for x in nodes:
+        if not _known_kind(x):
+            next(left)
+            lane.append(x)
+            continue
+        axes = {next(left) for _ in tree.leaves(x)}
+        if len(axes) != 1:
+            raise errors.value_error(
+                f"vmap needs the same in_axes for all buffers of a {type(x).__name__}"
+                f" array; got {sorted(axes, key=str)}."
+            )
+        (axis,) = axes
+        lane.append(x if axis is None else lane_kinds[type(x)][0](x, axis))
+    return tree.structure(tree.unflatten(outer, lane))
+
+
+def _whole(result: Any, dims: Any, size: int) -> Any:
+    """The result of all lanes, of the tree of one lane and what all have computed."""
+    nodes, outer = tree.flatten(result, is_leaf=_known_kind)
+    if not any(map(_known_kind, nodes)):
+        return result
+    left, whole = iter(dims), []
+    for x in nodes:
+        if not _known_kind(x):
+            next(left)
+            whole.append(x)
+            continue
+        axes = {next(left) for _ in tree.leaves(x)}
+        shared = axes == {None}
+        whole.append(x if shared else lane_kinds[type(x)][1](x, min(axes), size))
+    return tree.unflatten(outer, whole)
 
 
 class _Lane(FlatCall):

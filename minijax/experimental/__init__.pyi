@@ -5,7 +5,8 @@ from ..base.config import enable_x64 as enable_x64
 from ..control.effects.callbacks import io_callback as io_callback
 from . import checkify as checkify
 from . import jet as jet
+from . import sparse as sparse
 
 __all__ = [
-    "checkify", "disable_x64", "enable_x64", "io_callback", "jet"
+    "checkify", "disable_x64", "enable_x64", "io_callback", "jet", "sparse"
 ]

@@ -15,7 +15,8 @@ from ..base import faces
 _ROOT = Path(__file__).parent.parent
 FACES = (
     "minijax", "minijax.example_libraries", "minijax.example_libraries.optimizers",
-    "minijax.example_libraries.stax", "minijax.experimental", "minijax.image",
+    "minijax.example_libraries.stax", "minijax.experimental",
+    "minijax.experimental.sparse", "minijax.image",
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
     "minijax.random", "minijax.scipy",

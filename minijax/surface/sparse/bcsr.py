@@ -1,0 +1,251 @@
+"""BCSR: batched compressed sparse rows.  The class, and how it goes over into BCOO.
+
+An array of shape (batch..., rows, columns, dense...) is stored as `data` of shape
+(batch..., nse, dense...), the column of each element, `indices` of shape (batch..., nse),
+and where each row starts, `indptr` of shape (batch..., rows + 1).  What stands behind
+`indptr[-1]` is padding.
+
+Next: bcsr_ops.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...base import errors, tree
+from ...ir.core import aval_of
+from ...prims import lax
+from ...types import dtypes
+from .. import jnp
+from .base import JAXSparse, SparseInfo
+from .bcoo import BCOO, check_integers, fits
+from .bcoo_layout import bcoo_sort_indices
+from .kernels import *
+
+__all__ = (
+    "BCSR", "BCSRProperties", "check_bcsr", "rows_of", "starts_of", "pairs_of",
+    "to_bcoo", "from_bcoo",
+)  # fmt: skip
+
+
+class BCSRProperties(NamedTuple):
+    """How many batch and dense axes there are, and how many stored elements."""
+
+    n_batch: int
+    n_dense: int
+    nse: int
+
+
+def check_bcsr(
+    data: Any, indices: Any, indptr: Any, shape: Sequence[int]
+) -> BCSRProperties:
+    """What the buffers of an array of this shape say; ValueError if they do not fit.
+
+    data: None where there is none yet.
+    """
+    shape = tuple(shape)
+    found = shape_of(indices)
+    if not found:
+        raise errors.value_error("BCSR indices have at least one axis; got a scalar.")
+    n_batch, nse = len(found) - 1, found[-1]
+    n_dense = len(shape) - n_batch - 2
+    if n_dense < 0 or len(shape_of(indptr)) != n_batch + 1:
+        raise errors.value_error(
+            f"Invalid indices.shape={found}, indptr.shape={shape_of(indptr)} for"
+            f" shape={shape}",
+            why="indices have the axes (batch..., nse), and indptr (batch..., rows + 1).",
+        )
+    for name, x in (("data", data), ("indices", indices), ("indptr", indptr)):
+        if x is not None and not fits(shape_of(x)[:n_batch], shape[:n_batch]):
+            raise errors.value_error(
+                f"{name} batch dimensions not compatible for {name}.shape={shape_of(x)},"
+                f" shape={shape}",
+                why="a batch axis of a buffer has the array's size, or 1.",
+            )
+    if data is not None and shape_of(data)[n_batch:] != (nse, *shape[n_batch + 2 :]):
+        raise errors.value_error(
+            f"Invalid data.shape={shape_of(data)} for nse={nse}, n_batch={n_batch},"
+            f" n_dense={n_dense}",
+            which=f"indices.shape={found}, shape={shape}",
+            why="data has the axes (batch..., nse, dense...).",
+        )
+    if shape_of(indptr)[-1] != shape[n_batch] + 1:
+        raise errors.value_error(
+            "indptr shape must match the matrix shape plus 1.",
+            which=f"indptr.shape={shape_of(indptr)}, shape={shape}",
+        )
+    return BCSRProperties(n_batch, n_dense, nse)
+
+
+@tree.register_pytree_node_class
+class BCSR(JAXSparse):
+    """A sparse array by batched compressed rows.
+
+    Args:
+      args: `(data, indices, indptr)`: data of shape (batch..., nse, dense...), integer
+        columns of shape (batch..., nse), and starts of rows, of shape
+        (batch..., rows + 1).
+      shape: the shape of the array, (batch..., rows, columns, dense...).
+      indices_sorted: promises that the columns of each row ascend.
+      unique_indices: promises that no position of a batch occurs twice.
+
+    Raises:
+      ValueError: the buffers do not fit `shape`.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> parts = jnp.array([1., 2.]), jnp.array([1, 0]), jnp.array([0, 1, 2])
+      >>> BCSR(parts, shape=(2, 3)).todense()
+      Array([[0., 1., 0.],
+             [2., 0., 0.]], dtype=float32)
+    """
+
+    indices: Any
+    indptr: Any
+    indices_sorted: bool
+    unique_indices: bool
+    # Given by methods.py.
+    to_bcoo: Callable[..., Any]
+
+    def __init__(
+        self, args: tuple[Any, Any, Any], *, shape: Sequence[int],
+        indices_sorted: bool = False, unique_indices: bool = False,
+    ) -> None:  # fmt: skip
+        self.data, self.indices, self.indptr = map(jnp.asarray, args)
+        self.indices_sorted = indices_sorted
+        self.unique_indices = unique_indices
+        super().__init__(args, shape=shape)
+        check_integers("BCSR", indices=self.indices, indptr=self.indptr)
+        check_bcsr(self.data, self.indices, self.indptr, self.shape)
+
+    @property
+    def nse(self) -> int:
+        """The number of stored elements in each batch."""
+        return int(shape_of(self.indices)[-1])
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch axes, which come first."""
+        return len(shape_of(self.indices)) - 1
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse axes: rows and columns."""
+        return 2
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense axes, which come last."""
+        return len(shape_of(self.data)) - 1 - self.n_batch
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+
+    @property
+    def _bufs(self) -> tuple[Any, Any, Any]:
+        return self.data, self.indices, self.indptr
+
+    @property
+    def _sparse_shape(self) -> tuple[int, ...]:
+        return tuple(self.shape[self.n_batch : self.n_batch + 2])
+
+    def _layout(self) -> str:
+        parts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
+        return "".join(f", {name}={n}" for name, n in parts.items() if n)
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The buffers, and what is known of them."""
+        return self._bufs, self._info._asdict()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
+        """An array of these buffers, unchecked: they may be anything."""
+        if set(aux_data) != set(SparseInfo._fields):
+            raise ValueError(f"BCSR.tree_unflatten: invalid aux_data={aux_data}")
+        self = object.__new__(cls)
+        self.data, self.indices, self.indptr = children
+        self.__dict__.update(aux_data)
+        return self
+
+    def transpose(self, axes: Any = None) -> Any:
+        """The array with its axes in another order: there is none by rows."""
+        raise NotImplementedError(
+            "Transpose is not implemented. BCSR stores rows: mat.to_bcoo().transpose()"
+            " does it."
+        )
+
+    def todense(self) -> Any:
+        """All elements, as an array."""
+        raise NotImplementedError
+
+
+# ------------------------------------------------------------------------------- rows
+
+
+def rows_of(indptr: Any, nse: int) -> Any:
+    """The row of each stored element, (..., nse), from where rows start, (..., rows + 1).
+
+    An element's row is the number of rows that end before it; that of padding is one past
+    the last.
+    """
+    shape, dtype = shape_of(indptr), aval_of(indptr).dtype
+    batch, axis = shape[:-1], len(shape) - 1
+    if not nse:
+        return lax.full((*batch, 0), 0, dtype)
+    last = lax.slice_in_dim(indptr, 1, shape[-1], 1, axis)
+    one = lax.full(shape_of(last), 1, dtype)
+    ended = add_up(one, lax.expand_dims(last, (axis + 1,)), batch, (nse,))
+    return lax.cumsum(ended, axis)
+
+
+def starts_of(rows: Any, size: int) -> Any:
+    """Where each of `size` rows starts, (..., size + 1), of rows in order, (..., nse)."""
+    shape, dtype = shape_of(rows), aval_of(rows).dtype
+    batch, axis = shape[:-1], len(shape) - 1
+    one = lax.full(shape, 1, dtype)
+    counts = add_up(one, lax.expand_dims(rows, (axis + 1,)), batch, (size,))
+    first = lax.full((*batch, 1), 0, dtype)
+    return lax.concatenate([first, lax.cumsum(counts, axis)], axis)
+
+
+def pairs_of(indices: Any, indptr: Any) -> Any:
+    """Row and column of each stored element, (..., nse, 2)."""
+    rows = rows_of(indptr, shape_of(indices)[-1])
+    axis = len(shape_of(indices))
+    dtype = dtypes.promote(
+        ((aval_of(indices).dtype, False), (aval_of(rows).dtype, False))
+    )[0]
+    batch = span(shape_of(indices)[:-1], shape_of(rows)[:-1])
+    columns = [
+        lax.expand_dims(
+            along_batches(lax.convert_element_type(x, dtype), batch), (axis,)
+        )
+        for x in (rows, indices)
+    ]
+    return lax.concatenate(columns, axis)
+
+
+def to_bcoo(mat: BCSR) -> BCOO:
+    """The same array by coordinates."""
+    return BCOO(
+        (mat.data, pairs_of(mat.indices, mat.indptr)), shape=mat.shape,
+        indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices,
+    )  # fmt: skip
+
+
+def from_bcoo(arr: BCOO) -> BCSR:
+    """The same array by rows; of two sparse axes."""
+    if arr.n_sparse != 2:
+        raise NotImplementedError(
+            f"BSCR.from_bcoo requires n_sparse=2; got arr.n_sparse={arr.n_sparse}"
+        )
+    if not arr.indices_sorted:
+        arr = bcoo_sort_indices(arr)
+    n = arr.n_batch
+    rows, columns = (
+        lax.squeeze(lax.slice_in_dim(arr.indices, i, i + 1, 1, n + 1), (n + 1,))
+        for i in (0, 1)
+    )
+    return BCSR((arr.data, columns, starts_of(rows, arr.shape[n])), shape=arr.shape)

@@ -1,0 +1,238 @@
+"""Derivatives by sparse arguments: by the elements that they store.
+
+What comes out is as sparse as the argument: `minijax.grad` would ask for derivatives by
+indices, too.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...api import autodiff, jacobians
+from ...base import errors, tree
+from ...base.source import wraps
+from .. import jnp
+from .base import JAXSparse
+from .bcoo import BCOO
+from .bcsr import pairs_of
+from .coo import COO, columns
+from .csr import CSC, CSR
+
+__all__ = ("value_and_grad", "grad", "jacfwd", "jacrev", "jacobian")
+
+Fun = Callable[..., Any]
+
+
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, JAXSparse)
+
+
+class _Arguments:
+    """A call with the numbers of some arguments set free."""
+
+    def __init__(
+        self, fun: Fun, args: Sequence[Any], argnums: Any, kwargs: Any
+    ) -> None:
+        self.fun, self.kwargs = fun, kwargs
+        self.args = list(args)
+        self.single = not isinstance(argnums, (tuple, list))
+        which = (argnums,) if self.single else argnums
+        self.which = []
+        for i in map(operator.index, which):
+            if not -len(args) <= i < len(args):
+                raise errors.value_error(
+                    f"differentiating with respect to argnums={argnums} requires at least"
+                    f" {i + 1 if i >= 0 else -i} positional arguments to be passed by the"
+                    f" caller, but got only {len(args)} positional arguments."
+                )
+            self.which.append(i % len(args))
+        chosen = [self.args[i] for i in self.which]
+        self.leaves, self.tree = tree.flatten(chosen, is_leaf=_is_sparse)
+        self.data = [x.data if _is_sparse(x) else x for x in self.leaves]
+
+    def __call__(self, data: Sequence[Any]) -> Any:
+        """The function's result for other numbers."""
+        leaves = [
+            _with_data(x, d) if _is_sparse(x) else d
+            for x, d in zip(self.leaves, data, strict=True)
+        ]
+        args = list(self.args)
+        for i, arg in zip(self.which, tree.unflatten(self.tree, leaves), strict=True):
+            args[i] = arg
+        return self.fun(*args, **self.kwargs)
+
+    def like_arguments(self, found: Sequence[Any]) -> Any:
+        """Derivatives by the numbers, as trees of sparse arrays like the arguments."""
+        out = tree.unflatten(
+            self.tree,
+            [
+                _derivative(x, d) if _is_sparse(x) else d
+                for x, d in zip(self.leaves, found, strict=True)
+            ],
+        )
+        return out[0] if self.single else tuple(out)
+
+
+def _with_data(x: Any, data: Any) -> Any:
+    leaves, known = x.tree_flatten()
+    return type(x).tree_unflatten(known, (data, *leaves[1:]))
+
+
+def _derivative(x: Any, data: Any) -> Any:
+    """An array that stores `data`, (..., *shape of x.data), where `x` stores its own."""
+    more = data.shape[: data.ndim - x.data.ndim]
+    if not more:
+        return _with_data(x, data)
+    if isinstance(x, COO):
+        x = BCOO((x.data, columns(x.row, x.col)), shape=x.shape)
+    elif isinstance(x, (CSR, CSC)):
+        pairs = pairs_of(x.indices, x.indptr)
+        pairs = pairs[:, ::-1] if isinstance(x, CSC) else pairs
+        x = BCOO((x.data, pairs), shape=x.shape)
+    leaves, known = x.tree_flatten()
+    places = [jnp.broadcast_to(b, (*more, *b.shape)) for b in leaves[1:]]
+    known = {**known, "shape": (*more, *x.shape)}
+    return type(x).tree_unflatten(known, (data, *places))
+
+
+def value_and_grad(
+    fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Fun:
+    """A function's value and its gradient, by sparse arguments as well.
+
+    Args:
+      fun: a function of arrays and sparse arrays, which returns a scalar.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether `fun` returns a pair, of which the second is handed on.
+      kwargs: more for `minijax.value_and_grad`.
+
+    Returns:
+      A function of `fun`'s arguments, which returns (value, gradient); the gradient by a
+      sparse array stores its elements where the array does.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> m = BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> value, slope = value_and_grad(lambda m: (m @ jnp.arange(2.)).sum())(m)
+      >>> value, slope.data
+      (Array(2., dtype=float32), Array([1., 0.], dtype=float32))
+    """
+
+    @wraps(fun, about="Value and gradient of {fun}, by sparse arguments as well.")
+    def valued(*args: Any, **kw: Any) -> Any:
+        call = _Arguments(fun, args, argnums, kw)
+        run = autodiff.value_and_grad(call, has_aux=has_aux, **kwargs)
+        out, found = run(call.data)
+        return out, call.like_arguments(found)
+
+    return valued
+
+
+def grad(
+    fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Fun:
+    """A function's gradient, by sparse arguments as well.
+
+    Args:
+      fun: a function of arrays and sparse arrays, which returns a scalar.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether `fun` returns a pair, of which the second is handed on.
+      kwargs: more for `minijax.value_and_grad`.
+
+    Returns:
+      A function of `fun`'s arguments; the gradient by a sparse array stores its elements
+      where the array does.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> m = BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> grad(lambda m: (m @ jnp.arange(2.)).sum())(m)
+      BCOO(float32[2, 2], nse=2)
+    """
+    both = value_and_grad(fun, argnums, has_aux, **kwargs)
+
+    @wraps(fun, about="Gradient of {fun}, by sparse arguments as well.")
+    def sloped(*args: Any, **kw: Any) -> Any:
+        out, found = both(*args, **kw)
+        return (found, out[1]) if has_aux else found
+
+    return sloped
+
+
+def _jacobian(of: Fun, fun: Fun, argnums: Any, has_aux: bool, kwargs: Any) -> Fun:
+    @wraps(fun, about="Jacobian of {fun}, by sparse arguments as well.")
+    def bent(*args: Any, **kw: Any) -> Any:
+        call = _Arguments(fun, args, argnums, kw)
+
+        def dense(data: Any) -> Any:
+            out = call(data)
+            main = out[0] if has_aux else out
+            if any(map(_is_sparse, tree.leaves(main, is_leaf=_is_sparse))):
+                raise errors.type_error(
+                    "a jacobian needs dense results: got a sparse array.",
+                    tries=["sparse.todense(result)"],
+                )
+            return out
+
+        found = of(dense, has_aux=has_aux, **kwargs)(call.data)
+        found, aux = found if has_aux else (found, None)
+        # A jacobian by a list is a list at each of the results' leaves.
+        shape = tree.structure(call.data)
+        is_row = lambda x: isinstance(x, list) and tree.structure(x) == shape
+        out = tree.map(call.like_arguments, found, is_leaf=is_row)
+        return (out, aux) if has_aux else out
+
+    return bent
+
+
+def jacfwd(
+    fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Fun:
+    """A function's jacobian in forward mode, by sparse arguments as well.
+
+    Args:
+      fun: a function of arrays and sparse arrays, whose results are arrays.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether `fun` returns a pair, of which the second is handed on.
+      kwargs: more for `minijax.jacfwd`.
+
+    Returns:
+      A function of `fun`'s arguments; the jacobian by a sparse array is a sparse array,
+      whose first batch axes are those of the result.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> m = BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> jacfwd(lambda m: m @ jnp.arange(2.))(m)
+      BCOO(float32[2, 2, 2], nse=2, n_batch=1)
+    """
+    return _jacobian(jacobians.jacfwd, fun, argnums, has_aux, kwargs)
+
+
+def jacrev(
+    fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Fun:
+    """A function's jacobian in reverse mode, by sparse arguments as well.
+
+    Args:
+      fun: a function of arrays and sparse arrays, whose results are arrays.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether `fun` returns a pair, of which the second is handed on.
+      kwargs: more for `minijax.jacrev`.
+
+    Returns:
+      A function of `fun`'s arguments; the jacobian by a sparse array is a sparse array,
+      whose first batch axes are those of the result.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> m = BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> jacrev(lambda m: m @ jnp.arange(2.))(m)
+      BCOO(float32[2, 2, 2], nse=2, n_batch=1)
+    """
+    return _jacobian(jacobians.jacrev, fun, argnums, has_aux, kwargs)
+
+
+jacobian = jacrev

@@ -1,0 +1,377 @@
+"""Sums and reads at stored positions, with which all sparse formats compute.
+
+Buffers have the axes (batch..., n, ...): n stored elements a batch, then k numbers that
+say where (indices), or axes that are stored whole (data).  A batch axis of size 1 stands
+for all batches.  A position out of bounds is padding: it reads 0 and adds nothing.
+
+This room knows no format.  Next: bcoo.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ir.core import aval_of
+from ...prims import lax
+from ...types import dtypes
+
+__all__ = (
+    "shape_of", "columns_of", "merged", "multiplied", "ends", "fetch", "add_up", "span",
+    "along_batches", "first_set", "in_bounds", "lexicographic", "starts_group",
+    "sparse_einsum", "sampled_einsum", "unspread", "full_sum",
+)  # fmt: skip
+
+Shape = tuple[int, ...]
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of a value, or of its type."""
+    return tuple(x.shape)
+
+
+def span(*shapes: Sequence[int]) -> Shape:
+    """What batch axes broadcast to."""
+    return np.broadcast_shapes(*map(tuple, shapes))
+
+
+def along_batches(x: Any, batch: Sequence[int]) -> Any:
+    """`x` with its leading axes repeated to these."""
+    shape = shape_of(x)
+    wide = (*batch, *shape[len(batch) :])
+    if shape == wide:
+        return x
+    return lax.broadcast_in_dim(x, wide, tuple(range(len(shape))))
+
+
+def unspread(x: Any, shape: Sequence[int]) -> Any:
+    """`x` summed over axes that have size 1 in `shape`, where they are longer."""
+    found = shape_of(x)
+    axes = tuple(i for i, (m, n) in enumerate(zip(found, shape, strict=True)) if m != n)
+    return lax.reshape(lax.reduce_sum(x, axes), shape) if axes else x
+
+
+def full_sum(x: Any, axes: Sequence[int]) -> Any:
+    """The sum over axes; of bools, whether any holds."""
+    if not axes:
+        return x
+    if aval_of(x).dtype == dtypes.bool_:
+        return lax.reduce_or(x, tuple(axes))
+    return lax.reduce_sum(x, tuple(axes))
+
+
+def fetch(x: Any, index: Any, n_batch: int) -> Any:
+    """The slices of `x` at positions along the axes behind its batch axes.
+
+    x: (batch..., size_1 ... size_k, window...); index: (batch..., n, k).
+    Returns (batch..., n, window...).
+    """
+    xs, js = shape_of(x), shape_of(index)
+    n, k = js[-2:]
+    batch = span(xs[:n_batch], js[:n_batch])
+    window = xs[n_batch + k :]
+    out = (*batch, n, *window)
+    if not k:
+        dims = (*range(n_batch), *range(n_batch + 1, len(out)))
+        return lax.broadcast_in_dim(x, out, dims)
+    if not math.prod(xs[n_batch : n_batch + k]) or not math.prod(out):
+        return lax.full(out, 0, aval_of(x).dtype)
+    index = along_batches(index, batch)
+    kept = [i for i in range(n_batch) if xs[i] != 1 or batch[i] == 1]
+    x = lax.reshape(x, (*(xs[i] for i in kept), *xs[n_batch:]))
+    m = len(kept)
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple(range(n_batch + 1, len(out))),
+        collapsed_slice_dims=tuple(range(m, m + k)),
+        start_index_map=tuple(range(m, m + k)),
+        operand_batching_dims=tuple(range(m)),
+        start_indices_batching_dims=tuple(kept),
+    )
+    sizes = (*(1,) * (m + k), *window)
+    return lax.gather(x, index, numbers, sizes, mode="fill", fill_value=0)
+
+
+def add_up(
+    data: Any, index: Any, batch: Shape, sizes: Shape,
+    indices_sorted: bool = False, unique_indices: bool = False,
+) -> Any:  # fmt: skip
+    """Elements added up at positions: what they are as a dense array.
+
+    data: (batch..., n, window...); index: (batch..., n, k); sizes: of the k axes.
+    Returns (batch..., sizes..., window...).
+    """
+    ds, js, n_batch = shape_of(data), shape_of(index), len(batch)
+    if aval_of(data).dtype == dtypes.bool_:
+        counts = lax.convert_element_type(data, dtypes.int32)
+        out = add_up(counts, index, batch, sizes, indices_sorted, unique_indices)
+        return lax.ne(out, lax.full_like(out, 0))
+    if not sizes:
+        return along_batches(full_sum(data, (n_batch,)), batch)
+    own = span(ds[:n_batch], js[:n_batch])
+    data, index = along_batches(data, own), along_batches(index, own)
+    window, k = ds[n_batch + 1 :], len(sizes)
+    zeros = lax.full((*own, *sizes, *window), 0, aval_of(data).dtype)
+    if not math.prod(shape_of(zeros)) or not math.prod(shape_of(data)):
+        return along_batches(zeros, batch)
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=tuple(range(n_batch + 1, len(ds))),
+        inserted_window_dims=tuple(range(n_batch, n_batch + k)),
+        scatter_dims_to_operand_dims=tuple(range(n_batch, n_batch + k)),
+        operand_batching_dims=tuple(range(n_batch)),
+        scatter_indices_batching_dims=tuple(range(n_batch)),
+    )
+    dense = lax.scatter_add(
+        zeros, index, data, numbers, indices_are_sorted=indices_sorted,
+        unique_indices=unique_indices, mode="drop",
+    )  # fmt: skip
+    return along_batches(dense, batch)
+
+
+def first_set(mask: Any, n: int) -> Any:
+    """Positions of the first n that hold along the last axis, then its length."""
+    *batch, size = shape_of(mask)
+    wide = dtypes.int32 if size < 2**31 else dtypes.int64
+    rank = lax.cumsum(lax.convert_element_type(mask, wide), len(batch))
+    rank = lax.select(mask, lax.sub(rank, wide.type(1)), lax.full_like(rank, n))
+    where = lax.broadcasted_iota(wide, (*batch, size), len(batch))
+    found = lax.full((*batch, n), size, wide)
+    if not size or not math.prod((*batch, n)):
+        return found
+    lead = tuple(range(len(batch)))
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=(),
+        inserted_window_dims=(len(batch),),
+        scatter_dims_to_operand_dims=(len(batch),),
+        operand_batching_dims=lead,
+        scatter_indices_batching_dims=lead,
+    )
+    rows = lax.broadcast_in_dim(rank, (*batch, size, 1), tuple(range(len(batch) + 1)))
+    return lax.scatter(found, rows, where, numbers, mode="drop")
+
+
+def in_bounds(index: Any, sizes: Sequence[int]) -> Any:
+    """Which positions (..., n, k) are no padding: (..., n)."""
+    shape = shape_of(index)
+    if not sizes:
+        return lax.full(shape[:-1], True, dtypes.bool_)
+    top = ends(index, sizes)
+    return lax.reduce_and(lax.lt(index, top), (len(shape) - 1,))
+
+
+def ends(index: Any, sizes: Sequence[int]) -> Any:
+    """The position one past the last of each axis, in the shape of `index`."""
+    dtype, shape = aval_of(index).dtype, shape_of(index)
+    last = np.minimum(sizes, np.iinfo(dtype).max).astype(dtype)
+    return lax.broadcast_in_dim(last, shape, (len(shape) - 1,))
+
+
+def lexicographic(index: Any, *more: Any) -> list[Any]:
+    """Positions (..., n, k) in ascending order, and what goes with them (..., n)."""
+    shape = shape_of(index)
+    k, axis = shape[-1], len(shape) - 2
+    columns = [
+        lax.squeeze(lax.slice_in_dim(index, i, i + 1, 1, axis + 1), (axis + 1,))
+        for i in range(k)
+    ]
+    out = lax.sort((*columns, *more), dimension=axis, num_keys=k)
+    rows = [lax.expand_dims(c, (axis + 1,)) for c in out[:k]]
+    return [lax.concatenate(rows, axis + 1), *out[k:]]
+
+
+def starts_group(ordered: Any) -> Any:
+    """Of positions (..., n, k) in order: which differ from the one before: (..., n)."""
+    shape = shape_of(ordered)
+    axis, n = len(shape) - 2, shape[-2]
+    if n < 2:
+        return lax.full(shape[:-1], True, dtypes.bool_)
+    ahead = lax.slice_in_dim(ordered, 1, n, 1, axis)
+    behind = lax.slice_in_dim(ordered, 0, n - 1, 1, axis)
+    differs = lax.reduce_or(lax.ne(ahead, behind), (axis + 1,))
+    first = lax.full((*shape[:-2], 1), True, dtypes.bool_)
+    return lax.concatenate([first, differs], axis)
+
+
+# ---------------------------------------------------------------------------- products
+#
+# Axes of operands bear labels, as letters do in an einsum: 0, 1, 2 ... are the axes of
+# the array that is stored sparsely, higher ones belong to dense arrays alone.
+
+
+def arranged(x: Any, labels: Sequence[int], wanted: Sequence[int]) -> Any:
+    """`x` with its axes in this order, with size 1 where it has no such axis."""
+    held = [a for a in wanted if a in labels]
+    x = lax.transpose(x, tuple(list(labels).index(a) for a in held))
+    missing = [i for i, a in enumerate(wanted) if a not in labels]
+    return lax.expand_dims(x, missing) if missing else x
+
+
+def columns_of(index: Any, which: Sequence[int]) -> Any:
+    """The columns of positions that belong to some of the axes."""
+    shape = shape_of(index)
+    if list(which) == list(range(shape[-1])):
+        return index
+    if not which:
+        return lax.full((*shape[:-1], 0), 0, aval_of(index).dtype)
+    axis = len(shape) - 1
+    cut = [lax.slice_in_dim(index, i, i + 1, 1, axis) for i in which]
+    return lax.concatenate(cut, axis)
+
+
+def merged(x: Any, axes: Sequence[int], at: int) -> Any:
+    """`x` with `axes` joined into axis `at`, which stands last of the front axes."""
+    shape = shape_of(x)
+    front = [i for i in range(at) if i not in axes]
+    back = list(range(at + 1, len(shape)))
+    x = lax.transpose(x, (*front, *axes, at, *back))
+    joined = math.prod(shape[i] for i in (*axes, at))
+    return lax.reshape(
+        x, (*(shape[i] for i in front), joined, *(shape[i] for i in back))
+    )
+
+
+def multiplied(x: Any, y: Any, dtype: Any) -> Any:
+    """The product of two arrays whose axes repeat, in `dtype`."""
+    shape = span(shape_of(x), shape_of(y))
+    x, y = (along_batches(lax.convert_element_type(z, dtype), shape) for z in (x, y))
+    return lax.bitwise_and(x, y) if dtype == dtypes.bool_ else lax.mul(x, y)
+
+
+def sparse_einsum(
+    data: Any, index: Any, shape: Shape, rhs: Any, rhs_labels: Sequence[int],
+    out_labels: Sequence[int], dtype: Any,
+) -> Any:  # fmt: skip
+    """The product of a sparse and a dense array, summed over labels that do not come out.
+
+    shape: that of the sparse array, whose labels are 0, 1, 2 ...
+    """
+    n_batch, n_sparse = len(shape_of(index)) - 2, shape_of(index)[-1]
+    rank = len(shape)
+    sparse = range(n_batch, n_batch + n_sparse)
+    whole = list(range(n_batch + n_sparse, rank))
+    own = [a for a in rhs_labels if a >= rank]
+    met = [a for a in sparse if a in rhs_labels]
+    rest = [a for a in sparse if a in out_labels]
+    # What each stored element meets: (batch..., n, dense axes..., axes of rhs alone...).
+    rhs = arranged(rhs, rhs_labels, [*range(n_batch), *met, *whole, *own])
+    if met:
+        rhs = fetch(rhs, columns_of(index, [a - n_batch for a in met]), n_batch)
+    else:
+        rhs = lax.expand_dims(rhs, (n_batch,))
+    data = lax.expand_dims(data, range(len(shape_of(data)), len(shape_of(rhs))))
+    # Axes of the product: batches, n (as -1), dense ones, those of rhs.
+    axes = [*range(n_batch), -1, *whole, *own]
+    gone = [a for a in range(n_batch) if a not in out_labels]
+    if not rest:
+        summed = [-1, *(a for a in axes if a >= 0 and a not in out_labels)]
+        kept = [a for a in axes if a not in summed]
+        wide = {a: shape[a] for a in range(n_batch)}
+        out = contracted(data, rhs, axes, summed, kept, wide, dtype)
+        return lax.transpose(out, tuple(kept.index(a) for a in out_labels))
+    product = multiplied(data, rhs, dtype)
+    dense_gone = [a for a in whole if a not in out_labels]
+    product = full_sum(product, [axes.index(a) for a in dense_gone])
+    axes = [a for a in axes if a not in dense_gone]
+    columns = columns_of(index, [a - n_batch for a in rest])
+    if gone:
+        batch = [
+            shape[a] if a in gone else n
+            for a, n in enumerate(
+                span(shape_of(product)[:n_batch], shape_of(index)[:-2])
+            )
+        ]
+        product, columns = along_batches(product, batch), along_batches(columns, batch)
+        product, columns = (merged(x, gone, n_batch) for x in (product, columns))
+    left = [a for a in range(n_batch) if a not in gone]
+    sizes = tuple(shape[a] for a in rest)
+    out = add_up(product, columns, tuple(shape[a] for a in left), sizes)
+    kept = [*left, *rest, *axes[n_batch + 1 :]]
+    return lax.transpose(out, tuple(kept.index(a) for a in out_labels))
+
+
+def contracted(
+    x: Any, y: Any, axes: Sequence[int], summed: Sequence[int], kept: Sequence[int],
+    wide: dict[int, int], dtype: Any,
+) -> Any:  # fmt: skip
+    """The sum over some axes of a product, as one contraction.
+
+    Both operands have all axes, of size 1 where they repeat; `wide` says how long those
+    are that may have size 1 in both.
+    """
+    xs, ys = shape_of(x), shape_of(y)
+    size = {a: max(m, n) for a, m, n in zip(axes, xs, ys, strict=True)}
+    size = {
+        a: 0 if 0 in (m, n) else size[a] for a, m, n in zip(axes, xs, ys, strict=True)
+    }
+    # An axis that only one operand has is a free one of it: no repetition is needed.
+    left = [a for a in kept if ys[axes.index(a)] == 1 and size[a] != 1]
+    right = [a for a in kept if xs[axes.index(a)] == 1 and a not in left]
+    both = [a for a in kept if a not in left and a not in right]
+    scale = math.prod(
+        wide[a] for a in summed if a in wide and size[a] == 1 and wide[a] != 1
+    )
+    for i in (axes.index(a) for a in summed if xs[axes.index(a)] != ys[axes.index(a)]):
+        shape = tuple(1 if j == i else n for j, n in enumerate(shape_of(x)))
+        if xs[i] == 1:
+            y = lax.reshape(
+                full_sum(y, (i,)), (*shape_of(y)[:i], 1, *shape_of(y)[i + 1 :])
+            )
+        else:
+            x = lax.reshape(full_sum(x, (i,)), shape)
+    x = lax.squeeze(x, [axes.index(a) for a in right])
+    y = lax.squeeze(y, [axes.index(a) for a in left])
+    x_axes = [a for a in axes if a not in right]
+    y_axes = [a for a in axes if a not in left]
+    if dtype == dtypes.bool_:
+        x, y = (lax.convert_element_type(z, dtypes.int32) for z in (x, y))
+    out = lax.dot_general(
+        x, y,
+        (
+            (tuple(map(x_axes.index, summed)), tuple(map(y_axes.index, summed))),
+            (tuple(map(x_axes.index, both)), tuple(map(y_axes.index, both))),
+        ),
+        preferred_element_type=dtypes.int32 if dtype == dtypes.bool_ else dtype,
+    )  # fmt: skip
+    if dtype == dtypes.bool_:
+        out = lax.ne(out, lax.full_like(out, 0))
+    if scale != 1:
+        out = lax.mul(out, lax.full_like(out, scale))
+    found = [
+        *both,
+        *(a for a in x_axes if a in left),
+        *(a for a in y_axes if a in right),
+    ]
+    out = lax.transpose(out, tuple(found.index(a) for a in kept))
+    sizes = [wide.get(a, n) for a, n in zip(kept, shape_of(out), strict=True)]
+    return along_batches(out, sizes)
+
+
+def sampled_einsum(
+    x: Any, x_labels: Sequence[int], y: Any, y_labels: Sequence[int], index: Any,
+    rank: int, dtype: Any,
+) -> Any:  # fmt: skip
+    """The elements, at stored positions, of a product of dense arrays.
+
+    rank: that of the product, whose axes are labelled 0, 1, 2 ...; other labels are
+    summed over.  Returns data for `index`.
+    """
+    n_batch, n_sparse = len(shape_of(index)) - 2, shape_of(index)[-1]
+    whole = list(range(n_batch + n_sparse, rank))
+    summed = [a for a in x_labels if a >= rank]
+
+    def read(z: Any, labels: Sequence[int]) -> Any:
+        met = [a for a in range(n_batch, n_batch + n_sparse) if a in labels]
+        z = arranged(z, labels, [*range(n_batch), *met, *summed, *whole])
+        if not met:
+            return lax.expand_dims(z, (n_batch,))
+        return fetch(z, columns_of(index, [a - n_batch for a in met]), n_batch)
+
+    product = multiplied(read(x, x_labels), read(y, y_labels), dtype)
+    first = n_batch + 1
+    out = full_sum(product, range(first, first + len(summed)))
+    n = shape_of(index)[-2]
+    found = shape_of(out)
+    batch = span(found[:n_batch], shape_of(index)[:-2])
+    return along_batches(out, (*batch, n))

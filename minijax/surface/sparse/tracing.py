@@ -1,0 +1,240 @@
+"""Functions of dense arrays, applied to sparse ones: the trace, and programs inside.
+
+A `SparseTracer` looks like the dense array that it stands for.  What an operation does
+with it says a rule: rules.py has a table of them for each format.  An operation on dense
+arrays alone is handed on as it is.  Of primitives that hold programs the rule follows
+from how they hold them (`ir/regions.py`): each program becomes one of buffers.
+
+Next: rules.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import errors, tree
+from ...base.util import split_list
+from ...ir.core import STATE, Primitive, Trace, Tracer, aval_of, under
+from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
+from ...ir.regions import Loop, Region
+from ...passes.stage import remembered, stage_closed
+from ...types.avals import shaped
+from .bcoo import BCOO
+from .bcsr import BCSR
+from .kernels import along_batches, shape_of
+from .lanes import of_all, of_one
+
+__all__ = (
+    "SparseTracer", "SparseTrace", "sparse_rules_bcoo", "sparse_rules_bcsr", "is_sparse",
+    "type_of", "applied", "no_rule", "densifying",
+)  # fmt: skip
+
+# A primitive's rule: (operands, which may be sparse, **params) -> result or results.
+Rule = Callable[..., Any]
+sparse_rules_bcoo: dict[Primitive, Rule] = {}
+sparse_rules_bcsr: dict[Primitive, Rule] = {}
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether functions of dense arrays can be applied to this sparse array."""
+    return isinstance(x, (BCOO, BCSR))
+
+
+def type_of(x: Any) -> Any:
+    """The type of the dense array that a value stands for."""
+    if not is_sparse(x):
+        return aval_of(x)
+    data = aval_of(x.data)
+    return shaped(tuple(x.shape), data.dtype, data.weak_type)
+
+
+class SparseTracer(Tracer):
+    """A sparse array, in a function that is written for dense ones."""
+
+    __slots__ = ("spvalue",)
+
+    def __init__(self, trace: Trace, *, spvalue: Any) -> None:
+        self._trace = trace
+        self.aval = type_of(spvalue)
+        self.spvalue = spvalue
+
+
+class SparseTrace(Trace):
+    """Applies operations to sparse arrays, by their rules."""
+
+    __slots__ = ()
+    transform = "sparsify"
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+        values = [self.unwrap(x) for x in args]
+        STATE.trace = self.parent
+        try:
+            outs = self.apply(prim, values, params)
+        finally:
+            STATE.trace = self
+        if not prim.multiple_results:
+            return self.wrap(outs)
+        return [self.wrap(x) for x in outs]
+
+    def apply(self, prim: Primitive, values: Sequence[Any], params: Any) -> Any:
+        """The result of an operation on these values, sparse or dense."""
+        if not any(map(is_sparse, values)):
+            return prim.bind(*values, **params)
+        by_rows = any(isinstance(x, BCSR) for x in values)
+        rule = (sparse_rules_bcsr if by_rows else sparse_rules_bcoo).get(prim)
+        if rule is not None:
+            return rule(*values, **params)
+        held = prim.regions
+        if isinstance(held, Loop):
+            return by_loop(prim, held, values, params)
+        if isinstance(held, Region):
+            return by_call(prim, held, values, params)
+        raise no_rule(prim)
+
+    def wrap(self, x: Any) -> Any:
+        return SparseTracer(self, spvalue=x) if is_sparse(x) else x
+
+    def unwrap(self, x: Any) -> Any:
+        mine = type(x) is SparseTracer and x._trace is self
+        return x.spvalue if mine else x
+
+
+# Of these it is known that zeros do not stay zero.
+densifying: set[Primitive] = set()
+
+
+def no_rule(prim: Any, what: str = "") -> NotImplementedError:
+    """The error for an operation on sparse arrays that there is none of."""
+    name = f"{prim} {what}".rstrip()
+    if what or prim in densifying:
+        return NotImplementedError(
+            f"sparse rule for {name} is not implemented because it would result in dense"
+            " output. If this is your intent, use sparse.todense() to convert your"
+            " arguments to dense matrices."
+        )
+    return NotImplementedError(
+        errors.message(
+            f"sparse rule for {name} is not implemented.",
+            why="nobody has said what it does with stored elements.",
+            tries=["sparse.todense(x) before it, if the dense array fits in memory"],
+        )
+    )
+
+
+def applied(fun: Callable[..., Sequence[Any]], values: Sequence[Any]) -> list[Any]:
+    """A flat function of dense arrays, applied to values of which some are sparse."""
+    trace = SparseTrace(STATE.trace)
+    outs = under(trace, fun, *map(trace.wrap, values))
+    return [trace.unwrap(x) for x in outs]
+
+
+# ------------------------------------------------------------------- programs inside
+
+
+def buffers_of(values: Sequence[Any]) -> tuple[list[Any], Any]:
+    """The buffers of all values one after the other, and the tree of them."""
+    return tree.flatten(list(values))
+
+
+def sparse_jaxpr(
+    closed: ClosedJaxpr, in_tree: Any, avals: Any
+) -> tuple[ClosedJaxpr, Any]:
+    """The program on the buffers of its inputs; and the tree of its results' buffers."""
+
+    def make() -> tuple[ClosedJaxpr, Any]:
+        trees: list[Any] = []
+
+        def fun(*bufs: Any) -> list[Any]:
+            def program(*xs: Any) -> list[Any]:
+                return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+
+            outs = applied(program, tree.unflatten(in_tree, bufs))
+            leaves, found = buffers_of(outs)
+            trees.append(found)
+            return leaves
+
+        new = stage_closed(fun, avals, name=closed.jaxpr.name, text="sparsify")
+        return new, trees[-1]
+
+    return remembered(closed, ("sparse", in_tree, tuple(avals)), make)
+
+
+def by_call(prim: Primitive, region: Region, values: Sequence[Any], params: Any) -> Any:
+    """The call of a program, or the choice between some."""
+    index, args = split_list(list(values), [region.index])
+    if any(map(is_sparse, index)):
+        raise TypeError(f"{prim} needs a dense index to choose between branches.")
+    bodies = region.bodies(params)
+    if region.opaque:  # its rules for derivatives speak of dense arrays
+        closed = bodies[0]
+        return applied(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), args)
+    leaves, in_tree = buffers_of(args)
+    avals = [aval_of(x) for x in leaves]
+    with region.scope(params):
+        found = [sparse_jaxpr(b, in_tree, avals) for b in bodies]
+    out_tree = found[0][1]
+    types = [list(map(str, b.out_avals)) for b, _ in found]
+    if any(t != out_tree for _, t in found) or any(t != types[0] for t in types):
+        raise TypeError(
+            f"{prim} requires sparse results of all branches to be stored alike: got"
+            f" {', '.join(str(t) for _, t in found)}."
+        )
+    ins = [i for i, x in enumerate(args) for _ in tree.leaves(x)]
+    parts = tree.unflatten(out_tree, range(len(types[0])))
+    outs = [i for i, x in enumerate(parts) for _ in tree.leaves(x)]
+    first, new = region.rebuild(params, [b for b, _ in found], ins, outs)
+    out = prim.bind(*index, *first, *leaves, **new)
+    return tree.unflatten(out_tree, out)
+
+
+def by_loop(prim: Primitive, loop: Loop, values: Sequence[Any], params: Any) -> Any:
+    """The loop over buffers; sparse rows are batches of sparse arrays."""
+    *test, body = loop.bodies(params)
+    groups = loop.groups(params, values)
+    asked, consts, first, rows = groups
+    rows = [_repeated(x) if is_sparse(x) else x for x in rows]
+    groups[3] = rows
+    row = [of_one(x, 0) if is_sparse(x) else None for x in rows]
+    _, in_tree = buffers_of(
+        [
+            *consts,
+            *first,
+            *(x if r is None else r for x, r in zip(rows, row, strict=True)),
+        ]
+    )
+    flat = [[leaf for x in group for leaf in tree.leaves(x)] for group in groups]
+    avals = [aval_of(x) for group in flat[1:3] for x in group]
+    for x in flat[3]:
+        a = aval_of(x)
+        avals.append(shaped(tuple(a.shape[1:]), a.dtype, a.weak_type))
+    new_body, out_tree = sparse_jaxpr(body, in_tree, avals)
+    results = tree.unflatten(out_tree, new_body.out_avals)
+    n = len(first)
+    carried, carried_tree = buffers_of(results[:n])
+    before = list(map(str, avals[len(flat[1]) : len(flat[1]) + len(flat[2])]))
+    if carried_tree != buffers_of(first)[1] or before != list(map(str, carried)):
+        raise TypeError(
+            f"{prim} requires sparse arrays of the carry to be stored in the same way"
+            f" before and after a step: got {buffers_of(first)[1]} with {before}, then"
+            f" {carried_tree} with {list(map(str, carried))}."
+        )
+    new_test = []
+    for t in test:
+        _, test_tree = buffers_of([*asked, *first])
+        bufs = [aval_of(x) for group in (flat[0], flat[2]) for x in group]
+        new_test.append(sparse_jaxpr(t, test_tree, bufs)[0])
+    operands = [x for group in flat for x in group]
+    new = loop.rebuild(params, [*new_test, new_body], flat)
+    out = tree.unflatten(out_tree, prim.bind(*operands, **new))
+    return [
+        of_all(x, 0, shape_of(x.data)[0]) if i >= n and is_sparse(x) else x
+        for i, x in enumerate(out)
+    ]
+
+
+def _repeated(x: Any) -> Any:
+    """The array with each of its buffers as long as the first axis."""
+    leaves, known = x.tree_flatten()
+    long = [along_batches(leaf, (x.shape[0],)) for leaf in leaves]
+    return type(x).tree_unflatten(known, long)
