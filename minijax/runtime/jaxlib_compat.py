@@ -10,9 +10,7 @@ Nothing else in the house may branch on jaxlib's version.  Next: client.py.
 from __future__ import annotations
 
 import ctypes
-import functools
 import gc
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -163,14 +161,18 @@ def to_host(arr: Any) -> np.ndarray[Any, Any]:
     dtype = arr.aval.dtype
     if arr.platform() == "cpu":
         if dtype in _IN_BUFFERS:
-            try:
-                return np.asarray(memoryview(arr))
-            except BufferError:
-                arr.block_until_ready()  # raises what went wrong in the program
-                raise
+            return _viewed(arr)
         if dtypes.bits_of(dtype) in (8, 16):
             return _lent(arr, dtype)
     return arr._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
+
+
+def _viewed(arr: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(memoryview(arr))
+    except BufferError:
+        block_all([arr])  # raises what went wrong in the program
+        raise
 
 
 # The dtypes of which the buffer protocol speaks.
@@ -225,25 +227,31 @@ def _lent(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
     return value
 
 
-@functools.cache
-def _jax_is_absent() -> bool:
-    return importlib.util.find_spec("jax") is None
-
-
 def shards_of(arr: Any) -> list[Any]:
     """The single-device arrays of one that is spread over devices.
 
-    C++ looks for jax once for each of them.  Where there is none to be found, it is told
-    so at once: half a millisecond less for eight.
+    C++ looks for a module of jax once for each of them.  Where jax is not in use, it is
+    told so at once: nothing is imported, and eight parts take 70 microseconds, not 800.
     """
-    if "jax" in sys.modules or not _jax_is_absent():
+    if "jax" in sys.modules:
         return arr._arrays  # type: ignore[no-any-return]
     modules: Any = sys.modules
-    modules["jax"] = None
+    modules[_LOOKED_FOR] = None
     try:
         return arr._arrays  # type: ignore[no-any-return]
     finally:
-        modules.pop("jax", None)
+        modules.pop(_LOOKED_FOR, None)
+
+
+_LOOKED_FOR = "jax._src.sharding_impls"
+
+
+def parts_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
+    """The parts of a spread array as NumPy, as `to_host` gives them; of type `aval`."""
+    parts = shards_of(arr)
+    if aval.dtype in _IN_BUFFERS and parts and parts[0].platform() == "cpu":
+        return list(map(_viewed, parts))
+    return [to_host(with_aval(part, aval, part._sharding)) for part in parts]
 
 
 def to_dlpack(arr: Any, stream: Any, max_version: Any, copied: bool) -> Any:

@@ -228,6 +228,9 @@ def device_list(devices: tuple[Any, ...]) -> Any:
     return found
 
 
+_fitting: dict[Any, bool] = util.cache({})  # shardings and shapes that fit each other
+
+
 class NamedSharding(_Spread):
     """Arrays spread over the axes of a mesh, as a spec says.
 
@@ -351,6 +354,9 @@ class NamedSharding(_Spread):
         self, shape: Sequence[int], what: str | None = None
     ) -> None:
         """ValueError unless an array of this shape can be spread so; `what` is it?"""
+        key = self, tuple(shape)
+        if key in _fitting:
+            return
         if len(self.spec) > len(shape):
             wrong = (
                 f"Sharding {self} is only valid for values of rank at least"
@@ -379,6 +385,7 @@ class NamedSharding(_Spread):
                     which=what and f"one of {what}",
                     tries=["pad the axis", "spread another axis, or none"],
                 )
+        util.remember(_fitting, key, True, 4096)
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         self.check_compatible_aval(shape)
@@ -623,39 +630,42 @@ def of_buffer(buffer: Any) -> Any:
     return found
 
 
+# (sharding, aval) -> the type of the parts, and which parts they are
 _indices: dict[Any, Any] = util.cache({})
-
-
-def indices_of(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
-    """`devices_indices_map`, remembered."""
-    key = sharding, shape
-    found = _indices.get(key)
-    if found is None:
-        found = util.remember(_indices, key, sharding.devices_indices_map(shape), 1024)
-    return found  # type: ignore[no-any-return]
 
 
 def shard_buffers(buffer: Any) -> list[Any]:
     """The single-device ArrayImpls of a sharded one, with their avals."""
     sharding = of_buffer(buffer)
     aval = buffer.aval
-    part = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
-    out = []
-    for b in compat.shards_of(buffer):
-        single = b._sharding
-        out.append(compat.with_aval(b, part, single))
-    return out
+    part, _ = _cuts_of(sharding, aval)
+    return [compat.with_aval(b, part, b._sharding) for b in compat.shards_of(buffer)]
 
 
 def gather(buffer: Any) -> np.ndarray[Any, Any]:
     """The whole value of a sharded ArrayImpl."""
-    sharding, shape = of_buffer(buffer), buffer.aval.shape
-    buffers = shard_buffers(buffer)
-    if sharding.is_fully_replicated:
-        return compat.to_host(buffers[0])
-    found = np.empty(shape, buffer.aval.dtype)
-    where = indices_of(sharding, tuple(shape))
-    for b in buffers:
-        found[where[b._sharding._device]] = compat.to_host(b)
+    aval = buffer.aval
+    part, indices = _cuts_of(of_buffer(buffer), aval)
+    parts = compat.parts_to_host(buffer, part)
+    if not indices:
+        return parts[0]
+    found = np.empty(aval.shape, aval.dtype)
+    for at, value in zip(indices, parts, strict=True):
+        found[at] = value
     found.flags.writeable = False
     return found
+
+
+def _cuts_of(sharding: Any, aval: Any) -> tuple[Any, list[tuple[slice, ...]]]:
+    """The type of a value's parts, and which they are; none where each is the whole."""
+    key = sharding, aval
+    found = _indices.get(key)
+    if found is None:
+        part = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
+        mine = sharding.addressable_devices
+        where = sharding.devices_indices_map(aval.shape)
+        indices = [where[d] for d in sharding.devices if d in mine]
+        if sharding.is_fully_replicated:
+            indices = []
+        found = util.remember(_indices, key, (part, indices), 1024)
+    return found  # type: ignore[no-any-return]

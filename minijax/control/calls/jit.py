@@ -559,19 +559,27 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
             where = arrays.placement_of(x)
             if where is None or where[0] is not place:
                 return False
-        elif kind in _C_TYPES or isinstance(x, np.generic):
+        elif is_plain(x):
             numbers = True
-            if isinstance(x, (np.ndarray, np.generic)) and (
-                not x.dtype.isnative or not x.dtype.isbuiltin
-            ):
-                return False
         else:
             return False
     if not numbers:
         return True
     if not program.committed and config.DEFAULT_DEVICE.value is not None:
         return False
-    # The x64 switch that C++ sees is jax's once jax is loaded.
+    return sees_x64()
+
+
+def is_plain(x: Any) -> bool:
+    """Whether C++ can take a value of the host's by itself."""
+    if type(x) not in _C_TYPES and not isinstance(x, np.generic):
+        return False
+    dtype = getattr(x, "dtype", None)
+    return dtype is None or (dtype.isnative and bool(dtype.isbuiltin))
+
+
+def sees_x64() -> bool:
+    """Whether the x64 switch that C++ sees, jax's once it is loaded, is ours."""
     jax = compat.real_jax()
     return jax is None or bool(jax.config.jax_enable_x64) == bool(config.X64.value)
 

@@ -40,7 +40,7 @@ from ...runtime.mesh import Mesh
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding, of_buffer
 from ...runtime.spread import put
-from .jit import Fast
+from .jit import Fast, is_plain, sees_x64
 
 xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
 core.host_driven.add(xla_pmap_p)
@@ -215,7 +215,8 @@ class Replicas:
     """
 
     __slots__ = (
-        "acts", "collective", "consts", "executable", "handlers", "lowered", "mesh",
+        "acts", "collective", "consts", "executable", "handlers", "layouts", "lowered",
+        "mesh",
         "originals", "out_avals", "out_axes", "per_slice", "size",
     )  # fmt: skip
 
@@ -233,6 +234,7 @@ class Replicas:
             self.mesh = Mesh(grid, (label, _REST))
         else:
             self.mesh = Mesh(grid[:, 0], (label,))
+        self.layouts: dict[int | None, NamedSharding] = {}
         self.size = size
         self.out_axes = tuple(out_axes)
         self.collective = bool(axes_of(closed.jaxpr)) or self.per_slice > 1
@@ -270,6 +272,12 @@ class Replicas:
 
     def layout(self, axis: int | None) -> NamedSharding:
         """How a value lies that is cut along `axis`, or that all replicas share."""
+        found = self.layouts.get(axis)
+        if found is None:
+            found = self.layouts[axis] = self._layout(axis)
+        return found
+
+    def _layout(self, axis: int | None) -> NamedSharding:
         cut = () if axis is None else (*[None] * axis, self.mesh.axis_names[0])
         return NamedSharding(self.mesh, PartitionSpec(*cut))
 
@@ -302,17 +310,22 @@ class Replicas:
     def fast_path(
         self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
     ) -> Fast | None:
-        """What lets C++ run the program by itself, where all operands lie in place."""
+        """What lets C++ run the program by itself: operands lie in place or on the host."""
         if self.acts or (dispatch.checks and dispatch.watched()):
             return None
-        if not all(map(self.lies_right, leaves, in_axes)):
-            return None
+        given = [b._sharding for b in self.consts]
+        for x, d in zip(leaves, in_axes, strict=True):
+            if self.lies_right(x, d):
+                given.append(x._sharding)
+            elif is_plain(x) and sees_x64():
+                given.append(self.layout(d).internal(np.ndim(x)))
+            else:
+                return None
         whole = list(map(lower.physical, self.out_avals))
         lie = [
             self.layout(d).internal(len(a.shape))
             for d, a in zip(self.out_axes, whole, strict=True)
         ]
-        given = [b._sharding for b in (*self.consts, *leaves)]
         return Fast(
             self.executable, tree.DISPATCH.flatten(result)[1], given, lie, whole,
             [True] * len(whole), [True] * len(given), [None] * len(given), self.consts,
