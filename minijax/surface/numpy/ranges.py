@@ -57,6 +57,10 @@ def arange(
       >>> jnp.arange(2, 8, 3)
       Array([2, 5], dtype=int32)
     """
+    if type(start) is int and step is dtype is device is out_sharding is None:
+        first, last = (0, start) if stop is None else (start, stop)
+        if type(last) is int and _LEAST <= first <= last <= -_LEAST:  # nearly all calls
+            return _count(first, last)
     given = {"start": start, "stop": stop, "step": step}
     values = {
         k: known_number(v, k if stop is not None or k != "start" else "stop")
@@ -76,6 +80,17 @@ def arange(
     size = max(0, math.ceil((last - first) / by))
     out = _range(size, first, by, wanted, step is not None)
     return on_device(out, device, out_sharding)
+
+
+_LEAST = -(1 << 31)
+
+
+def _count(first: int, last: int) -> Any:
+    """The integers from `first` up to `last`, which 32 bits hold."""
+    dtype, size = dtypes.int_default(), last - first
+    if STATE.trace is not core.EVAL or size > SMALL:
+        return _range(size, first, 1, dtype, False)
+    return arrays.put_numpy(np.arange(first, last, dtype=dtype), shaped((size,), dtype))
 
 
 def known_number(x: Any, name: str) -> Any:
