@@ -31,6 +31,7 @@ SOURCED = (
     "minijax.prims.math.error_function", "minijax.prims.linalg",
     "minijax.surface.numpy.fft", "minijax.surface.numpy.decompositions",
     "minijax.surface.scipy.linalg", "minijax.surface.scipy.special",
+    "minijax.surface.scipy.stats",
 )  # fmt: skip
 
 

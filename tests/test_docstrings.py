@@ -4,6 +4,7 @@ import builtins
 import doctest
 import importlib
 import pkgutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,9 @@ def documented(module):
         found = f"{module.__name__}.{name}" in seen
         if ours and not found and isinstance(value.__doc__, str):
             yield name, value.__doc__
+        if isinstance(value, SimpleNamespace):  # a record of functions
+            for inner, fun in vars(value).items():
+                yield f"{name}.{inner}", fun.__doc__
 
 
 @pytest.mark.parametrize("name", list(modules()))

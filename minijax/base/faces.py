@@ -11,22 +11,27 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 Face = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Public name -> (room, name there), of a table of rooms.
+    """Public name -> (room, name there), of a table of rooms, or of objects in them.
 
     >>> homes({"surface.numpy.ufuncs": "add abs=absolute"})["abs"]
     ('surface.numpy.ufuncs', 'absolute')
+    >>> homes({"surface.scipy.stats.shaped:beta": "pdf"})["pdf"]
+    ('surface.scipy.stats.shaped', 'beta.pdf')
     """
     found = {}
     for room, names in table.items():
+        room, _, owner = room.partition(":")
         for entry in names.split():
             public, _, inner = entry.partition("=")
-            found[public] = (room, inner or public)
+            inner = inner or public
+            found[public] = (room, f"{owner}.{inner}" if owner else inner)
     return found
 
 
@@ -53,7 +58,7 @@ def face(
         home = home_of.get(attribute)
         if home is not None:
             room, inner = home
-            value = getattr(importlib.import_module(f"{package}.{room}"), inner)
+            value = attrgetter(inner)(importlib.import_module(f"{package}.{room}"))
             namespace[attribute] = value
             return value
         if attribute in submodules:

@@ -3,7 +3,8 @@
 from . import linalg as linalg
 from . import sparse as sparse
 from . import special as special
+from . import stats as stats
 
 __all__ = [
-    "linalg", "sparse", "special"
+    "linalg", "sparse", "special", "stats"
 ]

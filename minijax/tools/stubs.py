@@ -13,6 +13,11 @@ from pathlib import Path
 from ..base import faces
 
 _ROOT = Path(__file__).parent.parent
+DISTRIBUTIONS = (
+    "bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm geom"
+    " gumbel_l gumbel_r laplace logistic nbinom norm pareto"
+    " poisson t truncnorm uniform vonmises wrapcauchy"
+)
 FACES = (
     "minijax", "minijax.example_libraries", "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
@@ -20,9 +25,9 @@ FACES = (
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
     "minijax.random", "minijax.scipy",
-    "minijax.scipy.linalg", "minijax.scipy.special",
-    "minijax.scipy.special",
-    "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
+    "minijax.scipy.linalg", "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
+    "minijax.scipy.special", "minijax.scipy.stats",
+    *(f"minijax.scipy.stats.{name}" for name in DISTRIBUTIONS.split()),
 )  # fmt: skip
 
 
@@ -39,10 +44,19 @@ def stub(name: str) -> str:
     lines = [f'"""{(module.__doc__ or "").strip().splitlines()[0]}"""', ""]
     homes = faces.homes(module._TABLE)
     rooms = sorted({(room, inner, public) for public, (room, inner) in homes.items()})
+    owned = {
+        (room, inner.partition(".")[0]) for room, inner, _ in rooms if "." in inner
+    }
+    for room, owner in sorted(owned):
+        lines.append(f"from {'.' * depth}{room} import {owner} as _{owner}")
     for room, inner, public in rooms:
-        lines.append(f"from {'.' * depth}{room} import {inner} as {public}")
+        if "." not in inner:
+            lines.append(f"from {'.' * depth}{room} import {inner} as {public}")
     for submodule in sorted(set(module.__all__) - set(homes)):
         lines.append(f"from . import {submodule} as {submodule}")
+    if owned:
+        lines.append("")
+        lines += [f"{p} = _{inner}" for _, inner, p in rooms if "." in inner]
     names = sorted(module.__all__)
     if name == "minijax":
         lines += ["from .base.config import config as config", ""]

@@ -1,0 +1,14 @@
+"""The face `minijax.scipy.stats`: distributions, a module each, and what samples tell."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE: dict[str, str] = {}
+_MODULES = (
+    "bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm geom gumbel_l"
+    " gumbel_r laplace logistic nbinom norm pareto poisson t truncnorm uniform"
+    " vonmises wrapcauchy"
+)
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -1,0 +1,12 @@
+"""The face `minijax.scipy.stats.cauchy`: the Cauchy distribution."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.scipy.stats.location_scale:cauchy":
+        "cdf isf logcdf logpdf logsf pdf ppf sf",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.stats.chi2`: the chi-squared distribution."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.stats.shaped:chi2": "cdf logcdf logpdf logsf pdf sf"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

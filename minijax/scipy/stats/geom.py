@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.stats.geom`: the geometric distribution."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.stats.discrete:geom": "logpmf pmf"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

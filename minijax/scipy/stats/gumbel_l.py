@@ -1,0 +1,12 @@
+"""The face `minijax.scipy.stats.gumbel_l`: the Gumbel distribution of smallest values."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.scipy.stats.location_scale:gumbel_l":
+        "cdf logcdf logpdf logsf pdf ppf sf",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

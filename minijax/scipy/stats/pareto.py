@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.stats.pareto`: the Pareto distribution."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.stats.shaped:pareto": "cdf logcdf logpdf logsf pdf ppf sf"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

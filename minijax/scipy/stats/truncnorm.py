@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.stats.truncnorm`: the normal distribution between two bounds."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.stats.truncated:truncnorm": "cdf logcdf logpdf logsf pdf sf"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

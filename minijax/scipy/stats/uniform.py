@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.stats.uniform`: the uniform distribution."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.stats.location_scale:uniform": "cdf logpdf pdf ppf"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

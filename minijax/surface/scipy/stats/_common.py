@@ -1,0 +1,247 @@
+"""What distributions are: records, of which functions, signatures and docstrings follow.
+
+A record gives formulas for the standard variable, and names the functions that there are,
+with what each gives at one point.  `location`, `scale`, the ends of the support, what
+follows from other functions (`pdf` from `logpdf`, `logsf` from `sf` ...), one compiled
+call for each, and its documentation are the same for all, and are made here.
+
+Next: location_scale.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ....control.calls.jit import composite
+from ....ir.core import aval_of
+from ....prims import lax
+from ...numpy._common import ArrayLike, as_array, choose, promote_args_inexact
+
+__all__ = (
+    "ArrayLike", "Distribution", "INF", "NAN", "aval_of", "as_array", "choose",
+    "composite", "distribution", "lax", "log1p_square", "math", "np",
+    "promote_args_inexact", "within_one",
+)  # fmt: skip
+
+INF, NAN = math.inf, math.nan
+Formula = Callable[..., Any]
+
+# What a function is, by its name: {} is where it is asked for.
+SENTENCES = {
+    "logpdf": "Logarithm of the density of the {}",
+    "pdf": "Density of the {}",
+    "logpmf": "Logarithm of the probability of a value of the {}",
+    "pmf": "Probability of a value of the {}",
+    "cdf": "Probability of at most so much: distribution function of the {}",
+    "logcdf": "Logarithm of the distribution function of the {}",
+    "sf": "Probability of more than so much: survival function of the {}",
+    "logsf": "Logarithm of the survival function of the {}",
+    "ppf": "Quantiles of the {}: inverse of its distribution function",
+    "isf": "Inverse of the survival function of the {}",
+    "entropy": "Entropy of the {}, in nats",
+}
+# Which function gives another one, if that has no formula of its own.
+DERIVED = {
+    "pdf": ("logpdf", lax.exp), "pmf": ("logpmf", lax.exp),
+    "cdf": ("logcdf", lax.exp), "sf": ("logsf", lax.exp),
+    "logcdf": ("cdf", lax.log), "logsf": ("sf", lax.log),
+}  # fmt: skip
+# Values below and above the support.
+ENDS = {
+    "logpdf": (-INF, -INF), "pdf": (0.0, 0.0), "logpmf": (-INF, -INF), "pmf": (0.0, 0.0),
+    "cdf": (0.0, 1.0), "logcdf": (-INF, 0.0), "sf": (1.0, 0.0), "logsf": (0.0, -INF),
+}  # fmt: skip
+DENSITIES = ("logpdf", "pdf", "logpmf", "pmf")
+QUANTILES = ("ppf", "isf")
+COMMON = {
+    "loc": "what is added to the standard variable.",
+    "scale": "what it is multiplied with before.",
+    "x": "where.", "k": "where.", "q": "a probability.", "p": "a probability.",
+}  # fmt: skip
+
+
+class Distribution(SimpleNamespace):
+    """A distribution: its functions, by their names."""
+
+    def __repr__(self) -> str:
+        return f"<distribution: {', '.join(vars(self))}>"
+
+
+def log1p_square(u: Any) -> Any:
+    """The logarithm of 1 + u^2, whose square does not overflow."""
+    large = lax.abs(u) > 1
+    w = choose(large, u, 1.0)
+    r = choose(large, 1 / w, u)
+    return lax.log1p(r * r) + 2 * lax.log(lax.abs(w))
+
+
+def within_one(q: Any, quantile: Any) -> Any:
+    """A quantile; nan, if `q` is no probability."""
+    return choose((q < 0) | (q > 1), NAN, quantile)
+
+
+# ----------------------------------------------------------------------------- formulas
+
+
+def _formula(name: str, given: Mapping[str, Formula]) -> Formula:
+    """The formula of a function, its own one or the one that follows."""
+    if name in given:
+        return given[name]
+    source, change = DERIVED[name]
+    origin = given[source]
+    return lambda *args: change(origin(*args))
+
+
+def _function(
+    dist: str, name: str, given: Mapping[str, Formula], *, count: int, scaled: bool,
+    support: tuple[float | None, float | None], inside: float,
+    outside: Formula | None, valid: Formula | None, even: bool,
+) -> Formula:  # fmt: skip
+    """What a function computes, of operands as they are given."""
+    density = name in DENSITIES
+    low, high = support
+
+    def compute(*args: Any) -> Any:
+        args = tuple(promote_args_inexact(f"{dist}.{name}", *args))
+        if name == "entropy":
+            out = given[name](*args[:count])
+            return choose(args[-1] == args[-1], out, NAN)  # of the shape of `loc`, too
+        x, shape, rest = args[0], args[1 : 1 + count], args[1 + count :]
+        loc: Any = rest[0] if rest else None
+        scale: Any = rest[1] if scaled else None
+        if name in QUANTILES:
+            out = _formula(name, given)(x, *shape)
+            out = out if scale is None else out * scale
+            return out if loc is None else out + loc
+        z = x if loc is None else x - loc
+        z = z if scale is None else z / scale
+        cuts = []  # (where, what the function is there)
+        if name in ENDS:
+            below, above = ENDS[name]
+            if low is not None:
+                cuts.append((x < (loc + scale if low else loc), below))
+            if high is not None:
+                cuts.append((x > loc + scale, above))
+            if outside is not None and density:
+                cuts.append((outside(z, *shape), below))
+        for where, _ in cuts:
+            z = choose(where, inside, z)  # so that slopes are finite there
+        if density and scale is not None:
+            out = given["logpdf"](z, *shape)
+            out = out - lax.log(lax.abs(scale) if even else scale)
+            out = lax.exp(out) if name == "pdf" else out
+        else:
+            out = _formula(name, given)(z, *shape)
+        for where, value in cuts:
+            out = choose(where, value, out)
+        return out if valid is None else choose(valid(*shape), out, NAN)
+
+    return compute
+
+
+# ------------------------------------------------------------------------ documentation
+
+
+def _document(
+    dist: str, name: str, what: str, formula: str, signature: list[str],
+    told: Mapping[str, str], call: str, shown: str,
+) -> str:  # fmt: skip
+    """A docstring in the house's form."""
+    scaled, located = "scale" in signature, "loc" in signature
+    moved = (
+        "\n\n`x` is shifted by `loc` and divided by `scale` first." if scaled else ""
+    )
+    if located and not scaled:
+        moved = "\n\n`loc` is subtracted from `k` first."
+    if name in QUANTILES or name == "entropy":
+        moved = ""
+    args = "\n".join(f"  {a}: {told.get(a) or COMMON[a]}" for a in signature)
+    ends = {
+        "logpdf": "; -inf out of the support", "logpmf": "; -inf out of the support",
+        "pdf": "; 0 out of the support", "pmf": "; 0 out of the support",
+        "ppf": "; nan where there is no such probability",
+        "isf": "; nan where there is no such probability",
+    }  # fmt: skip
+    digits = len(shown.partition(".")[2])
+    return (
+        f"{SENTENCES[name].format(what)}.{moved}\n\n.. math:: {formula}\n\n"
+        f"Args: arrays or numbers; integers become floats.\n{args}\n\n"
+        "Returns:\n  An array of their joint shape and float dtype"
+        f"{ends.get(name, '')}.\n\n"
+        f"Example:\n  >>> from minijax.scipy.stats import {dist}\n"
+        f'  >>> print(f"{{{dist}.{name}({call}):.{digits}f}}")\n  {shown}\n'
+    )
+
+
+def distribution(
+    dist: str, what: str, formula: str, shows: str, at: str, *, home: str,
+    first: str = "x", shape: Mapping[str, str] | None = None, located: bool = True,
+    scaled: bool = True, probability: str = "q",
+    fixed: tuple[str, ...] = (), even: bool = False,
+    support: tuple[float | None, float | None] = (None, None), inside: float = 1.0,
+    outside: Formula | None = None, valid: Formula | None = None,
+    **given: Formula,
+) -> Distribution:  # fmt: skip
+    """A distribution of its record.
+
+    Args:
+      dist: its name.
+      what: what it is, in words.
+      formula: its density, or probabilities, in standard form.
+      shows: "logpdf=-1.04 pdf=0.35 ...": the functions, and what they give `at`.
+      at: arguments of a call; of quantiles, the first one is 0.25.
+      home: the module.
+      first: the name of the variable.
+      shape: what its parameters are, but for `loc` and `scale`.
+      located, scaled: it has `loc`, and `scale`.
+      fixed: functions that have neither.
+      probability: the name of what quantiles are asked for.
+      support: whether it begins, at 0 or at 1 in standard form, and ends, at 1.
+      inside: a place in the support.
+      outside: where there is no density, of standard variable and parameters.
+      valid: of the parameters: whether they can be.
+      even: the sign of the scale has no meaning.
+      **given: formulas of functions, of standard variable and parameters.
+    """
+    shape = shape or {}
+    out = Distribution()
+    for name, shown in (entry.split("=") for entry in shows.split()):
+        lead = (
+            [] if name == "entropy" else [probability if name in QUANTILES else first]
+        )
+        moved = [] if name in fixed else ["loc"] * located + ["scale"] * scaled
+        names = [*lead, *shape, *moved]
+        compute = _function(
+            dist, name, given, count=len(shape), scaled=scaled,
+            support=support, inside=inside, outside=outside, valid=valid, even=even,
+        )  # fmt: skip
+        call = at
+        if name == "entropy":
+            call = at.partition(", ")[2]
+        elif name in QUANTILES:
+            call = ", ".join(["0.25", *at.split(", ")[1:]])
+        fun = with_signature(compute, names)
+        fun.__name__, fun.__qualname__ = name, f"{dist}.{name}"
+        fun.__module__ = home
+        fun.__doc__ = _document(dist, name, what, formula, names, shape, call, shown)
+        setattr(out, name, composite(fun))
+    return out
+
+
+@functools.cache
+def _forwarder(names: tuple[str, ...]) -> Any:
+    """A function that makes functions of these arguments, which hand them on."""
+    defaults = {"loc": "=0", "scale": "=1"}
+    given = ", ".join(n + defaults.get(n, "") for n in names)
+    return eval(f"lambda call: lambda {given}: call({', '.join(names)})")
+
+
+def with_signature(compute: Formula, names: list[str]) -> Any:
+    """`compute`, of arguments by these names; `loc` is 0, and `scale` 1, if not given."""
+    return _forwarder(tuple(names))(compute)

@@ -1,0 +1,125 @@
+"""Distributions of whole numbers.
+
+Logarithms of binomial coefficients are those of beta functions, in which nothing cancels.
+
+Next: vectors.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ....prims import lax
+from ..special.gamma import betaln
+from ..special.incomplete import gammaincc
+from ..special.logarithms import xlog1py, xlogy
+from ._common import *
+from .poisson_entropy import poisson_entropy
+
+__all__ = ("bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson")
+
+of_numbers = functools.partial(
+    distribution, home=__name__, first="k", scaled=False, inside=0.0
+)
+SUCCESS = "the probability of success."
+
+
+def _log_choices(n: Any, k: Any) -> Any:
+    """The logarithm of in how many ways k of n things can be chosen."""
+    return -lax.log1p(n) - betaln(n - k + 1, k + 1)
+
+
+def _up_to(k: Any, n: Any, *_: Any) -> Any:
+    """Out of 0 .. n."""
+    return (k < 0) | (k > n)
+
+
+# --------------------------------------------------------------------- Bernoulli's trial
+
+
+def _is_probability(p: Any) -> Any:
+    return (p >= 0) & (p <= 1)
+
+
+def _bernoulli_cdf(k: Any, p: Any) -> Any:
+    below = choose(k < 0, 0.0, choose(k < 1, 1 - p, choose(k != k, NAN, 1.0)))
+    return choose(_is_probability(p), below, NAN)
+
+
+def _bernoulli_quantile(q: Any, p: Any) -> Any:
+    found = within_one(q, choose(q <= 1 - p, 0.0, choose(q != q, NAN, 1.0)))
+    return choose(_is_probability(p), found, NAN)
+
+
+bernoulli = of_numbers(
+    "bernoulli", "Bernoulli distribution", r"p^k (1-p)^{1-k}, \quad k = 0, 1",
+    "logpmf=-1.2040 pmf=0.3000 cdf=1.0000 ppf=0.0000", "1., 0.3", fixed=("cdf", "ppf"),
+    shape={"p": SUCCESS}, outside=lambda k, p: (k < 0) | (k > 1),
+    logpmf=lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
+    cdf=_bernoulli_cdf, ppf=_bernoulli_quantile,
+)  # fmt: skip
+
+# -------------------------------------------------------------- how many trials succeed
+
+
+binom = of_numbers(
+    "binom", "binomial distribution", r"\binom{n}{k} p^k (1-p)^{n-k}, \quad 0 \le k \le n",
+    "logpmf=-1.1754 pmf=0.3087", "2., 5., 0.3",
+    shape={"n": "how many trials there are.", "p": SUCCESS}, outside=_up_to,
+    logpmf=lambda k, n, p: _log_choices(n, k) + xlogy(k, p) + xlog1py(n - k, -p),
+)  # fmt: skip
+
+nbinom = of_numbers(
+    "nbinom", "negative binomial distribution, of failures before so many successes",
+    r"\binom{n+k-1}{k} p^n (1-p)^k, \quad k \ge 0",
+    "logpmf=-4.0252 pmf=0.0179", "2., 5., 0.3",
+    shape={"n": "how many successes there are.", "p": SUCCESS},
+    outside=lambda k, n, p: (k < 0) | (k == INF),
+    logpmf=lambda k, n, p: xlogy(n, p) + xlog1py(k, -p) - lax.log(k + n) - (
+        betaln(n, k + 1)
+    ),
+)  # fmt: skip
+
+geom = of_numbers(
+    "geom", "geometric distribution, of trials up to the first success",
+    r"p (1-p)^{k-1}, \quad k \ge 1",
+    "logpmf=-1.5606 pmf=0.2100", "2., 0.3", shape={"p": SUCCESS}, inside=1.0,
+    outside=lambda k, p: k <= 0,
+    logpmf=lambda k, p: xlog1py(k - 1, -p) + lax.log(p),
+)  # fmt: skip
+
+
+def _betabinom_logpmf(k: Any, n: Any, a: Any, b: Any) -> Any:
+    k = lax.floor(k)
+    return _log_choices(n, k) + betaln(k + a, n - k + b) - betaln(a, b)
+
+
+betabinom = of_numbers(
+    "betabinom", "beta-binomial distribution: a binomial one, whose p is drawn",
+    r"\binom{n}{k} \frac{B(k+a, n-k+b)}{B(a, b)}, \quad 0 \le k \le n",
+    "logpmf=-1.4351 pmf=0.2381", "2., 5., 2., 3.",
+    shape={
+        "n": "how many trials there are.", "a": "the first parameter of p's beta"
+        " distribution.", "b": "the second one.",
+    },
+    outside=_up_to, logpmf=_betabinom_logpmf,
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------ Poisson
+
+
+def _poisson_cdf(k: Any, mu: Any) -> Any:
+    below = k < 0
+    whole = lax.floor(choose(below, 0.0, k)) + 1
+    return choose(below, 0.0, gammaincc(whole, mu))
+
+
+poisson = of_numbers(
+    "poisson", "Poisson distribution", r"\frac{\mu^k e^{-\mu}}{k!}, \quad k \ge 0",
+    "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049", "2., 2.",
+    shape={"mu": "the mean."},
+    outside=lambda k, mu: (k < 0) | (k == INF) | (lax.floor(k) < k),
+    logpmf=lambda k, mu: xlogy(k, mu) - (lax.lgamma(k + 1) + mu), cdf=_poisson_cdf,
+    entropy=poisson_entropy,
+)  # fmt: skip

@@ -1,0 +1,120 @@
+"""Distributions without parameters but for location and scale.
+
+Next: shaped.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ....prims import lax
+from ...nn.activations import log1mexp, log_sigmoid
+from ..special.gaussian import log_ndtr, ndtr, ndtri
+from ..special.logarithms import expit, logit
+from ._common import *
+
+__all__ = (
+    "cauchy", "expon", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm", "uniform",
+)  # fmt: skip
+
+of_location = functools.partial(distribution, home=__name__)
+
+norm = of_location(
+    "norm", "normal distribution", r"\frac{1}{\sqrt{2 \pi}} e^{-x^2/2}",
+    "logpdf=-1.0439 pdf=0.3521 cdf=0.6915 logcdf=-0.3689 sf=0.3085 logsf=-1.1759"
+    " ppf=-0.6745 isf=0.6745", "0.5", even=True,
+    logpdf=lambda z: z * z * -0.5 - math.log(2 * math.pi) / 2,
+    cdf=ndtr, logcdf=log_ndtr, sf=lambda z: ndtr(-z), logsf=lambda z: log_ndtr(-z),
+    ppf=ndtri, isf=lambda q: -ndtri(q),
+)  # fmt: skip
+
+uniform = of_location(
+    "uniform", "uniform distribution from `loc` to `loc + scale`",
+    r"1, \quad 0 \le x \le 1",
+    "logpdf=-0.6931 pdf=0.5000 cdf=0.2500 ppf=0.5000", "0.5, 0., 2.",
+    support=(0, 1), inside=0.5,
+    logpdf=lambda z: z * 0, cdf=lambda z: z, ppf=lambda q: within_one(q, q),
+)  # fmt: skip
+
+
+def _cauchy_below(z: Any) -> Any:
+    """Of both tails without cancellation: an angle."""
+    return lax.atan2(lax.full_like(z, 1), -z) * (1 / math.pi)
+
+
+def _cauchy_log_below(z: Any) -> Any:
+    above = z > 0
+    tail = _cauchy_below(choose(above, -z, z))
+    return choose(above, lax.log1p(-tail), lax.log(tail))
+
+
+def _cauchy_quantile(q: Any) -> Any:
+    """The tangent of pi (q - 1/2); near 0 and 1 one over that of what is left."""
+    r = q - 0.5
+    near = lax.abs(r) < 0.25
+    angle = choose(near, r, choose(r < 0, -q, 1 - q))
+    t = lax.tan(angle * math.pi)
+    return within_one(q, choose(near, t, 1 / choose(near, 1.0, t)))
+
+
+cauchy = of_location(
+    "cauchy", "Cauchy distribution", r"\frac{1}{\pi (1 + x^2)}",
+    "logpdf=-1.3679 pdf=0.2546 cdf=0.6476 logcdf=-0.4345 sf=0.3524 logsf=-1.0429"
+    " ppf=-1.0000 isf=1.0000", "0.5",
+    logpdf=lambda z: -math.log(math.pi) - log1p_square(z),
+    cdf=_cauchy_below, sf=lambda z: _cauchy_below(-z),
+    logcdf=_cauchy_log_below, logsf=lambda z: _cauchy_log_below(-z),
+    ppf=_cauchy_quantile, isf=lambda q: -_cauchy_quantile(q),
+)  # fmt: skip
+
+expon = of_location(
+    "expon", "exponential distribution", r"e^{-x}, \quad x \ge 0",
+    "logpdf=-0.5000 pdf=0.6065 cdf=0.3935 logcdf=-0.9328 sf=0.6065 logsf=-0.5000"
+    " ppf=0.2877", "0.5", support=(0, None),
+    logpdf=lambda z: -z, logsf=lambda z: -z, cdf=lambda z: -lax.expm1(-z),
+    logcdf=log1mexp, ppf=lambda q: within_one(q, -lax.log1p(-q)),
+)  # fmt: skip
+
+
+def _laplace_below(z: Any) -> Any:
+    negative = z < 0
+    tail = lax.exp(choose(negative, z, -z)) * 0.5
+    return choose(negative, tail, 1 - tail)
+
+
+laplace = of_location(
+    "laplace", "Laplace distribution", r"\frac{1}{2} e^{-|x|}",
+    "logpdf=-1.1931 pdf=0.3033 cdf=0.6967", "0.5",
+    logpdf=lambda z: -math.log(2) - lax.abs(z), cdf=_laplace_below,
+)  # fmt: skip
+
+logistic = of_location(
+    "logistic", "logistic distribution", r"\frac{e^{-x}}{(1 + e^{-x})^2}",
+    "logpdf=-1.4482 pdf=0.2350 cdf=0.6225 sf=0.3775 ppf=-1.0986 isf=1.0986", "0.5",
+    probability="x",
+    logpdf=lambda z: log_sigmoid(z) + log_sigmoid(-z),
+    cdf=expit, sf=lambda z: expit(-z), ppf=logit, isf=lambda q: -logit(q),
+)  # fmt: skip
+
+
+def _gumbel_logpdf(z: Any) -> Any:
+    return -lax.exp(-z) - choose(z == -INF, 0.0, z)  # no infinity less another
+
+
+gumbel_r = of_location(
+    "gumbel_r", "Gumbel distribution of largest values", "e^{-x - e^{-x}}",
+    "logpdf=-1.1065 pdf=0.3307 cdf=0.5452 logcdf=-0.6065 sf=0.4548 logsf=-0.7880"
+    " ppf=-0.3266", "0.5", probability="p", logpdf=_gumbel_logpdf,
+    logcdf=lambda z: -lax.exp(-z), sf=lambda z: -lax.expm1(-lax.exp(-z)),
+    logsf=lambda z: log1mexp(lax.exp(-z)), ppf=lambda q: -lax.log(-lax.log(q)),
+)  # fmt: skip
+
+gumbel_l = of_location(
+    "gumbel_l", "Gumbel distribution of smallest values", "e^{x - e^x}",
+    "logpdf=-1.1487 pdf=0.3170 cdf=0.8077 logcdf=-0.2136 sf=0.1923 logsf=-1.6487"
+    " ppf=-1.2459", "0.5", probability="p",
+    logpdf=lambda z: _gumbel_logpdf(-z),
+    logcdf=lambda z: log1mexp(lax.exp(z)), cdf=lambda z: -lax.expm1(-lax.exp(z)),
+    logsf=lambda z: -lax.exp(z), ppf=lambda q: lax.log(-lax.log1p(-q)),
+)  # fmt: skip

@@ -1,0 +1,44 @@
+"""The entropy of the Poisson distribution: a sum of small means, a series of large ones.
+
+The series is that of R. Evans and J. Boersma, "The entropy of a Poisson distribution",
+SIAM Review 30 (1988); its coefficients follow from Stirling's series of ln k! and the
+central moments, in rational numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....ir.core import aval_of
+from ....prims import lax
+from ....prims.math.gamma import polynomial
+from ._common import *
+
+__all__ = ("poisson_entropy",)
+
+LARGE = 50  # from here on the series is as good as float64
+COUNT = 160  # of numbers that have a probability below
+SERIES = (  # by powers of 1 / mu, from the first
+    -1 / 12, -1 / 24, -19 / 360, -9 / 80, -863 / 2520, -1375 / 1008, -33953 / 5040,
+    -57281 / 1440, -3250433 / 11880, -378351 / 176, -13695779093 / 720720,
+    -24466579093 / 131040,
+)  # fmt: skip
+
+
+def poisson_entropy(mu: Any) -> Any:
+    """The mean of -ln p, for means `mu`; nan of negative ones."""
+    small, large = (mu > 0) & (mu < LARGE), mu >= LARGE
+    m = choose(small, mu, 1.0)
+    dtype, ndim = aval_of(mu).dtype, len(aval_of(mu).shape)
+    k = np.arange(COUNT).astype(dtype)
+    factorials = np.array([math.lgamma(n + 1) for n in range(COUNT)]).astype(dtype)
+    column = (COUNT, *[1] * ndim)
+    m = lax.expand_dims(m, (0,))
+    log = k.reshape(column) * lax.log(m) - (m + factorials.reshape(column))
+    summed = -lax.reduce_sum(lax.exp(log) * log, (0,))
+    m = choose(large, mu, float(LARGE))
+    inverse = 1 / m
+    rest = inverse * polynomial(inverse, SERIES)
+    series = (lax.log(m) + math.log(2 * math.pi * math.e)) * 0.5 + rest
+    ends = choose(mu == 0, 0.0, NAN)
+    return choose(small, summed, choose(large, series, ends))

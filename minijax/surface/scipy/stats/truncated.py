@@ -1,0 +1,73 @@
+"""The normal distribution between two bounds.
+
+The probability of an interval is computed on that side of 0 where nothing cancels.
+
+Next: discrete.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....prims import lax
+from ...nn.activations import log1mexp
+from ..special.gaussian import log_ndtr, ndtr
+from ._common import *
+
+__all__ = ("truncnorm",)
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the normal probability between a and b, a < b."""
+    mirrored = a > 0
+    low, high = choose(mirrored, -b, a), choose(mirrored, -a, b)
+    left = high <= 0
+    # Both in the left tail: a difference of logarithms.
+    top = log_ndtr(choose(left, high, 0.0))
+    gap = top - log_ndtr(choose(left, low, -1.0))
+    tail = top + log1mexp(gap)
+    # Around 0: what is left out of 1, if that is little; a sum of two parts, else.
+    low, high = choose(left, -1.0, low), choose(left, 1.0, high)
+    out = ndtr(low) + ndtr(-high)
+    half = math.sqrt(0.5)
+    parts = (lax.erf(high * half) + lax.erf(-low * half)) * 0.5
+    little = out < 0.5
+    around = choose(
+        little,
+        lax.log1p(-choose(little, out, 0.5)),
+        lax.log(choose(little, 0.5, parts)),
+    )
+    return choose(left, tail, around)
+
+
+def _logpdf(z: Any, a: Any, b: Any) -> Any:
+    return z * z * -0.5 - (math.log(2 * math.pi) / 2 + _log_mass(a, b))
+
+
+def _part(z: Any, a: Any, b: Any, upper: bool) -> Any:
+    """The logarithm of the share of what is below z, or above it."""
+    below, above = z <= a, z >= b
+    end = below | above
+    whole = _log_mass(a, b)
+    low = _log_mass(a, choose(end, b, z)) - whole
+    high = _log_mass(choose(end, a, z), b) - whole
+    share, rest = (high, low) if upper else (low, high)
+    nearly = (share > -0.1) & ~end  # all: what is left out is more precise
+    left_out = lax.exp(choose(nearly, rest, -1.0))
+    share = choose(nearly, lax.log1p(-left_out), share)
+    all, none = (below, above) if upper else (above, below)
+    return choose(all, 0.0, choose(none, -INF, share))
+
+
+truncnorm = distribution(
+    "truncnorm", "normal distribution between two bounds",
+    r"\frac{e^{-x^2/2}}{\sqrt{2 \pi} (\Phi(b) - \Phi(a))}, \quad a \le x \le b",
+    "logpdf=-0.8438 pdf=0.4301 cdf=0.6509 logcdf=-0.4294 sf=0.3491 logsf=-1.0523",
+    "0.5, -1., 2.", home=__name__,
+    shape={
+        "a": "the lower bound, in standard form.", "b": "the upper one, more than `a`.",
+    },
+    valid=lambda a, b: a < b, outside=lambda z, a, b: (z < a) | (z > b), inside=0.0,
+    logpdf=_logpdf, logcdf=lambda z, a, b: _part(z, a, b, False),
+    logsf=lambda z, a, b: _part(z, a, b, True),
+)  # fmt: skip
