@@ -1,10 +1,10 @@
 """The face `minijax.scipy`: SciPy's interface on minijax arrays."""
 
 from . import linalg as linalg
+from . import signal as signal
 from . import sparse as sparse
 from . import special as special
-from . import stats as stats
 
 __all__ = [
-    "linalg", "sparse", "special", "stats"
+    "linalg", "signal", "sparse", "special"
 ]

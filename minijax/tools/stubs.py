@@ -28,6 +28,9 @@ FACES = (
     "minijax.scipy.linalg", "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
     "minijax.scipy.special", "minijax.scipy.stats",
     *(f"minijax.scipy.stats.{name}" for name in DISTRIBUTIONS.split()),
+    "minijax.scipy.linalg", "minijax.scipy.special",
+    "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
+    "minijax.scipy.signal",
 )  # fmt: skip
 
 

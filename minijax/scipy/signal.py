@@ -1,0 +1,15 @@
+"""The face `minijax.scipy.signal`: convolution, trends and spectra."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "surface.scipy.signal.convolution": (
+        "convolve convolve2d correlate correlate2d fftconvolve"
+    ),
+    "surface.scipy.signal.spectra": "csd istft stft welch",
+    "surface.scipy.signal.trends": "detrend",
+}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
