@@ -1,10 +1,15 @@
 """The face `minijax.scipy`: SciPy's interface on minijax arrays."""
 
+from . import cluster as cluster
+from . import integrate as integrate
+from . import interpolate as interpolate
 from . import linalg as linalg
+from . import ndimage as ndimage
 from . import signal as signal
 from . import sparse as sparse
 from . import special as special
 
 __all__ = [
-    "linalg", "signal", "sparse", "special"
+    "cluster", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse",
+    "special"
 ]

@@ -31,6 +31,8 @@ FACES = (
     "minijax.scipy.linalg", "minijax.scipy.special",
     "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
     "minijax.scipy.signal",
+    "minijax.scipy.cluster", "minijax.scipy.cluster.vq", "minijax.scipy.ndimage",
+    "minijax.scipy.integrate", "minijax.scipy.interpolate",
 )  # fmt: skip
 
 

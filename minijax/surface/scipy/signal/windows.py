@@ -127,7 +127,7 @@ _WINDOWS = {name: window for names, window in _TABLE for name in names.split()}
 def window_of(window: str | tuple[Any, ...], size: int) -> Any:
     """A window by its name, or by a tuple of the name and numbers, as NumPy float64.
 
-    >>> window_of("hann", 4).tolist()
+    >>> window_of("hann", 4).round(3).tolist()
     [0.0, 0.5, 1.0, 0.5]
     """
     name, *numbers = (window,) if isinstance(window, str) else window

@@ -1,0 +1,7 @@
+"""The face `minijax.scipy.cluster`."""
+
+from . import vq as vq
+
+__all__ = [
+    "vq"
+]

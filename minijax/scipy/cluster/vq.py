@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.cluster.vq`: vector quantization."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.codes": "vq"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

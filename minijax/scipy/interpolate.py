@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.interpolate`: functions of values on grids."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {"surface.scipy.grids": "RegularGridInterpolator"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,7 @@
+"""The face `minijax.scipy.interpolate`: functions of values on grids."""
+
+from ..surface.scipy.grids import RegularGridInterpolator as RegularGridInterpolator
+
+__all__ = [
+    "RegularGridInterpolator"
+]

@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.ndimage`: values between pixels."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {"surface.scipy.coordinates": "map_coordinates"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
