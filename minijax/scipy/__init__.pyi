@@ -5,11 +5,12 @@ from . import integrate as integrate
 from . import interpolate as interpolate
 from . import linalg as linalg
 from . import ndimage as ndimage
+from . import optimize as optimize
 from . import signal as signal
 from . import sparse as sparse
 from . import special as special
 
 __all__ = [
-    "cluster", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse",
-    "special"
+    "cluster", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
+    "sparse", "special"
 ]

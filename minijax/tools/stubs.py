@@ -33,6 +33,7 @@ FACES = (
     "minijax.scipy.signal",
     "minijax.scipy.cluster", "minijax.scipy.cluster.vq", "minijax.scipy.ndimage",
     "minijax.scipy.integrate", "minijax.scipy.interpolate",
+    "minijax.scipy.optimize",
 )  # fmt: skip
 
 

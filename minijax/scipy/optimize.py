@@ -1,0 +1,12 @@
+"""The face `minijax.scipy.optimize`: the least values of functions."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "surface.scipy.optimize.bfgs": "OptimizeResults",
+    "surface.scipy.optimize.minimize": "minimize",
+}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,234 @@
+"""Quasi-Newton methods: BFGS, with the inverse Hessian, and L-BFGS, with its last steps.
+
+Source: J. Nocedal, S. Wright, Numerical Optimization, algorithms 6.1 and 7.4; for complex
+numbers: L. Sorber, M. Van Barel, L. De Lathauwer, SIAM J. Optim. 22(3), 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....base import errors
+from ....control.loops.while_loop import fori_loop, while_loop
+from ....prims.dot.precision import Precision
+from ....types import dtypes
+from ... import jnp
+from ...numpy import norms
+from .line_search import dot, evaluate, line_search
+
+__all__ = ("OptimizeResults", "bfgs", "lbfgs")
+
+
+class OptimizeResults(NamedTuple):
+    """What a minimization found.
+
+    Args:
+      x: the solution, array [N].
+      success: whether the gradient is small there.
+      status: what ended it: 0 success; of BFGS 1 all iterations done, 3 and 5 no better
+        step in an interval, or ahead; of L-BFGS 1, 2, 3 all iterations, evaluations,
+        gradients done, 4 too little progress, 5 no better step.
+      fun, jac: the value and the gradient [N] there.
+      hess_inv: an estimate of the inverse Hessian [N, N], or None.
+      nfev, njev, nit: numbers of evaluations, of gradients, of iterations.
+    """
+
+    x: Any
+    success: Any
+    status: Any
+    fun: Any
+    jac: Any
+    hess_inv: Any
+    nfev: Any
+    njev: Any
+    nit: Any
+
+
+class State(NamedTuple):
+    """Where a minimization stands; `memory` is what the method knows of curvature."""
+
+    k: Any
+    evaluations: Any
+    x: Any
+    value: Any
+    gradient: Any
+    memory: Any
+    converged: Any
+    status: Any
+
+
+def small(g: Any, norm: Any, gtol: Any) -> Any:
+    """Whether a gradient is small enough."""
+    return norms.norm(g, norm) < gtol
+
+
+def begin(f: Callable[[Any], Any], x: Any, memory: Any, norm: Any, gtol: Any) -> State:
+    """The state at the first place."""
+    value, g = evaluate(f, x)
+    return State(0, 1, x, value, g, memory, small(g, norm, gtol), 0)
+
+
+# -------------------------------------------------------------------------------- BFGS
+
+
+class Curvature(NamedTuple):
+    """The inverse Hessian's estimate, and the value one step before."""
+
+    H: Any
+    before: Any
+
+
+def bfgs(
+    f: Callable[[Any], Any], x0: Any, maxiter: Any = None, norm: Any = np.inf,
+    gtol: Any = 1e-5, line_search_maxiter: int = 10,
+) -> OptimizeResults:  # fmt: skip
+    """Minimize by the method of Broyden, Fletcher, Goldfarb and Shanno.
+
+    The estimate of the inverse Hessian is the nearest one that explains the gradients'
+    change along the last step.
+    """
+    if dtypes.is_complex(x0.dtype):
+        raise errors.type_error(
+            f"BFGS minimizes over real numbers, got x0 of dtype {x0.dtype}.",
+            tries=["real and imaginary parts as one array"],
+        )
+    maxiter = 200 * x0.size if maxiter is None else maxiter
+
+    def body(s: State) -> State:
+        p = -jnp.dot(s.memory.H, s.gradient, precision=Precision.HIGHEST)
+        # As far as the value fell last time: see (3.60).
+        first = 2.02 * (s.value - s.memory.before) / dot(s.gradient, p)
+        first = jnp.where((first > 0) & (first < 1), first, 1)
+        step = line_search(f, s.x, p, s.value, s.gradient, first, line_search_maxiter)
+        to = step.place
+        move, bend = to.t * p, to.gradient - s.gradient
+        return State(
+            k=s.k + 1,
+            evaluations=s.evaluations + step.evaluations,
+            x=s.x + move,
+            value=to.value,
+            gradient=to.gradient,
+            memory=Curvature(explained(s.memory.H, move, bend), s.value),
+            converged=small(to.gradient, norm, gtol),
+            status=jnp.where(step.status > 0, 2 + step.status, 0),
+        )
+
+    def cond(s: State) -> Any:
+        return ~s.converged & (s.status == 0) & (s.k < maxiter)
+
+    s = begin(f, x0, None, norm, gtol)
+    before = s.value + norms.norm(s.gradient).astype(s.value.dtype) / 2
+    s = s._replace(memory=Curvature(jnp.eye(x0.size, dtype=x0.dtype), before))
+    s = while_loop(cond, body, s)
+    status = jnp.where(s.k >= maxiter, 1, s.status)
+    status = jnp.where(s.converged, 0, status)
+    return OptimizeResults(
+        s.x, s.converged, status, s.value, s.gradient, s.memory.H,
+        s.evaluations, s.evaluations, s.k,
+    )  # fmt: skip
+
+
+def explained(H: Any, s: Any, y: Any) -> Any:
+    """H moved so that H y = s; H where the curvature along s is not positive: (6.17)."""
+    curvature = dot(s, y)
+    ok = curvature > 0
+    rho = 1 / jnp.where(ok, curvature, 1)
+    Hy = jnp.dot(H, y, precision=Precision.HIGHEST)
+    mixed = jnp.outer(s, Hy)
+    new = H - rho * (mixed + mixed.T)
+    new = new + rho * (1 + rho * dot(y, Hy)) * jnp.outer(s, s)
+    return jnp.where(ok & jnp.isfinite(rho), new, H)
+
+
+# ------------------------------------------------------------------------------ L-BFGS
+
+
+class Steps(NamedTuple):
+    """The last steps, the latest one last, and the scale of the inverse Hessian."""
+
+    moves: Any
+    bends: Any
+    rhos: Any
+    scale: Any
+
+
+def lbfgs(
+    f: Callable[[Any], Any], x0: Any, maxiter: Any = None, norm: Any = np.inf,
+    maxcor: int = 10, ftol: Any = 2.220446049250313e-09, gtol: Any = 1e-5,
+    maxfun: Any = None, maxgrad: Any = None, maxls: int = 20,
+) -> OptimizeResults:  # fmt: skip
+    """Minimize by BFGS with limited memory: of the last `maxcor` steps."""
+    if maxiter is None and maxfun is None and maxgrad is None:
+        maxiter = 200 * x0.size
+    limits = [(1, maxiter), (2, maxfun), (3, maxgrad)]
+    real = dtypes.real_of(x0.dtype)
+
+    def body(s: State) -> State:
+        p = -times_hessian_inverse(s.memory, s.gradient)
+        step = line_search(f, s.x, p, s.value, s.gradient, 1.0, maxls)
+        to = step.place
+        move, bend = to.t.astype(p.dtype) * p, to.gradient - s.gradient
+        k, evaluations = s.k + 1, s.evaluations + step.evaluations
+        status = jnp.where(s.value - to.value < ftol, 4, 0)
+        for code, limit in reversed(limits):
+            if limit is not None:
+                reached = (k if code == 1 else evaluations) >= limit
+                status = jnp.where(reached, code, status)
+        status = jnp.where(step.status > 0, 5, status)
+        return State(
+            k=k,
+            evaluations=evaluations,
+            x=s.x + move,
+            value=to.value,
+            gradient=to.gradient,
+            memory=with_step(s.memory, move, bend),
+            converged=small(to.gradient, norm, gtol),
+            status=status,
+        )
+
+    def cond(s: State) -> Any:
+        return ~s.converged & (s.status == 0)
+
+    history = jnp.zeros((maxcor, x0.size), x0.dtype)
+    memory = Steps(history, history, jnp.zeros(maxcor, real), jnp.ones((), real))
+    s = begin(f, x0, memory, norm, gtol)
+    if maxiter is not None:
+        s = s._replace(status=jnp.where(maxiter <= 0, 1, s.status))
+    s = while_loop(cond, body, s)
+    status = jnp.where(s.converged, 0, s.status)
+    return OptimizeResults(
+        s.x, s.converged, status, s.value, jnp.conj(s.gradient), None,
+        s.evaluations, s.evaluations, s.k,
+    )  # fmt: skip
+
+
+def with_step(memory: Steps, move: Any, bend: Any) -> Steps:
+    """The memory with one more step, and without the oldest."""
+    curvature = dot(move, bend)
+    ok = curvature > 0
+    rho = jnp.where(ok, 1 / jnp.where(ok, curvature, 1), 0)
+    scale = jnp.where(ok, curvature / jnp.where(ok, dot(bend, bend), 1), memory.scale)
+    pairs = ((memory.moves, move), (memory.bends, bend), (memory.rhos, rho))
+    moves, bends, rhos = (jnp.concatenate([old[1:], new[None]]) for old, new in pairs)
+    return Steps(moves, bends, rhos, scale)
+
+
+def times_hessian_inverse(memory: Steps, q: Any) -> Any:
+    """The inverse Hessian's estimate times q; steps that were not taken count nothing."""
+    n = len(memory.rhos)
+
+    def back(j: Any, carry: Any) -> Any:
+        q, shares = carry
+        i = n - 1 - j
+        share = memory.rhos[i] * dot(memory.moves[i], q)
+        return q - share * memory.bends[i], shares.at[i].set(share)
+
+    def ahead(i: Any, q: Any) -> Any:
+        share = memory.rhos[i] * dot(memory.bends[i], q)
+        return q + (shares[i] - share) * memory.moves[i]
+
+    q, shares = fori_loop(0, n, back, (q, jnp.zeros_like(memory.rhos)))
+    return fori_loop(0, n, ahead, memory.scale * q)

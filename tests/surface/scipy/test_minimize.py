@@ -1,0 +1,138 @@
+"""minimize by BFGS and L-BFGS, on the functions that papers on the subject use."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax.scipy.optimize import OptimizeResults, minimize
+
+LBFGS = "l-bfgs-experimental-do-not-rely-on-this"
+METHODS = ("BFGS", LBFGS)
+
+
+def rosenbrock(x):
+    return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def himmelblau(x):
+    return (x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2
+
+
+def matyas(x):
+    return 0.26 * jnp.sum(x**2) - 0.48 * x[0] * x[1]
+
+
+# name: the function, where to start, the solution, the most evaluations.
+PROBLEMS = {
+    "rosenbrock": (rosenbrock, [0.0, 0], [1, 1], 45),
+    "five numbers": (rosenbrock, [0.8, 1.2, -0.5, 1, 2], [1] * 5, 90),
+    "himmelblau": (himmelblau, [1.0, 1], [3, 2], 20),
+    "matyas": (matyas, [3.0, -1], [0, 0], 20),
+    "square": (lambda x: jnp.sum((x - 3) ** 2), [0.0, 0, 0], [3] * 3, 5),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_least_values(method):
+    options = {"gtol": 1e-7} if method == "BFGS" else {"gtol": 1e-7, "ftol": 1e-18}
+
+    def run(f, x0):
+        found = minimize(f, x0, method=method, options=options)
+        return found, mj.value_and_grad(f)(found.x)
+
+    with mj.enable_x64():
+        results = mj.jit(
+            lambda starts: [run(f, x) for (f, *_), x in zip(PROBLEMS.values(), starts)]
+        )([jnp.array(x0) for _, x0, *_ in PROBLEMS.values()])
+    for name, (found, (value, slope)) in zip(PROBLEMS, results, strict=True):
+        _, _, solution, most = PROBLEMS[name]
+        assert found.success and found.status == 0, name
+        np.testing.assert_allclose(found.x, solution, atol=1e-6, err_msg=name)
+        assert found.nit <= found.nfev == found.njev <= most, name
+        np.testing.assert_allclose(found.fun, value, atol=1e-20)
+        np.testing.assert_allclose(found.jac, slope, atol=1e-9)
+        assert abs(found.jac).max() < 1e-7
+
+
+def test_the_inverse_hessian():
+    with mj.enable_x64():
+        found = minimize(himmelblau, jnp.ones(2), method="BFGS")
+    exact = np.linalg.inv([[74, 20], [20, 34]])  # 12 x^2 + 4 y - 42, 4 (x + y) ...
+    np.testing.assert_allclose(found.hess_inv, exact, rtol=0.1)
+
+
+def test_single_precision():
+    for method in METHODS:
+        found = minimize(rosenbrock, np.zeros(2, "float32"), method=method)
+        assert found.success and found.x.dtype == "float32"
+        np.testing.assert_allclose(found.x, [1, 1], atol=2e-3)
+
+
+def test_complex_numbers():
+    near = np.array([1 + 2j, 3 - 1j])
+
+    def f(z):
+        return sum(abs(z - near) ** 2) + abs(z[0] * z[1]) ** 2
+
+    options = {"gtol": 1e-4, "ftol": 0}
+    found = minimize(f, jnp.ones(2, "complex64"), method=LBFGS, options=options)
+    pairs = lambda x: f(x[:2] + 1j * x[2:])
+    want = scipy.optimize.minimize(pairs, np.array([1, 1, 0, 0.0]))
+    assert found.success and abs(found.fun - want.fun) < 1e-4
+    np.testing.assert_allclose(abs(mj.grad(f)(found.x)), 0, atol=1e-4)
+    with pytest.raises(TypeError, match="BFGS minimizes over real numbers"):
+        minimize(f, jnp.ones(2, "complex64"), method="BFGS")
+
+
+def test_lanes_and_arguments():
+    def f(x, a, scale):
+        return scale * jnp.sum((x - a) ** 4 + (x - a) ** 2)
+
+    run = mj.vmap(lambda a: minimize(f, jnp.zeros(2), (a, 3.0), method="BFGS").x)
+    np.testing.assert_allclose(
+        run(jnp.arange(3.0)), [[0, 0], [1, 1], [2, 2]], atol=1e-4
+    )
+
+
+def test_what_ends_it():
+    def run(f=rosenbrock, method="BFGS", tol=None, **options):
+        x0 = jnp.zeros(2)
+        return minimize(f, x0, method=method, tol=tol, options=options)
+
+    # Its gradient leads uphill.
+    wrong = mj.custom_jvp(lambda x: jnp.sum((x - 1) ** 2))
+    wrong.defjvp(lambda x, t: (wrong(*x), jnp.sum(2 * (1 - x[0]) * t[0])))
+    for method in METHODS:
+        for n in (0, 3):
+            found = run(method=method, maxiter=n)
+            assert (found.nit, found.status, found.success) == (n, 1, False)
+        assert 0.1 < abs(run(method=method, tol=3.0).jac).max() < 3
+        # Downhill for ever: the values fall, and no step is long enough.
+        assert run(lambda x: -jnp.sum(x), method).status == 5
+        found = run(wrong, method)
+        assert found.status == (3 if method == "BFGS" else 5)
+        assert abs(found.x).max() < 1e-5 and abs(found.fun - 2) < 1e-5
+    assert run(method=LBFGS, maxfun=4).status == 2
+    assert run(method=LBFGS, maxgrad=4).status == 3
+    assert run(method=LBFGS, ftol=10.0).status == 4
+    assert run(norm=1, gtol=100.0).nit == 0
+    assert run(line_search_maxiter=1, f=lambda x: -jnp.sum(x)).nfev == 2
+
+
+def test_results_and_messages():
+    assert OptimizeResults._fields == (
+        "x", "success", "status", "fun", "jac", "hess_inv", "nfev", "njev", "nit"
+    )  # fmt: skip
+    for change, error, said in (
+        ({"args": [1.0]}, TypeError, "args argument .* must be a tuple"),
+        ({"method": "CG"}, ValueError, "Method CG not recognized"),
+        ({"x0": jnp.zeros((2, 2))}, ValueError, "x0 must have one axis"),
+        ({"x0": jnp.zeros(2, int)}, TypeError, "inputs"),
+        ({"options": {"disp": True}}, TypeError, "disp"),
+    ):
+        with pytest.raises(error, match=said):
+            minimize(
+                **{"fun": rosenbrock, "x0": jnp.zeros(2), "method": "BFGS", **change}
+            )
