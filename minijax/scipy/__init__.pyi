@@ -9,8 +9,9 @@ from . import optimize as optimize
 from . import signal as signal
 from . import sparse as sparse
 from . import special as special
+from . import stats as stats
 
 __all__ = [
     "cluster", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
-    "sparse", "special"
+    "sparse", "special", "stats"
 ]

@@ -28,8 +28,6 @@ FACES = (
     "minijax.scipy.linalg", "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
     "minijax.scipy.special", "minijax.scipy.stats",
     *(f"minijax.scipy.stats.{name}" for name in DISTRIBUTIONS.split()),
-    "minijax.scipy.linalg", "minijax.scipy.special",
-    "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
     "minijax.scipy.signal",
     "minijax.scipy.cluster", "minijax.scipy.cluster.vq", "minijax.scipy.ndimage",
     "minijax.scipy.integrate", "minijax.scipy.interpolate",
