@@ -21,7 +21,10 @@ DISTRIBUTIONS = (
 FACES = (
     "minijax", "minijax.example_libraries", "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
-    "minijax.experimental.sparse", "minijax.image",
+    "minijax.experimental.sparse",
+    "minijax.experimental.sparse.ad", "minijax.experimental.sparse.api",
+    "minijax.experimental.sparse.linalg", "minijax.experimental.sparse.random",
+    "minijax.image",
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
     "minijax.random", "minijax.scipy",

@@ -34,4 +34,6 @@ _TABLE = {
     "surface.sparse.tracing": "SparseTracer",
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+_MODULES = "ad api linalg random"
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

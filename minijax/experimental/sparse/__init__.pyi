@@ -78,10 +78,14 @@ from ...surface.sparse.derivatives import jacrev as jacrev
 from ...surface.sparse.derivatives import value_and_grad as value_and_grad
 from ...surface.sparse.sparsify import sparsify as sparsify
 from ...surface.sparse.tracing import SparseTracer as SparseTracer
+from . import ad as ad
+from . import api as api
+from . import linalg as linalg
+from . import random as random
 
 __all__ = [
     "BCOO", "BCSR", "COO", "CSC", "CSR", "CuSparseEfficiencyWarning", "JAXSparse",
-    "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseTracer",
+    "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseTracer", "ad", "api",
     "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_conv_general_dilated",
     "bcoo_dot_general", "bcoo_dot_general_p", "bcoo_dot_general_sampled",
     "bcoo_dot_general_sampled_p", "bcoo_dynamic_slice", "bcoo_extract",
@@ -97,6 +101,6 @@ __all__ = [
     "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p",
     "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec",
     "csr_matvec_p", "csr_todense", "csr_todense_p", "empty", "eye", "grad", "jacfwd",
-    "jacobian", "jacrev", "random_bcoo", "sparsify", "todense", "todense_p",
-    "value_and_grad"
+    "jacobian", "jacrev", "linalg", "random", "random_bcoo", "sparsify", "todense",
+    "todense_p", "value_and_grad"
 ]

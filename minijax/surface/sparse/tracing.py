@@ -137,6 +137,15 @@ def buffers_of(values: Sequence[Any]) -> tuple[list[Any], Any]:
     return tree.flatten(list(values))
 
 
+def types_of(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """The types of buffers of values; those of dense ones are what a program takes."""
+    return [
+        found
+        for x, a in zip(values, avals, strict=True)
+        for found in (map(aval_of, tree.leaves(x)) if is_sparse(x) else (a,))
+    ]
+
+
 def sparse_jaxpr(
     closed: ClosedJaxpr, in_tree: Any, avals: Any
 ) -> tuple[ClosedJaxpr, Any]:
@@ -167,10 +176,9 @@ def by_call(prim: Primitive, region: Region, values: Sequence[Any], params: Any)
         raise TypeError(f"{prim} needs a dense index to choose between branches.")
     bodies = region.bodies(params)
     if region.opaque:  # its rules for derivatives speak of dense arrays
-        closed = bodies[0]
-        return applied(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), args)
+        return applied(bodies[0], args)
     leaves, in_tree = buffers_of(args)
-    avals = [aval_of(x) for x in leaves]
+    avals = types_of(args, bodies[0].in_avals)
     with region.scope(params):
         found = [sparse_jaxpr(b, in_tree, avals) for b in bodies]
     out_tree = found[0][1]
@@ -193,36 +201,32 @@ def by_loop(prim: Primitive, loop: Loop, values: Sequence[Any], params: Any) -> 
     *test, body = loop.bodies(params)
     groups = loop.groups(params, values)
     asked, consts, first, rows = groups
-    rows = [_repeated(x) if is_sparse(x) else x for x in rows]
-    groups[3] = rows
-    row = [of_one(x, 0) if is_sparse(x) else None for x in rows]
-    _, in_tree = buffers_of(
-        [
-            *consts,
-            *first,
-            *(x if r is None else r for x, r in zip(rows, row, strict=True)),
-        ]
-    )
+    rows = groups[3] = [_repeated(x) if is_sparse(x) else x for x in rows]
+    row = [of_one(x, 0) if is_sparse(x) else x for x in rows]
+    _, in_tree = buffers_of([*consts, *first, *row])
     flat = [[leaf for x in group for leaf in tree.leaves(x)] for group in groups]
-    avals = [aval_of(x) for group in flat[1:3] for x in group]
-    for x in flat[3]:
-        a = aval_of(x)
-        avals.append(shaped(tuple(a.shape[1:]), a.dtype, a.weak_type))
+    m, n = len(consts), len(first)
+    carry_types = types_of(first, body.in_avals[m : m + n])
+    avals = [*types_of(consts, body.in_avals[:m]), *carry_types]
+    for x, a in zip(rows, body.in_avals[m + n :], strict=True):
+        types = types_of([x], [a])
+        avals += map(without_first, types) if is_sparse(x) else types
     new_body, out_tree = sparse_jaxpr(body, in_tree, avals)
     results = tree.unflatten(out_tree, new_body.out_avals)
-    n = len(first)
     carried, carried_tree = buffers_of(results[:n])
-    before = list(map(str, avals[len(flat[1]) : len(flat[1]) + len(flat[2])]))
-    if carried_tree != buffers_of(first)[1] or before != list(map(str, carried)):
+    before, after = (
+        [f"{a.dtype}{list(a.shape)}" for a in types] for types in (carry_types, carried)
+    )
+    if carried_tree != buffers_of(first)[1] or before != after:
         raise TypeError(
             f"{prim} requires sparse arrays of the carry to be stored in the same way"
             f" before and after a step: got {buffers_of(first)[1]} with {before}, then"
-            f" {carried_tree} with {list(map(str, carried))}."
+            f" {carried_tree} with {after}."
         )
     new_test = []
     for t in test:
         _, test_tree = buffers_of([*asked, *first])
-        bufs = [aval_of(x) for group in (flat[0], flat[2]) for x in group]
+        bufs = types_of([*asked, *first], t.in_avals)
         new_test.append(sparse_jaxpr(t, test_tree, bufs)[0])
     operands = [x for group in flat for x in group]
     new = loop.rebuild(params, [*new_test, new_body], flat)
@@ -231,6 +235,11 @@ def by_loop(prim: Primitive, loop: Loop, values: Sequence[Any], params: Any) -> 
         of_all(x, 0, shape_of(x.data)[0]) if i >= n and is_sparse(x) else x
         for i, x in enumerate(out)
     ]
+
+
+def without_first(aval: Any) -> Any:
+    """The type of one row."""
+    return shaped(tuple(aval.shape[1:]), aval.dtype, aval.weak_type)
 
 
 def _repeated(x: Any) -> Any:

@@ -1,0 +1,11 @@
+"""The face `minijax.experimental.sparse.ad`: derivatives."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.sparse.derivatives": "grad jacfwd jacobian jacrev value_and_grad",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

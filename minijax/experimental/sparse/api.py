@@ -1,0 +1,11 @@
+"""The face `minijax.experimental.sparse.api`."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.sparse.api": "empty eye todense todense_p",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,12 @@
+"""The face `minijax.experimental.sparse.linalg`: linear systems, eigenvalues."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.sparse.direct": "spsolve spsolve_p",
+    "surface.sparse.eigenvalues": "lobpcg_standard",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,165 @@
+r"""The largest eigenvalues of a symmetric operator: `lobpcg_standard`.
+
+Locally optimal block preconditioned conjugate gradients, without a preconditioner: a step
+finds the best vectors, by Rayleigh and Ritz, in the span of those that there are, of their
+residuals, and of the last step.  The three blocks are made orthonormal before, each
+against those before it, which keeps the small eigenproblem a standard one.
+
+Source: Knyazev, Toward the Optimal Preconditioned Eigensolver, SIAM J. Sci. Comput. 23
+(2001); Duersch, Shao, Yang and Gu, A Robust and Efficient Implementation of LOBPCG, SIAM
+J. Sci. Comput. 40 (2018).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...api.shapes import eval_shape
+from ...base import errors
+from ...control.calls.jit import jit
+from ...control.loops.while_loop import while_loop
+from ...types import dtypes
+from .. import jnp
+from ..numpy.decompositions import eigh, qr
+
+__all__ = ("lobpcg_standard",)
+
+
+def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> Any:
+    r"""The largest eigenvalues of a symmetric matrix, and their vectors.
+
+    Args:
+      A: a symmetric array (n, n), or a function of (n, k) that multiplies with one.
+      X: where to start: an array (n, k), of as many columns as are wanted; 5 k < n.
+      m: the largest number of steps.
+      tol: a pair :math:`\lambda, v` counts as found where :math:`|A v - \lambda v|` is
+        less than tol 10 n (:math:`\lambda` + :math:`|A v|`); None is the rounding error
+        of the dtype.
+
+    Returns:
+      `(theta, U, i)`: the eigenvalues, (k,), in descending order; orthonormal
+      eigenvectors, (n, k); the number of steps.
+
+    Raises:
+      ValueError: shapes or dtypes do not fit, or k is too large.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> theta, U, i = lobpcg_standard(jnp.diag(jnp.arange(20.)), jnp.ones((20, 1)))
+      >>> float(theta[0].round(3))
+      19.0
+
+    Source: Knyazev, Toward the Optimal Preconditioned Eigensolver (2001).
+    """
+    X = jnp.asarray(X)
+    if X.ndim != 2:
+        raise errors.value_error(f"X must be an array (n, k), got shape {X.shape}.")
+    n, k = X.shape
+    if not callable(A):
+        A = jnp.asarray(A)
+    _check(A, X, n, k)
+    if not dtypes.is_inexact(X.dtype):
+        raise errors.value_error(f"X must have floating dtype, got {X.dtype}.")
+    tol = float(jnp.finfo(X.dtype).eps) if tol is None else tol
+    if callable(A):
+        return _of_function(A, X, m, tol)
+    return _of_matrix(A, X, m, tol)
+
+
+def _check(A: Any, X: Any, n: int, k: int) -> None:
+    """ValueError unless the operator and the vectors fit."""
+    if callable(A):
+        out = eval_shape(A, X)
+        found, dtype, fits = (out.shape[0], 1), out.dtype, out.shape == X.shape
+    else:
+        found, dtype, fits = (A.shape[0], 1), A.dtype, A.shape == (n, n)
+    if not fits:
+        raise errors.value_error(f"A must be ({n}, {n}) matrix A, got output {found}")
+    if dtype != X.dtype:
+        raise errors.value_error(
+            f"A, X must have same dtypes (were {dtype}, {X.dtype})"
+        )
+    if k * 5 >= n:
+        raise errors.value_error(
+            f"expected search dim * 5 < matrix dim (got {k * 5}, {n})"
+        )
+
+
+def _times(A: Any, X: Any) -> Any:
+    return A @ X
+
+
+@jit
+def _of_matrix(A: Any, X: Any, m: Any, tol: Any) -> Any:
+    return _iterate(functools.partial(_times, A), X, m, tol)
+
+
+@functools.partial(jit, static_argnums=0)
+def _of_function(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
+    return _iterate(A, X, m, tol)
+
+
+def _iterate(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
+    n, k = X.shape
+    X = qr(X)[0]
+
+    def residuals(X: Any) -> tuple[Any, Any, Any]:
+        AX = A(X)
+        theta = jnp.sum(X.conj() * AX, 0).real
+        R = AX - X * theta.astype(X.dtype)
+        size = jnp.sqrt(jnp.sum(jnp.abs(AX) ** 2, 0)) + jnp.abs(theta)
+        far = jnp.sqrt(jnp.sum(jnp.abs(R) ** 2, 0))
+        return theta, R, far < tol * 10 * n * size
+
+    def going(state: Any) -> Any:
+        i, *_, found = state
+        return (i < m) & ~jnp.all(found)
+
+    def step(state: Any) -> Any:
+        i, X, P, _, R, _ = state
+        X, P = _best(A, X, R, P, k)
+        return (i + 1, X, P, *residuals(X))
+
+    theta, R, found = residuals(X)
+    # One step at least: where to start may solve the problem by accident.
+    start = (0, X, jnp.zeros_like(X), theta, R, jnp.zeros_like(found))
+    i, X, _, theta, *_ = while_loop(going, step, start)
+    order = jnp.argsort(-theta)
+    return theta[order], X[:, order], i
+
+
+def _best(A: Callable[[Any], Any], X: Any, R: Any, P: Any, k: int) -> tuple[Any, Any]:
+    """The best vectors in the span of all three blocks, and the way to them from X."""
+    R = _orthonormal(_without(R, X))
+    P = _orthonormal(_without(_without(P, X), R))
+    S = jnp.concatenate([X, R, P], 1)
+    H = S.conj().T @ A(S)
+    # Columns that are not there must not be chosen: theirs is the least eigenvalue.
+    there = jnp.sum(jnp.abs(S) ** 2, 0) > 0.5
+    least = -2 * jnp.sqrt(jnp.sum(jnp.abs(H) ** 2)) - 1
+    H = H + jnp.diag(jnp.where(there, 0, least).astype(H.dtype))
+    C = eigh((H + H.conj().T) / 2)[1][:, -k:][:, ::-1]
+    X = qr(S @ C)[0]
+    return X, S[:, k:] @ C[k:]
+
+
+def _without(V: Any, U: Any) -> Any:
+    """V less its part in the span of U's columns, which are orthonormal or 0."""
+    for _ in range(2):
+        V = V - U @ (U.conj().T @ V)
+    return V
+
+
+def _orthonormal(V: Any) -> Any:
+    """Orthonormal columns of the same span; 0 in place of those that depend on others."""
+    eps = jnp.finfo(V.dtype).eps
+    for _ in range(2):
+        sizes = jnp.sqrt(jnp.sum(jnp.abs(V) ** 2, 0))
+        V = V / jnp.where(sizes > 0, sizes, 1).astype(V.dtype)
+        w, Q = eigh(V.conj().T @ V)
+        kept = w > eps * 10 * jnp.max(w)
+        scale = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, w, 1)), 0)
+        V = (V @ Q) * scale.astype(V.dtype)
+    return V
