@@ -82,6 +82,7 @@ from . import ad as ad
 from . import api as api
 from . import linalg as linalg
 from . import random as random
+from . import test_util as test_util
 
 __all__ = [
     "BCOO", "BCSR", "COO", "CSC", "CSR", "CuSparseEfficiencyWarning", "JAXSparse",
@@ -101,6 +102,6 @@ __all__ = [
     "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p",
     "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec",
     "csr_matvec_p", "csr_todense", "csr_todense_p", "empty", "eye", "grad", "jacfwd",
-    "jacobian", "jacrev", "linalg", "random", "random_bcoo", "sparsify", "todense",
-    "todense_p", "value_and_grad"
+    "jacobian", "jacrev", "linalg", "random", "random_bcoo", "sparsify", "test_util",
+    "todense", "todense_p", "value_and_grad"
 ]

@@ -1,0 +1,13 @@
+"""The face `minijax.experimental.sparse.test_util`: what tests of sparse arrays need."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.sparse.testing": """BatchedDotGeneralProperties MATMUL_TOL SparseLayout
+        SparseTestCase is_sparse iter_bcsr_layouts iter_sparse_layouts iter_subsets
+        rand_bcoo rand_bcsr rand_sparse""",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
