@@ -1,6 +1,9 @@
 """The face `minijax.errors`."""
 
 from .base.errors import ConcretizationTypeError as ConcretizationTypeError
+from .base.errors import (
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+)
 from .base.errors import JAXIndexError as JAXIndexError
 from .base.errors import JAXTypeError as JAXTypeError
 from .base.errors import KeyReuseError as KeyReuseError
@@ -13,9 +16,9 @@ from .ir.check import JaxprTypeError as JaxprTypeError
 from .runtime.jaxlib_compat import RuntimeFailure as JaxRuntimeError
 
 __all__ = [
-    "ConcretizationTypeError", "JAXIndexError", "JAXTypeError", "JaxRuntimeError",
-    "JaxprTypeError",
-    "KeyReuseError", "NonConcreteBooleanIndexError", "TracerArrayConversionError",
+    "ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError",
+    "JAXTypeError", "JaxRuntimeError", "JaxprTypeError", "KeyReuseError",
+    "NonConcreteBooleanIndexError", "TracerArrayConversionError",
     "TracerBoolConversionError", "TracerIntegerConversionError",
     "UnexpectedTracerError",
 ]  # fmt: skip

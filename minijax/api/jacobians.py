@@ -222,22 +222,32 @@ def jacrev(
     return jacfun
 
 
-def jacobian(*args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """Alias of `jacrev`.
+def jacobian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+    holomorphic: bool = False, allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """The Jacobian by reverse mode: `jacrev` by another name.
 
     Args:
-      args, kwargs: those of `jacrev`.
+      fun: a function of arrays to a pytree of arrays.
+      argnums: which argument(s) to differentiate by.
+      has_aux: whether `fun` returns (output, auxiliary data).
+      holomorphic: `fun` is promised to be complex differentiable.
+      allow_int: allow integer inputs; their derivatives have dtype float0.
 
     Returns:
       A function with `fun`'s arguments that returns the Jacobian, of shape output +
       input for each pair of leaves.
+
+    Raises:
+      TypeError: inputs or outputs that cannot be differentiated.
 
     Example:
       >>> import minijax as mj
       >>> mj.jacobian(lambda x: 2 * x)(1.)
       Array(2., dtype=float32, weak_type=True)
     """
-    return jacrev(*args, **kwargs)
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
 def hessian(

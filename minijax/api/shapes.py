@@ -83,6 +83,20 @@ class ShapeDtypeStruct:
             raise TypeError("len() of unsized object")
         return int(self.shape[0])
 
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """The type of `x`, which has a shape and a dtype, and of where it is.
+
+        Of an array that is on one device because nobody has said otherwise, nothing is
+        said.
+        """
+        aval = typeof(x)
+        said = getattr(x, "committed", isinstance(x, ShapeDtypeStruct))
+        return ShapeDtypeStruct(
+            aval.shape, aval.dtype, weak_type=aval.weak_type,
+            sharding=x.sharding if said else None,
+        )  # fmt: skip
+
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
         old = zip(_FIELDS, self.fields(), strict=True)

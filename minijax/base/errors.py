@@ -74,6 +74,10 @@ class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after its transformation had ended."""
 
 
+class InconclusiveDimensionOperation(Exception):
+    """Dimensions that are expressions could not be compared."""
+
+
 class KeyReuseError(RuntimeError):
     """A random key was consumed twice."""
 

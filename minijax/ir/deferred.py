@@ -27,6 +27,7 @@ METHODS: tuple[str, ...] = (
     *"all any argmax argmin argpartition argsort astype choose clip compress".split(),
     *"conj conjugate copy cumprod cumsum diagonal dot flatten max mean min".split(),
     *"nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std".split(),
+    *"byteswap".split(),
     *"sum swapaxes take to_device trace transpose var view __array_namespace__".split(),
 )
 PROPERTIES = ("T", "mT", "real", "imag", "at", "flat", "nbytes", "itemsize")

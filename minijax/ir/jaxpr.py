@@ -240,13 +240,17 @@ class ClosedJaxpr:
         p.text(str(self))
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+def eval_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
     """Run a jaxpr under the current trace, one bind an equation.
 
     Args:
       jaxpr: an open jaxpr.
       consts: the values of its constvars.
       args: the values of its inputs, of their shapes and dtypes, in flat order.
+      propagate_source_info: whether what is bound keeps the names and places of the
+        equations; otherwise it has those of the caller.
 
     Returns:
       A list of the values of its results.
@@ -265,11 +269,13 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     try:
         for i, eqn in enumerate(jaxpr.eqns):
             vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-            if eqn.names:
+            if not propagate_source_info:
+                pass
+            elif eqn.names:
                 state.names = f"{outer}/{eqn.names}" if outer else eqn.names
             else:
                 state.names = outer
-            state.source = eqn.source or place
+            state.source = (propagate_source_info and eqn.source) or place
             out = eqn.primitive.bind(*vals, **eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outvars, out, strict=True))

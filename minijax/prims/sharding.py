@@ -196,6 +196,30 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return tree.unflatten(treedef, out)
 
 
+def lay_out(name: str, x: Any, out_sharding: Any) -> Any:
+    """The result of function `name`, on devices as its argument `out_sharding` says."""
+    if out_sharding is None:
+        return x
+    if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
+        raise errors.type_error(
+            f"`out_sharding` argument of {name} only supports instances of"
+            f" `NamedSharding` or `PartitionSpec`. Got {out_sharding} of type:"
+            f" {type(out_sharding)}"
+        )
+    sharding = concrete(out_sharding, name, "out_sharding")
+    kinds = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
+    for axis in (a for entry in sharding.spec for a in axes_of(entry)):
+        if kinds[axis] is not meshes.AxisType.Explicit:
+            raise errors.value_error(
+                f"PartitionSpec passed to {name} cannot contain axis names that are of"
+                f" type Auto or Manual. Got PartitionSpec: {sharding.spec} with axis name:"
+                f" {axis} of type: {kinds[axis]}",
+                why="along other axes, the compiler decides how values lie.",
+                tries=["lax.with_sharding_constraint(result, sharding)"],
+            )
+    return constrain(x, sharding, name)
+
+
 def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
     """A pytree prefix of shardings, a leaf each."""
     if given is None or isinstance(given, (PartitionSpec, Sharding)):

@@ -760,11 +760,11 @@ def _rebuild_key(data: np.ndarray[Any, Any], impl: str) -> Any:
     return hooks.key_array.call(data, impl)
 
 
-def block_until_ready(trees: Any) -> Any:
+def block_until_ready(x: Any) -> Any:
     """Wait for every array in a pytree.
 
     Args:
-      trees: a pytree; what is no array is passed over.
+      x: a pytree; what is no array is passed over.
 
     Returns:
       The same tree.
@@ -777,22 +777,22 @@ def block_until_ready(trees: Any) -> Any:
     {'a': Array([1., 1.], dtype=float32)}
     """
     waiting = []
-    for x in tree.leaves(trees):
-        if type(x) in ARRAYS and not foreign(x):
-            x._check_alive()
-            waiting.append(base_array(x))
-        elif hasattr(x, "block_until_ready"):
-            x.block_until_ready()
+    for leaf in tree.leaves(x):
+        if type(leaf) in ARRAYS and not foreign(leaf):
+            leaf._check_alive()
+            waiting.append(base_array(leaf))
+        elif hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
     if waiting:
         compat.block_all(waiting)
-    return trees
+    return x
 
 
-def copy_to_host_async(trees: Any) -> Any:
+def copy_to_host_async(x: Any) -> Any:
     """Start copying every array in a pytree to the host.
 
     Args:
-      trees: a pytree; what is no array is passed over.
+      x: a pytree; what is no array is passed over.
 
     Returns:
       The same tree, at once.
@@ -801,10 +801,10 @@ def copy_to_host_async(trees: Any) -> Any:
     >>> mj.copy_to_host_async({'a': mj.numpy.ones(2)})
     {'a': Array([1., 1.], dtype=float32)}
     """
-    for x in tree.leaves(trees):
-        if hasattr(x, "copy_to_host_async"):
-            x.copy_to_host_async()
-    return trees
+    for leaf in tree.leaves(x):
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
+    return x
 
 
 def in_slices(x: Array) -> bool:

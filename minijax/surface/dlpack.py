@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..types import dtypes
+from .numpy import io
 
 
 def to_dlpack(x: Any, stream: Any = None, **options: Any) -> Any:
@@ -26,6 +27,32 @@ def to_dlpack(x: Any, stream: Any = None, **options: Any) -> Any:
       'PyCapsule'
     """
     return x.__dlpack__(stream=stream, **options)
+
+
+def from_dlpack(
+    external_array: Any, device: Any = None, copy: bool | None = None
+) -> Any:
+    """An array of another library, through the DLPack protocol.
+
+    Args:
+      external_array: an object with `__dlpack__` and `__dlpack_device__`.
+      device: where the result is to lie; None: where it is.
+      copy: True to copy, None to copy where it must be, False to raise there.
+
+    Returns:
+      Array of that shape and dtype. Memory of an accelerator is shared; that of the
+      host is copied, and narrowed to 32 bits unless x64 is on.
+
+    Raises:
+      TypeError: it does not speak DLPack.
+      ValueError: `copy` is False, and it lies in host memory or on another device.
+
+    Example:
+      >>> import numpy as np
+      >>> from_dlpack(np.ones(2, np.float32))
+      Array([1., 1.], dtype=float32)
+    """
+    return io.from_dlpack(external_array, device=device, copy=copy)
 
 
 def is_supported_dtype(dtype: Any) -> bool:

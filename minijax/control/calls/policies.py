@@ -76,7 +76,7 @@ class DotsSaveable:
 
     only_if_no_batch_dims: bool
 
-    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
         if not self.only_if_no_batch_dims:
             return prim.name in (
                 "dot_general",
@@ -101,7 +101,7 @@ class SaveAnyNamesButThese:
 
     names: frozenset[str]
 
-    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
         return prim is name_p and params["name"] not in self.names
 
 
@@ -111,15 +111,15 @@ class SaveOnlyTheseNames:
 
     saveable_names: frozenset[str]
 
-    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
         return prim is name_p and params["name"] in self.saveable_names
 
 
-def save_any_names_but_these(*names: str) -> Policy:
+def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """Store named values, but for these.
 
     Args:
-      names: strings, as `checkpoint_name` gives them to values.
+      names_not_to_save: strings, as `checkpoint_name` gives them to values.
 
     Returns:
       A policy: `policy(prim, *avals, **params)`, which answers with a bool.
@@ -133,14 +133,14 @@ def save_any_names_but_these(*names: str) -> Policy:
       f32[] from the argument x
       f32[] named 'hidden' from ...
     """
-    return SaveAnyNamesButThese(frozenset(names))
+    return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
-def save_only_these_names(*names: str) -> Policy:
+def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     """Store these named values only.
 
     Args:
-      names: strings, as `checkpoint_name` gives them to values.
+      names_which_can_be_saved: strings, as `checkpoint_name` gives them to values.
 
     Returns:
       A policy: `policy(prim, *avals, **params)`, which answers with a bool.
@@ -154,14 +154,14 @@ def save_only_these_names(*names: str) -> Policy:
       f32[] from the argument x
       f32[] named 'hidden' from ...
     """
-    return SaveOnlyTheseNames(frozenset(names))
+    return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
 
 
-def save_anything_except_these_names(*names: str) -> Policy:
+def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Store every result, but for values with these names.
 
     Args:
-      names: strings, as `checkpoint_name` gives them to values.
+      names_not_to_save: strings, as `checkpoint_name` gives them to values.
 
     Returns:
       A policy: `policy(prim, *avals, **params)`, which answers with a bool.
@@ -175,7 +175,7 @@ def save_anything_except_these_names(*names: str) -> Policy:
       f32[] output of cos from ...
       f32[] output of cos from ...
     """
-    excluded = frozenset(names)
+    excluded = frozenset(names_not_to_save)
 
     def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
         return not (prim is name_p and params["name"] in excluded)
@@ -183,11 +183,11 @@ def save_anything_except_these_names(*names: str) -> Policy:
     return policy
 
 
-def save_from_both_policies(first: Policy, second: Policy) -> Policy:
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Store what either policy stores; the first one's answer goes first.
 
     Args:
-      first, second: policies.
+      policy_1, policy_2: policies.
 
     Returns:
       A policy that answers with a bool or an `Offloadable`.
@@ -204,8 +204,8 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
     """
 
     def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offloadable:
-        found = stored(first(prim, *avals, **params))
-        return found or stored(second(prim, *avals, **params))
+        found = stored(policy_1(prim, *avals, **params))
+        return found or stored(policy_2(prim, *avals, **params))
 
     return policy
 

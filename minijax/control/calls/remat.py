@@ -345,7 +345,8 @@ _NUMBERS = {
 
 def checkpoint(
     fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Policy | None = None,
-    static_argnums: int | Sequence[int] = (), concrete: bool = False,
+    static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
+    concrete: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     """Make a function whose residuals are recomputed in the backward pass.
 
@@ -356,14 +357,16 @@ def checkpoint(
       policy: `policy(prim, *avals, **params) -> bool`, asked for each operation whether
         its results may be stored (or stored on the host); see `checkpoint_policies`.
         None: nothing is.
-      static_argnums: arguments that are passed as they are, hashable or not.
+      static_argnums, static_argnames: arguments, by position or name, that are passed
+        as they are, hashable or not.
       concrete: must be False (JAX has dropped the option too).
 
     Returns:
       A function with `fun`'s arguments and result.
 
     Raises:
-      ValueError: there is no such argument as `static_argnums` says.
+      ValueError: there is no such argument as `static_argnums` or `static_argnames`
+        says.
       NotImplementedError: `concrete`.
 
     Example:
@@ -377,17 +380,24 @@ def checkpoint(
             "Try: static_argnums for values that steer Python control flow."
         )
     check_callable(fun)
-    statics = _statics_of(fun, static_argnums)
+    statics = _statics_of(fun, static_argnums, static_argnames)
     jitted = Jitted(fun, statics, inline_traced=True, transform="checkpoint / remat")
 
     @wraps(fun)
     def rematted(*args: Any, **kwargs: Any) -> Any:
         closed = [n for n in statics.nums if n < len(args) and not _hashable(args[n])]
-        if closed:
+        named = {
+            k: kwargs[k]
+            for k in statics.names
+            if k in kwargs and not _hashable(kwargs[k])
+        }
+        if closed or named:
+            rest = {k: v for k, v in kwargs.items() if k not in named}
             again = functools.partial(
-                checkpoint, prevent_cse=prevent_cse, policy=policy
-            )
-            return _closing(fun, args, closed, statics.nums, again)(**kwargs)
+                checkpoint, prevent_cse=prevent_cse, policy=policy,
+                static_argnames=[k for k in statics.names if k in rest],
+            )  # fmt: skip
+            return _closing(fun, args, named, closed, statics.nums, again)(**rest)
         call = jitted.split(args, kwargs)
         avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
         traced = jitted.trace_avals(call, avals)
@@ -404,7 +414,9 @@ def checkpoint(
 remat = checkpoint
 
 
-def _statics_of(fun: Any, nums: Any) -> Statics:
+def _statics_of(fun: Any, nums: Any, names: Any) -> Statics:
+    if names:  # as `jit` has it, where each says what the other one does
+        return resolve_statics(fun, nums, names, "static")
     try:
         return Statics(resolve_statics(fun, nums, None, "static").nums, ())
     except ValueError as e:
@@ -427,8 +439,8 @@ def _hashable(x: Any) -> bool:
 
 
 def _closing(
-    fun: Callable[..., Any], args: tuple[Any, ...], closed: Sequence[int],
-    static: Sequence[int], again: Callable[..., Any],
+    fun: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any],
+    closed: Sequence[int], static: Sequence[int], again: Callable[..., Any],
 ) -> Callable[..., Any]:  # fmt: skip
     """The rematerialised call, for which nothing can be remembered: a closure."""
     given = [i for i in range(len(args)) if i not in closed]
@@ -438,11 +450,12 @@ def _closing(
         full = list(args)
         for i, x in zip(given, xs, strict=True):
             full[i] = x
-        return fun(*full, **kwargs)
+        return fun(*full, **named, **kwargs)
 
     sig = signature_of(fun)
     if sig is not None:
-        left = [p for i, p in enumerate(sig.parameters.values()) if i not in closed]
+        params = enumerate(sig.parameters.values())
+        left = [p for i, p in params if i not in closed and p.name not in named]
         rest.__signature__ = sig.replace(parameters=left)  # type: ignore[attr-defined]
     nums = [given.index(n) for n in static if n in given]
     return functools.partial(
@@ -495,11 +508,11 @@ def _origin(eqn: Equation) -> str:
     return f"output of {eqn.primitive} from {eqn.source}"
 
 
-def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print what a reverse pass through `fun` stores, one value a line.
 
     Args:
-      fun: a function of arrays to a pytree of arrays.
+      f: a function of arrays to a pytree of arrays.
       args, kwargs: its arguments; only their types matter.
 
     Returns:
@@ -510,5 +523,5 @@ def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) ->
       >>> print_saved_residuals(mj.numpy.sin, 1.)  # doctest: +ELLIPSIS
       f32[] output of cos from ...
     """
-    for aval, where in saved_residuals(fun, *args, **kwargs):
+    for aval, where in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short()} {where}")

@@ -16,8 +16,12 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, TextIO
 
-from ...base import source, tree
-from ...ir.core import STATE, Tracer
+import numpy as np
+
+from ...base import errors, source, tree
+from ...ir.core import STATE, Tracer, aval_of
+from ..rules.custom_jvp import custom_jvp
+from .callbacks import pure_callback
 from .debugging import debug_callback
 
 PROMPT = "(jdb) "
@@ -186,24 +190,30 @@ _command("h", "help", "?")(
 
 
 def breakpoint(
-    *, num_frames: int | None = None, filter_frames: bool = True, ordered: bool = False,
-    stdin: TextIO | None = None, stdout: TextIO | None = None,
-) -> None:  # fmt: skip
+    *, backend: str | None = None, filter_frames: bool = True,
+    num_frames: int | None = None, ordered: bool = False, token: Any = None,
+    **kwargs: Any,
+) -> Any:  # fmt: skip
     """Stop when the running program gets here, and read commands from the terminal.
 
     Traced values have the values that they have then; under `vmap`, the program stops for
     each lane.  `h` lists the commands.
 
     Args:
-      num_frames: how many of the calling frames to look at; default all.
+      backend: 'cli', the one debugger that there is, or None.
       filter_frames: leave out frames of minijax itself.
+      num_frames: how many of the calling frames to look at; default all.
       ordered: keep the order of the program among ordered effects.
-      stdin, stdout: where commands come from and answers go.
+      token: a pytree of arrays, instead of `ordered`: the program stops once they are
+        computed, and goes on with what is returned; if nobody uses that, it never stops.
+      kwargs: `stdin` and `stdout`, where commands come from and answers go.
 
     Returns:
-      None, after the user has said to go on.
+      `token`, after the user has said to go on.
 
     Raises:
+      ValueError: there is no such `backend`, or both `ordered` and `token` are given.
+      TypeError: an unknown keyword.
       SystemExit: the user quits, in eager code.
       JaxRuntimeError: the user quits, in a compiled program.
 
@@ -219,6 +229,15 @@ def breakpoint(
       (jdb) Array(7., dtype=float32)
       (jdb) Array(6., dtype=float32, weak_type=True)
     """
+    if backend not in (None, "cli"):
+        raise errors.value_error(
+            f"breakpoint: there is no debugger {backend!r}.", tries=["backend='cli'"]
+        )
+    if ordered and token is not None:
+        raise errors.value_error(
+            "`ordered` and `token` are mutually exclusive arguments."
+        )
+    stdin, stdout = _streams(**kwargs)
     traced: dict[int, Tracer] = {}
     places: list[Place] = []
     frame = source.user_frame(2)
@@ -231,4 +250,24 @@ def breakpoint(
     def stop(values: Sequence[Any]) -> None:
         Session(places, dict(zip(keys, values, strict=True)), stdin, stdout).run()
 
-    debug_callback(stop, list(traced.values()), ordered=ordered)
+    if token is None:
+        debug_callback(stop, list(traced.values()), ordered=ordered)
+        return None
+
+    def answer(token: Any, values: Sequence[Any]) -> Any:
+        stop(values)
+        return tree.map(np.asarray, token)
+
+    @custom_jvp
+    def after(token: Any, values: Any) -> Any:
+        types = tree.map(aval_of, token)
+        return pure_callback(answer, types, token, values, vmap_method="sequential")
+
+    after.defjvp(lambda primals, tangents: (after(*primals), tangents[0]))
+    return after(token, list(traced.values()))
+
+
+def _streams(
+    *, stdin: TextIO | None = None, stdout: TextIO | None = None
+) -> tuple[TextIO | None, TextIO | None]:
+    return stdin, stdout

@@ -330,7 +330,7 @@ def _record() -> logging.LogRecord:
 
 def debug_log(
     fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-    skip_format_check: bool = False, **kwargs: Any,
+    skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Write values from inside compiled code to the log `minijax.debug`, at level
     INFO.
@@ -344,6 +344,7 @@ def debug_log(
       ordered: keep the order of the program among ordered effects (on each replica).
       partitioned: of a value that lies on many devices, log each part by itself.
       skip_format_check: values that `fmt` has no place for are no error.
+      _use_logging: False: print them, as `debug.print` does.
 
     Returns:
       None; without `fmt`, a function that takes it and the values.
@@ -358,5 +359,5 @@ def debug_log(
     """
     return debug_print(
         fmt, *args, ordered=ordered, partitioned=partitioned,
-        skip_format_check=skip_format_check, _use_logging=True, **kwargs,
+        skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs,
     )  # fmt: skip

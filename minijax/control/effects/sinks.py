@@ -35,17 +35,30 @@ dce_sink_p.batch = lambda axis, args, dims, **params: (
     dce_sink_p.bind(*args, **params),
     [],
 )
-dce_sink_p.lower = lambda ctx, x, **params: []
+
+
+def _lower(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
+    if prevent_mlir_dce:
+        ctx.create(
+            "stablehlo.custom_call", [], [x], call_target_name=ctx.string("dce_sink"),
+            has_side_effect=ctx.parse("true"), api_version=ctx.i32(4),
+            backend_config=ctx.parse("{}"),
+        )  # fmt: skip
+    return []
+
+
+dce_sink_p.lower = _lower
 dce_sink_p.takes_keys = True
 
 
-def dce_sink(val: Any) -> None:
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Keep a value in jaxprs: dead code elimination spares it.
 
-    The compiler still drops what a program does not need.
+    The compiler still drops what a program does not need, at last.
 
     Args:
       val: a pytree of arrays.
+      prevent_mlir_dce: keep it in the program that is handed to the compiler, too.
 
     Returns:
       None.
@@ -59,4 +72,4 @@ def dce_sink(val: Any) -> None:
     leaves = tree.leaves(val)
     check_values(leaves, "dce_sink")
     for x in leaves:
-        dce_sink_p.bind(x, prevent_mlir_dce=False)
+        dce_sink_p.bind(x, prevent_mlir_dce=prevent_mlir_dce)

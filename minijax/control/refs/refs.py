@@ -636,13 +636,14 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
         _put(ref, index, operands, value)
 
 
-def swap(ref: Ref, idx: Any, value: Any) -> Any:
+def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "swap") -> Any:
     """Write, and return what was there before.
 
     Args:
       ref: a reference.
       idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
       value: an array or number of the reference's dtype and the shape of `ref[idx]`.
+      _function_name: what errors call the function.
 
     Returns:
       An array: what `ref[idx]` was.
@@ -655,7 +656,7 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
     >>> swap(new_ref(3), None, 4)
     Array(3, dtype=int32, weak_type=True)
     """
-    recorded, index, value, operands = _write(ref, idx, value, "swap", "swap")
+    recorded, index, value, operands = _write(ref, idx, value, _function_name, "swap")
     if recorded:
         return STATE.trace.process(swap_p, (ref, value, *operands), {"index": index})
     return _swap(ref, value, *operands, index=index)

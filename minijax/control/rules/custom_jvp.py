@@ -63,11 +63,11 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval})"
 
 
-def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangents of a pytree of values; `SymbolicZero`s on demand.
 
     Args:
-      x: a pytree of arrays or numbers.
+      val: a pytree of arrays or numbers.
       symbolic_zeros: give `SymbolicZero`s instead of arrays.
 
     Returns:
@@ -81,7 +81,7 @@ def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
     dtype([('float0', 'V')])
     """
     make = SymbolicZero if symbolic_zeros else _zero_array
-    return tree.map(lambda x: make(core.aval_of(x).to_tangent()), x)
+    return tree.map(lambda x: make(core.aval_of(x).to_tangent()), val)
 
 
 def _zero_array(aval: Any) -> Any:

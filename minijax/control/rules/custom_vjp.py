@@ -464,11 +464,14 @@ class CustomVJPPrimal:
         self.perturbed = perturbed
 
 
-def custom_vjp_primal_tree_values(primals: Any) -> Any:
+_map = tree.map  # where an argument has the name of the module
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """The values of a tree of `CustomVJPPrimal`s, as `fwd` gets it with symbolic_zeros.
 
     Args:
-      primals: a pytree of `CustomVJPPrimal`s.
+      tree: a pytree of `CustomVJPPrimal`s.
 
     Returns:
       The tree with the `.value` of each.
@@ -486,7 +489,7 @@ def custom_vjp_primal_tree_values(primals: Any) -> Any:
             raise TypeError(f"unexpected leaf type {type(x)}: not a CustomVJPPrimal.")
         return x.value
 
-    return tree.map(value, primals)
+    return _map(value, tree)
 
 
 class custom_vjp:

@@ -213,20 +213,20 @@ def _run_rule(
     return leaves, out_flags
 
 
-def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """A function that `vmap` runs lane after lane, by `lax.map`.
 
     Args:
-      fun: a function of arrays to a pytree of arrays.
+      f: a function of arrays to a pytree of arrays.
 
     Returns:
-      A `custom_vmap` with `fun`'s arguments and result.
+      A `custom_vmap` with `f`'s arguments and result.
 
     >>> import minijax as mj
     >>> mj.vmap(sequential_vmap(lambda x: x * 2))(mj.numpy.arange(3))
     Array([0, 2, 4], dtype=int32)
     """
-    out = custom_vmap(fun)
+    out = custom_vmap(f)
 
     @out.def_vmap
     def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:

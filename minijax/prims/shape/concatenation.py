@@ -335,26 +335,26 @@ unstack_p = primitive(
 linear_many_jvp(unstack_p)
 
 
-def unstack(operand: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """The elements of an array along an axis, as arrays without that axis.
 
     Args:
-      operand: an array of any shape and dtype.
+      x: an array of any shape and dtype.
       axis: the axis; a negative one counts from the end.
 
     Returns:
-      A tuple of as many arrays as the axis's size, of `operand`'s dtype.
+      A tuple of as many arrays as the axis's size, of `x`'s dtype.
 
     Raises:
       ValueError: there is no such axis.
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> [x.shape for x in unstack(jnp.zeros((2, 3)), 1)]
+      >>> [y.shape for y in unstack(jnp.zeros((2, 3)), 1)]
       [(2,), (2,), (2,)]
     """
-    axis = canonical_axis(axis, len(core.aval_of(operand).shape))
-    return tuple(unstack_p.bind(operand, axis=axis))
+    axis = canonical_axis(axis, len(core.aval_of(x).shape))
+    return tuple(unstack_p.bind(x, axis=axis))
 
 
 # ------------------------------------------------------------------------------- tile

@@ -342,15 +342,15 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))
 
 
-def broadcast_like(operand: Any, like: Any) -> Any:
-    """Repeat `operand` to the shape of `like`, axes lined up from the last.
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """Repeat `arr` to the shape of `like_arr`, axes lined up from the last.
 
     Args:
-      operand: an array; an axis has size 1 or that of `like`'s axis.
-      like: an array, of which only the shape counts.
+      arr: an array; an axis has size 1 or that of `like_arr`'s axis.
+      like_arr: an array, of which only the shape counts.
 
     Returns:
-      An array of `operand`'s dtype and `like`'s shape.
+      An array of `arr`'s dtype and `like_arr`'s shape.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -358,7 +358,7 @@ def broadcast_like(operand: Any, like: Any) -> Any:
       Array([[0, 1],
              [0, 1]], dtype=int32)
     """
-    return broadcast_to(operand, core.aval_of(like).shape)
+    return broadcast_to(arr, core.aval_of(like_arr).shape)
 
 
 # ---------------------------------------------------------------------------- reshape

@@ -148,6 +148,27 @@ def _view(x: Any, dtype: Any) -> Any:
     return x
 
 
+def byteswap(self: Any) -> Any:
+    """The elements with their bytes in reverse order."""
+    if dtypes.is_extended(self.dtype):
+        raise errors.error(
+            NotImplementedError,
+            f"byteswap of an array of {self.dtype}.",
+            tries=["jax.random.key_data(keys).byteswap()"],
+        )
+    return _byteswap(self)
+
+
+@composite
+def _byteswap(x: Any) -> Any:
+    if x.dtype.itemsize == 1:
+        return lax.copy_p.bind(x)
+    if dtypes.is_complex(x.dtype):
+        return lax.complex(_byteswap(lax.real(x)), _byteswap(lax.imag(x)))
+    pieces = lax.bitcast_convert_type(x, dtypes.uint8)
+    return lax.bitcast_convert_type(lax.rev(pieces, (x.ndim,)), x.dtype)
+
+
 def _plain(x: Any) -> Any:
     """Bools as bytes, complex numbers as pairs of reals: what bits can be cast from."""
     if dtypes.is_bool(x.dtype):

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...api.devices import device_put
 from ...base import errors
+from ...base.source import stacklevel
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
@@ -40,8 +41,8 @@ SMALL = 1 << 14  # elements; arrays up to this size are made on the host
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K",
-    ndmin: int = 0, *, device: Any = None, out_sharding: Any = None,
+    object: Any, dtype: Any = None, *args: Any, copy: bool = True,
+    order: str | None = "K", ndmin: int = 0, device: Any = None, out_sharding: Any = None,
 ) -> Any:  # fmt: skip
     """Make an array of numbers, nested sequences, buffers or arrays.
 
@@ -50,6 +51,7 @@ def array(
         weakly typed); arrays and NumPy scalars keep theirs, narrowed to 32 bits unless
         x64 is on; mixtures promote.
       dtype: the dtype of the result.
+      args: `copy`, `order` and `ndmin` by position, which is deprecated.
       copy: kept for NumPy's sake; memory is never shared with the caller's.
       order: None or "K".
       ndmin: leading axes of size 1 are added up to this rank.
@@ -71,6 +73,8 @@ def array(
       Array([[1, 2],
              [3, 4]], dtype=int32)
     """
+    if args:
+        copy, order, ndmin = _by_position(args, (copy, order, ndmin))
     if order is not None and order != "K":
         raise NotImplementedError("Only implemented for order='K'")
     if not copy and dtype is None and isinstance(object, np.ma.MaskedArray):
@@ -82,6 +86,22 @@ def array(
             out, (1,) * (ndmin - rank) + out.shape, tuple(range(ndmin - rank, ndmin))
         )
     return on_device(out, device, out_sharding)
+
+
+def _by_position(args: tuple[Any, ...], defaults: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What `array` is given by position, after the dtype."""
+    if len(args) > len(defaults):
+        raise TypeError(
+            f"jnp.array() takes up to {len(defaults) + 2} positional arguments, got"
+            f" {len(args) + 2}."
+        )
+    warnings.warn(
+        "Passing the copy, order, and ndmin arguments to jnp.array positionally is"
+        " deprecated. Use keyword arguments instead.",
+        DeprecationWarning,
+        stacklevel=stacklevel(),
+    )
+    return (*args, *defaults[len(args) :])
 
 
 def asarray(
@@ -113,7 +133,8 @@ def asarray(
     if plain and not copy and (type(a) is ArrayImpl or isinstance(a, Tracer)):
         return a
     wanted = static_dtype(dtype, "asarray")
-    return array(a, wanted, bool(copy), order, device=device, out_sharding=out_sharding)
+    where = {"device": device, "out_sharding": out_sharding}
+    return array(a, wanted, copy=bool(copy), order=order, **where)
 
 
 def to_array(x: Any, dtype: Any, copy: bool) -> Any:

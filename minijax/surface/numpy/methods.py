@@ -315,7 +315,8 @@ def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
 # Functions that are methods under their own names.
 _SAME = (
     reductions.all, reductions.any, reductions.argmax, reductions.argmin,
-    sorting.argpartition, sorting.argsort, astype, selection.choose, clip, compress,
+    conversion.byteswap, sorting.argpartition, sorting.argsort, astype,
+    selection.choose, clip, compress,
     ufuncs.conjugate, conversion.copy, running.cumprod, running.cumsum,
     diagonals.diagonal, linear.dot, flatten, reductions.max, moments.mean,
     reductions.min, searching.nonzero, reductions.prod, reductions.ptp,

@@ -15,6 +15,7 @@ import numpy as np
 from ...ir import core
 from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
+from ...prims.sharding import lay_out
 from ...types import dtypes
 from . import creation, reductions
 from ._common import as_array
@@ -24,7 +25,7 @@ from .updates import update
 def _segment(
     name: str, method: str, start: Callable[[Any], Any], together: Callable[..., Any],
     data: Any, segment_ids: Any, num_segments: int | None, indices_are_sorted: bool,
-    unique_indices: bool, bucket_size: int | None, mode: Any,
+    unique_indices: bool, bucket_size: int | None, mode: Any, out_sharding: Any,
 ) -> Any:  # fmt: skip
     data, ids = as_array(data), as_array(segment_ids)
     if num_segments is None:
@@ -50,7 +51,8 @@ def _segment(
         mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
         wrap_negative_indices=False,
     )  # fmt: skip
-    return together(out, (0,)) if where is not ids else out
+    out = together(out, (0,)) if where is not ids else out
+    return lay_out(name, out, out_sharding)
 
 
 def _maker(
@@ -60,11 +62,11 @@ def _maker(
     def segment(
         data: Any, segment_ids: Any, num_segments: int | None = None,
         indices_are_sorted: bool = False, unique_indices: bool = False,
-        bucket_size: int | None = None, mode: Any = None,
+        bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
     ) -> Any:  # fmt: skip
         return _segment(
             name, method, start, together, data, segment_ids, num_segments,
-            indices_are_sorted, unique_indices, bucket_size, mode,
+            indices_are_sorted, unique_indices, bucket_size, mode, out_sharding,
         )  # fmt: skip
 
     segment.__name__ = segment.__qualname__ = name
@@ -79,6 +81,8 @@ def _maker(
       indices_are_sorted, unique_indices: promises about the ids that save time.
       bucket_size: reduce in buckets of so many rows, for numerical stability.
       mode: what happens to ids out of range: 'drop' or 'clip', as for `x.at[...]`.
+      out_sharding: how the result is to lie on devices, over a mesh with axes of type
+        `Explicit`; None: as the compiler likes.
 
     Returns:
       An array of `data`'s dtype, shape (num_segments, *data.shape[1:]); where a

@@ -19,6 +19,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
+from ...prims.sharding import lay_out
 from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
@@ -163,17 +164,20 @@ def update(
     if type(y) is not ArrayImpl or y.aval.dtype is not dtype:
         check_dtypes(dtype, x.weak_type, core.aval_of(y))
     eager = STATE.trace is EVAL and type(x) is ArrayImpl
-    if eager and type(subscript) is int and wrap_negative_indices and x.shape:
+    plain = eager and wrap_negative_indices and out_sharding is None
+    if plain and type(subscript) is int and x.shape:
         n = x.shape[0]
         i = subscript + n if subscript < 0 else subscript
         if 0 <= i < n:
             return _write_row(x, i, y, op)
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
-    if not eager:
-        return write(x, leaves, y, plan, op, mode, indices_are_sorted, unique_indices)
-    if fits(plan, leaves):
-        return _write_slice(x, leaves, y, plan, op)
-    return _write(x, leaves, y, plan, op, mode, indices_are_sorted, unique_indices)
+    if eager and fits(plan, leaves):
+        out = _write_slice(x, leaves, y, plan, op)
+    else:
+        scatter = _write if eager else write
+        how = mode, indices_are_sorted, unique_indices
+        out = scatter(x, leaves, y, plan, op, *how)
+    return out if out_sharding is None else lay_out("scatter", out, out_sharding)
 
 
 def check_dtypes(dtype: Any, weak: bool, y: Any) -> None:
