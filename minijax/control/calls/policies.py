@@ -59,7 +59,8 @@ class DotsSaveable:
     `dots_with_no_batch_dims_saveable` only products without them.
 
     Args:
-      prim: the primitive that is asked about; its avals follow.
+      prim: the primitive that is asked about.
+      args: the types of its operands.
       params: its parameters.
 
     Returns:
