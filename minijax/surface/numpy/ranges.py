@@ -90,7 +90,7 @@ def _count(first: int, last: int) -> Any:
     dtype, size = dtypes.int_default(), last - first
     if STATE.trace is not core.EVAL or size > SMALL:
         return _range(size, first, 1, dtype, False)
-    return arrays.put_numpy(np.arange(first, last, dtype=dtype), shaped((size,), dtype))
+    return arrays.put_own(np.arange(first, last, dtype=dtype), shaped((size,), dtype))
 
 
 def known_number(x: Any, name: str) -> Any:
