@@ -3,7 +3,7 @@
 from .api.aot import ArgInfo as ArgInfo
 from .api.aot import Compiled as Compiled
 from .api.aot import Lowered as Lowered
-from .api.aot import TracedStage as Traced
+from .api.aot import Traced as Traced
 from .control.calls.jit import Jitted as Wrapped
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]

@@ -51,7 +51,7 @@ def public_functions():
                 continue
             if not getattr(value, "__module__", "").startswith("minijax"):
                 continue
-            if kind.__module__.startswith("minijax") and kind.__name__ == "ScalarType":
+            if kind.__module__.startswith("minijax") and kind.__name__ == "_ScalarMeta":
                 continue
             seen.setdefault(id(value), (f"{face}.{name}", value))
     return [

@@ -5,6 +5,7 @@ What `jit` returns finds them here (control/calls/jit.py, `METHODS`).
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from ..base.source import function_text
 from ..control.arguments import NO_STATICS, ArgNames
 from ..control.bodies import tree_difference
 from ..control.calls import jit as jitting
-from ..control.calls.jit import Call, Jitted, Traced, dispatcher, fast_path
+from ..control.calls.jit import Call, Jitted, dispatcher, fast_path
 from ..control.calls.misses import differences
 from ..control.calls.programs import run_program
 from ..control.refs.discharge import by_value, is_lasting, values_of, write_back
@@ -32,31 +33,26 @@ from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
 jit = jitting.jit
 
 
+@dataclasses.dataclass(frozen=True)
 class ArgInfo:
     """The type of an argument, and whether it is donated."""
 
-    __slots__ = ("aval", "donated")
-
-    def __init__(self, aval: Any, donated: bool) -> None:
-        self.aval = aval
-        self.donated = donated
+    _aval: Any
+    donated: bool
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
+        return self._aval.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> Any:
-        return self.aval.dtype
-
-    def __repr__(self) -> str:
-        return f"ArgInfo({self.aval}, donated={self.donated})"
+        return self._aval.dtype
 
 
-class TracedStage:
+class Traced:
     """A jitted function traced for some types: `jaxpr`, `out_info`, `lower()`."""
 
-    def __init__(self, jitted: Jitted, call: Call, traced: Traced) -> None:
+    def __init__(self, jitted: Jitted, call: Call, traced: jitting.Traced) -> None:
         self._jitted = jitted
         self._call = call
         self._traced = traced
@@ -66,14 +62,24 @@ class TracedStage:
         return self._traced.jaxpr
 
     @property
-    def in_avals(self) -> list[Any]:
-        """The types of the dynamic arguments."""
+    def arg_types(self) -> list[Any]:
+        """The types of the leaves of dynamic arguments."""
         return self.jaxpr.in_avals[len(self._traced.hoisted) :]
 
     @property
-    def out_avals(self) -> list[Any]:
-        """The types of the results."""
+    def result_types(self) -> list[Any]:
+        """The types of the leaves of results."""
         return self.jaxpr.out_avals
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the dynamic arguments, as (args, kwargs)."""
+        return tree.unflatten(self.in_tree, self.arg_types)
+
+    @property
+    def out_avals(self) -> Any:
+        """The types of the results, in their structure."""
+        return tree.unflatten(self.out_tree, self.result_types)
 
     @property
     def fun_name(self) -> str:
@@ -90,7 +96,7 @@ class TracedStage:
     @property
     def out_info(self) -> Any:
         lies = self._jitted.lies
-        outs = list(map(struct_of, self.out_avals))
+        outs = list(map(struct_of, self.result_types))
         if lies is not None:
             pairs = zip(outs, lies.of_results(self.out_tree), strict=True)
             outs = [out.update(sharding=lie) for out, lie in pairs]
@@ -99,7 +105,7 @@ class TracedStage:
     @property
     def args_info(self) -> Any:
         donated = self._jitted.donated(self._call)
-        infos = [ArgInfo(a, d) for a, d in zip(self.in_avals, donated, strict=True)]
+        infos = [ArgInfo(a, d) for a, d in zip(self.arg_types, donated, strict=True)]
         return tree.unflatten(self.in_tree, infos)
 
     @property
@@ -139,7 +145,7 @@ class TracedStage:
 class Lowered:
     """A jitted function lowered to StableHLO: `as_text()`, `compile()`."""
 
-    def __init__(self, stage: TracedStage, platforms: Any = None) -> None:
+    def __init__(self, stage: Traced, platforms: Any = None) -> None:
         self._stage = stage
         jitted = stage._jitted
         leaves = stage._call.leaves
@@ -195,6 +201,10 @@ class Lowered:
         return self._stage.out_tree
 
     @property
+    def in_avals(self) -> Any:
+        return self._stage.in_avals
+
+    @property
     def args_info(self) -> Any:
         return self._stage.args_info
 
@@ -208,20 +218,20 @@ class Lowered:
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: 'stablehlo' (default) or 'hlo'."""
-        if dialect in (None, "stablehlo"):
-            text = self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
-            return str(text)
         if dialect == "hlo":
             return str(self._computation().as_hlo_text())
-        raise ValueError(f"as_text: no dialect {dialect!r}; TRY 'stablehlo' or 'hlo'.")
+        module = self.compiler_ir(dialect)
+        return str(module.operation.get_asm(enable_debug_info=debug_info))
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object of the compiler."""
         if dialect in (None, "stablehlo"):
-            return self._lowered.module
+            # What is compiled does without, so that a call finds the same in the cache.
+            names = [f"result{tree.keystr(p)}" for p in tree.leaf_paths(self.out_tree)]
+            return self._lowered.described(names)
         if dialect == "hlo":
             return self._computation()
-        raise ValueError(f"compiler_ir: no dialect {dialect!r}.")
+        raise ValueError(f"unknown dialect: {dialect}; TRY 'stablehlo' or 'hlo'.")
 
     def _computation(self) -> Any:
         from jaxlib import _jax
@@ -272,8 +282,16 @@ class Compiled:
         return self._lowered.out_tree
 
     @property
+    def in_avals(self) -> Any:
+        return self._lowered.in_avals
+
+    @property
     def args_info(self) -> Any:
         return self._lowered.args_info
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        return self._lowered.donate_argnums
 
     @property
     def out_info(self) -> Any:
@@ -337,7 +355,7 @@ class Compiled:
             )
         wrong = []
         names = ArgNames(stage._jitted.fun, in_tree, stage._call.positions)
-        for i, (x, aval) in enumerate(zip(leaves, stage.in_avals, strict=True)):
+        for i, (x, aval) in enumerate(zip(leaves, stage.arg_types, strict=True)):
             got = core.aval_of(x)
             same = type(got) is type(aval) and got.shape == aval.shape
             if not same or got.dtype != aval.dtype:
@@ -422,16 +440,16 @@ class Compiled:
         return tree.unflatten(self.out_tree, results[:n])
 
 
-def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, Traced]:
+def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, jitting.Traced]:
     call = jitted.split(args, kwargs)
     names = ArgNames(jitted.fun, call.in_tree, call.positions)
     avals = tuple(avals_like(call.leaves, jitted.fun, names))
     return call, jitted.trace_avals(call, avals)
 
 
-def trace(jitted: Jitted, *args: Any, **kwargs: Any) -> TracedStage:
+def trace(jitted: Jitted, *args: Any, **kwargs: Any) -> Traced:
     """Trace for these arguments, or for arguments of these types."""
-    return TracedStage(jitted, *_spec_call(jitted, args, kwargs))
+    return Traced(jitted, *_spec_call(jitted, args, kwargs))
 
 
 def lower_stage(jitted: Jitted, *args, lowering_platforms=None, **kwargs) -> Lowered:

@@ -13,15 +13,16 @@ from ..base import errors, tree
 from ..base.source import function_text, wraps
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
+from ..control.calls import jit as jitting
 from ..control.calls import pmap as replicas
-from ..control.calls.jit import Call, Jitted, Traced, dispatcher
+from ..control.calls.jit import Call, Jitted, dispatcher
 from ..control.calls.pmap import AxisName, xla_pmap_p
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..passes.algebra import mapped_aval, unmapped_aval
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, base_array
-from .aot import Compiled, Lowered, TracedStage
+from .aot import Compiled, Lowered, Traced
 from .devices import Device
 from .shapes import aval_like
 
@@ -172,7 +173,7 @@ class Prepared(NamedTuple):
 
     call: Call
     avals: list[Any]  # of the whole arguments
-    traced: Traced
+    traced: jitting.Traced
     params: dict[str, Any]
 
 
@@ -251,7 +252,7 @@ def _axes(
 # ---------------------------------------------------------------------- ahead of time
 
 
-class PmapStage(TracedStage):
+class PmapStage(Traced):
     """A pmapped function traced for some types."""
 
     def __init__(self, jitted: Jitted, ready: Prepared) -> None:
@@ -262,11 +263,11 @@ class PmapStage(TracedStage):
             raise core.leak_error(ready.traced.hoisted[0])
 
     @property
-    def in_avals(self) -> list[Any]:
+    def arg_types(self) -> list[Any]:
         return self._in_avals
 
     @property
-    def out_avals(self) -> list[Any]:
+    def result_types(self) -> list[Any]:
         size = self.params["axis_size"]
         found = zip(self.params["out_axes"], self.jaxpr.out_avals, strict=True)
         return [unmapped_aval(size, d, a) for d, a in found]

@@ -39,6 +39,8 @@ class ShapeDtypeStruct:
       ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
+    __module__ = "minijax"
+
     __slots__ = ("dtype", "is_ref", "shape", "sharding", "weak_type")
     shape: tuple[int, ...]
     dtype: Any

@@ -45,33 +45,49 @@ value_error = functools.partial(error, ValueError)
 class JAXTypeError(TypeError):
     """A TypeError about tracing."""
 
+    __module__ = "minijax.errors"
+
 
 class JAXIndexError(IndexError):
     """An IndexError about tracing."""
+
+    __module__ = "minijax.errors"
 
 
 class ConcretizationTypeError(JAXTypeError):
     """A traced value was used where a concrete one is needed."""
 
+    __module__ = "minijax.errors"
+
 
 class TracerArrayConversionError(JAXTypeError):
     """A traced value was handed to NumPy (`np.asarray(tracer)`)."""
+
+    __module__ = "minijax.errors"
 
 
 class TracerIntegerConversionError(JAXTypeError):
     """A traced value was used as a Python integer, for instance as an index."""
 
+    __module__ = "minijax.errors"
+
 
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced value was used as a Python bool, for instance by `if`."""
+
+    __module__ = "minijax.errors"
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
     """A traced boolean mask was used as an index: the result's size is unknown."""
 
+    __module__ = "minijax.errors"
+
 
 class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after its transformation had ended."""
+
+    __module__ = "minijax.errors"
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -80,6 +96,8 @@ class InconclusiveDimensionOperation(Exception):
 
 class KeyReuseError(RuntimeError):
     """A random key was consumed twice."""
+
+    __module__ = "minijax.errors"
 
 
 def type_text(x: Any) -> str:

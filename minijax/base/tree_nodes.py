@@ -506,6 +506,8 @@ class Partial(functools.partial):  # type: ignore[type-arg]
     Differs from JAX: `.func` of a partial of a partial is the inner partial itself.
     """
 
+    __module__ = "minijax.tree_util"
+
     def __new__(klass, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
         if not isinstance(func, functools.partial):
             return super().__new__(klass, func, *args, **kw)

@@ -27,11 +27,11 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             raise JaxprTypeError(f"variable {v} is bound twice as an input")
         known.add(v)
     for i, eqn in enumerate(jaxpr.eqns):
-        for a in eqn.invars:
+        for a in eqn.ins:
             if type(a) is not Literal and a not in known:
                 raise JaxprTypeError(_at(i, eqn, f"reads {a}, which is not bound yet"))
         _check_types(i, eqn)
-        for v in eqn.outvars:
+        for v in eqn.outs:
             if v in known:
                 raise JaxprTypeError(_at(i, eqn, f"binds {v} again"))
             known.add(v)
@@ -41,13 +41,13 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
 
 def _check_types(i: int, eqn: Equation) -> None:
-    out = result_type(eqn.primitive, [a.aval for a in eqn.invars], eqn.params)
+    out = result_type(eqn.primitive, [a.aval for a in eqn.ins], eqn.params)
     found = list(out) if eqn.primitive.multiple_results else [out]
-    if len(found) != len(eqn.outvars):
+    if len(found) != len(eqn.outs):
         raise JaxprTypeError(
-            _at(i, eqn, f"has {len(eqn.outvars)} results, its rule gives {len(found)}")
+            _at(i, eqn, f"has {len(eqn.outs)} results, its rule gives {len(found)}")
         )
-    for v, aval in zip(eqn.outvars, found, strict=True):
+    for v, aval in zip(eqn.outs, found, strict=True):
         if not same_type(v.aval, aval):
             raise JaxprTypeError(
                 _at(

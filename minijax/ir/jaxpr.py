@@ -62,7 +62,7 @@ Atom = Var | Literal
 class Equation:
     """`outvars = primitive[params] invars`, made at `source` under names `names`."""
 
-    __slots__ = ("invars", "names", "outvars", "params", "primitive", "source")
+    __slots__ = ("ins", "names", "outs", "params", "primitive", "source")
 
     def __init__(
         self,
@@ -74,11 +74,24 @@ class Equation:
         names: str = "",
     ) -> None:
         self.primitive = primitive
-        self.invars = invars
-        self.outvars = outvars
+        self.ins = invars
+        self.outs = outvars
         self.params = params
         self.source = source
         self.names = names
+
+    # Users read lists, which they may change; we read tuples, which are smaller.
+    @property
+    def invars(self) -> list[Any]:
+        if type(self.ins) is not list:
+            self.ins = list(self.ins)
+        return self.ins
+
+    @property
+    def outvars(self) -> list[Var]:
+        if type(self.outs) is not list:
+            self.outs = list(self.outs)
+        return self.outs
 
     @property
     def effects(self) -> frozenset[Any]:
@@ -91,15 +104,17 @@ class Equation:
 
     def replace(self, **changes: Any) -> Equation:
         """A copy with some fields changed."""
-        fields = {k: changes.get(k, getattr(self, k)) for k in Equation.__slots__}
-        return Equation(
-            fields["primitive"], fields["invars"], fields["outvars"],
-            fields["params"], fields["source"], fields["names"],
+        if "source_info" in changes:
+            changes["source"] = changes.pop("source_info")
+        fields = dict(
+            primitive=self.primitive, invars=self.ins, outvars=self.outs,
+            params=self.params, source=self.source, names=self.names,
         )  # fmt: skip
+        return Equation(**{**fields, **changes})
 
     def __reduce__(self) -> Any:
         # A place in the source is a code object, which cannot be pickled.
-        ins, outs = list(self.invars), list(self.outvars)
+        ins, outs = list(self.ins), list(self.outs)
         return Equation, (self.primitive, ins, outs, self.params, None, self.names)
 
     def __repr__(self) -> str:
@@ -268,7 +283,7 @@ def eval_jaxpr(
     outer, place = state.names, state.source
     try:
         for i, eqn in enumerate(jaxpr.eqns):
-            vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+            vals = [a.val if type(a) is Literal else env[a] for a in eqn.ins]
             if not propagate_source_info:
                 pass
             elif eqn.names:
@@ -278,9 +293,9 @@ def eval_jaxpr(
             state.source = (propagate_source_info and eqn.source) or place
             out = eqn.primitive.bind(*vals, **eqn.params)
             if eqn.primitive.multiple_results:
-                env.update(zip(eqn.outvars, out, strict=True))
+                env.update(zip(eqn.outs, out, strict=True))
             else:
-                env[eqn.outvars[0]] = out
+                env[eqn.outs[0]] = out
             for v in last.get(i, ()):
                 env.pop(v, None)
     finally:
@@ -292,7 +307,7 @@ def read_vars(jaxpr: Jaxpr) -> set[Any]:
     """The variables that an equation or the jaxpr's output reads."""
     read = {a for a in jaxpr.outvars if type(a) is not Literal}
     for eqn in jaxpr.eqns:
-        read.update(a for a in eqn.invars if type(a) is not Literal)
+        read.update(a for a in eqn.ins if type(a) is not Literal)
     return read
 
 
@@ -303,8 +318,8 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
         known = {}
         seen: set[Any] = {a for a in jaxpr.outvars if type(a) is not Literal}
         for i in range(len(jaxpr.eqns) - 1, -1, -1):
-            dead = [v for v in jaxpr.eqns[i].outvars if v not in seen]
-            for a in jaxpr.eqns[i].invars:
+            dead = [v for v in jaxpr.eqns[i].outs if v not in seen]
+            for a in jaxpr.eqns[i].ins:
                 if type(a) is not Literal and a not in seen:
                     seen.add(a)
                     dead.append(a)

@@ -149,8 +149,8 @@ class Printer:
         """
         if id(jaxpr) in self.shared:
             return
-        operands = [a if type(a) is Literal else self.name(a) for a in eqn.invars]
-        results = [self.promise(v) for v in eqn.outvars]
+        operands = [a if type(a) is Literal else self.name(a) for a in eqn.ins]
+        results = [self.promise(v) for v in eqn.outs]
         taken: set[str] = set()
         bound: set[Any] = set(jaxpr.invars).union(jaxpr.constvars)
         for var, name in zip(jaxpr.invars, operands, strict=True):
@@ -218,13 +218,13 @@ class Printer:
             return pp.text(line, self.annotation(eqn))
         params = self.params(eqn)
         parts = []
-        if eqn.outvars:
-            parts += [self.binders(eqn.outvars), pp.text(" = ")]
+        if eqn.outs:
+            parts += [self.binders(eqn.outs), pp.text(" = ")]
         parts.append(pp.text(eqn.primitive.name, self.annotation(eqn)))
         if params:
             shown = [pp.concat([pp.text(f"{k}="), self.value(v)]) for k, v in params]
             parts.append(bracketed("[", shown, "]"))
-        parts += [SPACE, wrapped([self.atom(a) for a in eqn.invars], MAYBE_LINE)]
+        parts += [SPACE, wrapped([self.atom(a) for a in eqn.ins], MAYBE_LINE)]
         return pp.concat(parts)
 
     def params(self, eqn: Equation) -> Sequence[tuple[str, Any]]:
@@ -337,7 +337,7 @@ def unread(jaxpr: Jaxpr) -> Iterator[Var]:
     """The results of equations that nothing reads."""
     read = read_vars(jaxpr)
     for eqn in jaxpr.eqns:
-        yield from (v for v in eqn.outvars if v not in read)
+        yield from (v for v in eqn.outs if v not in read)
 
 
 def label(name: Any) -> str:

@@ -47,9 +47,9 @@ def _live_equations(
     used: set[Any] = set(outvars)
     kept: list[Equation] = []
     for eqn in reversed(eqns):
-        if used.isdisjoint(eqn.outvars) and not eqn.effects:
+        if used.isdisjoint(eqn.outs) and not eqn.effects:
             continue
-        flags = [v in used for v in eqn.outvars]
+        flags = [v in used for v in eqn.outs]
         if eqn.primitive.dce is not None:
             pruned = eqn.primitive.dce(flags, eqn)
             if pruned is None:
@@ -59,11 +59,11 @@ def _live_equations(
             eqn = eqn.replace(
                 outvars=[
                     v if f or type(v) is DropVar else DropVar(v.aval)
-                    for v, f in zip(eqn.outvars, flags, strict=True)
+                    for v, f in zip(eqn.outs, flags, strict=True)
                 ]
             )
         kept.append(eqn)
-        used.update(eqn.invars)
+        used.update(eqn.ins)
     kept.reverse()
     return kept, used
 
@@ -85,13 +85,13 @@ def depends_on(jaxpr: Jaxpr, start: Sequence[bool], inside: bool = False) -> set
     """
     moving: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
     for eqn in jaxpr.eqns:
-        flags = [type(a) is not Literal and a in moving for a in eqn.invars]
+        flags = [type(a) is not Literal and a in moving for a in eqn.ins]
         if eqn.effects or (flags and all(flags)):
-            moving.update(eqn.outvars)
+            moving.update(eqn.outs)
         elif True in flags:
             rule = eqn.primitive.depends if inside else None
-            out = rule(flags, eqn.params) if rule else [True] * len(eqn.outvars)
-            moving.update(v for v, m in zip(eqn.outvars, out, strict=True) if m)
+            out = rule(flags, eqn.params) if rule else [True] * len(eqn.outs)
+            moving.update(v for v, m in zip(eqn.outs, out, strict=True) if m)
     return moving
 
 

@@ -175,7 +175,7 @@ def _dce(loop: Loop, used: Sequence[bool], eqn: Equation) -> Equation | None:
     if not any(used) and not eqn.effects:
         return None
     *test, body = loop.bodies(eqn.params)
-    groups = loop.groups(eqn.params, eqn.invars)
+    groups = loop.groups(eqn.params, eqn.ins)
     n_asked, n_consts, n, n_rows = map(len, groups)
     keep, rows = split_list(used, [n])
     read = [False] * n_asked  # of the test's consts
@@ -198,7 +198,7 @@ def _dce(loop: Loop, used: Sequence[bool], eqn: Equation) -> Equation | None:
     ]
     return eqn.replace(
         invars=[v for group in groups for v in group],
-        outvars=pick(eqn.outvars, [*keep, *rows]),
+        outvars=pick(eqn.outs, [*keep, *rows]),
         params=loop.rebuild(eqn.params, bodies, groups),
     )
 

@@ -306,8 +306,8 @@ def _dce(region: Region, used: Sequence[bool], eqn: Equation) -> Equation | None
     k = region.index
     kept = [*[True] * k, *used_in]
     return eqn.replace(
-        invars=pick(eqn.invars, kept),
-        outvars=pick(eqn.outvars, used),
+        invars=pick(eqn.ins, kept),
+        outvars=pick(eqn.outs, used),
         params=params,
     )
 

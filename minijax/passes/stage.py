@@ -247,7 +247,7 @@ class StageTrace(Trace):
 
     def explain(self, var: Var) -> str:
         """Which of the arguments a variable depends on."""
-        made = {v: eqn for eqn in self.eqns for v in eqn.outvars}
+        made = {v: eqn for eqn in self.eqns for v in eqn.outs}
         args, todo, seen = set(), [var], set()
         while todo:
             v = todo.pop()
@@ -255,7 +255,7 @@ class StageTrace(Trace):
                 continue
             seen.add(v)
             if v in made:
-                todo += [a for a in made[v].invars if type(a) is not Literal]
+                todo += [a for a in made[v].ins if type(a) is not Literal]
             elif v in self.invars:
                 args.add(self.invars.index(v))
         names = [

@@ -42,10 +42,10 @@ def backward_pass(
             env[v] = x
     tape: list[Equation] = []
     for eqn in jaxpr.eqns:
-        if linear.isdisjoint(eqn.invars):
+        if linear.isdisjoint(eqn.ins):
             _run(eqn, env)
         else:
-            linear.update(eqn.outvars)
+            linear.update(eqn.outs)
             tape.append(eqn)
     ct_of: dict[Any, Any] = {} if sinks is None else _Draining(sinks)
     for v, ct in zip(jaxpr.outvars, cts, strict=True):
@@ -92,23 +92,23 @@ def _turn(
     prim: Primitive = eqn.primitive
     out_cts: Any
     if prim.multiple_results:
-        given = [ct_of.pop(v, None) for v in eqn.outvars]
+        given = [ct_of.pop(v, None) for v in eqn.outs]
         if all(ct is None for ct in given):
             return
         out_cts = [
             Zero(v.aval) if ct is None else ct
-            for v, ct in zip(eqn.outvars, given, strict=True)
+            for v, ct in zip(eqn.outs, given, strict=True)
         ]
     else:
-        out_cts = ct_of.pop(eqn.outvars[0], None)
+        out_cts = ct_of.pop(eqn.outs[0], None)
         if out_cts is None:
             return
     args = [
         a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
-        for a in eqn.invars
+        for a in eqn.ins
     ]
     found = prim.transpose(out_cts, *args, **eqn.params)
-    for a, ct in zip(eqn.invars, found, strict=True):
+    for a, ct in zip(eqn.ins, found, strict=True):
         if ct is not None and type(ct) is not Zero:
             _accumulate(ct_of, a, ct)
 
@@ -119,12 +119,12 @@ def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
 
 
 def _run(eqn: Equation, env: dict[Any, Any]) -> None:
-    vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+    vals = [a.val if type(a) is Literal else env[a] for a in eqn.ins]
     out = eqn.primitive.bind(*vals, **eqn.params)
     if eqn.primitive.multiple_results:
-        env.update(zip(eqn.outvars, out, strict=True))
+        env.update(zip(eqn.outs, out, strict=True))
     else:
-        env[eqn.outvars[0]] = out
+        env[eqn.outs[0]] = out
 
 
 def transpose_jaxpr(

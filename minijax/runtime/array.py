@@ -476,7 +476,7 @@ def adopted(x: Any) -> Any:
 
 def is_key(aval: Any) -> bool:
     """Whether an abstract value is one of random keys."""
-    return type(getattr(aval, "dtype", None)) is dtypes.KeyDType
+    return type(getattr(aval, "dtype", None)) is dtypes.KeyTy
 
 
 def wrap(buffer: Any, aval: Any) -> Array:

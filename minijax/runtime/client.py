@@ -17,6 +17,7 @@ import os
 import pathlib
 import threading
 import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..base import config, errors
@@ -315,6 +316,17 @@ def devices(backend: Any = None) -> list[Any]:
     if config.SORT_DEVICES.value:
         found.sort(key=lambda d: (d.process_index, d.id))
     return found
+
+
+def ids_of(given: Sequence[Any]) -> tuple[Any, list[int]]:
+    """What a pickle has in the place of devices: their platform, and who they are."""
+    return platform_of(given[0]) if given else None, [d.id for d in given]
+
+
+def devices_of(platform: Any, ids: Iterable[int]) -> tuple[Any, ...]:
+    """The devices that `ids_of` told."""
+    known = {d.id: d for d in devices(platform)}
+    return tuple([known[i] for i in ids])
 
 
 def local_devices(

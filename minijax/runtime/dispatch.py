@@ -346,7 +346,7 @@ def drop_unused(
     if keep_unused:
         return closed, list(range(n))
     unread = set(jaxpr.invars).difference(
-        jaxpr.outvars, *[eqn.invars for eqn in jaxpr.eqns]
+        jaxpr.outvars, *[eqn.ins for eqn in jaxpr.eqns]
     )
     kept = [i for i, v in enumerate(jaxpr.invars) if v not in unread]
     if len(kept) == n:

@@ -424,10 +424,10 @@ def emit_jaxpr(
     for eqn in jaxpr.eqns:
         values = []
         ctx.avals_in = avals = []
-        for a in eqn.invars:
+        for a in eqn.ins:
             values.append(_literal(ctx, a, literals) if type(a) is Literal else env[a])
             avals.append(a.aval)
-        prim, outvars = eqn.primitive, eqn.outvars
+        prim, outvars = eqn.primitive, eqn.outs
         key = eqn.source, eqn.names, prim
         ctx.loc = ctx.locations.get(key) or _location(ctx, key)
         if prim.multiple_results:
@@ -457,7 +457,7 @@ def has_keys(jaxpr: Jaxpr) -> bool:
     """Whether any value in a jaxpr is an array of keys."""
     found = jaxpr.memo.get("has_keys")
     if found is None:
-        avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outvars}
+        avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outs}
         avals.update(v.aval for v in (*jaxpr.invars, *jaxpr.constvars))
         kinds = {getattr(a, "dtype", None) for a in avals}
         found = jaxpr.memo["has_keys"] = any(map(dtypes.is_extended, kinds))
@@ -569,10 +569,13 @@ def _file_location(source: Source | None) -> Any:
 class Lowered:
     """A module with what running it needs: hidden arguments and callbacks."""
 
-    __slots__ = ("callbacks", "consts", "failures", "keepalive", "module")
+    __slots__ = (
+        "callbacks", "consts", "described", "failures", "keepalive", "module",
+    )  # fmt: skip
 
     def __init__(self, module: Module, consts: list[Any]) -> None:
         self.module = module.module
+        self.described = module.described
         self.consts = consts
         self.callbacks = module.callbacks
         self.failures = module.failures
@@ -614,7 +617,7 @@ def _lower_jaxpr(
     several devices `spread` says how inputs and results lie on them.
     """
     with context.ir, context.unknown:
-        module = Module("jit_" + _module_name(name), platform, replicas, partitions)
+        module = Module(_module_name(name), platform, replicas, partitions)
         hidden = captured(closed)
         module.spread = spread
         ctx = Lowering(module, f"jit({name})" if locations else "")
@@ -663,7 +666,8 @@ def _lower_jaxpr(
 
 
 def _module_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "_.-" else "_" for c in name)
+    name = f"jit({name})"
+    return "".join(c if c.isalnum() or c in "_.-" else "_" for c in name).rstrip("_")
 
 
 def _with_memories(

@@ -304,9 +304,8 @@ class Mesh(_Axes):
         return not self.axis_names and bool(self.flat)
 
     def __reduce__(self) -> Any:
-        ids = np.array([d.id for d in self.flat]).reshape(self.axis_sizes)
-        platform = client.platform_of(self.flat[0]) if self.flat else None
-        return _rebuild, (platform, ids, self.axis_names, self.axis_types)
+        told = client.ids_of(self.flat)
+        return _rebuild, (told, self.axis_sizes, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
         if config.NO_MESH_CONTEXT.value:
@@ -377,9 +376,8 @@ class Mesh(_Axes):
 _entered: list[Any] = []
 
 
-def _rebuild(platform: Any, ids: Any, names: Any, types: Any) -> Mesh:
-    known = {d.id: d for d in client.devices(platform)}
-    grid = np.array([known[int(i)] for i in ids.flat], dtype=object).reshape(ids.shape)
+def _rebuild(told: Any, sizes: Any, names: Any, types: Any) -> Mesh:
+    grid = np.array(client.devices_of(*told), dtype=object).reshape(sizes)
     return Mesh(grid, names, types)
 
 

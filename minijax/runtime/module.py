@@ -91,6 +91,40 @@ class Module:
             )
         return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
 
+    def described(self, results: Sequence[str]) -> Any:
+        """A copy that says on how many devices it runs, and what its results are.
+
+        Args:
+          results: names of the first results of `main`; others have none.
+        """
+        load_dialect("func")
+        partitions = len(self.spread.devices) if self.spread else self.partitions
+        with context.ir, context.unknown:
+            copy = ir.Module.create(context.unknown)
+            number, text = ir.IntegerType.get_signless(32), ir.StringAttr.get
+            attributes = copy.operation.attributes
+            attributes["sym_name"] = self.module.operation.attributes["sym_name"]
+            attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(number, partitions)
+            attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(number, self.replicas)
+            with ir.InsertionPoint(copy.body):
+                made = [op.operation.clone() for op in self.module.body]
+            main: Any = next(
+                op.operation.attributes
+                for op in made
+                if op.operation.name == "func.func"
+                and ir.StringAttr(op.operation.attributes["sym_name"]).value == "main"
+            )
+            count = len(ir.FunctionType(main["function_type"].value).results)
+            given: list[Any] = [{}] * count
+            if "res_attrs" in main:
+                given = [{a.name: a.attr for a in row} for row in main["res_attrs"]]
+            names = [*results, *[""] * (count - len(results))]
+            main["res_attrs"] = ir.ArrayAttr.get([
+                ir.DictAttr.get({**row, "jax.result_info": text(name)})
+                for row, name in zip(given, names, strict=True)
+            ])  # fmt: skip
+        return copy
+
     def symbol(self, name: str) -> str:
         """A function name that is not taken."""
         base = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "f"

@@ -67,6 +67,8 @@ class PartitionSpec:
     P('x', None, ('y', 'z'))
     """
 
+    __module__, __qualname__ = "minijax", "P"
+
     __slots__ = ("_entries", "reduced", "unreduced")
     UNCONSTRAINED = UNCONSTRAINED
     __match_args__ = ("_partitions",)
@@ -151,6 +153,9 @@ class PartitionSpec:
         entries = parts.pop("partitions", self._entries)
         kept = {"unreduced": self.unreduced, "reduced": self.reduced, **parts}
         return PartitionSpec(*entries, **kept)
+
+
+PartitionSpec.__name__ = "P"  # as it prints
 
 
 def _rebuild(entries: Any, unreduced: Any, reduced: Any) -> PartitionSpec:

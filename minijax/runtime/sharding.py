@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base import errors, util
 from ..types.avals import shaped
+from . import client
 from . import jaxlib_compat as compat
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
@@ -84,6 +85,8 @@ class SingleDeviceSharding(Sharding):
     SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
 
+    __module__ = "minijax.sharding"
+
     __slots__ = ("_device", "_memory_kind")
 
     def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
@@ -118,6 +121,9 @@ class SingleDeviceSharding(Sharding):
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         """The same device's memory of another kind."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def __reduce__(self) -> Any:
+        return _rebuild_single, (client.ids_of(self.devices), self._memory_kind)
 
     @property
     def device_set(self) -> set[Any]:
@@ -164,6 +170,10 @@ def make_single_device_sharding(
 
 class IndivisibleError(ValueError):
     """An axis of an array cannot be cut evenly over the axes of a mesh."""
+
+
+def _rebuild_single(told: Any, kind: Any) -> SingleDeviceSharding:
+    return SingleDeviceSharding(*client.devices_of(*told), memory_kind=kind)
 
 
 class _Spread(Sharding):
@@ -247,6 +257,8 @@ class NamedSharding(_Spread):
     >>> NamedSharding(mesh, PartitionSpec('x')).spec
     P('x',)
     """
+
+    __module__ = "minijax.sharding"
 
     __slots__ = ("_hash", "_holders", "_memory_kind", "devices", "mesh", "spec")
 
@@ -537,11 +549,12 @@ class GSPMDSharding(_Spread):
         return f"GSPMDSharding({self._hlo!r}, memory_kind={self.memory_kind})"
 
     def __reduce__(self) -> Any:
-        return _rebuild_gspmd, (self.devices, self._hlo.to_proto(), self._memory_kind)
+        told = client.ids_of(self.devices)
+        return _rebuild_gspmd, (told, self._hlo.to_proto(), self._memory_kind)
 
 
-def _rebuild_gspmd(devices: Any, proto: Any, kind: Any) -> GSPMDSharding:
-    return GSPMDSharding(devices, proto, memory_kind=kind)
+def _rebuild_gspmd(told: Any, proto: Any, kind: Any) -> GSPMDSharding:
+    return GSPMDSharding(client.devices_of(*told), proto, memory_kind=kind)
 
 
 def parts_of(hlo: Any, ndim: int) -> list[int]:

@@ -81,13 +81,13 @@ class prng_key(extended):
     __module__ = "minijax.dtypes"
 
 
-class KeyDType(ExtendedDType):
+class KeyTy(ExtendedDType):
     """The dtype of random keys of one implementation: `key<fry>`; one object for each."""
 
     type = prng_key
-    _made: dict[Any, KeyDType] = {}
+    _made: dict[Any, KeyTy] = {}
 
-    def __new__(cls, impl: Any) -> KeyDType:
+    def __new__(cls, impl: Any) -> KeyTy:
         found = cls._made.get(impl)
         return super().__new__(cls) if found is None else found
 
@@ -103,7 +103,7 @@ class KeyDType(ExtendedDType):
         return self.name
 
     def __reduce__(self) -> Any:
-        return KeyDType, (self.impl,)
+        return KeyTy, (self.impl,)
 
 
 def is_extended(dtype: Any) -> bool:

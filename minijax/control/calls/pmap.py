@@ -123,7 +123,7 @@ xla_pmap_p.transpose = pmap_transpose
 def pmap_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
     pruned = derived_dce(used, eqn)
     # One mapped operand must be left.
-    if pruned is None or not eqn.invars or set(pruned.params["in_axes"]) - {None}:
+    if pruned is None or not eqn.ins or set(pruned.params["in_axes"]) - {None}:
         return pruned
     return eqn
 

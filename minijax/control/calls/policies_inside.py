@@ -60,7 +60,7 @@ def seen(env: dict[Any, Any], a: Any) -> Any:
 
 
 def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
-    invars = [seen(env, a) for a in eqn.invars]
+    invars = [seen(env, a) for a in eqn.ins]
     closed: Any = eqn.params.get("jaxpr")
     if eqn.primitive is not jit_p or closed.consts:
         eqns.append(eqn.replace(invars=invars))
@@ -68,11 +68,11 @@ def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
     inner = inline_calls(closed.jaxpr)
     mine: dict[Any, Any] = dict(zip(inner.invars, invars, strict=True))
     for e in inner.eqns:
-        outvars = [Var(v.aval) for v in e.outvars]
-        ins = [seen(mine, a) for a in e.invars]
-        mine.update(zip(e.outvars, outvars, strict=True))
+        outvars = [Var(v.aval) for v in e.outs]
+        ins = [seen(mine, a) for a in e.ins]
+        mine.update(zip(e.outs, outvars, strict=True))
         eqns.append(e.replace(invars=ins, outvars=outvars))
-    for v, a in zip(eqn.outvars, inner.outvars, strict=True):
+    for v, a in zip(eqn.outs, inner.outvars, strict=True):
         env[v] = seen(mine, a)
 
 
@@ -94,7 +94,7 @@ def cut_equations(
             continue
         forward.append(eqn)
         if found:
-            stored.update(dict.fromkeys(eqn.outvars, found))
+            stored.update(dict.fromkeys(eqn.outs, found))
         if not found or _shows(eqn):
             again.append(eqn)
     return forward, again, stored
@@ -102,7 +102,7 @@ def cut_equations(
 
 def _shows(eqn: Equation) -> bool:
     """Whether an equation is there for its effect only, which may happen again."""
-    return not eqn.outvars and any(not getattr(e, "once", True) for e in eqn.effects)
+    return not eqn.outs and any(not getattr(e, "once", True) for e in eqn.effects)
 
 
 def _cut_body(closed: ClosedJaxpr, answer: Answer) -> tuple[Jaxpr, Jaxpr, list[Any]]:
@@ -138,15 +138,15 @@ def _cut_held(eqn: Equation, answer: Answer) -> Cut | None:
         start = end
     values = [Var(stacked(a, params[held.length]) if loop else a) for a in avals]
     if loop:
-        groups = held.groups(params, eqn.invars)
+        groups = held.groups(params, eqn.ins)
         forward, again = (held.rebuild(params, b, groups) for b in (firsts, seconds))
     else:
         old, new = range(n_in), [None] * len(values)
         _, forward = held.rebuild(params, firsts, old, [*range(n_out), *new], keep=True)
         _, again = held.rebuild(params, seconds, [*old, *new], range(n_out), keep=True)
     return Cut(
-        eqn.replace(outvars=[*eqn.outvars, *values], params=forward),
-        eqn.replace(invars=[*eqn.invars, *values], params=again),
+        eqn.replace(outvars=[*eqn.outs, *values], params=forward),
+        eqn.replace(invars=[*eqn.ins, *values], params=again),
         dict(zip(values, (x for _, _, found in cuts for x in found), strict=True)),
     )
 

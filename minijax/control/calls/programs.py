@@ -72,7 +72,7 @@ def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
     printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
     plain = {
         "compiler_options_kvs": (), "device": None, "inline": False,
-        "keep_unused": False, "donated_invars": (False,) * len(eqn.invars),
+        "keep_unused": False, "donated_invars": (False,) * len(eqn.ins),
     }  # fmt: skip
     return printer.shown(eqn, plain, first="name")
 

@@ -210,7 +210,7 @@ def split_by_policy(
         )
         if once or policy is None:
             return once
-        avals = [a.aval for a in eqn.invars]
+        avals = [a.aval for a in eqn.ins]
         return stored(policy(eqn.primitive, *avals, **eqn.params))
 
     first, rest, may = cut_equations(primal, answer)
@@ -230,7 +230,7 @@ def split_by_policy(
     there = [away.get(v, v) for v in saved]
     eqns = []
     for e in first:
-        eqns += [e, *(_move(v, away[v]) for v in e.outvars if v in away)]
+        eqns += [e, *(_move(v, away[v]) for v in e.outs if v in away)]
     if away:
         invars = [*recompute.invars[: len(inputs)], *there]
         back = [_move(u, v) for v, u in away.items()]
@@ -262,7 +262,7 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
         )
     eqns = list(recompute.eqns)
     for e in linear.eqns:
-        eqns.append(e.replace(invars=[seen(env, a) for a in e.invars]))
+        eqns.append(e.replace(invars=[seen(env, a) for a in e.ins]))
     outs = [seen(env, a) for a in linear.outvars]
     return Jaxpr(
         [], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, recompute.name
@@ -481,7 +481,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
         trace = STATE.trace
         assert isinstance(trace, StageTrace)
         place = {v: i for i, v in enumerate(trace.invars)}
-        made = {v: i for i, e in enumerate(trace.eqns) for v in e.outvars}
+        made = {v: i for i, e in enumerate(trace.eqns) for v in e.outs}
         for c in part.consts:
             aval = core.aval_of(c)
             var = c.variable if isinstance(c, JitTracer) else None

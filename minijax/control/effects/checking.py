@@ -54,12 +54,12 @@ def run_checked(
     names, place = STATE.names, STATE.source
     try:
         for eqn in jaxpr.eqns:
-            vals = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+            vals = [a.val if type(a) is Literal else env[a] for a in eqn.ins]
             STATE.names = "/".join(filter(None, (names, eqn.names)))
             STATE.source = eqn.source or place
             found, outs = check_equation(enabled, eqn.primitive, vals, eqn.params)
             error = first_error(error, found)
-            env.update(zip(eqn.outvars, outs, strict=True))
+            env.update(zip(eqn.outs, outs, strict=True))
     finally:
         STATE.names, STATE.source = names, place
     return error, [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]

@@ -71,7 +71,7 @@ def _without(made: set[Any], eqn: Equation) -> Equation:
 
     Of several results the others may still be wanted; if none is, dce drops it.
     """
-    if made.isdisjoint(eqn.outvars):
+    if made.isdisjoint(eqn.outs):
         return eqn
-    outvars = [DropVar(v.aval) if v in made else v for v in eqn.outvars]
+    outvars = [DropVar(v.aval) if v in made else v for v in eqn.outs]
     return eqn.replace(outvars=outvars)

@@ -246,11 +246,11 @@ def _cut_chain(
         invars=[*consts, *links, *xs], outvars=next_links, arg_names=()
     )
     chain, _ = dce_jaxpr(whole, [True] * len(links), keep_in=True)
-    made = dict.fromkeys([*links, *(v for e in chain.eqns for v in e.outvars)])
+    made = dict.fromkeys([*links, *(v for e in chain.eqns for v in e.outs)])
     rest = jaxpr.replace(
         invars=[*consts, *pick(carry, free), *xs, *made],
         outvars=[*pick(carry_out, free), *ys],
-        eqns=[e for e in jaxpr.eqns if not all(v in made for v in e.outvars)],
+        eqns=[e for e in jaxpr.eqns if not all(v in made for v in e.outs)],
         arg_names=(),
     )
     keep = [*[True] * (len(rest.invars) - len(made)), *[False] * len(made)]

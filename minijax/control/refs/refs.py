@@ -101,7 +101,9 @@ class Ref(Reference):
 
     def __repr__(self) -> str:
         value = self._value
-        if value is None or value is _FREED or isinstance(value, Tracer):
+        if value is None or isinstance(value, Tracer):
+            return f"JitTracer({self.aval})"
+        if value is _FREED:
             return str(self.aval)
         return (
             f"Ref{repr(value).removeprefix(type(value).__name__).removeprefix('Array')}"
@@ -286,8 +288,8 @@ def _result(ref: Any, operands: Any, index: Index | None) -> Any:
 
 
 def _place_text(eqn: Equation, printer: Any, first: int) -> str:
-    ref, index = eqn.invars[0], eqn.params["index"]
-    operands = [printer.untyped(a) for a in eqn.invars[first:]]
+    ref, index = eqn.ins[0], eqn.params["index"]
+    operands = [printer.untyped(a) for a in eqn.ins[first:]]
     inside = "..." if index is None else index.text(operands)
     return f"{printer.untyped(ref)}[{inside}]"
 
@@ -344,7 +346,7 @@ def _get_batch(axis: Any, args: Any, dims: Any, *, index: Index | None) -> Any:
 
 def _get_text(eqn: Equation, printer: Any) -> str:
     place = _place_text(eqn, printer, 1)
-    return f"{printer.bound(eqn.outvars[0])} <- {place}"
+    return f"{printer.bound(eqn.outs[0])} <- {place}"
 
 
 get_p.act, get_p.jvp, get_p.batch, get_p.text = _get, _get_jvp, _get_batch, _get_text
@@ -385,8 +387,8 @@ def _swap_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
 
 
 def _swap_text(eqn: Equation, printer: Any) -> str:
-    out = printer.bound(eqn.outvars[0])
-    place, value = _place_text(eqn, printer, 2), printer.typed(eqn.invars[1])
+    out = printer.bound(eqn.outs[0])
+    place, value = _place_text(eqn, printer, 2), printer.typed(eqn.ins[1])
     if out.startswith("_"):  # nobody reads what was there
         return f"{place} <- {value}"
     return f"{out}, {place} <- {place}, {value}"
@@ -422,7 +424,7 @@ def _add_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
 
 def _add_text(eqn: Equation, printer: Any) -> str:
     place = _place_text(eqn, printer, 2)
-    return f"{place} += {printer.typed(eqn.invars[1])}"
+    return f"{place} += {printer.typed(eqn.ins[1])}"
 
 
 addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (

@@ -277,11 +277,11 @@ def _run_checked(
     moving = depends_on(jaxpr, [i >= n for i in range(len(ins))])
     still, rest = [], []
     for eqn in jaxpr.eqns:
-        if not any(type(a) is not Literal and a in moving for a in eqn.invars):
+        if not any(type(a) is not Literal and a in moving for a in eqn.ins):
             still.append(eqn)
         elif eqn.primitive is not checks.check_p:
             rest.append(eqn)
-    made = [v for e in still for v in e.outvars if type(v) is not DropVar]
+    made = [v for e in still for v in e.outs if type(v) is not DropVar]
     first = Jaxpr(jaxpr.constvars, jaxpr.invars[:n], made, still)
     error, values = checking.run_checked(enabled, first, consts, primals)
     second = Jaxpr([*jaxpr.constvars, *made], jaxpr.invars, jaxpr.outvars, rest)

@@ -68,10 +68,10 @@ def remat_opt_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
     params, n = eqn.params, eqn.params["num_res"]
     if not any(used) and not eqn.effects:
         return None
-    outvars = pick(eqn.outvars, used)
+    outvars = pick(eqn.outs, used)
     fun, reads = _pruned(params["fun_jaxpr"], used[n:])
     if not any(used[:n]):
-        invars = pick(eqn.invars, reads)
+        invars = pick(eqn.ins, reads)
         call = {
             "jaxpr": fun, "name": fun.jaxpr.name, "keep_unused": False, "inline": False,
             "donated_invars": (False,) * len(invars), "device": None,

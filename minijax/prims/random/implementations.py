@@ -57,7 +57,24 @@ class PRNGImpl:
         self.fold_in = fold_in
         self.name = name
         self.tag = tag
-        self.dtype = dtypes.KeyDType(self)
+        self.dtype = dtypes.KeyTy(self)
+
+    def _fields(self) -> tuple[Any, ...]:
+        return (
+            self.key_shape, self.seed, self.split, self.random_bits, self.fold_in,
+            self.name, self.tag,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PRNGImpl) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.tag, self.key_shape))
+
+    def __reduce__(self) -> Any:
+        if impls.get(self.name) is self:  # functions inside may have no names
+            return find_impl, (self.name,)
+        return PRNGImpl, self._fields()
 
     def __str__(self) -> str:
         return self.tag
@@ -91,7 +108,7 @@ def find_impl(spec: Any) -> PRNGImpl:
         )
     if isinstance(spec, PRNGImpl):
         return spec
-    if isinstance(spec, dtypes.KeyDType):
+    if isinstance(spec, dtypes.KeyTy):
         return spec.impl
     raise errors.type_error(
         f"unrecognized type {type(spec)} for specifying PRNG implementation.",

@@ -110,7 +110,7 @@ def no_transpose(prim: Primitive) -> None:
 
 def check_keys(name: str, keys: Any) -> None:
     """TypeError unless the aval is one of keys."""
-    if not isinstance(keys.dtype, dtypes.KeyDType):
+    if not isinstance(keys.dtype, dtypes.KeyTy):
         raise type_problem(
             f"{name} requires a PRNG key array, got dtype {keys.dtype}.",
             keys,

@@ -499,12 +499,12 @@ def fill(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
     """`value` with this dtype (None: its own), repeated to `shape`."""
     if type(value) is int and dtype is not None:  # of any size
         return filled(name, shape, value, shaped(shape, dtype))
+    if hasattr(value, "__jax_array__"):
+        value = as_array(value)
     aval = aval_of(value)
     weak = aval.weak_type and dtype is None
     dtype = aval.dtype if dtype is None else dtype
-    host = not isinstance(value, (Array, Tracer)) and not hasattr(
-        value, "__jax_array__"
-    )
+    host = not isinstance(value, (Array, Tracer))
     if host and not aval.shape:
         return filled(name, shape, value, shaped(shape, dtype, weak))
     return repeat_to(convert(value, dtype, weak), shape, name)

@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class ScalarType(type):
+class _ScalarMeta(type):
     """The class of `jnp.float32` and its kin: dtypes that can be called."""
 
     dtype: Any
@@ -68,7 +68,7 @@ def scalar_type(dtype: Any, name: str | None = None) -> Any:
         f"  >>> jnp.dtype(jnp.{name}).name\n  {dtype.name!r}\n"
     )
     space = {"dtype": dtype, "__doc__": doc, "__module__": "minijax.numpy"}
-    return ScalarType(name, (object,), space)
+    return _ScalarMeta(name, (object,), space)
 
 
 bool_ = scalar_type(dtypes.bool_)
@@ -257,7 +257,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 
 def _plain(x: Any) -> Any:
-    return x.dtype if isinstance(x, ScalarType) else x
+    return x.dtype if isinstance(x, _ScalarMeta) else x
 
 
 def iscomplexobj(x: Any) -> bool:

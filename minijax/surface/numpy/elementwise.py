@@ -23,6 +23,7 @@ from ...prims.define import const
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from ._common import *
+from .ufuncs import with_keywords
 
 __all__ = (
     "floor_divide", "remainder", "mod", "fmod", "divmod", "gcd", "lcm", "power", "pow",
@@ -465,6 +466,7 @@ def _same_shapes(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 @composite
+@with_keywords
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """log(exp(x1) + exp(x2)) without overflow, elementwise.
 
@@ -484,6 +486,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
 
 
 @composite
+@with_keywords
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """log2(2**x1 + 2**x2) without overflow, elementwise.
 

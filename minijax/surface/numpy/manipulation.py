@@ -579,6 +579,8 @@ def shape(a: Any) -> tuple[int, ...]:
       >>> jnp.shape(jnp.ones((2, 3)))
       (2, 3)
     """
+    if hasattr(a, "__jax_array__"):
+        return shape_of(a)
     found = getattr(a, "shape", None)
     return tuple(found) if found is not None else np.shape(a)
 

@@ -39,7 +39,7 @@ from . import (
     sorting,
     ufuncs,
 )
-from .updates import At
+from .updates import _IndexUpdateHelper
 
 _QUICK = frozenset((ArrayImpl, int, float, bool, complex, np.ndarray))
 _SEQUENCES = (list, tuple, set, dict)
@@ -347,7 +347,8 @@ _PROPERTIES: dict[str, Any] = {
     "T": lambda self: manipulation.transpose(self),
     "mT": lambda self: manipulation.matrix_transpose(self),
     "real": lambda self: ufuncs.real(self), "imag": lambda self: ufuncs.imag(self),
-    "at": At, "flat": flat, "nbytes": lambda self: self.size * self.dtype.itemsize,
+    "at": _IndexUpdateHelper, "flat": flat,
+    "nbytes": lambda self: self.size * self.dtype.itemsize,
     "itemsize": lambda self: self.dtype.itemsize,
 }  # fmt: skip
 

@@ -69,7 +69,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
             None, a, "The size argument of jnp.nonzero must be statically specified to"
             " use jnp.nonzero within JAX transformations.",
         )  # fmt: skip
-        found = np.nonzero(np.asarray(a))
+        found = np.nonzero(np.asarray(as_array(a)))
         return tuple([asarray(i.astype(dtypes.int_default())) for i in found])
     size = operator.index(size)
     shape = core.aval_of(a).shape

@@ -201,26 +201,26 @@ def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any
     return [broadcast_to(filler, shape), *([none] * sum(wanted))]
 
 
-class UniqueAll(NamedTuple):
+class _UniqueAllResult(NamedTuple):
     values: Any
     indices: Any
     inverse_indices: Any
     counts: Any
 
 
-class UniqueCounts(NamedTuple):
+class _UniqueCountsResult(NamedTuple):
     values: Any
     counts: Any
 
 
-class UniqueInverse(NamedTuple):
+class _UniqueInverseResult(NamedTuple):
     values: Any
     inverse_indices: Any
 
 
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueAll:
+) -> _UniqueAllResult:
     """Unique elements, their positions, the inverse and the counts.
 
     Args:
@@ -229,7 +229,7 @@ def unique_all(
       fill_value: for what is missing up to `size` (default: the first one).
 
     Returns:
-      A `UniqueAll`: the values, sorted, of `x`'s dtype; the position of the first of
+      A `_UniqueAllResult`: the values, sorted, of `x`'s dtype; the position of the first of
       each; for each element (shape of `x`) which of the values it is; how often each
       occurs.
 
@@ -239,14 +239,14 @@ def unique_all(
       Array([1, 3], dtype=int32)
     """
     check_arraylike("unique_all", x)
-    return UniqueAll(
+    return _UniqueAllResult(
         *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueCounts:
+) -> _UniqueCountsResult:
     """Unique elements and how often each occurs.
 
     Args:
@@ -255,7 +255,7 @@ def unique_counts(
       fill_value: for what is missing up to `size` (default: the first one).
 
     Returns:
-      A `UniqueCounts`: the values, sorted, of `x`'s dtype, and as many integers.
+      A `_UniqueCountsResult`: the values, sorted, of `x`'s dtype, and as many integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -264,12 +264,14 @@ def unique_counts(
     """
     check_arraylike("unique_counts", x)
     options: dict[str, Any] = {"size": size, "fill_value": fill_value}
-    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, **options))
+    return _UniqueCountsResult(
+        *unique(x, return_counts=True, equal_nan=False, **options)
+    )
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueInverse:
+) -> _UniqueInverseResult:
     """Unique elements, and which of them each element is.
 
     Args:
@@ -278,8 +280,8 @@ def unique_inverse(
       fill_value: for what is missing up to `size` (default: the first one).
 
     Returns:
-      A `UniqueInverse`: the values, sorted, of `x`'s dtype, and integers of the shape
-      of `x`, with values[inverse_indices] equal to `x`.
+      A `_UniqueInverseResult`: the values, sorted, of `x`'s dtype, and integers of the
+      shape of `x`, with values[inverse_indices] equal to `x`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -288,7 +290,9 @@ def unique_inverse(
     """
     check_arraylike("unique_inverse", x)
     options: dict[str, Any] = {"size": size, "fill_value": fill_value}
-    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, **options))
+    return _UniqueInverseResult(
+        *unique(x, return_inverse=True, equal_nan=False, **options)
+    )
 
 
 def unique_values(

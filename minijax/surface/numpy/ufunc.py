@@ -2,9 +2,9 @@
 
 A ufunc works elementwise and carries `reduce`, `accumulate`, `at`, `outer` and
 `reduceat`.  Those of NumPy's own functions use the reductions that exist; for any other
-function the general ones here walk along the axis with `scan`.  `jnp.add` itself stays
-the compiled function that it is (see ufuncs.py): its methods are attributes, and
-`isinstance(jnp.add, jnp.ufunc)` holds all the same.
+function the general ones here walk along the axis with `scan`.  Calls of `jnp.add` go to
+the compiled function (see ufuncs.py) without a step between: each of these ufuncs has a
+class of its own, whose `__call__` is that function.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from ._common import (
     static_dtype,
 )
 from .creation import asarray
-from .elementwise import logaddexp, logaddexp2
 from .functional import vectorize
 from .manipulation import (
     broadcast_arrays,
@@ -47,20 +46,6 @@ from .manipulation import (
     reshape,
 )
 from .ranges import arange
-from .ufuncs import (
-    add,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    logical_and,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    subtract,
-)
 
 # Whoever takes one of these functions from the public face gets it with its methods.
 __all__ = (
@@ -70,12 +55,7 @@ __all__ = (
 )  # fmt: skip
 
 
-class _UfuncType(type):
-    def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or getattr(x, "is_ufunc", False) is True
-
-
-class ufunc(metaclass=_UfuncType):
+class ufunc:
     """A function that works elementwise, with reductions along axes.
 
     Args:
@@ -93,7 +73,7 @@ class ufunc(metaclass=_UfuncType):
       Array(24., dtype=float32)
     """
 
-    is_ufunc = True
+    __module__ = "minijax.numpy"
 
     def __init__(
         self, func: Callable[..., Any], /, nin: int, nout: int, *,
@@ -121,7 +101,7 @@ class ufunc(metaclass=_UfuncType):
 
     def __eq__(self, other: object) -> bool:
         return (
-            type(other) is ufunc
+            isinstance(other, ufunc)
             and self._key() == other._key()
             and self.identity is other.identity
         )
@@ -363,7 +343,7 @@ def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
         or isinstance(axis, tuple)
     ):
         return fold(
-            _subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
+            subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
             where=where,
         )  # fmt: skip
     axis = canonical_axis(axis, len(shape_of(a)))
@@ -466,27 +446,6 @@ def _running(op: Callable[..., Any]) -> Callable[..., Any]:
     return accumulate
 
 
-def _truth_of_stretches(name: str) -> Callable[..., Any]:
-    """`reduceat` of a logical function: of truths."""
-
-    def reduceat(a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
-        truths = ufuncs.truth(as_array(a))
-        return fold_stretches(_logical[name], truths, indices, axis=axis, dtype=dtype)
-
-    return reduceat
-
-
-def _running_truth(name: str) -> Callable[..., Any]:
-    """`accumulate` of a logical function: of truths."""
-
-    def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
-        return running_fold(
-            _logical[name], ufuncs.truth(as_array(a)), axis=axis, dtype=dtype
-        )
-
-    return accumulate
-
-
 def _update(name: str) -> Callable[..., Any]:
     """`at` by one scatter."""
     return lambda a, indices, b: getattr(a.at[indices], name)(b)
@@ -496,23 +455,23 @@ def _negate_at(a: Any, indices: Any) -> Any:
     return a.at[indices].set(ufuncs.negative(a[indices]))
 
 
-def _methods(
+def _ufunc(
     fun, nin: int, identity, reduce: Callable[..., Any] | None=None,
     accumulate: Callable[..., Any] | None=None, at: Callable[..., Any] | None=None,
     reduceat: Callable[..., Any] | None=None,
 ) -> ufunc:  # fmt: skip
-    """Give a compiled function the attributes of a ufunc; return that ufunc."""
-    name = fun.__name__
-    base = ufunc(
-        fun.__wrapped__, nin, 1, name=name, identity=identity, call=fun, reduce=reduce,
-        accumulate=accumulate, at=at, reduceat=reduceat,
+    """The ufunc of a compiled function, which is called without a step between."""
+    space = {
+        "__call__": staticmethod(fun), "__module__": "minijax.numpy",
+        "__reduce__": lambda self: self.__name__,  # a pickle has the name alone
+    }  # fmt: skip
+    made = type("ufunc", (ufunc,), space)(
+        fun.__wrapped__, nin, 1, name=fun.__name__, identity=identity, call=fun,
+        reduce=reduce, accumulate=accumulate, at=at, reduceat=reduceat,
     )  # fmt: skip
-    fun.is_ufunc = True
-    for attribute in ("nin", "nout", "nargs", "identity"):
-        setattr(fun, attribute, getattr(base, attribute))
-    for method in ("reduce", "accumulate", "at", "outer", "reduceat"):
-        setattr(fun, method, getattr(base, method))
-    return base
+    made.__qualname__ = made.__name__
+    made.__wrapped__ = fun.__wrapped__
+    return made
 
 
 def _bits(prim: Any, identity: Any, truth: bool = False) -> Callable[..., Any]:
@@ -522,31 +481,51 @@ def _bits(prim: Any, identity: Any, truth: bool = False) -> Callable[..., Any]:
 _running_sum = lambda a, *, axis, dtype: running.cumsum(a, axis, dtype)
 _running_product = lambda a, *, axis, dtype: running.cumprod(a, axis, dtype)
 
-_methods(add, 2, 0, reductions.sum, _running_sum, _update("add"))
-_subtract = _methods(subtract, 2, None, _sum_of_rest, None, _update("subtract"))
-_methods(multiply, 2, 1, reductions.prod, _running_product, _update("multiply"))
-_methods(negative, 1, None, at=_negate_at)
-_methods(
-    maximum, 2, None, _extremum(reductions.max), _running(lax.cummax),
+add = _ufunc(ufuncs.add, 2, 0, reductions.sum, _running_sum, _update("add"))
+subtract = _ufunc(ufuncs.subtract, 2, None, _sum_of_rest, None, _update("subtract"))
+multiply = _ufunc(
+    ufuncs.multiply, 2, 1, reductions.prod, _running_product, _update("multiply")
+)
+negative = _ufunc(ufuncs.negative, 1, None, at=_negate_at)
+maximum = _ufunc(
+    ufuncs.maximum, 2, None, _extremum(reductions.max), _running(lax.cummax),
     _update("max"),
 )  # fmt: skip
-_methods(
-    minimum, 2, None, _extremum(reductions.min), _running(lax.cummin),
+minimum = _ufunc(
+    ufuncs.minimum, 2, None, _extremum(reductions.min), _running(lax.cummin),
     _update("min"),
 )  # fmt: skip
-_methods(bitwise_and, 2, -1, _bits(lax.reduce_and_p, -1))
-_methods(bitwise_or, 2, 0, _bits(lax.reduce_or_p, 0))
-_methods(bitwise_xor, 2, 0, _bits(lax.reduce_xor_p, 0))
-_logical: dict[str, ufunc] = {}
-for _fun, _identity, _reduce in (
-    (logical_and, True, _truth_of_all(reductions.all, logical_and)),
-    (logical_or, False, _truth_of_all(reductions.any, logical_or)),
-    (logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)),
-):
-    _name = _fun.__name__
-    _logical[_name] = _methods(
-        _fun, 2, _identity, _reduce, _running_truth(_name),
-        reduceat=_truth_of_stretches(_name),
-    )  # fmt: skip
-_methods(logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None))
-_methods(logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))
+bitwise_and = _ufunc(ufuncs.bitwise_and, 2, -1, _bits(lax.reduce_and_p, -1))
+bitwise_or = _ufunc(ufuncs.bitwise_or, 2, 0, _bits(lax.reduce_or_p, 0))
+bitwise_xor = _ufunc(ufuncs.bitwise_xor, 2, 0, _bits(lax.reduce_xor_p, 0))
+logaddexp = _ufunc(
+    elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None)
+)
+logaddexp2 = _ufunc(
+    elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2)
+)
+
+
+def _of_truths(fun: Any, identity: bool, reduce: Callable[..., Any]) -> ufunc:
+    """The ufunc of a logical function, whose general methods walk along truths."""
+
+    def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
+        return running_fold(made, ufuncs.truth(as_array(a)), axis=axis, dtype=dtype)
+
+    def reduceat(a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
+        truths = ufuncs.truth(as_array(a))
+        return fold_stretches(made, truths, indices, axis=axis, dtype=dtype)
+
+    made = _ufunc(fun, 2, identity, reduce, accumulate, reduceat=reduceat)
+    return made
+
+
+logical_and = _of_truths(
+    ufuncs.logical_and, True, _truth_of_all(reductions.all, ufuncs.logical_and)
+)
+logical_or = _of_truths(
+    ufuncs.logical_or, False, _truth_of_all(reductions.any, ufuncs.logical_or)
+)
+logical_xor = _of_truths(
+    ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)
+)

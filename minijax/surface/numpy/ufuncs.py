@@ -12,6 +12,8 @@ integers, the others keep the common dtype.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,12 +46,45 @@ Promotion = Callable[..., Sequence[Any]]
 # ------------------------------------------------------------------------ declarations
 
 
+# Those with methods, see ufunc.py.
+UFUNCS = frozenset((
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "logaddexp2",
+    "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply",
+    "negative", "subtract",
+))  # fmt: skip
+
+
 def publish(fun: Any, name: str, doc: str) -> Any:
     """Name, document and compile an elementwise function."""
     fun.__name__ = fun.__qualname__ = name
     fun.__module__ = "minijax.numpy"
     fun.__doc__ = doc
-    return composite(fun)
+    return composite(with_keywords(fun) if name in UFUNCS else fun)
+
+
+def with_keywords(fun: Any) -> Any:
+    """`fun` with the keywords of NumPy's ufuncs, which have to be None."""
+    name = fun.__name__
+
+    @functools.wraps(fun)
+    def ufunc(*args: Any, out: None = None, where: None = None) -> Any:
+        if out is not None:
+            raise NotImplementedError(f"out argument of <jnp.ufunc '{name}'>")
+        if where is not None:
+            raise NotImplementedError(f"where argument of <jnp.ufunc '{name}'>")
+        return fun(*args)
+
+    told = "\n  out, where: None; arrays are not written to, and masks not known."
+    doc = inspect.cleandoc(fun.__doc__)
+    ufunc.__doc__ = doc.replace("\n\nReturns:", f"{told}\n\nReturns:", 1)
+    signature = inspect.signature(fun)
+    keywords = [
+        inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=None)
+        for k in ("out", "where")
+    ]
+    params = [*signature.parameters.values(), *keywords]
+    ufunc.__signature__ = signature.replace(parameters=params)  # type: ignore[attr-defined]
+    return ufunc
 
 
 def unary(

@@ -39,7 +39,7 @@ _WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
 }  # fmt: skip
 
 
-class At:
+class _IndexUpdateHelper:
     """`x.at`: index it, then call what is to happen to the elements.
 
     >>> import minijax.numpy as jnp
@@ -52,14 +52,14 @@ class At:
     def __init__(self, array: Any) -> None:
         self.array = array
 
-    def __getitem__(self, subscript: Any) -> Ref:
-        return Ref(self.array, subscript)
+    def __getitem__(self, subscript: Any) -> _IndexUpdateRef:
+        return _IndexUpdateRef(self.array, subscript)
 
     def __repr__(self) -> str:
-        return f"At({self.array!r})"
+        return f"_IndexUpdateHelper({self.array!r})"
 
 
-class Ref:
+class _IndexUpdateRef:
     """`x.at[subscript]`: some elements of an array, about to be read or replaced.
 
     Every method returns a new array and leaves `x` as it is.  `mode` says what becomes
@@ -80,7 +80,7 @@ class Ref:
         self.index = index
 
     def __repr__(self) -> str:
-        return f"At({self.array!r})[{self.index!r}]"
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(
         self, *, indices_are_sorted: bool = False, unique_indices: bool = False,

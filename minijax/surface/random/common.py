@@ -59,7 +59,7 @@ value_problem = functools.partial(problem, ValueError)
 def is_key(x: Any) -> bool:
     """Whether a value is an array of opaque keys."""
     if isinstance(x, Tracer):
-        return isinstance(x.aval.dtype, dtypes.KeyDType)
+        return isinstance(x.aval.dtype, dtypes.KeyTy)
     return type(x) is KeyArray
 
 
