@@ -324,6 +324,8 @@ from ..surface.numpy.sorting import lexsort as lexsort
 from ..surface.numpy.sorting import partition as partition
 from ..surface.numpy.sorting import sort as sort
 from ..surface.numpy.sorting import sort_complex as sort_complex
+from ..surface.numpy.standard import API_VERSION as __array_api_version__
+from ..surface.numpy.standard import namespace_info as __array_namespace_info__
 from ..surface.numpy.statistics import bincount as bincount
 from ..surface.numpy.statistics import corrcoef as corrcoef
 from ..surface.numpy.statistics import cov as cov
@@ -418,27 +420,28 @@ from . import fft as fft
 from . import linalg as linalg
 
 __all__ = [
-    "ComplexWarning", "abs", "absolute", "acos", "acosh", "add", "all", "allclose",
-    "amax", "amin", "angle", "any", "append", "apply_along_axis", "apply_over_axes",
-    "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
-    "argmax", "argmin", "argpartition", "argsort", "argwhere", "around", "array",
-    "array_equal", "array_equiv", "array_repr", "array_split", "array_str", "asarray",
-    "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d",
-    "atleast_3d", "average", "bartlett", "bfloat16", "bincount", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block", "bool",
-    "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_", "can_cast",
-    "cbrt", "cdouble", "ceil", "character", "choose", "clip", "column_stack",
-    "complex128", "complex64", "complex_", "complexfloating", "compress", "concat",
-    "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef",
-    "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod",
-    "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "delete",
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff",
-    "digitize", "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype", "e",
-    "ediff1d", "einsum", "einsum_path", "empty", "empty_like", "equal", "euler_gamma",
-    "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "fft",
-    "fill_diagonal", "finfo", "flatnonzero", "flexible", "flip", "fliplr", "flipud",
-    "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn",
+    "ComplexWarning", "__array_api_version__", "__array_namespace_info__", "abs",
+    "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle",
+    "any", "append", "apply_along_axis", "apply_over_axes", "arange", "arccos",
+    "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "argpartition", "argsort", "argwhere", "around", "array", "array_equal",
+    "array_equiv", "array_repr", "array_split", "array_str", "asarray", "asin", "asinh",
+    "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d",
+    "average", "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_count",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "blackman", "block", "bool", "bool_",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_", "can_cast", "cbrt",
+    "cdouble", "ceil", "character", "choose", "clip", "column_stack", "complex128",
+    "complex64", "complex_", "complexfloating", "compress", "concat", "concatenate",
+    "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef", "correlate", "cos",
+    "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "delete", "diag",
+    "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize",
+    "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype", "e", "ediff1d",
+    "einsum", "einsum_path", "empty", "empty_like", "equal", "euler_gamma", "exp",
+    "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "fft", "fill_diagonal",
+    "finfo", "flatnonzero", "flexible", "flip", "fliplr", "flipud", "float16",
+    "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn",
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
     "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_",
     "float_power", "floating", "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp",

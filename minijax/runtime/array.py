@@ -11,6 +11,7 @@ that are merely there; dispatch compares them by identity.  Next: lower.py.
 
 from __future__ import annotations
 
+import enum
 import weakref
 from collections.abc import Callable, Iterator
 from operator import attrgetter
@@ -267,13 +268,13 @@ class Array(metaclass=_ArrayMeta):
             )
         return int(self._value)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
         if placement_of(self) is None:
             raise self._no_dlpack()
         device = self.device
         if device.platform == "cpu":
-            return 1, 0
-        return 2, int(device.local_hardware_id)
+            return DLDeviceType.kDLCPU, 0
+        return DLDeviceType.kDLCUDA, int(device.local_hardware_id)
 
     def _no_dlpack(self) -> BufferError:
         return errors.error(
@@ -290,13 +291,31 @@ class Array(metaclass=_ArrayMeta):
     ) -> Any:  # fmt: skip
         if placement_of(self) is None:
             raise self._no_dlpack()
-        source = self
-        if copy:
+        source = self if dl_device is None else self._for_dlpack(dl_device, copy)
+        if copy and source is self:
             source = copied(self)
         source.block_until_ready()
         if dtypes.is_bool(self.dtype) and (max_version or (0, 0)) < (1, 0):
             pass  # consumers of the old protocol read bool as uint8
         return compat.to_dlpack(base_array(source), stream, max_version, bool(copy))
+
+    def _for_dlpack(self, device: Any, copy: bool | None) -> Array:
+        """The array in the memory of a device that a consumer asks for."""
+        wanted, number = DLDeviceType(device[0]), int(device[1])
+        if (wanted, number) == self.__dlpack_device__():
+            return self
+        if copy is False:
+            raise errors.error(
+                BufferError,
+                f"__dlpack__: copy=False, but {device=} needs a copy: the array lies on"
+                f" {self.device}.",
+            )
+        on = "cpu" if wanted == DLDeviceType.kDLCPU else "cuda"
+        known = {0 if on == "cpu" else d.local_hardware_id: d for d in reversed(
+            client.local_devices(backend=on))}  # fmt: skip
+        if number not in known:
+            raise errors.error(BufferError, f"__dlpack__: there is no {device=}.")
+        return put_numpy(np.asarray(self._value), self.aval, placement(known[number]))
 
     def __reduce__(self) -> Any:
         return _rebuild, (np.asarray(self._value), self.weak_type)
@@ -331,6 +350,13 @@ class Array(metaclass=_ArrayMeta):
             return format(str(self), spec)
         value = self._value
         return format(value if self.ndim else value[()], spec)
+
+
+class DLDeviceType(enum.IntEnum):
+    """Kinds of memory, as DLPack numbers them (dlpack.h)."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
 
 
 class KeyArray(Array):

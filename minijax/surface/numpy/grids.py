@@ -403,7 +403,7 @@ def mask_indices(
 
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> list[Any]:
+) -> tuple[Any, ...]:
     """Coordinate arrays of the grid spanned by vectors.
 
     Args:
@@ -413,7 +413,7 @@ def meshgrid(
       indexing: "xy": the first vector runs along the second axis; "ij": the first.
 
     Returns:
-      List of as many arrays, each of the dtype of its vector and of one axis for each
+      Tuple of as many arrays, each of the dtype of its vector and of one axis for each
       vector; with "xy", the first two axes are swapped.
 
     Raises:
@@ -424,6 +424,8 @@ def meshgrid(
       >>> x, y = jnp.meshgrid(jnp.arange(2), jnp.arange(3))
       >>> x.shape
       (3, 2)
+
+    Differs from JAX: a tuple, as the array API standard has it, is no list.
     """
     check_arraylike("meshgrid", *xi)
     if not copy:
@@ -435,7 +437,7 @@ def meshgrid(
         raise ValueError(
             f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}"
         )
-    return list(_meshgrid(xi, bool(sparse), indexing == "xy"))
+    return tuple(_meshgrid(xi, bool(sparse), indexing == "xy"))
 
 
 @composite(static=("sparse", "swapped"))
@@ -556,7 +558,7 @@ class _Grid:
             return [] if self._sparse else asarray(np.zeros(0, dtypes.int_default()))
         axes = promote_dtypes(*(_stretch(s) for s in key))
         grids = meshgrid(*axes, indexing="ij", sparse=self._sparse)
-        return grids if self._sparse else stack(grids, 0)
+        return list(grids) if self._sparse else stack(grids, 0)
 
     def __repr__(self) -> str:
         return f"<minijax.numpy.{self._name}>"

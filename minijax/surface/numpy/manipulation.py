@@ -507,14 +507,14 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
 _broadcast_to = once(repeat_to, "shape")
 
 
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     """Arrays repeated to their common shape.
 
     Args:
       args: arrays or numbers that broadcast.
 
     Returns:
-      A list of as many arrays, of one shape and each of its own dtype.
+      A tuple of as many arrays, of one shape and each of its own dtype.
 
     Raises:
       ValueError: they do not.
@@ -523,14 +523,16 @@ def broadcast_arrays(*args: Any) -> list[Any]:
       >>> import minijax.numpy as jnp
       >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(3), jnp.ones((2, 1)))]
       [(2, 3), (2, 3)]
+
+    Differs from JAX: a tuple, as the array API standard has it, is no list.
     """
     check_arraylike("broadcast_arrays", *args)
     shapes = [shape_of(x) for x in args]
     shape = broadcast_shapes(*shapes)
-    return [
+    return tuple([
         as_array(x) if s == shape else _broadcast_to(x, shape)
         for x, s in zip(args, shapes, strict=True)
-    ]
+    ])  # fmt: skip
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ from . import (
     sorting,
     ufuncs,
 )
+from .standard import API_VERSIONS
 from .updates import _IndexUpdateHelper
 
 _QUICK = frozenset((ArrayImpl, int, float, bool, complex, np.ndarray))
@@ -234,7 +235,7 @@ def no_deletion(self: Any, index: Any) -> None:
     )
 
 
-def no_assignment(self: Any, *_: Any) -> None:
+def no_assignment(self: Any, idx: Any, value: Any) -> None:
     """`x[i] = y` raises."""
     raise errors.type_error(
         "JAX arrays are immutable and do not support in-place item assignment."
@@ -307,8 +308,11 @@ def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
 
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """The module with the array API's functions."""
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"api_version={api_version!r} is not available.")
+    if api_version not in (None, *API_VERSIONS):
+        raise ValueError(
+            f"api_version={api_version!r} is not available; available versions are:"
+            f" {list(API_VERSIONS)}"
+        )
     return hooks.load("array_namespace")
 
 

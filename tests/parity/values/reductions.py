@@ -283,7 +283,7 @@ def creation():
         jnp.tri(3),
         jnp.tril(jnp.ones((2, 2))),
         jnp.diag(jnp.arange(2)),
-        jnp.meshgrid(jnp.arange(2), jnp.arange(3)),
+        list(jnp.meshgrid(jnp.arange(2), jnp.arange(3))),  # NumPy's are tuples
         jnp.empty(2),
         jnp.arange(3, dtype="uint8"),
         jnp.arange(0),

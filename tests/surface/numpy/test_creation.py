@@ -411,7 +411,7 @@ def test_meshgrid(rank, indexing, sparse):
     xs = [np.arange(n + 2.0).astype(np.float32) for n in range(rank)]
     got = jnp.meshgrid(*xs, indexing=indexing, sparse=sparse)
     expected = np.meshgrid(*xs, indexing=indexing, sparse=sparse)
-    assert isinstance(got, list) and len(got) == len(expected)
+    assert isinstance(got, tuple) and len(got) == len(expected)
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 

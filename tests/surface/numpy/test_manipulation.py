@@ -240,7 +240,7 @@ def test_broadcast_arrays():
     got = jnp.broadcast_arrays(V, 1, M[0, :, :1])
     for a, b in zip(got, np.broadcast_arrays(V, 1, M[0, :, :1]), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert got[1].weak_type and jnp.broadcast_arrays() == []
+    assert got[1].weak_type and jnp.broadcast_arrays() == ()
 
 
 def test_laws_of_moving():
