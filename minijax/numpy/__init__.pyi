@@ -324,8 +324,8 @@ from ..surface.numpy.sorting import lexsort as lexsort
 from ..surface.numpy.sorting import partition as partition
 from ..surface.numpy.sorting import sort as sort
 from ..surface.numpy.sorting import sort_complex as sort_complex
-from ..surface.numpy.standard import API_VERSION as __array_api_version__
-from ..surface.numpy.standard import namespace_info as __array_namespace_info__
+from ..surface.numpy.standard import __array_api_version__ as __array_api_version__
+from ..surface.numpy.standard import __array_namespace_info__ as __array_namespace_info__
 from ..surface.numpy.statistics import bincount as bincount
 from ..surface.numpy.statistics import corrcoef as corrcoef
 from ..surface.numpy.statistics import cov as cov

@@ -315,7 +315,9 @@ class Array(metaclass=_ArrayMeta):
             client.local_devices(backend=on))}  # fmt: skip
         if number not in known:
             raise errors.error(BufferError, f"__dlpack__: there is no {device=}.")
-        return put_numpy(np.asarray(self._value), self.aval, placement(known[number]))
+        where = placement(known[number])
+        moved: Array = put_numpy(np.asarray(self._value), self.aval, where)
+        return moved
 
     def __reduce__(self) -> Any:
         return _rebuild, (np.asarray(self._value), self.weak_type)

@@ -12,10 +12,10 @@ from ...runtime import client
 from ...types import dtypes
 from .dtype_info import isdtype
 
-__all__ = ("API_VERSION", "API_VERSIONS", "namespace_info")
+__all__ = ("__array_api_version__", "__array_namespace_info__")
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
-API_VERSION = API_VERSIONS[-1]
+__array_api_version__ = API_VERSIONS[-1]
 
 _DTYPES = (
     dtypes.bool_, *dtypes.SIGNED[-4:], *dtypes.UNSIGNED[-4:], dtypes.float32,
@@ -71,7 +71,7 @@ class ArrayNamespaceInfo:
         return {d.name: d for d in enabled if any(isdtype(d, k) for k in kinds)}
 
 
-def namespace_info() -> ArrayNamespaceInfo:
+def __array_namespace_info__() -> ArrayNamespaceInfo:
     """What of the array API standard is a matter of choice.
 
     Returns:
