@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE: dict[str, str] = {}
-_MODULES = "cluster integrate interpolate linalg ndimage optimize signal sparse special stats"
+_MODULES = (
+    "cluster fft integrate interpolate linalg ndimage optimize signal sparse special stats"
+)
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -1,6 +1,7 @@
 """The face `minijax.scipy`: SciPy's interface on minijax arrays."""
 
 from . import cluster as cluster
+from . import fft as fft
 from . import integrate as integrate
 from . import interpolate as interpolate
 from . import linalg as linalg
@@ -12,6 +13,6 @@ from . import special as special
 from . import stats as stats
 
 __all__ = [
-    "cluster", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
-    "sparse", "special", "stats"
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize",
+    "signal", "sparse", "special", "stats"
 ]

@@ -30,7 +30,7 @@ FACES = (
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
     "minijax.random", "minijax.scipy",
     "minijax.scipy.linalg", "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
-    "minijax.scipy.special", "minijax.scipy.stats",
+    "minijax.scipy.fft", "minijax.scipy.special", "minijax.scipy.stats",
     *(f"minijax.scipy.stats.{name}" for name in DISTRIBUTIONS.split()),
     "minijax.scipy.signal",
     "minijax.scipy.cluster", "minijax.scipy.cluster.vq", "minijax.scipy.ndimage",
