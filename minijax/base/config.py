@@ -176,6 +176,8 @@ DISABLE_JIT = _option("jax_disable_jit", False, as_bool, **_traced)
 DEBUG_NANS = _option("jax_debug_nans", False, as_bool, **_traced)
 DEBUG_INFS = _option("jax_debug_infs", False, as_bool, **_traced)
 CHECK_LEAKS = _option("jax_check_tracer_leaks", False, as_bool, **_traced)
+# No option of users: what `set_xla_metadata` says, as a part of the name stack.
+METADATA = Option("xla_metadata", "", as_text, **_traced)
 FOLDING = _option("eager_constant_folding", False, as_bool, **_traced)
 ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool, **_traced)
 DEFAULT_DEVICE = _option("jax_default_device", None, _as_device, **_traced)

@@ -9,4 +9,6 @@ _TABLE = {
     "control.effects.callbacks": "io_callback",
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "checkify jet sparse")
+__getattr__, __dir__, __all__ = face(
+    __name__, _TABLE, "checkify jet sparse xla_metadata"
+)

@@ -6,7 +6,9 @@ from ..control.effects.callbacks import io_callback as io_callback
 from . import checkify as checkify
 from . import jet as jet
 from . import sparse as sparse
+from . import xla_metadata as xla_metadata
 
 __all__ = [
-    "checkify", "disable_x64", "enable_x64", "io_callback", "jet", "sparse"
+    "checkify", "disable_x64", "enable_x64", "io_callback", "jet", "sparse",
+    "xla_metadata"
 ]

@@ -289,7 +289,7 @@ def stage(
     args = [trace.new_arg(aval) for aval in in_avals]
 
     def record() -> tuple[Jaxpr, list[Any]]:
-        STATE.names, STATE.source = "", None
+        STATE.names, STATE.source = config.METADATA.value, None
         return trace.finish(fun(*args), name)
 
     result: tuple[Jaxpr, list[Any]] = core.under(trace, record)

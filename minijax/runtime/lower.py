@@ -36,7 +36,7 @@ from ..passes.dce import dce_jaxpr
 from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
-from . import reports
+from . import metadata, reports
 from .mlir_context import context, load_dialect
 from .module import Module
 from .recipes import KEPT, NotReplayable, create, is_plain, learn
@@ -545,6 +545,8 @@ def _location(ctx: Lowering, key: tuple[Source | None, str, Primitive]) -> Any:
     label = "/".join(filter(None, (ctx.prefix, names, prim.name)))
     found = ir.Location.name(label, childLoc=_file_location(source))
     ctx.locations[key] = found
+    if (told := metadata.told(names)) is not None:
+        ctx.module.tagged[str(found)] = told
     return found
 
 
@@ -658,6 +660,8 @@ def _lower_jaxpr(
             ctx.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
             values = ctx.jaxpr(closed, *args[len(hidden) :])
             ir.Operation.create("func.return", operands=values)
+        if module.tagged:
+            metadata.tag_all(module.module, module.tagged)
         if hidden:
             reports.check_constants(hidden)
         if config.DUMP_TO.value:

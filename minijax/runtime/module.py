@@ -19,7 +19,7 @@ class Module:
 
     __slots__ = (
         "callbacks", "failures", "functions", "keepalive", "meshes", "module", "partitions",
-        "platform", "replicas", "spread", "symbols",
+        "platform", "replicas", "spread", "symbols", "tagged",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +36,8 @@ class Module:
         self.failures: Failures | None = None  # of callbacks beside other devices
         self.keepalive: list[Any] = []
         self.meshes: dict[Any, str] = {}
+        # Locations of operations that users tell the compiler of, and what they tell.
+        self.tagged: dict[str, dict[str, str]] = {}
         self.spread: Any = None  # how a program over several devices lies on them
 
     def mesh(self, mesh: Any) -> str:

@@ -24,7 +24,7 @@ FACES = (
     "minijax.experimental.sparse",
     "minijax.experimental.sparse.ad", "minijax.experimental.sparse.api",
     "minijax.experimental.sparse.linalg", "minijax.experimental.sparse.random",
-    "minijax.experimental.sparse.test_util",
+    "minijax.experimental.sparse.test_util", "minijax.experimental.xla_metadata",
     "minijax.image",
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
     "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg", "minijax.ops",
