@@ -7,6 +7,7 @@
 #   make stress      threads, interrupts, forks, faults (STRESS="--minutes 10 disk" ...)
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
+#   make compatibility  write docs/compatibility.md: which of JAX's names are here
 #   make notebooks   execute the tutorials into build/notebooks/*.ipynb
 #   make clean       remove the environments and whatever was built
 #
@@ -30,7 +31,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench fuzz notebooks clean python
+.PHONY: help demo test smoke lint format bench fuzz compatibility notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -62,6 +63,11 @@ bench: .venv-bench/.ready .venv-bench-jax/.ready
 
 fuzz: .venv/.test .venv-bench-jax/.ready
 	.venv/bin/python -m tests.fuzz --jax .venv-bench-jax/bin/python $(FUZZ)
+
+compatibility: .venv/.test
+	@mkdir -p build
+	.venv/bin/python -m minijax.tools.compatibility > build/compatibility.md
+	mv build/compatibility.md docs/compatibility.md
 
 notebooks: .venv/.docs
 	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \

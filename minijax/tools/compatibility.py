@@ -1,0 +1,242 @@
+"""The page that says of each public name of JAX whether it is here, and what differs.
+
+`make compatibility` writes `docs/compatibility.md`; a test compares it with the code.  The
+names are those of `docs/jax-names.txt`.  A name differs if its function takes less than
+JAX's, if its docstring says "Differs from JAX", or if a row of `docs/differences.md` is
+about it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import textwrap
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_DOCS = Path(__file__).parent.parent.parent / "docs"
+_OURS = (__package__ or "").partition(".")[0]
+
+_LATER = "not there yet"
+_KERNELS = "a language for kernels, with a compiler of its own: left out"
+_INNER = "what JAX's own parts are made of; ours are others"
+# Why what is absent is: by the longest beginning of its name.
+_REASONS = {
+    "": _LATER,
+    "jax.experimental.pallas": _KERNELS,
+    "jax.experimental.mosaic": _KERNELS,
+    "jax.extend.pallas": _KERNELS,
+    "jax.experimental.fused": _KERNELS,
+    "jax.api_util": _INNER,
+    "jax.core": _INNER,
+    "jax.custom_derivatives": _INNER,
+    "jax.ad_checkpoint": _INNER,
+    "jax.extend.linear_util": _INNER,
+    "jax.extend.mlir": _INNER,
+    "jax.interpreters": _INNER,
+    "jax.experimental.array_serialization": "needs the library tensorstore",
+    "jax.experimental.jet": _INNER,
+    "jax.experimental.sparse.": _INNER,
+    "jax.experimental.source_mapper": "a tool for JAX's own jaxprs: left out",
+    "jax.experimental.roofline": "a tool for JAX's own jaxprs: left out",
+    "jax.experimental.colocated_python": "runs on Pathways alone: left out",
+    "jax.experimental.transfer": "runs on Pathways alone: left out",
+    "jax.cloud_tpu_init": "TPUs need no preparation here",
+}
+
+# Where a word of docs/differences.md may be at home.
+_HOMES = (
+    "jax", "jax.numpy", "jax.lax", "jax.numpy.fft", "jax.nn", "jax.experimental",
+    "jax.experimental.checkify", "jax.example_libraries", "jax.scipy", "jax.random",
+    "jax.tree_util", "jax.numpy.linalg", "jax.scipy.linalg",
+)  # fmt: skip
+_ARGUMENTS = ("dtype", "ref[...] = v", "tol", "where")  # words that name no function
+
+
+class Name(NamedTuple):
+    """A public name of JAX."""
+
+    module: str
+    name: str
+    params: tuple[str, ...] | None  # of a function
+
+    @property
+    def path(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+def public_names() -> list[Name]:
+    """The names of docs/jax-names.txt, in its order."""
+    found, module = [], ""
+    for line in (_DOCS / "jax-names.txt").read_text().splitlines():
+        if line.startswith("["):
+            module = line[1:-1]
+        elif not line.startswith("#"):
+            for word in line.split():
+                name, mark, rest = word.lstrip("~").partition("(")
+                params = tuple(rest[:-1].split(",")) if mark else None
+                found.append(Name(module, name, params))
+    return found
+
+
+class Missing:
+    """The place of a name that is not here."""
+
+
+def _module(name: str, known: dict[str, Any]) -> Any:
+    if name not in known:
+        try:
+            known[name] = importlib.import_module(_OURS + name[len("jax") :])
+        except ImportError:
+            outer, _, last = name.rpartition(".")
+            known[name] = (
+                getattr(_module(outer, known), last, Missing) if outer else Missing
+            )
+    return known[name]
+
+
+def lookup(name: Name, known: dict[str, Any]) -> Any:
+    """What bears this name here, or `Missing`."""
+    module = _module(name.module, known)
+    found = Missing if module is Missing else getattr(module, name.name, Missing)
+    return _module(name.path, known) if found is Missing else found
+
+
+def refused(name: Name, fun: Any) -> list[str]:
+    """Parameters of JAX's function that this one takes by no name."""
+    if name.params is None:
+        return []
+    try:
+        ours = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    if any(p.kind is p.VAR_KEYWORD for p in ours):
+        return []
+    theirs = [p for p in name.params if p]
+    if "/" in theirs:
+        theirs = theirs[theirs.index("/") + 1 :]
+    taken = {p.name for p in ours if p.kind is not p.POSITIONAL_ONLY}
+    return [p for p in theirs if not p.startswith("*") and p not in taken]
+
+
+def told(found: Any) -> str:
+    """What its docstring says of differences."""
+    if not callable(found):
+        return ""
+    doc = inspect.cleandoc(getattr(found, "__doc__", None) or "")
+    match = re.search(r"^Differs from JAX: (.*?)(?:\n\n|\Z)", doc, re.S | re.M)
+    return " ".join(match[1].split()).rstrip(".") if match else ""
+
+
+def listed(names: list[Name]) -> dict[str, list[str]]:
+    """The rows of docs/differences.md that tell of a name, by name."""
+    known = {n.path for n in names}
+    text = (_DOCS / "differences.md").read_text()
+    text = text[text.index("## Different") : text.index("## Not there yet")]
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        cells = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) != 3 or cells[0] in ("what", "---"):
+            continue
+        what, here, there = cells
+        row = f"{what}: {here}" + (f" (JAX: {there})" if there else "")
+        words = re.findall(r"`([^`]*)`", what)
+        for word in (w for w in words if w not in _ARGUMENTS):
+            dotted = re.split(r"[(\[]", word)[0]
+            paths = [f"{home}.{dotted}" for home in _HOMES]
+            match = next((p for p in paths if p in known), None)
+            if match and row not in found.setdefault(match, []):
+                found[match].append(row)
+    return found
+
+
+def reason(path: str) -> str:
+    """Why a name is absent."""
+    fits = [k for k in _REASONS if path.startswith(k)]
+    return _REASONS[max(fits, key=len)]
+
+
+class Section(NamedTuple):
+    """A module: names that work, (name, how it differs), absent ones."""
+
+    works: list[str]
+    differs: list[tuple[str, str]]
+    absent: list[str]
+
+
+def sections() -> dict[str, Section]:
+    """All modules of JAX, compared with ours."""
+    names = public_names()
+    rows = listed(names)
+    known: dict[str, Any] = {}
+    found: dict[str, Section] = {}
+    for name in names:
+        section = found.setdefault(name.module, Section([], [], []))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = lookup(name, known)
+        if value is Missing:
+            section.absent.append(name.name)
+            continue
+        hows = [f"takes no `{p}=`" for p in refused(name, value)]
+        hows += [f"here: {h}" for h in [told(value)] if h] + rows.get(name.path, [])
+        if hows:
+            section.differs.append((name.name, "; ".join(hows)))
+        else:
+            section.works.append(name.name)
+    return found
+
+
+def page() -> str:
+    """The text of docs/compatibility.md."""
+    found = sections()
+    out = [
+        "# What of JAX's interface is here",
+        "",
+        "Made from the code by `make compatibility`: each public name of JAX 0.10.2, by",
+        "module. What differs is told in more words in [differences.md](differences.md).",
+        "",
+        "| module | names | work | differ | absent |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    total = [0, 0, 0, 0]
+    for module, section in found.items():
+        counts = [len(section.works), len(section.differs), len(section.absent)]
+        counts = [sum(counts), *counts]
+        total = [a + b for a, b in zip(total, counts, strict=True)]
+        out.append(f"| {module} | {' | '.join(map(str, counts))} |")
+    out.append(f"| **all** | {' | '.join(map(str, total))} |")
+    for module, section in found.items():
+        out += ["", f"## {module}", ""]
+        if section.works:
+            out += _wrapped(f"Works: {_quoted(section.works)}.")
+        if section.differs:
+            out += ["", "| differs | how |", "| --- | --- |"]
+            out += [f"| `{n}` | {how} |" for n, how in section.differs]
+        by_reason: dict[str, list[str]] = {}
+        for n in section.absent:
+            by_reason.setdefault(reason(f"{module}.{n}"), []).append(n)
+        for why, absent in by_reason.items():
+            if out[-1]:
+                out.append("")
+            out += _wrapped(f"Absent, {why}: {_quoted(absent)}.")
+    return "\n".join(out) + "\n"
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"`{n}`" for n in names)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 92, break_long_words=False, break_on_hyphens=False)
+
+
+def main() -> None:
+    """Print the page."""
+    print(page(), end="")
+
+
+if __name__ == "__main__":
+    main()
