@@ -13,6 +13,7 @@ _TABLE = {
     "surface.nn.attention": "dot_product_attention",
     "surface.nn.normalization":
         "softmax log_softmax logsumexp logmeanexp standardize one_hot",
+    "surface.nn.block_scaling": "get_scaled_dot_general_config scaled_dot_general",
     "surface.nn.scaled": "scaled_matmul",
 }  # fmt: skip
 

@@ -25,6 +25,8 @@ from ..surface.nn.activations import sparse_sigmoid as sparse_sigmoid
 from ..surface.nn.activations import squareplus as squareplus
 from ..surface.nn.activations import swish as swish
 from ..surface.nn.attention import dot_product_attention as dot_product_attention
+from ..surface.nn.block_scaling import get_scaled_dot_general_config as get_scaled_dot_general_config
+from ..surface.nn.block_scaling import scaled_dot_general as scaled_dot_general
 from ..surface.nn.normalization import log_softmax as log_softmax
 from ..surface.nn.normalization import logmeanexp as logmeanexp
 from ..surface.nn.normalization import logsumexp as logsumexp
@@ -36,10 +38,10 @@ from ..surface.numpy.ufuncs import tanh as tanh
 from . import initializers as initializers
 
 __all__ = [
-    "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
-    "hard_swish", "hard_tanh", "identity", "initializers", "leaky_relu", "log1mexp",
-    "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot", "relu",
-    "relu6", "scaled_matmul", "selu", "sigmoid", "silu", "soft_sign", "softmax",
-    "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish",
-    "tanh"
+    "celu", "dot_product_attention", "elu", "gelu", "get_scaled_dot_general_config",
+    "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
+    "initializers", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax",
+    "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6", "scaled_dot_general",
+    "scaled_matmul", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus",
+    "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh"
 ]

@@ -7,6 +7,6 @@ from ..base.faces import face
 _TABLE: dict[str, str] = {}
 _MODULES = (
     "cluster fft integrate interpolate linalg ndimage optimize signal sparse special stats"
-)
+)  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

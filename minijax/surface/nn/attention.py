@@ -4,7 +4,7 @@ Letters of axes: B batch, T query positions, S key positions, N query heads, K h
 keys and values, H features of a head.  Scores and their softmax are computed in at
 least float32.  Masks and biases have the axes of the scores, (B, N, T, S).
 
-Next: scaled.py, for products of numbers with common scales.
+Next: block_scaling.py, for products of numbers with common scales.
 """
 
 from __future__ import annotations

@@ -1,0 +1,268 @@
+"""Products that are computed in low precision, with a scale for each block of numbers.
+
+Operands are rounded first: along the axes that are summed over, blocks of neighbours get a
+scale, which makes the largest of them the largest number of a dtype of 8 or 4 bits.
+Derivatives are those of the product without rounding; of 8 bits, they are rounded as well.
+
+Next: scaled.py, which multiplies.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+
+from ...base import errors
+from ...control.calls.jit import composite
+from ...control.rules.custom_vjp import custom_vjp
+from ...ir.core import aval_of
+from ...prims import lax
+from ...prims.dot.dot import dot_shape
+from ...types import dtypes
+from .. import jnp
+from ..numpy._common import as_array, check_arraylike, static_dtype
+from .scaled import scaled_matmul
+
+__all__ = ("get_scaled_dot_general_config", "scaled_dot_general")
+
+
+_E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
+
+
+@dataclasses.dataclass
+class BlockScaleConfig:
+    """How the numbers of an operand are rounded, in blocks.
+
+    Attributes:
+      mode: "mxfp8" or "nvfp4".
+      block_size: how many neighbours share a scale.
+      data_type: the dtype of the rounded numbers.
+      scale_type: the dtype of scales.
+      global_scale: an array of one number, by which all are divided first; or None.
+      infer_only: kept for who reads it; products do not.
+    """
+
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+    global_scale: Any
+    infer_only: bool
+
+
+def get_scaled_dot_general_config(
+    mode: Literal["nvfp4", "mxfp8"], global_scale: Any = None
+) -> BlockScaleConfig:
+    """How `scaled_dot_general` is to round an operand.
+
+    Args:
+      mode: "mxfp8", blocks of 32 numbers of 8 bits whose scales are powers of 2; or
+        "nvfp4", blocks of 16 numbers of 4 bits whose scales have 8 bits.
+      global_scale: float32 array of one number, of "nvfp4" alone: all numbers are divided
+        by it first; None for 1.
+
+    Returns:
+      A `BlockScaleConfig`.
+
+    Raises:
+      ValueError: there is no such mode.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.nn.get_scaled_dot_general_config("mxfp8").block_size
+      32
+
+    Source: Open Compute Project, OCP Microscaling Formats (MX) Specification 1.0.
+    """
+    if mode == "mxfp8":
+        data, scale = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
+        return BlockScaleConfig(mode, 32, data, scale, None, False)
+    if mode == "nvfp4":
+        data, scale = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn
+        one = jnp.ones(1, np.float32) if global_scale is None else global_scale
+        return BlockScaleConfig(mode, 16, data, scale, one, False)
+    raise errors.value_error(f"Unsupported mode: {mode}", tries=['"mxfp8"', '"nvfp4"'])
+
+
+def scaled_dot_general(
+    lhs: Any, rhs: Any, dimension_numbers: Any, preferred_element_type: Any = np.float32,
+    configs: Sequence[BlockScaleConfig] | None = None,
+    implementation: Literal["cudnn"] | None = None,
+) -> Any:  # fmt: skip
+    """A product as of `lax.dot_general`, of operands that are rounded in blocks.
+
+    Args:
+      lhs, rhs: arrays.
+      dimension_numbers: pairs of axes as for `lax.dot_general`: those that are summed
+        over, of both operands; those that are lanes.
+      preferred_element_type: the dtype of the result: float32, bfloat16 or float16.
+      configs: how lhs, rhs and derivatives are rounded
+        (`get_scaled_dot_general_config`); None for a product without rounding.
+      implementation: deprecated; it has no effect.
+
+    Returns:
+      Array: lanes first, then the other axes of lhs, then those of rhs.
+
+    Raises:
+      TypeError: another dtype is preferred.
+      ValueError: shapes do not fit.
+
+    Example:
+      >>> import minijax as mj
+      >>> x = mj.numpy.full((2, 32), 0.3)
+      >>> how = [mj.nn.get_scaled_dot_general_config("mxfp8")] * 3
+      >>> mj.nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=how)[0, 0]
+      Array(3.125, dtype=float32)
+
+    Differs from JAX: works on every device, for any number of summed numbers, with more
+    than one summed axis; blocks of zeros are zero.
+    """
+    check_arraylike("scaled_dot_general", lhs, rhs)
+    dtype = static_dtype(preferred_element_type, "scaled_dot_general")
+    if configs is None:
+        return lax.dot_general(
+            lhs, rhs, dimension_numbers, preferred_element_type=dtype
+        )
+    dtype = dtypes.float32 if dtype is None else dtype
+    if dtype not in (dtypes.float32, dtypes.bfloat16, dtypes.float16):
+        raise errors.type_error(
+            f"Only support preferred_element_type in (f32, bf16, f16), but got {dtype}",
+            tries=["preferred_element_type=jnp.float32"],
+        )
+    kinds = tuple([_Kind(c) for c in configs])
+    scales = [None if c.global_scale is None else c.global_scale for c in configs[:2]]
+    axes = tuple(tuple(map(tuple, pair)) for pair in dimension_numbers)
+    return _scaled_dot_general(lhs, rhs, *scales, axes, dtype, kinds)
+
+
+class _Kind:
+    """What is static of a config."""
+
+    __slots__ = ("block", "data", "four_bits", "scale")
+
+    def __init__(self, config: BlockScaleConfig) -> None:
+        self.block = int(config.block_size)
+        self.data = np.dtype(config.data_type)
+        self.scale = np.dtype(config.scale_type)
+        self.four_bits = config.mode == "nvfp4"
+
+    def _key(self) -> Any:
+        return self.block, self.data, self.scale, self.four_bits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kind) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+@composite(static=("axes", "dtype", "kinds"))
+def _scaled_dot_general(
+    a: Any, b: Any, a_scale: Any, b_scale: Any, axes: Any, dtype: Any, kinds: Any
+) -> Any:
+    a, b = as_array(a), as_array(b)
+    (a_sum, b_sum), (a_lane, b_lane) = axes
+    shape = dot_shape(aval_of(a), aval_of(b), axes)
+    a = _three_axes(a, a_lane, a_sum)
+    b = _three_axes(b, b_lane, b_sum)
+    out = _product(a, b, a_scale, b_scale, dtype, kinds)
+    return jnp.reshape(out, shape)
+
+
+def _three_axes(x: Any, lanes: Sequence[int], summed: Sequence[int]) -> Any:
+    """`x` with axes for lanes, for what is left, and for what is summed over."""
+    shape = aval_of(x).shape
+    lanes, summed = [i % len(shape) for i in lanes], [i % len(shape) for i in summed]
+    left = [i for i in range(len(shape)) if i not in lanes and i not in summed]
+    sizes = [math.prod(shape[i] for i in part) for part in (lanes, left, summed)]
+    return jnp.reshape(lax.transpose(x, (*lanes, *left, *summed)), sizes)
+
+
+def _rounded(x: Any, kind: _Kind, global_scale: Any) -> tuple[Any, Any]:
+    """Rounded numbers, zeros behind to whole blocks, and their scales."""
+    lanes, rows, count = aval_of(x).shape
+    more = -count % kind.block
+    x = jnp.pad(x.astype(np.float32), ((0, 0), (0, 0), (0, more)))
+    blocks = jnp.reshape(x, (lanes, rows, -1, kind.block))
+    if global_scale is not None:
+        blocks = blocks / jnp.reshape(global_scale, ()).astype(np.float32)
+    top = float(ml_dtypes.finfo(kind.data).max)
+    scale = jnp.max(jnp.abs(blocks), 3) / np.float32(top)
+    if kind.scale == _E8M0:
+        value, stored = _power_of_two(scale)
+    else:
+        largest = np.float32(ml_dtypes.finfo(kind.scale).max)
+        stored = jnp.minimum(scale, largest).astype(kind.scale)
+        stored = lax.optimization_barrier(stored)
+        value = stored.astype(np.float32)
+        value = jnp.where(value == 0, np.float32(1), value)
+    numbers = jnp.clip(blocks / value[..., None], -top, top).astype(kind.data)
+    return jnp.reshape(numbers, (lanes, rows, count + more)), stored
+
+
+def _power_of_two(x: Any) -> tuple[Any, Any]:
+    """The least power of 2 that is not below `x`, in float32 and in 8 bits."""
+    bits = lax.bitcast_convert_type(x, np.uint32)
+    exponent, rest = bits >> 23, bits & 0x7FFFFF
+    tiny = (exponent == 0) & (rest <= 0x400000)  # up to 2^-127, the least one
+    above = (rest > 0) & (exponent < 254) & ~tiny
+    exponent = exponent + above
+    value = lax.bitcast_convert_type(exponent << 23, np.float32)
+    value = jnp.where(exponent == 0, np.float32(2.0**-127), value)
+    stored = lax.bitcast_convert_type(exponent.astype(np.uint8), _E8M0)
+    return value, stored
+
+
+def _multiplied(a: Any, b: Any, scales: Any, dtype: Any, kinds: Any) -> Any:
+    """a b^T, of rounded numbers, for each lane."""
+    (left, left_scale), (right, right_scale) = [
+        _rounded(x, kind, scale)
+        for x, kind, scale in zip((a, b), kinds, scales, strict=True)
+    ]
+    out = scaled_matmul(left, right, left_scale, right_scale, np.float32)
+    for scale in scales:
+        if scale is not None:
+            out = out * jnp.reshape(scale, ()).astype(np.float32)
+    return out.astype(dtype)
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(4, 5))
+def _product(a: Any, b: Any, a_scale: Any, b_scale: Any, dtype: Any, kinds: Any) -> Any:
+    return _multiplied(a, b, (a_scale, b_scale), dtype, kinds[:2])
+
+
+def _product_fwd(
+    a: Any, b: Any, a_scale: Any, b_scale: Any, dtype: Any, kinds: Any
+) -> Any:
+    out = _product(a, b, a_scale, b_scale, dtype, kinds)
+    return out, (a, b, a_scale, b_scale)
+
+
+def _product_bwd(dtype: Any, kinds: Any, saved: Any, ct: Any) -> Any:
+    a, b, a_scale, b_scale = saved
+    slopes = []
+    turned = ct, jnp.matrix_transpose(ct)
+    for x, other, g, kind, scale in (
+        (a, b, turned[0], kinds[1], a_scale), (b, a, turned[1], kinds[0], b_scale)
+    ):  # fmt: skip
+        if kind.four_bits:
+            # Not rounded; what was cut off does not move.
+            slope = jnp.matmul(g.astype(np.float32), other.astype(np.float32))
+            top = float(ml_dtypes.finfo(kind.data).max)
+            top *= float(ml_dtypes.finfo(kind.scale).max)
+            limit = jnp.reshape(scale, ()) * np.float32(top)
+            slope = jnp.where(jnp.abs(x) <= limit, slope, 0)
+        else:
+            across = jnp.matrix_transpose(other)
+            slope = _multiplied(g, across, (None, None), np.float32, (kinds[2], kind))
+        slopes.append(slope.astype(x.dtype))
+    return *slopes, *[None if s is None else jnp.zeros_like(s) for s in saved[2:]]
+
+
+_product.defvjp(_product_fwd, _product_bwd)
