@@ -3,12 +3,13 @@
 from ..base.config import disable_x64 as disable_x64
 from ..base.config import enable_x64 as enable_x64
 from ..control.effects.callbacks import io_callback as io_callback
+from . import buffer_callback as buffer_callback
 from . import checkify as checkify
 from . import jet as jet
 from . import sparse as sparse
 from . import xla_metadata as xla_metadata
 
 __all__ = [
-    "checkify", "disable_x64", "enable_x64", "io_callback", "jet", "sparse",
-    "xla_metadata"
+    "buffer_callback", "checkify", "disable_x64", "enable_x64", "io_callback", "jet",
+    "sparse", "xla_metadata"
 ]

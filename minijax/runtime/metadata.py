@@ -56,11 +56,10 @@ def tag(operation: Any, metadata: Mapping[str, str]) -> None:
     """Tell the compiler of an operation; what it is told already stays."""
     if not metadata:
         return
-    found = {key: ir.StringAttr.get(value) for key, value in metadata.items()}
+    found: Any = {key: ir.StringAttr.get(value) for key, value in metadata.items()}
     if _ATTRIBUTE in operation.attributes:
-        found.update(
-            (a.name, a.attr) for a in ir.DictAttr(operation.attributes[_ATTRIBUTE])
-        )
+        known: Any = ir.DictAttr(operation.attributes[_ATTRIBUTE])
+        found.update((a.name, a.attr) for a in known)
     operation.attributes[_ATTRIBUTE] = ir.DictAttr.get(found)
 
 

@@ -11,6 +11,7 @@ Next: debugging.py.
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -299,13 +300,14 @@ pure_callback_p.jvp = unsupported(
 pure_callback_p.transpose = pure_callback_p.jvp
 
 
-def pure_callback_batch(
-    axis: Any, args: Any, dims: Any, *, callback: Any, result_avals: Any, vmap_method: Any,
-    sharding: Any,
+def callback_batch(
+    prim: Primitive, axis: Any, args: Any, dims: Any, *, callback: Any, result_avals: Any,
+    vmap_method: Any, **params: Any,
 ) -> Any:  # fmt: skip
+    """The batch rule of a primitive that calls a user's function."""
     n = axis.size
     lanes = tuple(unmapped_aval(n, 0, a) for a in result_avals)
-    params = {"callback": callback, "vmap_method": vmap_method, "sharding": sharding}
+    params.update(callback=callback, vmap_method=vmap_method)
     if vmap_method in ("broadcast_all", "expand_dims", "legacy_vectorized"):
         ins = []
         for x, d in zip(args, dims, strict=True):
@@ -317,22 +319,22 @@ def pure_callback_batch(
                 ins.append(shapes.expand_dims(x, (0,)))
             else:
                 ins.append(x)
-        out = pure_callback_p.bind(*ins, result_avals=lanes, **params)
+        out = prim.bind(*ins, result_avals=lanes, **params)
         return out, [0] * len(out)
     if vmap_method in ("sequential", "sequential_unrolled"):
 
         def one(*xs: Any) -> Any:
-            return pure_callback_p.bind(*xs, result_avals=result_avals, **params)
+            return prim.bind(*xs, result_avals=result_avals, **params)
 
         return over_lanes(
             one, axis, args, dims, unrolled=vmap_method.endswith("unrolled")
         )
     raise NotImplementedError(
         errors.message(
-            "vmap is only supported for the pure_callback primitive when vmap_method is one"
-            f" of {', '.join(map(repr, _VMAP_METHODS[:-1]))}, or {_VMAP_METHODS[-1]!r}. Got"
+            f"vmap is only supported for the {prim} primitive when vmap_method is one"
+            f" of {', '.join(map(repr, VMAP_METHODS[:-1]))}, or {VMAP_METHODS[-1]!r}. Got"
             " vmap_method=None.",
-            where=function_text(callback.fun),
+            where=function_text(getattr(callback, "fun", callback)),
             tries=[
                 "vmap_method='sequential'",
                 "'broadcast_all' if it takes many at once",
@@ -341,7 +343,7 @@ def pure_callback_batch(
     )
 
 
-_VMAP_METHODS = (
+VMAP_METHODS = (
     "sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
     "legacy_vectorized",
 )  # fmt: skip
@@ -367,7 +369,7 @@ def over_lanes(
     return out, [0] * len(out)
 
 
-pure_callback_p.batch = pure_callback_batch
+pure_callback_p.batch = functools.partial(callback_batch, pure_callback_p)
 pure_callback_p.lower = lambda ctx, *args, callback, **params: emit_callback(
     ctx, "pure_callback", callback, args, ordered=False, effect=False
 )
@@ -417,10 +419,10 @@ def pure_callback(
       Array(0., dtype=float32)
     """
     _check_callback(callback, sharding)
-    if vmap_method is not None and vmap_method not in _VMAP_METHODS:
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
             "vmap_method must be on of the allowed methods"
-            f" {[*_VMAP_METHODS, None]}, but got: {vmap_method}"
+            f" {[*VMAP_METHODS, None]}, but got: {vmap_method}"
         )
     leaves, flat, avals, out_tree = flat_call(
         "pure_callback", callback, result_shape_dtypes, args, kwargs
