@@ -64,6 +64,8 @@ def test_what_rooms_give_is_in_their_face(name):
         table |= set(faces.homes(minijax.lax.linalg._TABLE))
     if name == "minijax.scipy.stats":
         table |= set(minijax.scipy.stats.__all__)
+    if name == "minijax.random":
+        table |= set(faces.homes(minijax.experimental.random._TABLE))
     if name == "minijax.numpy":
         for part in (minijax.numpy.linalg, minijax.numpy.fft):
             table |= set(faces.homes(part._TABLE))

@@ -6,10 +6,11 @@ from ..control.effects.callbacks import io_callback as io_callback
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
 from . import jet as jet
+from . import random as random
 from . import sparse as sparse
 from . import xla_metadata as xla_metadata
 
 __all__ = [
     "buffer_callback", "checkify", "disable_x64", "enable_x64", "io_callback", "jet",
-    "sparse", "xla_metadata"
+    "random", "sparse", "xla_metadata"
 ]

@@ -1,0 +1,9 @@
+"""The face `minijax.experimental.random`: random numbers that keep their state."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {"surface.random.stateful": "StatefulPRNG stateful_rng"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

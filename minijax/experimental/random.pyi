@@ -1,0 +1,8 @@
+"""The face `minijax.experimental.random`: random numbers that keep their state."""
+
+from ..surface.random.stateful import StatefulPRNG as StatefulPRNG
+from ..surface.random.stateful import stateful_rng as stateful_rng
+
+__all__ = [
+    "StatefulPRNG", "stateful_rng"
+]

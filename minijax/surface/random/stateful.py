@@ -1,0 +1,230 @@
+"""Random numbers that come one after the other, as NumPy's do: `stateful_rng`.
+
+A generator has a key and counts, in a reference, what was drawn of it; the key of a draw
+is its own with the count folded in.  So compiled functions, too, draw new numbers each
+time.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors, tree
+from ...control.refs.refs import addupdate, get, new_ref
+from ...ir.core import EVAL, STATE, Reference
+from ...types import dtypes
+from .. import jnp
+from .keys import fold_in, key, split
+from .sampling import normal, randint, uniform
+
+__all__ = ("StatefulPRNG", "stateful_rng")
+
+Size = int | Sequence[int] | None
+
+
+def _shape(size: Size, *args: Any) -> tuple[int, ...]:
+    """A size as a shape; None is that of the arguments together."""
+    if size is None:
+        return tuple(np.broadcast_shapes(*(np.shape(x) for x in args)))
+    try:
+        return (operator.index(size),)  # type: ignore[arg-type]
+    except TypeError:
+        return tuple(map(operator.index, size))  # type: ignore[arg-type]
+
+
+@tree.register_pytree_node_class
+class StatefulPRNG:
+    """A source of random numbers with a state; `stateful_rng` makes one.
+
+    Its leaves are a key and a reference, so that it can be an argument of compiled
+    functions, but no result of them.
+    """
+
+    _base_key: Any
+    _counter: Any
+
+    def __init__(self, _base_key: Any, _counter: Any) -> None:
+        """
+        Args:
+          _base_key: a random key.
+          _counter: a reference to how many keys were made of it.
+
+        Raises:
+          ValueError: no key, or no reference.
+        """
+        if not dtypes.is_extended(getattr(_base_key, "dtype", None)):
+            raise ValueError(
+                f"Expected base_key to be a typed PRNG key; got {_base_key}"
+            )
+        if not isinstance(_counter, Reference):
+            raise ValueError(
+                f"Expected counter to be a scalar integer ref; got {_counter}"
+            )
+        self._base_key, self._counter = _base_key, _counter
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[()]]:
+        """The key and the reference."""
+        return (self._base_key, self._counter), ()
+
+    @classmethod
+    def tree_unflatten(cls, aux: tuple[()], children: Sequence[Any]) -> StatefulPRNG:
+        """A generator of these, unchecked: they may be anything."""
+        self = object.__new__(cls)
+        self._base_key, self._counter = children
+        return self
+
+    def __repr__(self) -> str:
+        return f"StatefulPRNG(_base_key={self._base_key!r}, _counter={self._counter!r})"
+
+    def key(self, shape: int | Sequence[int] = ()) -> Any:
+        """A new random key, or an array of them.
+
+        Args:
+          shape: of an array of keys.
+
+        Returns:
+          A key that depends on no other.
+
+        Raises:
+          ValueError: this is the generator of many lanes, which `split` makes.
+
+        Example:
+          >>> rng = stateful_rng(0)
+          >>> rng.key() == rng.key()
+          Array(False, dtype=bool)
+        """
+        if np.shape(self._base_key):
+            raise errors.value_error(
+                "cannot operate on split stateful generator",
+                tries=["vmap: each lane has a generator of its own"],
+            )
+        found = fold_in(self._base_key, get(self._counter))
+        addupdate(self._counter, ..., 1)
+        sizes = _shape(shape)
+        return split(found, sizes) if sizes else found
+
+    def random(self, size: Size = None, dtype: Any = float) -> Any:
+        """Random floats, at least 0 and less than 1.
+
+        Args:
+          size: the shape; None for a scalar.
+          dtype: a floating point dtype.
+
+        Returns:
+          An array.
+        """
+        return uniform(self.key(), shape=_shape(size), dtype=dtype)
+
+    def uniform(
+        self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float
+    ) -> Any:
+        """Random floats, at least `low` and less than `high`.
+
+        Args:
+          low, high: arrays, which broadcast to the shape.
+          size: the shape; None for that of `low` and `high`.
+          dtype: a floating point dtype.
+
+        Returns:
+          An array.
+        """
+        shape = _shape(size, low, high)
+        return uniform(self.key(), shape, minval=low, maxval=high, dtype=dtype)
+
+    def normal(
+        self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float
+    ) -> Any:
+        """Normally distributed numbers.
+
+        Args:
+          loc: the mean.
+          scale: the standard deviation.
+          size: the shape; None for that of `loc` and `scale`.
+          dtype: a floating point dtype.
+
+        Returns:
+          An array.
+        """
+        found = normal(self.key(), _shape(size, loc, scale), dtype)
+        return (jnp.asarray(loc) + jnp.asarray(scale) * found).astype(dtype)
+
+    def integers(
+        self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int
+    ) -> Any:
+        """Random integers, at least `low` and less than `high`.
+
+        Args:
+          low, high: arrays, which broadcast to the shape; without `high`, from 0 to `low`.
+          size: the shape; None for that of `low` and `high`.
+          dtype: an integer dtype.
+
+        Returns:
+          An array.
+        """
+        if high is None:
+            low, high = 0, low
+        shape = _shape(size, low, high)
+        return randint(self.key(), shape, minval=low, maxval=high, dtype=dtype)
+
+    def split(self, num: int | Sequence[int]) -> StatefulPRNG:
+        """A generator of many lanes, to be mapped over.
+
+        Args:
+          num: the shape of the lanes.
+
+        Returns:
+          A generator, from which only the lanes of a `vmap` can draw.
+
+        Example:
+          >>> import minijax as mj, minijax.numpy as jnp
+          >>> rng = stateful_rng(0)
+          >>> mj.vmap(lambda g, x: x + g.uniform())(rng.split(3), jnp.arange(3.)).shape
+          (3,)
+        """
+        return StatefulPRNG(self.key(num), new_ref(jnp.zeros(num, dtype=int)))
+
+    def spawn(self, n_children: int) -> list[StatefulPRNG]:
+        """Generators that depend on no other.
+
+        Args:
+          n_children: how many.
+
+        Returns:
+          A list of them.
+        """
+        return [type(self)(k, new_ref(0)) for k in self.key(n_children)]
+
+
+def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
+    """A source of random numbers that keeps its state.
+
+    Args:
+      seed: an integer; None asks the operating system, outside of transformations.
+      impl: the kind of key; see `minijax.random.key`.
+
+    Returns:
+      A generator with the methods `random`, `uniform`, `normal`, `integers`, `key`,
+      `split` and `spawn`.
+
+    Raises:
+      TypeError: there is no seed, in a function that is transformed.
+
+    Example:
+      >>> rng = stateful_rng(42)
+      >>> rng.uniform(), rng.uniform()
+      (Array(0.5302608, dtype=float32), Array(0.72766423, dtype=float32))
+    """
+    if seed is None:
+        if STATE.trace is not EVAL:
+            raise TypeError(
+                "When used within transformed code,"
+                " jax.experimental.random.stateful_rng() requires an explicit seed to be"
+                " set."
+            )
+        entropy: Any = np.random.SeedSequence().entropy
+        seed = np.int64(entropy & np.iinfo(np.int64).max)
+    return StatefulPRNG(key(seed, impl=impl), new_ref(0))
