@@ -150,6 +150,8 @@ def test_donation_and_results_without_a_name():
     assert '{jax.result_info = "result"}' in text
     assert '{jax.result_info = ""}' in text
     assert "jax.result_info" not in mj.jit(lambda x: None).lower(1.0).as_text()
+    text = mj.jit(lambda x: mj.tree_util.Partial(max, x)).lower(1.0).as_text()
+    assert '"result[0][0]"' in text
 
 
 def test_replicas_of_a_pmap():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
 jit = jitting.jit
+CompilerOptions = dict[str, str | bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,7 +229,8 @@ class Lowered:
         """The program as an object of the compiler."""
         if dialect in (None, "stablehlo"):
             # What is compiled does without, so that a call finds the same in the cache.
-            names = [f"result{tree.keystr(p)}" for p in tree.leaf_paths(self.out_tree)]
+            paths = map(tree.keystr, tree.leaf_paths(self.out_tree))
+            names = [re.sub(r"<flat index (\d+)>", r"\1", f"result{p}") for p in paths]
             return self._lowered.described(names)
         if dialect == "hlo":
             return self._computation()

@@ -290,7 +290,7 @@ def _guard_all(value: Any, local: bool) -> None:
 TRANSFER_GUARD.watch(_guard_all)
 
 
-class Configuration:
+class Config:
     """The object behind `minijax.config`: attributes read, `update` writes.
 
     >>> import minijax as mj
@@ -372,7 +372,7 @@ def _find(name: str, error: type[Exception]) -> Option:
     return opt
 
 
-config = Configuration()
+config = Config()
 
 # The public context managers, by JAX's names.
 enable_x64 = X64
