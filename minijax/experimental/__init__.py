@@ -10,5 +10,5 @@ _TABLE = {
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(
-    __name__, _TABLE, "buffer_callback checkify jet random sparse xla_metadata"
+    __name__, _TABLE, "buffer_callback checkify jet ode random sparse xla_metadata"
 )

@@ -6,11 +6,12 @@ from ..control.effects.callbacks import io_callback as io_callback
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
 from . import jet as jet
+from . import ode as ode
 from . import random as random
 from . import sparse as sparse
 from . import xla_metadata as xla_metadata
 
 __all__ = [
     "buffer_callback", "checkify", "disable_x64", "enable_x64", "io_callback", "jet",
-    "random", "sparse", "xla_metadata"
+    "ode", "random", "sparse", "xla_metadata"
 ]

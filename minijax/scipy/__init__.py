@@ -6,7 +6,8 @@ from ..base.faces import face
 
 _TABLE: dict[str, str] = {}
 _MODULES = (
-    "cluster fft integrate interpolate linalg ndimage optimize signal sparse special stats"
-)  # fmt: skip
+    "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial"
+    " special stats"
+)
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -9,10 +9,11 @@ from . import ndimage as ndimage
 from . import optimize as optimize
 from . import signal as signal
 from . import sparse as sparse
+from . import spatial as spatial
 from . import special as special
 from . import stats as stats
 
 __all__ = [
     "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize",
-    "signal", "sparse", "special", "stats"
+    "signal", "sparse", "spatial", "special", "stats"
 ]

@@ -36,7 +36,8 @@ FACES = (
     "minijax.scipy.signal",
     "minijax.scipy.cluster", "minijax.scipy.cluster.vq", "minijax.scipy.ndimage",
     "minijax.scipy.integrate", "minijax.scipy.interpolate",
-    "minijax.scipy.optimize",
+    "minijax.scipy.optimize", "minijax.scipy.spatial",
+    "minijax.scipy.spatial.transform", "minijax.experimental.ode",
 )  # fmt: skip
 
 

@@ -1,0 +1,17 @@
+"""The face `minijax.experimental.ode`: ordinary differential equations."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "base.paired": "map=safe_map zip=safe_zip",
+    "surface.ode.dormand_prince": (
+        "abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri"
+        " mean_error_ratio optimal_step_size ravel_first_arg ravel_first_arg_"
+        " runge_kutta_step"
+    ),
+    "surface.ode.odeint": "odeint",
+}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,7 @@
+"""The face `minijax.scipy.spatial`."""
+
+from . import transform as transform
+
+__all__ = [
+    "transform"
+]

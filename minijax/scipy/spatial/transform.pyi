@@ -1,0 +1,8 @@
+"""The face `minijax.scipy.spatial.transform`: rotations of space."""
+
+from ...surface.scipy.rotations.rotation import Rotation as Rotation
+from ...surface.scipy.rotations.rotation import Slerp as Slerp
+
+__all__ = [
+    "Rotation", "Slerp"
+]

@@ -1,0 +1,242 @@
+"""Rotations of space as unit quaternions [..., 4]: three imaginary parts, and the real one.
+
+A rotation by an angle a around a unit vector u is (u sin(a/2), cos(a/2)); it and its
+negative are the same.  Other forms come from these and go to them: matrices, rotation
+vectors a u, modified Rodrigues parameters u tan(a/4), Euler's angles.  Slopes are right
+everywhere, also where there is no rotation.
+
+Next: rotation.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....control.calls.jit import composite
+from ....prims.dot.precision import Precision
+from ... import jnp
+from ...numpy import decompositions
+
+# Below this angle, squared, three terms of a series are exact in float64.
+_SMALL = 1e-6
+
+
+def stacked(*rows: Any) -> Any:
+    """Arrays, or lists of arrays, as a new last axis or two."""
+    if isinstance(rows[0], list):
+        return jnp.stack([stacked(*row) for row in rows], -2)
+    return jnp.stack(rows, -1)
+
+
+def parts(x: Any) -> list[Any]:
+    """The numbers along the last axis."""
+    return [x[..., i] for i in range(x.shape[-1])]
+
+
+def switched(on: Any, yes: Any, no: Any) -> Any:
+    """`yes` or `no`, by a flag that may be an array."""
+    if isinstance(on, (bool, np.bool_)):
+        return yes if on else no
+    return jnp.where(on, yes, no)
+
+
+def radians(x: Any, degrees: Any) -> Any:
+    """Angles in radians."""
+    return switched(degrees, jnp.deg2rad(x), x)
+
+
+def in_unit(x: Any, degrees: Any) -> Any:
+    """Radians as what the user wants."""
+    return switched(degrees, jnp.rad2deg(x), x)
+
+
+def square(x: Any) -> Any:
+    """The sum of squares along the last axis, which stays."""
+    return jnp.sum(x * x, -1, keepdims=True)
+
+
+@composite
+def normalized(q):
+    """q divided by its norm."""
+    return q / jnp.sqrt(square(q))
+
+
+@composite
+def product(p, q):
+    """Hamilton's product: q first, then p."""
+    (px, py, pz, pw), (qx, qy, qz, qw) = parts(p), parts(q)
+    return stacked(
+        pw * qx + px * qw + py * qz - pz * qy,
+        pw * qy - px * qz + py * qw + pz * qx,
+        pw * qz + px * qy - py * qx + pz * qw,
+        pw * qw - px * qx - py * qy - pz * qz,
+    )
+
+
+@composite
+def conjugate(q):
+    """The inverse rotation."""
+    return q * jnp.array([-1, -1, -1, 1], q.dtype)
+
+
+@composite
+def canonical(q):
+    """The one of q and -q whose last number that is not 0 is positive, w before x, y, z."""
+    x, y, z, w = parts(q)
+    first = jnp.where(w != 0, w, jnp.where(x != 0, x, jnp.where(y != 0, y, z)))
+    return jnp.where(first[..., None] < 0, -q, q)
+
+
+@composite
+def angle(q):
+    """The angle of rotation, from 0 to pi."""
+    return 2 * jnp.arctan2(jnp.sqrt(square(q[..., :3]))[..., 0], jnp.abs(q[..., 3]))
+
+
+# ---------------------------------------------------------------------------- matrices
+
+
+@composite
+def to_matrix(q):
+    """Orthogonal matrices [..., 3, 3]."""
+    x, y, z, w = parts(q)
+    return stacked(
+        [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), y * y - x * x - z * z + w * w, 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), z * z - x * x - y * y + w * w],
+    )
+
+
+@composite
+def from_matrix(m):
+    """Each row is the quaternion times 4 of its numbers: the largest is taken.
+
+    S. Shepperd, Quaternion from Rotation Matrix, J. Guidance and Control 1(3), 1978.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = (
+        [m[..., r, s] for s in range(3)] for r in range(3)
+    )
+    rows = stacked(
+        [1 + a - e - i, b + d, c + g, h - f],
+        [b + d, 1 - a + e - i, f + h, c - g],
+        [c + g, f + h, 1 - a - e + i, d - b],
+        [h - f, c - g, d - b, 1 + a + e + i],
+    )
+    largest = jnp.argmax(stacked(a, e, i, a + e + i), -1)[..., None, None]
+    return normalized(jnp.take_along_axis(rows, largest, -2)[..., 0, :])
+
+
+@composite
+def turn(q, vectors, inverse):
+    """Vectors [..., 3] turned, or turned back."""
+    q = switched(inverse, conjugate(q), q)
+    return jnp.einsum("...ij,...j->...i", to_matrix(q), vectors)
+
+
+# ------------------------------------------------------------- vectors of three numbers
+
+
+@composite
+def to_rotvec(q, degrees):
+    """a u: by 2 arctan(s / w) / s, s being the norm of the imaginary part."""
+    q = jnp.where(q[..., 3:] < 0, -q, q)  # angles up to pi
+    v, w = q[..., :3], q[..., 3:]
+    s2 = square(v)
+    small = s2 <= _SMALL * w * w
+    s = jnp.sqrt(jnp.where(small, 1, s2))
+    t = s2 / jnp.where(small, w, 1) ** 2
+    series = 2 / jnp.where(small, w, 1) * (1 - t / 3 + t * t / 5)
+    return in_unit(jnp.where(small, series, 2 * jnp.arctan2(s, w) / s) * v, degrees)
+
+
+@composite
+def from_rotvec(v, degrees):
+    """(u sin(a/2), cos(a/2)), by series next to 0."""
+    v = radians(v, degrees)
+    a2 = square(v)
+    small = a2 <= _SMALL
+    a = jnp.sqrt(jnp.where(small, 1, a2))
+    scale = jnp.where(small, 0.5 - a2 / 48 + a2 * a2 / 3840, jnp.sin(a / 2) / a)
+    real = jnp.where(small, 1 - a2 / 8 + a2 * a2 / 384, jnp.cos(a / 2))
+    return jnp.concatenate([scale * v, real], -1)
+
+
+@composite
+def to_mrp(q):
+    """u tan(a/4), with angles up to pi."""
+    q = jnp.where(q[..., 3:] < 0, -q, q)
+    return q[..., :3] / (1 + q[..., 3:])
+
+
+@composite
+def from_mrp(v):
+    """(2 v, 1 - |v|^2) / (1 + |v|^2)."""
+    v2 = square(v)
+    return jnp.concatenate([2 * v, 1 - v2], -1) / (1 + v2)
+
+
+# ------------------------------------------------------------------------ Euler's angles
+
+
+@composite(static=("axes", "intrinsic"))
+def from_euler(angles, degrees, axes: tuple[int, ...], intrinsic: bool):
+    """Rotations around one axis after the other."""
+    half = radians(angles, degrees) / 2
+    out: Any = None
+    for k, axis in enumerate(axes):
+        sin, cos = jnp.sin(half[..., k]), jnp.cos(half[..., k])
+        zero = jnp.zeros_like(sin)
+        q = stacked(*[sin if i == axis else zero for i in range(3)], cos)
+        if out is not None:
+            q = product(out, q) if intrinsic else product(q, out)
+        out = q
+    return out
+
+
+@composite(static=("axes", "intrinsic"))
+def to_euler(q, degrees, axes: tuple[int, int, int], intrinsic: bool):
+    """Angles from -pi up to pi around three axes; 0 where an axis comes again.
+
+    E. Bernardes, S. Viollet, Quaternion to Euler angles conversion: A direct, general and
+    computationally efficient method, PLoS ONE 17(11), 2022.
+    """
+    i, j, k = axes[::-1] if intrinsic else axes
+    same = i == k
+    k = 3 - i - j if same else k
+    sign = (i - j) * (j - k) * (k - i) // 2
+    x = parts(q)
+    if same:
+        a, b, c, d = x[3], x[i], x[j], sign * x[k]
+    else:
+        a, b, c, d = x[3] - x[j], x[i] + sign * x[k], x[j] + x[3], sign * x[k] - x[i]
+    middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
+    half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
+    none, half_turn = abs(middle) <= 1e-7, abs(middle - np.pi) <= 1e-7
+    lone = jnp.where(
+        half_turn, (2 if intrinsic else -2) * half_difference, 2 * half_sum
+    )
+    degenerate = none | half_turn
+    low, high = half_sum - half_difference, half_sum + half_difference
+    first, last = (high, low) if intrinsic else (low, high)
+    first = jnp.where(degenerate, lone, first)
+    last = jnp.where(degenerate, 0, last)
+    if not same:
+        middle = middle - np.pi / 2
+        first, last = (sign * first, last) if intrinsic else (first, sign * last)
+    out = stacked(first, middle, last)
+    out = jnp.where(out < -np.pi, out + 2 * np.pi, out)
+    out = jnp.where(out >= np.pi, out - 2 * np.pi, out)
+    return in_unit(out, degrees)
+
+
+@composite
+def mean(q, weights):
+    """The eigenvector of the largest eigenvalue of sum w q q^T.
+
+    F. Markley, Y. Cheng, J. Crassidis, Y. Oshman, Averaging Quaternions, J. Guidance,
+    Control, and Dynamics 30(4), 2007.
+    """
+    spread = jnp.einsum("n,ni,nj->ij", weights, q, q, precision=Precision.HIGHEST)
+    return decompositions.eigh(spread)[1][:, -1]
