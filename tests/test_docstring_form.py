@@ -19,7 +19,7 @@ from minijax.tools import stubs
 SMALL = (
     "minijax.ad_checkpoint", "minijax.checkpoint_policies", "minijax.custom_batching",
     "minijax.custom_derivatives", "minijax.debug", "minijax.dlpack", "minijax.dtypes",
-    "minijax.experimental.checkify", "minijax.experimental.jet", "minijax.flatten_util",
+    "minijax.experimental.checkify", "minijax.flatten_util",
     "minijax.ref", "minijax.test_util", "minijax.tree", "minijax.tree_util",
 )  # fmt: skip
 # Rooms whose functions have a formula or a source.

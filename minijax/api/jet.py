@@ -54,10 +54,20 @@ class JetTracer(Tracer):
 
     __slots__ = ("series",)
 
-    def __init__(self, trace: Trace, series: Series) -> None:
+    def __init__(self, trace: Trace, primal: Any, terms: Sequence[Any]) -> None:
         self._trace = trace
-        self.aval = core.aval_of(series[0])
-        self.series = series
+        self.aval = core.aval_of(primal)
+        self.series = [primal, *terms]
+
+    @property
+    def primal(self) -> Any:
+        """The term of order 0."""
+        return self.series[0]
+
+    @property
+    def terms(self) -> Series:
+        """Those of order 1, 2 .., coefficients."""
+        return self.series[1:]
 
     def concrete(self) -> Any:
         p = self.series[0]
@@ -71,11 +81,12 @@ class JetTracer(Tracer):
 class JetTrace(Trace):
     """Pushes power series forward, up to `order`."""
 
-    __slots__ = ("order",)
+    __slots__ = ("order", "tag")
     transform = "jet"
 
-    def __init__(self, parent: Trace, order: int) -> None:
-        self.parent = parent
+    def __init__(self, tag: Any, parent_trace: Trace, order: int) -> None:
+        self.tag = tag  # what the maker knows it by
+        self.parent = parent_trace
         self.alive = True
         self.order = order
 
@@ -112,7 +123,7 @@ class JetTrace(Trace):
         return out if prim.multiple_results else [out]
 
     def wrap(self, series: Series) -> Any:
-        return series[0] if len(series) == 1 else JetTracer(self, series)
+        return series[0] if len(series) == 1 else JetTracer(self, series[0], series[1:])
 
     def unwrap(self, x: Any) -> Series:
         return x.series if type(x) is JetTracer and x._trace is self else [x]
@@ -122,7 +133,7 @@ def push(fun: Callable[..., Any], order: int, many: Sequence[Series]) -> list[Se
     """The series of a flat function's results, of those of its arguments."""
     if not order:
         return [[x] for x in fun(*(s[0] for s in many))]
-    trace = JetTrace(STATE.trace, order)
+    trace = JetTrace(None, STATE.trace, order)
     outs = core.under(trace, fun, *map(trace.wrap, many))
     return [trace.unwrap(x) for x in outs]
 

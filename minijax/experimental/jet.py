@@ -1,5 +1,14 @@
-"""The face `minijax.experimental.jet`."""
+"""The face `minijax.experimental.jet`: Taylor series, and rules for them."""
 
-from ..api.jet import jet as jet
+from __future__ import annotations
 
-__all__ = ["jet"]
+from ..base.faces import face
+
+_TABLE = {
+    "api.jet": "JetTrace JetTracer jet",
+    "api.jet_rules": """ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv
+        deflinear defzero deriv_prop fact jet2 jet_fun jet_rules jet_subtrace linear_prop
+        traceable zero_prop zero_series zero_term""",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

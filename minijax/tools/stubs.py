@@ -21,7 +21,8 @@ DISTRIBUTIONS = (
 FACES = (
     "minijax", "minijax.example_libraries", "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
-    "minijax.experimental.buffer_callback", "minijax.experimental.random",
+    "minijax.experimental.buffer_callback", "minijax.experimental.jet",
+    "minijax.experimental.random",
     "minijax.experimental.sparse",
     "minijax.experimental.sparse.ad", "minijax.experimental.sparse.api",
     "minijax.experimental.sparse.linalg", "minijax.experimental.sparse.random",

@@ -1,0 +1,389 @@
+r"""Rules of `jet` that users give: `jet_rules`, and what helps to write them.
+
+Such a rule takes the primals of an operation's operands and, for each, its terms of order
+1 to K, the coefficients of powers; it gives those of the result:
+`rule(primals_in, series_in, **params) -> (primal_out, series_out)`.  A result that does
+not move has `zero_series`.  The rules of the house (jet.py) have the same content in
+another form; here both are seen as one table.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import Any
+
+from ..base import tree
+from ..ir import core
+from ..ir.core import STATE, Primitive, registry
+from ..passes.algebra import lib
+from ..prims import lax as ops
+from .jet import JetTrace, integrate, jet
+
+__all__ = (
+    "ZeroSeries", "ZeroTerm", "call_param_updaters", "def_comp", "def_deriv", "deflinear",
+    "defzero", "deriv_prop", "fact", "jet2", "jet_fun", "jet_rules", "jet_subtrace",
+    "linear_prop", "traceable", "zero_prop", "zero_series", "zero_term",
+)  # fmt: skip
+
+Rule = Callable[..., Any]
+jet2 = functools.partial(jet, factorial_scaled=False)
+
+
+class ZeroTerm:
+    """A term that is known to be zero: a tree without leaves."""
+
+
+class ZeroSeries:
+    """The terms of what does not move: a tree without leaves."""
+
+
+zero_term, zero_series = ZeroTerm(), ZeroSeries()
+tree.register_pytree_node(ZeroTerm, lambda _: ((), None), lambda *_: zero_term)
+tree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_series)
+
+
+def _moves(terms: Any) -> bool:
+    return not isinstance(terms, ZeroSeries) and len(terms) > 0
+
+
+def _terms(primal: Any, terms: Any) -> list[Any]:
+    """The terms, those that are zero as arrays."""
+    zeros = lambda: lib.zeros(core.aval_of(primal))
+    return [zeros() if isinstance(t, ZeroTerm) else t for t in terms]
+
+
+class _Given:
+    """A user's rule as one of the house: its `taylor` attribute."""
+
+    def __init__(self, prim: Primitive, rule: Rule) -> None:
+        self.prim, self.rule = prim, rule
+
+    def __call__(self, many: Sequence[Any], order: int, params: Any) -> Any:
+        primals = [s[0] for s in many]
+        series = [
+            list(s[1:]) + [lib.zeros(core.aval_of(s[0]))] * (order + 1 - len(s))
+            for s in many
+        ]
+        out, terms = self.rule(primals, series, **params)
+        if not self.prim.multiple_results:
+            return [out, *_terms(out, terms)] if _moves(terms) else [out]
+        if isinstance(terms, ZeroSeries):
+            return [[x] for x in out]
+        return [
+            [x, *_terms(x, t)] if _moves(t) else [x]
+            for x, t in zip(out, terms, strict=True)
+        ]
+
+
+def _rule_of(prim: Primitive) -> Rule:
+    """The rule of a primitive in the form of users' rules."""
+    taylor: Any = prim.taylor
+    if isinstance(taylor, _Given):
+        return taylor.rule
+
+    def rule(primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any) -> Any:
+        pairs = zip(primals_in, series_in, strict=True)
+        many = [[x, *_terms(x, t)] if _moves(t) else [x] for x, t in pairs]
+        order = max((len(s) - 1 for s in many), default=0)
+        out = taylor(many, order, params)
+        if not prim.multiple_results:
+            return out[0], list(out[1:]) or zero_series
+        return [s[0] for s in out], [list(s[1:]) or zero_series for s in out]
+
+    return rule
+
+
+class _Rules(MutableMapping[Primitive, Rule]):
+    """Primitive -> its rule of `jet`; what is set here counts from then on."""
+
+    def __getitem__(self, prim: Primitive) -> Rule:
+        if prim.taylor is None:
+            raise KeyError(prim)
+        return _rule_of(prim)
+
+    def __setitem__(self, prim: Primitive, rule: Rule) -> None:
+        prim.taylor = _Given(prim, rule)
+
+    def __delitem__(self, prim: Primitive) -> None:
+        if prim.taylor is None:
+            raise KeyError(prim)
+        prim.taylor = None
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return (p for p in list(registry.values()) if p.taylor is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+jet_rules = _Rules()
+# What changes the params of a primitive that calls a program: none has to be told, since
+# how a primitive holds programs says it (ir/regions.py).
+call_param_updaters: dict[Primitive, Rule] = {}
+
+
+# -------------------------------------------------------------------------- kinds of rules
+
+
+def zero_prop(
+    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
+) -> tuple[Any, ZeroSeries]:
+    """The rule of an operation that does not move with its operands.
+
+    Args:
+      prim: the primitive.
+      primals_in: its operands.
+      series_in: their terms, which do not matter.
+      params: its params.
+
+    Returns:
+      The result, and `zero_series`.
+
+    Example:
+      >>> from minijax import lax
+      >>> zero_prop(lax.floor_p, [1.5], [[1.0]])[0]
+      Array(1., dtype=float32, weak_type=True)
+    """
+    return prim.bind(*primals_in, **params), zero_series
+
+
+def defzero(prim: Primitive) -> None:
+    """Make `zero_prop` the rule of a primitive.
+
+    Args:
+      prim: the primitive.
+
+    Returns:
+      None.
+
+    Example:
+      >>> defzero(core.Primitive("counted"))
+    """
+    jet_rules[prim] = functools.partial(zero_prop, prim)
+
+
+def linear_prop(
+    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
+) -> tuple[Any, Any]:
+    """The rule of an operation that is linear in all operands together.
+
+    Args:
+      prim: the primitive.
+      primals_in: its operands.
+      series_in: for each of them its terms.
+      params: its params.
+
+    Returns:
+      (result, terms).
+
+    Example:
+      >>> from minijax import lax
+      >>> linear_prop(lax.neg_p, [1.5], [[1.0, 2.0]])[1]
+      [Array(-1., dtype=float32, weak_type=True), Array(-2., dtype=float32, weak_type=True)]
+    """
+    out = prim.bind(*primals_in, **params)
+    terms = [prim.bind(*row, **params) for row in zip(*series_in, strict=True)]
+    if prim.multiple_results:
+        return out, [list(s) for s in zip(*terms, strict=True)]
+    return out, terms
+
+
+def deflinear(prim: Primitive) -> None:
+    """Make `linear_prop` the rule of a primitive.
+
+    Args:
+      prim: the primitive.
+
+    Returns:
+      None.
+
+    Example:
+      >>> deflinear(core.Primitive("doubled"))
+    """
+    jet_rules[prim] = functools.partial(linear_prop, prim)
+
+
+def deriv_prop(
+    prim: Primitive, deriv: Rule, primals_in: Sequence[Any], series_in: Sequence[Any],
+    **params: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    r"""The rule of a function of one operand, by its derivative.
+
+    With :math:`y' = g(x)\, x'`, :math:`k y_k = \sum_{j=1}^{k} j\, x_j\, g_{k-j}`.
+
+    Args:
+      prim: the primitive.
+      deriv: its derivative, g, a function.
+      primals_in: a list of its operand.
+      series_in: a list of the operand's terms.
+      params: the params of the operation.
+
+    Returns:
+      (result, terms).
+
+    Example:
+      >>> from minijax import lax
+      >>> deriv_prop(lax.sin_p, lax.cos, [0.0], [[1.0, 0.0]], accuracy=None)[1]
+      [Array(1., dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True)]
+
+    Source: Griewank and Walther, Evaluating Derivatives (2008), chapter 13.
+    """
+    (x,), (terms,) = primals_in, series_in
+    out = prim.bind(x, **params)
+    first, rest = jet2(deriv, (x,), (list(terms)[:-1],))
+    slope = [first, *rest]
+    return out, integrate(out, [x, *terms], lambda _, k: slope[k])[1:]
+
+
+def def_deriv(prim: Primitive, deriv: Rule) -> None:
+    """Make `deriv_prop` with this derivative the rule of a primitive.
+
+    Args:
+      prim: the primitive.
+      deriv: its derivative, a function.
+
+    Returns:
+      None.
+
+    Example:
+      >>> from minijax import lax
+      >>> def_deriv(core.Primitive("sine"), lax.cos)
+    """
+    jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
+
+
+def def_comp(prim: Primitive, comp: Rule, **kwargs: Any) -> None:
+    """Make the rule of a primitive that of a function of others.
+
+    Args:
+      prim: the primitive.
+      comp: a function with its operands and params that computes the same.
+      kwargs: more arguments of `comp`.
+
+    Returns:
+      None.
+
+    Example:
+      >>> from minijax import lax
+      >>> def_comp(core.Primitive("cube"), lax.integer_pow, y=3)
+    """
+
+    def rule(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
+        fun = functools.partial(comp, **kwargs, **params)
+        return jet2(fun, tuple(primals), tuple(series))
+
+    jet_rules[prim] = rule
+
+
+def fact(n: Any) -> Any:
+    r"""The factorial of n, as a float.
+
+    Args:
+      n: an integer, or an array.
+
+    Returns:
+      A float array; :math:`\Gamma(n + 1)`, rounded for arrays.
+
+    Example:
+      >>> fact(4)
+      Array(24., dtype=float32, weak_type=True)
+    """
+    if isinstance(n, int):
+        return ops.mul(1.0, float(math.factorial(n)))
+    return ops.exp(ops.lgamma(ops.add(n, 1.0)))
+
+
+# ------------------------------------------------------------------------------ functions
+
+
+class _Wrapped:
+    """A function; `call_wrapped` calls it, too."""
+
+    def __init__(self, fun: Rule) -> None:
+        self.call_wrapped = fun
+        functools.update_wrapper(self, fun)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call_wrapped(*args, **kwargs)
+
+
+def jet_subtrace(fun: Rule) -> Rule:
+    """A function of leaves as one of their series.
+
+    Args:
+      fun: a function of arrays that returns a list of arrays.
+
+    Returns:
+      A function (tag, order, primals, series) -> (primals, series); results that do not
+      move have `zero_series`.
+
+    Example:
+      >>> from minijax import lax
+      >>> jet_subtrace(lambda x: [lax.neg(x)])(None, 1, [2.0], [[3.0]])[1]
+      [[Array(-3., dtype=float32, weak_type=True)]]
+    """
+
+    def traced(
+        tag: Any, order: int, primals: Sequence[Any], series: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        trace = JetTrace(tag, STATE.trace, order)
+        pairs = zip(primals, series, strict=True)
+        ins = [trace.wrap([x, *_terms(x, t)] if _moves(t) else [x]) for x, t in pairs]
+        outs = [trace.unwrap(x) for x in core.under(trace, fun, *ins)]
+        return [s[0] for s in outs], [list(s[1:]) or zero_series for s in outs]
+
+    return _Wrapped(traced)
+
+
+def jet_fun(fun: Rule, order: int) -> Rule:
+    """A function that `jet_subtrace` made, to a fixed order, with all terms as arrays.
+
+    Args:
+      fun: what `jet_subtrace` returns.
+      order: the largest order of terms.
+
+    Returns:
+      A function (primals, series) -> (primals, series).
+
+    Example:
+      >>> from minijax import lax
+      >>> f = jet_fun(jet_subtrace(lambda x: [lax.neg(x), lax.is_finite(x)]), 1)
+      >>> f([2.0], [[3.0]])[1][1]
+      [Array(False, dtype=bool)]
+    """
+
+    def pushed(primals: Sequence[Any], series: Sequence[Any]) -> Any:
+        outs, terms = fun(object(), order, primals, series)
+        zeros = lambda x: [lib.zeros(core.aval_of(x))] * order
+        pairs = zip(outs, terms, strict=True)
+        return outs, [zeros(x) if isinstance(t, ZeroSeries) else t for x, t in pairs]
+
+    return _Wrapped(pushed)
+
+
+def traceable(fun: Rule, in_tree_def: Any) -> tuple[Rule, Callable[[], Any]]:
+    """A function of primals and series as one of their leaves.
+
+    Args:
+      fun: a function (primals, series) -> (primals, series).
+      in_tree_def: the tree of (primals, series).
+
+    Returns:
+      The function of leaves, which returns leaves; and a function that returns the tree
+      of its results, once it was called.
+
+    Example:
+      >>> flat, out_tree = traceable(lambda p, s: (p, s), tree.structure(([1.], [[2.]])))
+      >>> flat(1., 2.), out_tree()
+      ([1.0, 2.0], PyTreeDef(([*], [[*]])))
+    """
+    found: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        out, out_tree = tree.flatten(tuple(fun(*tree.unflatten(in_tree_def, leaves))))
+        found[:] = [out_tree]
+        return out
+
+    return _Wrapped(flat), lambda: found[0]
