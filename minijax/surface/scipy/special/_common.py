@@ -10,6 +10,7 @@ Next: logarithms.py.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ from ...numpy._common import (
 __all__ = (
     "ArrayLike", "aval_of", "as_array", "chebyshev", "choose", "composite", "const",
     "convert", "custom_jvp", "dtype_of", "dtypes", "errors", "filled", "in_float32",
-    "lax", "np", "only_float", "polynomial", "promote_args_inexact", "promote_real",
+    "lax", "less", "np", "only_float", "polynomial", "promote_args_inexact", "promote_real",
     "special", "strong",
 )  # fmt: skip
 
@@ -47,21 +48,27 @@ def special(
     """Document a special function, and make it one compiled call.
 
     `example` is "0.5 -> 0.52050": what it is called with, and what is printed of the
-    result in as many digits; each of `args` says what an argument is.
+    result, or of each of several, in as many digits; each of `args` says what an argument
+    is.
     """
     many = len(args) > 1 or "," in args[0].partition(":")[0]
     joint = "their joint" if many else "its"
 
     def declare(fun: Any) -> Any:
         given, _, shown = example.partition(" -> ")
-        digits = len(shown.partition(".")[2])
+        digits = len(shown.rpartition(".")[2].rstrip("j"))
+        call = f"special.{fun.__name__}({given})"
+        if " " in shown:  # several results
+            shows = f'print(*[f"{{y:.{digits}f}}" for y in {call}])'
+        else:
+            shows = f'print(f"{{{call}:.{digits}f}}")'
         parts = [
             sentence,
             "\n  ".join(("Args:", *args)),
             f"Returns:\n  {returns or f'An array of {joint} shape and dtype.'}",
             f"Raises:\n  {raises}" if raises else "",
             "Example:\n  >>> from minijax.scipy import special\n"
-            f'  >>> print(f"{{special.{fun.__name__}({given}):.{digits}f}}")\n  {shown}',
+            f"  >>> {shows}\n  {shown}",
             f"Source: {source}" if source else "",
             f"Differs from JAX: {differs}" if differs else "",
         ]
@@ -114,8 +121,27 @@ def chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
 @functools.cache
 def _powers(coefficients: tuple[float, ...], dtype: Any) -> tuple[float, ...]:
     """The same sum as one of powers, whose coefficients decrease, too."""
-    kept = enough(coefficients, dtype)
-    return tuple(np.polynomial.chebyshev.cheb2poly(kept).tolist())
+    # T_k+1 = 2t T_k - T_k-1 in whole multiples of 2^-120, since it cancels.
+    scale = 120
+    term, after = [1], [0, 1]
+    powers = [0] * len(coefficients)
+    for c in enough(coefficients, dtype):
+        whole = int(math.ldexp(c, scale))
+        for k, factor in enumerate(term):
+            powers[k] += whole * factor
+        new = [0, *[2 * v for v in after]]
+        for k, factor in enumerate(term):
+            new[k] -= factor
+        term, after = after, new
+    while not powers[-1]:
+        powers.pop()
+    return tuple([p / 2**scale for p in powers])
+
+
+def less(x: Any, number: float, rest: float) -> Any:
+    """x - number - rest, `rest` being what `number` lacks, to the last place."""
+    near = dtype_of(x).type(number)
+    return (x - near) - ((number - float(near)) + rest)
 
 
 def in_float32(fun: Callable[..., Any]) -> Callable[..., Any]:

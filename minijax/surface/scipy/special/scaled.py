@@ -44,7 +44,9 @@ def exp_of_square(x: Any, factor: float = 1.0) -> Any:
     head = lax.reduce_precision(x, 11 if wide else 8, 25 if wide else 11)
     rest = (x - head) * (x + head)
     whole = lax.exp(head * head * factor)
-    return whole + whole * lax.expm1(rest * factor)  # exp times exp would be made one
+    # exp times exp would be made one.
+    added = whole * lax.expm1(rest * factor)
+    return choose(lax.eq(whole, const(x, np.inf)), whole, whole + added)
 
 
 @custom_jvp

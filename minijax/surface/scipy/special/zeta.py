@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....api.autodiff import jvp
+from ....prims.define import FLOAT, check_kind
 from ...numpy._common import check_arraylike
 from ._common import *
 
-__all__ = ("digamma", "polygamma")
+__all__ = ("digamma", "polygamma", "zeta")
 
 REAL = "real array or number; integers become floats."
 
@@ -37,3 +39,61 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Any:
             why="it counts derivatives.",
         )
     return lax.polygamma(*promote_real("polygamma", n, x))
+
+
+STEPS = 12  # terms that are summed one by one
+# B_2k / (2k)!
+CORRECTIONS = (
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160,
+    -691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000,
+)  # fmt: skip
+
+
+def _summed(x: Any, q: Any) -> Any:
+    """The sum of (q + k)^-x by Euler and Maclaurin's formula (DLMF 25.11.28)."""
+    total = lax.pow(q, -x)
+    for k in range(1, STEPS):
+        total = total + lax.pow(q + k, -x)
+    end = q + STEPS
+    power = lax.pow(end, -x)
+    total = total + power * (end / (x - 1) + 0.5)
+    rising = x / end
+    for k, correction in enumerate(CORRECTIONS):
+        total = total + power * rising * correction
+        rising = rising * ((x + (2 * k + 1)) / end) * ((x + (2 * k + 2)) / end)
+    return total
+
+
+@custom_jvp
+def _zeta(x: Any, q: Any) -> Any:
+    return lax.zeta(x, q)
+
+
+def _by_exponent(x: Any, q: Any) -> Any:
+    return jvp(lambda x: _summed(x, q), (x,), (filled(x, 1),))[1]
+
+
+_zeta.defjvps(
+    lambda t, ans, x, q: t * _by_exponent(x, q),
+    lambda t, ans, x, q: t * -x * _zeta(x + 1, q),
+)
+
+
+@special(
+    r"Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.",
+    "2., 1. -> 1.64493", f"x: the exponent, {REAL}", f"q: the offset, {REAL}",
+    returns="An array of their joint shape and dtype: inf at x = 1, nan below.",
+    raises="NotImplementedError: `q` is None.",
+)  # fmt: skip
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Any:
+    if q is None:
+        raise NotImplementedError(
+            errors.message(
+                "Riemann zeta function not implemented; pass q != None to compute the"
+                " Hurwitz Zeta function.",
+                tries=["zeta(x, 1), which is Riemann's"],
+            )
+        )
+    x, q = promote_args_inexact("zeta", x, q)
+    check_kind("zeta", aval_of(x), FLOAT, 0, 2)
+    return _zeta(x, q)
