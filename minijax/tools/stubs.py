@@ -14,8 +14,8 @@ from ..base import faces
 
 _ROOT = Path(__file__).parent.parent
 DISTRIBUTIONS = (
-    "bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm geom"
-    " gumbel_l gumbel_r laplace logistic nbinom norm pareto"
+    "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom"
+    " gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm pareto"
     " poisson t truncnorm uniform vonmises wrapcauchy"
 )
 FACES = (

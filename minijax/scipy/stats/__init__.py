@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from ...base.faces import face
 
-_TABLE: dict[str, str] = {}
+_TABLE: dict[str, str] = {
+    "surface.scipy.stats.summaries": "mode rankdata sem",
+    "surface.scipy.stats.density": "gaussian_kde",
+}
 _MODULES = (
-    "bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm geom gumbel_l"
-    " gumbel_r laplace logistic nbinom norm pareto poisson t truncnorm uniform"
-    " vonmises wrapcauchy"
+    "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm"
+    " geom gumbel_l gumbel_r laplace logistic multinomial multivariate_normal"
+    " nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....prims import lax
 from ...nn.activations import log1mexp
-from ..special.gaussian import log_ndtr, ndtr
+from ..special.gaussian import log_ndtr
 from ._common import *
 
 __all__ = ("truncnorm",)
@@ -26,18 +26,11 @@ def _log_mass(a: Any, b: Any) -> Any:
     top = log_ndtr(choose(left, high, 0.0))
     gap = top - log_ndtr(choose(left, low, -1.0))
     tail = top + log1mexp(gap)
-    # Around 0: what is left out of 1, if that is little; a sum of two parts, else.
-    low, high = choose(left, -1.0, low), choose(left, 1.0, high)
-    out = ndtr(low) + ndtr(-high)
+    # Around 0: a sum of two parts.
     half = math.sqrt(0.5)
+    low, high = choose(left, -1.0, low), choose(left, 1.0, high)
     parts = (lax.erf(high * half) + lax.erf(-low * half)) * 0.5
-    little = out < 0.5
-    around = choose(
-        little,
-        lax.log1p(-choose(little, out, 0.5)),
-        lax.log(choose(little, 0.5, parts)),
-    )
-    return choose(left, tail, around)
+    return choose(left, tail, lax.log(parts))
 
 
 def _logpdf(z: Any, a: Any, b: Any) -> Any:

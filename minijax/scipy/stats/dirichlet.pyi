@@ -1,0 +1,10 @@
+"""The face `minijax.scipy.stats.dirichlet`: the distribution of Dirichlet."""
+
+from ...surface.scipy.stats.vectors import dirichlet as _dirichlet
+
+logpdf = _dirichlet.logpdf
+pdf = _dirichlet.pdf
+
+__all__ = [
+    "logpdf", "pdf"
+]

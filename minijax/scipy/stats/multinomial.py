@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.stats.multinomial`: the multinomial distribution."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.stats.vectors:multinomial": "logpmf pmf"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

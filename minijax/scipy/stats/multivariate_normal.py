@@ -1,0 +1,9 @@
+"""The face `minijax.scipy.stats.multivariate_normal`: the normal law of vectors."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"surface.scipy.stats.vectors:multivariate_normal": "logpdf pdf"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

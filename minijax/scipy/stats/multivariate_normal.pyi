@@ -1,0 +1,10 @@
+"""The face `minijax.scipy.stats.multivariate_normal`: the normal law of vectors."""
+
+from ...surface.scipy.stats.vectors import multivariate_normal as _multivariate_normal
+
+logpdf = _multivariate_normal.logpdf
+pdf = _multivariate_normal.pdf
+
+__all__ = [
+    "logpdf", "pdf"
+]

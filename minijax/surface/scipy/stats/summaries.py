@@ -1,0 +1,236 @@
+"""What samples tell: the most frequent value, ranks, the standard error of the mean.
+
+Next: density.py.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+from ....base import errors
+from ....control.calls.jit import composite
+from ....prims import lax
+from ....types import dtypes
+from ... import jnp
+from ...numpy._common import canonical_axes, check_arraylike, promote_dtypes_inexact
+from ._common import *
+
+__all__ = ("mode", "rankdata", "sem")
+
+POLICIES = "{'propagate', 'omit', 'raise'}"
+
+
+class ModeResult(NamedTuple):
+    """The most frequent values, and how often they come."""
+
+    mode: Any
+    count: Any
+
+
+def _check_policy(name: str, nan_policy: str) -> None:
+    """Only nans that spread can be had: what is in an array is not known in a program."""
+    if nan_policy not in ("propagate", "omit", "raise"):
+        raise errors.value_error(
+            f"Illegal nan_policy value '{nan_policy}'; expected one of {POLICIES}"
+        )
+    if nan_policy == "omit":
+        raise NotImplementedError("Logic for `nan_policy` of omit is not implemented")
+    if nan_policy == "raise":
+        raise NotImplementedError(
+            f"In order to best JIT compile `{name}`, we cannot know whether `x` contains"
+            " nans. Please check if nans exist in `x` outside of the"
+            f" `{name}` function."
+        )
+
+
+def _rows(a: Any, axis: int | None) -> tuple[Any, int]:
+    """The array with one axis last: that one, or the only one, if `axis` is None."""
+    if axis is None:
+        return a.reshape(-1), -1
+    (axis,) = canonical_axes(operator.index(axis), a.ndim)
+    return jnp.moveaxis(a, axis, -1), axis
+
+
+def _sorted(a: Any) -> tuple[Any, Any, Any]:
+    """Rows in ascending order; where each element was; whether it differs from the one
+    before.  Nans are equal."""
+    last = a.ndim - 1
+    at = lax.broadcasted_iota(dtypes.int_default(), a.shape, last)
+    a, at = lax.sort((a, at), dimension=last, is_stable=True, num_keys=1)
+    after, before = a[..., 1:], a[..., :-1]
+    differ = (after != before) & ~((after != after) & (before != before))
+    first = jnp.ones((*a.shape[:-1], min(a.shape[-1], 1)), bool)
+    return a, at, jnp.concatenate([first, differ], -1)
+
+
+def _starts(first: Any) -> Any:
+    """Where the run of each element begins."""
+    last = first.ndim - 1
+    place = lax.broadcasted_iota(dtypes.int_default(), first.shape, last)
+    return lax.cummax(jnp.where(first, place, 0), axis=last)
+
+
+# --------------------------------------------------------------------------------- mode
+
+
+@composite(static=("axis", "nan_policy", "keepdims"))
+def mode(
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> ModeResult:  # fmt: skip
+    r"""The most frequent value along an axis, the least one of several:
+    :math:`\arg\max_v \#\{i: a_i = v\}`.
+
+    Args:
+      a: array or number.
+      axis: the axis; None for all elements.
+      nan_policy: 'propagate': nan is a value like others.
+      keepdims: keep the axis with size 1.
+
+    Returns:
+      ModeResult(mode, count): values of `a`'s dtype, and how often they come, integers;
+      nan and 0. of an empty axis.
+
+    Raises:
+      ValueError: an unknown policy, or no such axis.
+      NotImplementedError: another policy.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> from minijax.scipy import stats
+      >>> stats.mode(jnp.array([3, 1, 3, 2]))
+      ModeResult(mode=Array(3, dtype=int32), count=Array(2, dtype=int32))
+    """
+    check_arraylike("mode", a)
+    _check_policy("mode", nan_policy)
+    a = jnp.atleast_1d(a) if jnp.ndim(a) == 0 else as_array(a)
+    ndim = a.ndim
+    rows, at = _rows(a, axis)
+    shape, size = rows.shape[:-1], rows.shape[-1]
+    if size:
+        value, _, first = _sorted(rows)
+        place = lax.broadcasted_iota(dtypes.int_default(), value.shape, len(shape))
+        counts = place - _starts(first) + 1
+        best = jnp.argmax(counts, axis=-1, keepdims=True)
+        most = jnp.take_along_axis(value, best, -1)[..., 0]
+        count = counts.max(-1)
+    else:
+        most = jnp.full(shape, NAN, dtypes.float_default())
+        count = jnp.zeros(shape, dtypes.float_default())
+    if keepdims:
+        kept = (
+            (1,) * ndim
+            if axis is None
+            else tuple(1 if i == at else n for i, n in enumerate(a.shape))
+        )
+        most, count = most.reshape(kept), count.reshape(kept)
+    return ModeResult(most, count)
+
+
+# -------------------------------------------------------------------------------- ranks
+
+METHODS = ("average", "min", "max", "dense", "ordinal")
+
+
+@composite(static=("method", "axis", "nan_policy"))
+def rankdata(
+    a: ArrayLike, method: str = "average", *, axis: int | None = None,
+    nan_policy: str = "propagate",
+) -> Any:  # fmt: skip
+    r"""Ranks, from 1, along an axis: :math:`\#\{j: a_j \le a_i\}`, if all differ.
+
+    Args:
+      a: array or number.
+      method: what equal elements get: the 'average' of the ranks that they take
+        together, the 'min' or 'max' of them; 'dense': their distinct values are counted;
+        'ordinal': a rank each, in order.
+      axis: the axis; None for the flattened array.
+      nan_policy: 'propagate': all ranks beside a nan are nan.
+
+    Returns:
+      An array of the default float dtype and `a`'s shape; of shape (a.size,) without an
+      axis.
+
+    Raises:
+      ValueError: an unknown method or policy, or no such axis.
+      NotImplementedError: another policy.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> from minijax.scipy import stats
+      >>> stats.rankdata(jnp.array([30, 10, 30, 20]))
+      Array([3.5, 1. , 3.5, 2. ], dtype=float32)
+    """
+    check_arraylike("rankdata", a)
+    _check_policy("rankdata", nan_policy)
+    if method not in METHODS:
+        raise errors.value_error(f"unknown method '{method}'", tries=[str(METHODS)])
+    a = as_array(a)
+    rows, at = _rows(a, axis)
+    last = rows.ndim - 1
+    _, order, first = _sorted(rows)
+    dtype = dtypes.float_default()
+    if method == "dense":
+        rank = jnp.cumsum(first, axis=-1).astype(dtype)
+    elif method == "ordinal":
+        rank = (lax.broadcasted_iota(order.dtype, order.shape, last) + 1).astype(dtype)
+    else:
+        low = _starts(first)
+        # Seen from the end, a run begins where the one after it does.
+        final = jnp.concatenate([first[..., 1:], first[..., :1]], -1)
+        high = rows.shape[-1] - 1 - lax.rev(_starts(lax.rev(final, (last,))), (last,))
+        low, high = low.astype(dtype) + 1, high.astype(dtype) + 1
+        rank = {"min": low, "max": high, "average": (low + high) / 2}[method]
+    _, rank = lax.sort((order, rank), dimension=last, num_keys=1)
+    if dtypes.is_inexact(rows.dtype):
+        rank = jnp.where(jnp.any(rows != rows, axis=-1, keepdims=True), NAN, rank)
+    return rank if axis is None else jnp.moveaxis(rank, -1, at)
+
+
+# ----------------------------------------------------------------------- standard error
+
+
+@composite(static=("axis", "ddof", "nan_policy", "keepdims"))
+def sem(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
+    keepdims: bool = False,
+) -> Any:  # fmt: skip
+    r"""Standard error of the mean: :math:`s / \sqrt n`.
+
+    Args:
+      a: array.
+      axis: the axis; None for all elements.
+      ddof: what the number of elements is lowered by in the mean of squares.
+      nan_policy: 'propagate', or 'omit' to leave nans out.
+      keepdims: keep the axis with size 1.
+
+    Returns:
+      An array of `a`'s inexact dtype, without the axis; nan of no more than `ddof`
+      elements.
+
+    Raises:
+      ValueError: another policy, or no such axis.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> from minijax.scipy import stats
+      >>> print(f"{stats.sem(jnp.array([1., 2., 3., 4.])):.4f}")
+      0.6455
+    """
+    check_arraylike("sem", a)
+    (a,) = promote_dtypes_inexact(as_array(a))
+    if nan_policy not in ("propagate", "omit"):
+        raise errors.value_error(
+            f"{nan_policy} is not supported", tries=["'propagate' or 'omit'"]
+        )
+    if axis is not None:
+        (axis,) = canonical_axes(operator.index(axis), a.ndim)
+    if nan_policy == "omit":
+        count: Any = jnp.sum(a == a, axis=axis, keepdims=keepdims)
+        spread = jnp.nanstd(a, axis, ddof=ddof, keepdims=keepdims)
+        return (spread / jnp.sqrt(count.astype(spread.dtype))).astype(a.dtype)
+    size = a.size if axis is None else a.shape[axis]
+    spread = jnp.std(a, axis, ddof=ddof, keepdims=keepdims)
+    return (spread / math.sqrt(size) if size else spread * NAN).astype(a.dtype)
