@@ -34,6 +34,6 @@ _TABLE = {
     "surface.sparse.tracing": "SparseTracer",
 }  # fmt: skip
 
-_MODULES = "ad api linalg random test_util"
+_MODULES = "ad api bcoo bcsr coo csr linalg random test_util transform util"
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -80,14 +80,20 @@ from ...surface.sparse.sparsify import sparsify as sparsify
 from ...surface.sparse.tracing import SparseTracer as SparseTracer
 from . import ad as ad
 from . import api as api
+from . import bcoo as bcoo
+from . import bcsr as bcsr
+from . import coo as coo
+from . import csr as csr
 from . import linalg as linalg
 from . import random as random
 from . import test_util as test_util
+from . import transform as transform
+from . import util as util
 
 __all__ = [
     "BCOO", "BCSR", "COO", "CSC", "CSR", "CuSparseEfficiencyWarning", "JAXSparse",
     "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseTracer", "ad", "api",
-    "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_conv_general_dilated",
+    "bcoo", "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_conv_general_dilated",
     "bcoo_dot_general", "bcoo_dot_general_p", "bcoo_dot_general_sampled",
     "bcoo_dot_general_sampled_p", "bcoo_dynamic_slice", "bcoo_extract",
     "bcoo_extract_p", "bcoo_fromdense", "bcoo_fromdense_p", "bcoo_gather",
@@ -95,13 +101,14 @@ __all__ = [
     "bcoo_rev", "bcoo_slice", "bcoo_sort_indices", "bcoo_sort_indices_p",
     "bcoo_spdot_general_p", "bcoo_squeeze", "bcoo_sum_duplicates",
     "bcoo_sum_duplicates_p", "bcoo_todense", "bcoo_todense_p", "bcoo_transpose",
-    "bcoo_transpose_p", "bcoo_update_layout", "bcsr_broadcast_in_dim",
+    "bcoo_transpose_p", "bcoo_update_layout", "bcsr", "bcsr_broadcast_in_dim",
     "bcsr_concatenate", "bcsr_dot_general", "bcsr_dot_general_p", "bcsr_extract",
     "bcsr_extract_p", "bcsr_fromdense", "bcsr_fromdense_p", "bcsr_sum_duplicates",
-    "bcsr_todense", "bcsr_todense_p", "coo_fromdense", "coo_fromdense_p", "coo_matmat",
-    "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p",
-    "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec",
-    "csr_matvec_p", "csr_todense", "csr_todense_p", "empty", "eye", "grad", "jacfwd",
-    "jacobian", "jacrev", "linalg", "random", "random_bcoo", "sparsify", "test_util",
-    "todense", "todense_p", "value_and_grad"
+    "bcsr_todense", "bcsr_todense_p", "coo", "coo_fromdense", "coo_fromdense_p",
+    "coo_matmat", "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense",
+    "coo_todense_p", "csr", "csr_fromdense", "csr_fromdense_p", "csr_matmat",
+    "csr_matmat_p", "csr_matvec", "csr_matvec_p", "csr_todense", "csr_todense_p",
+    "empty", "eye", "grad", "jacfwd", "jacobian", "jacrev", "linalg", "random",
+    "random_bcoo", "sparsify", "test_util", "todense", "todense_p", "transform", "util",
+    "value_and_grad"
 ]

@@ -1,0 +1,12 @@
+"""The face `minijax.experimental.sparse.csr`: matrices by compressed rows."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.sparse.csr": """CSC CSR csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p
+        csr_matvec csr_matvec_p csr_todense csr_todense_p""",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,13 @@
+"""The face `minijax.experimental.sparse.transform`: `sparsify` and its rules."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.sparse.sparsify": "sparsify",
+    "surface.sparse.tracing": """SparseTrace SparseTracer sparse_rules_bcoo
+        sparse_rules_bcsr""",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,12 @@
+"""The face `minijax.experimental.sparse.util`: what formats share."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "surface.sparse.base": """CuSparseEfficiencyWarning SparseEfficiencyError
+        SparseEfficiencyWarning SparseInfo""",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
