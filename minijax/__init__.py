@@ -47,6 +47,7 @@ _TABLE = {
         " print_environment_info Device",
     "api.jacobians": "jacfwd jacrev jacobian hessian",
     "api.pmap": "pmap",
+    "api.shard_map": "shard_map smap",
     "api.reverse": "vjp linear_transpose fwd_and_bwd",
     "api.scopes": "named_scope named_call ensure_compile_time_eval",
     "api.shapes": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
@@ -72,6 +73,7 @@ _FILLED_BY = {
         "prims.lax prims.lax_linalg prims.fft prims.dot.ragged prims.reduce.generic"
         " prims.reduce.reduce_window prims.reduce.pooling prims.random.generators"
         " surface.random.gammas control.branches.cond control.calls.pmap"
+        " control.calls.shard_map"
         " control.calls.remat control.effects.callbacks control.effects.checks"
         " control.effects.debugging control.effects.sinks control.loops.scan"
         " control.loops.while_loop control.rules.custom_gradient"

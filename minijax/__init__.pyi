@@ -37,6 +37,8 @@ from .api.shapes import ShapeDtypeStruct as ShapeDtypeStruct
 from .api.shapes import eval_shape as eval_shape
 from .api.shapes import make_jaxpr as make_jaxpr
 from .api.shapes import typeof as typeof
+from .api.shard_map import shard_map as shard_map
+from .api.shard_map import smap as smap
 from .api.spread_arrays import make_array_from_callback as make_array_from_callback
 from .api.spread_arrays import make_array_from_process_local_data as make_array_from_process_local_data
 from .api.spread_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
@@ -153,9 +155,10 @@ __all__ = [
     "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices",
     "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type",
-    "scipy", "set_mesh", "sharding", "softmax_custom_jvp", "stages", "test_util",
-    "thread_guard", "threefry_partitionable", "tools", "transfer_guard",
-    "transfer_guard_device_to_device", "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",
-    "value_and_grad", "version", "vjp", "vmap", "config"
+    "scipy", "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp",
+    "stages", "test_util", "thread_guard", "threefry_partitionable", "tools",
+    "transfer_guard", "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree",
+    "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
+    "config"
 ]

@@ -8,6 +8,7 @@ from .runtime.mesh import get_abstract_mesh as get_abstract_mesh
 from .runtime.mesh import get_mesh as get_mesh
 from .runtime.mesh import set_mesh as set_mesh
 from .runtime.mesh import use_abstract_mesh as use_abstract_mesh
+from .runtime.partition_spec import Infer as Infer
 from .runtime.partition_spec import PartitionSpec as PartitionSpec
 from .runtime.sharding import NamedSharding as NamedSharding
 from .runtime.sharding import Sharding as Sharding

@@ -26,6 +26,8 @@ ROWS = (
     Row("device_put to another sharding", 0.7),
     Row("np.asarray of a sharded array, fresh", None),
     Row("lower with shardings: perceptron step", 0.3),
+    Row("shard_map: trace", 0.25),
+    Row("shard_map: lower", 0.25),
 )
 
 
@@ -67,4 +69,27 @@ def measure(jax, sheet) -> None:
         fresh = jax.jit(lambda *args: step(*args), in_shardings=places)
         return fresh.trace(params, x, y).lower
 
-    sheet.fill(ROWS[-1].name, lambda: once_each(make, times=5 if sheet.quick else 11))
+    times = 5 if sheet.quick else 11
+    sheet.fill(
+        "lower with shardings: perceptron step", lambda: once_each(make, times=times)
+    )
+    P = sharding.PartitionSpec
+
+    def mapped():
+        specs = {"in_specs": (P(), P("x"), P("x")), "out_specs": (P(), P())}
+
+        def local(params, x, y):
+            params, loss = step(params, x, y)
+            return jax.lax.pmean(params, ("x", "y")), jax.lax.pmean(loss, ("x", "y"))
+
+        return jax.jit(jax.shard_map(local, mesh=mesh, **specs))
+
+    def tracing():
+        fresh = mapped()
+        return lambda: fresh.trace(params, x, y)
+
+    def lowering():
+        return mapped().trace(params, x, y).lower
+
+    sheet.fill("shard_map: trace", lambda: once_each(tracing, times=times))
+    sheet.fill("shard_map: lower", lambda: once_each(lowering, times=times))

@@ -9,6 +9,9 @@ _TABLE = {
     "control.effects.callbacks": "io_callback",
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = face(
-    __name__, _TABLE, "buffer_callback checkify jet ode random sparse xla_metadata"
+_MODULES = (
+    "buffer_callback checkify jet mesh_utils ode pjit random shard_map sparse"
+    " xla_metadata"
 )
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

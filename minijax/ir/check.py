@@ -11,8 +11,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from ..types.avals import same_type
-from .core import mapped_axis
 from .jaxpr import Equation, Jaxpr, Literal, result_type, sub_jaxprs
+from .regions import Region
 
 
 class JaxprTypeError(TypeError):
@@ -56,18 +56,17 @@ def _check_types(i: int, eqn: Equation) -> None:
                     f"is typed {v.aval.str_short()}, its rule {aval.str_short()}",
                 )
             )
-    with _scope(eqn.params):
+    with _scope(eqn):
         for sub in sub_jaxprs(eqn.params):
             if not sub.memo.get("checked"):
                 check_jaxpr(sub)
                 sub.memo["checked"] = True
 
 
-def _scope(params: dict[str, Any]) -> Any:
-    """The mapped axis that an equation brings into scope for its jaxprs, if any."""
-    if "axis_name" in params and "axis_size" in params:
-        return mapped_axis(params["axis_name"], params["axis_size"])
-    return nullcontext()
+def _scope(eqn: Equation) -> Any:
+    """The mapped axes that an equation brings into scope for its jaxprs, if any."""
+    region = eqn.primitive.regions
+    return region.scope(eqn.params) if isinstance(region, Region) else nullcontext()
 
 
 def _at(i: int, eqn: Equation, what: str) -> str:

@@ -71,6 +71,8 @@ class Primitive:
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
     depends(moving, params) -> for each result, whether it depends on a flagged operand;
         without the rule all do as soon as one is flagged
+    varies(moving, axis, params) -> whether results may differ along a mapped axis along
+        which the flagged operands do; without the rule, if any one does
     closes: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand has any
     takes_keys: whether `lower` knows of keys, which others see as trailing axes
@@ -92,6 +94,7 @@ class Primitive:
         "dce", "depends", "divisor", "effects", "impl", "jvp", "linearize",
         "lower", "lower_on", "makes_nans", "multiple_results", "name", "named_axes",
         "places", "pretty", "regions", "stage", "takes_keys", "taylor", "text", "transpose",
+        "varies",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -118,6 +121,7 @@ class Primitive:
         self.text: Rule | None = None
         self.dce: Rule | None = None
         self.depends: Rule | None = None
+        self.varies: Rule | None = None
         self.regions: Any = None
         self.checked: Rule | None = None
         self.divisor: int | None = None

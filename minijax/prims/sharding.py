@@ -82,7 +82,7 @@ def lower_constraint(
     ctx: Any, x: Any, aval: Any, sharding: Any, free: frozenset[int] = frozenset()
 ) -> Any:
     """Emit that a value of type `aval` lies as a sharding says."""
-    if ctx.module.spread is None or not isinstance(sharding, NamedSharding):
+    if ctx.spread is None or not isinstance(sharding, NamedSharding):
         return x  # one device: there is no other way to lie
     attr = ctx.sharding(sharding, aval, free)
     types = [ctx.type(aval)]

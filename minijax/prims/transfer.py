@@ -100,7 +100,7 @@ def _put_lower(ctx: Any, *xs: Any, devices: Sequence[Any], **_: Any) -> list[Any
 
 def _laid_out(ctx: Any, xs: Sequence[Any], wheres: Sequence[Any]) -> list[Any]:
     """The values, as shardings over meshes say how they lie."""
-    if ctx.module.spread is None:
+    if ctx.spread is None:
         return list(xs)
     return [
         lower_constraint(ctx, x, aval, where)

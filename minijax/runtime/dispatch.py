@@ -39,6 +39,7 @@ from .array import ARRAYS, ArrayImpl, KeyArray, Placement, base_array
 from .failures import Failures
 from .lower import lower_jaxpr, physical
 from .mesh import Mesh
+from .partition_spec import PartitionSpec
 from .sharding import NamedSharding, SingleDeviceSharding
 from .spread import (
     PLACES,
@@ -423,6 +424,8 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
     if "shardings" not in memo:
         found: dict[Any, tuple[str, Any]] = {}
         for x in contents(jaxpr):
+            if isinstance(x, Mesh):
+                x = NamedSharding(x, PartitionSpec())
             if isinstance(x, PLACES) and x.devices:
                 found.setdefault(x.devices, (f"{_holder(jaxpr, x)} inside jit", x))
             for inner in programs({"": x}):
@@ -438,7 +441,9 @@ def _holder(jaxpr: Jaxpr, x: Any) -> str:
         eqn.primitive.name
         for eqn in jaxpr.eqns
         for value in eqn.params.values()
-        if value is x or (type(value) is tuple and x in value)
+        if value is x
+        or (type(value) is tuple and x in value)
+        or value == getattr(x, "mesh", None)
     )
 
 

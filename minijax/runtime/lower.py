@@ -39,6 +39,7 @@ from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
 from . import metadata, reports
 from .mlir_context import context, load_dialect
 from .module import Module
+from .partition_spec import axes_of
 from .recipes import KEPT, NotReplayable, create, is_plain, learn
 
 
@@ -61,7 +62,7 @@ class Lowering:
 
     __slots__ = (
         "avals_in", "avals_out", "axes", "consts", "copied", "loc", "locations",
-        "module", "prefix", "recipes", "repeated", "token", "types",
+        "manual", "module", "prefix", "recipes", "repeated", "token", "types",
     )  # fmt: skip
 
     def __init__(self, module: Module, prefix: str = "") -> None:
@@ -75,6 +76,8 @@ class Lowering:
         self.locations: dict[Any, Any] = {}
         self.prefix = prefix
         self.axes: tuple[tuple[Any, int], ...] = ()
+        # Those axes of a mesh along which values here are parts, one on each device.
+        self.manual: frozenset[Any] = frozenset()
         self.token: Any = None
         # Scalars that were broadcast in this block: each once for a type.
         self.repeated: dict[Any, Any] = {}
@@ -85,6 +88,16 @@ class Lowering:
     def platform(self) -> str:
         """'cpu', 'cuda' or 'tpu'."""
         return self.module.platform
+
+    @property
+    def spread(self) -> Any:
+        """How the program lies on several devices; None where it is that of one."""
+        over = self.module.spread
+        return (
+            None
+            if over is None or self.manual.issuperset(over.mesh.axis_names)
+            else over
+        )
 
     # ---- types and attributes
     def type(self, aval: Any) -> Any:
@@ -149,7 +162,7 @@ class Lowering:
 
     def gathered(self, x: Any, aval: Any) -> Any:
         """A value whole on every device of a program that is spread over some."""
-        if self.module.spread is None or isinstance(aval, AbstractToken):
+        if self.spread is None or isinstance(aval, AbstractToken):
             return x
         whole = self.sharding(self.module.spread.whole, aval)
         types = [self.type(aval)]
@@ -157,7 +170,7 @@ class Lowering:
 
     def on_one_device(self, results: int) -> dict[str, Any]:
         """The attribute of an operation that runs once, on the first device alone."""
-        if self.module.spread is None:
+        if self.spread is None:
             return {}
         one = f"<@{self.module.first_device()}, []>"
         rows = ", ".join([one] * max(results, 1))
@@ -242,6 +255,48 @@ class Lowering:
         """Emit an operation with empty regions, to be filled with `block`."""
         return self.emit(name, results, operands, attrs, regions)
 
+    def manual_region(
+        self, mesh: Any, manual: frozenset[Any], operands: Sequence[Any],
+        ins: Sequence[tuple[Any, Any]], outs: Sequence[tuple[Any, Any]],
+        parts: Sequence[Any], body: Callable[..., Sequence[Any]],
+    ) -> list[Any]:  # fmt: skip
+        """Emit `sdy.manual_computation`: what `body` emits of the parts of operands.
+
+        ins, outs: types of whole values, and the specs by which the manual axes cut them.
+        parts: the types of the operands' parts.
+        """
+        symbol = self.module.mesh(mesh)
+        free = "" if self.manual | manual >= {*mesh.axis_names} else "?"
+
+        def told(pairs: Sequence[tuple[Any, Any]]) -> Any:
+            rows = []
+            for aval, spec in pairs:
+                entries = [[f'"{a}"' for a in axes_of(entry)] for entry in spec]
+                entries += [[] for _ in range(len(physical(aval).shape) - len(entries))]
+                dims = ["{" + ", ".join([*e, *free]) + "}" for e in entries]
+                rows.append(f"<@{symbol}, [{', '.join(dims)}]>")
+            return self.parse(f"#sdy.sharding_per_value<[{', '.join(rows)}]>")
+
+        axes = ", ".join(f'"{a}"' for a in mesh.axis_names if a in manual)
+        op = self.region_op(
+            "sdy.manual_computation", [self.type(a) for a, _ in outs], operands,
+            in_shardings=told(ins), out_shardings=told(outs),
+            manual_axes=self.parse(f"#sdy<manual_axes{{{axes}}}>"),
+        )  # fmt: skip
+        with self.block(op.regions[0], *map(self.type, parts)) as values:
+            self.create("sdy.return", [], list(body(*values)))
+        return list(op.results)
+
+    def op_of_each_device(self, emit: Callable[[], Any], aval: Any) -> Any:
+        """What `emit` emits, where the axes that are left are manual, too."""
+        over = self.spread
+        if over is None or not self.manual:
+            return emit()
+        mesh = over.mesh
+        rest = frozenset(mesh.axis_names) - self.manual
+        whole = [(aval, ())]
+        return self.manual_region(mesh, rest, [], [], whole, [], lambda: [emit()])[0]
+
     def case(
         self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
         types: Sequence[Any],
@@ -301,7 +356,7 @@ class Lowering:
     def call(self, closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
         """Call a closed jaxpr as a function; equal ones are lowered once."""
         module = self.module
-        key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes)
+        key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes, self.manual)
         found = module.functions.get(key)
         if found is None:
             found = self._function(closed, name)
@@ -342,7 +397,7 @@ class Lowering:
             types, outs = [self.token.type, *types], [self.token.type, *outs]
         block = self.module.function(symbol, types, outs, "private", self.loc)
         inner = Lowering(self.module, "")
-        inner.axes = self.axes
+        inner.axes, inner.manual = self.axes, self.manual
         with ir.InsertionPoint(block):
             args = list(block.arguments)
             if self.token is not None:
@@ -371,7 +426,9 @@ class Apart(Lowering):
     """A `Lowering` that knows an equation's types and the platform, and no more."""
 
     __slots__ = ("given", "on")
-    axes, consts, module, token = map(_beyond, ("axes", "consts", "module", "token"))
+    axes, consts, manual, module, token = map(
+        _beyond, ("axes", "consts", "manual", "module", "token")
+    )
     is_constant = _beyond("operands")
 
     def __init__(self, ctx: Lowering) -> None:

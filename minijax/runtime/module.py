@@ -40,6 +40,11 @@ class Module:
         self.tagged: dict[str, dict[str, str]] = {}
         self.spread: Any = None  # how a program over several devices lies on them
 
+    @property
+    def parted(self) -> bool:
+        """Whether devices run parts of one program, not replicas of it."""
+        return self.partitions > 1 or self.spread is not None
+
     def mesh(self, mesh: Any) -> str:
         """The symbol of a mesh of the program's devices; its axes cut values."""
         found = self.meshes.get(mesh)

@@ -162,6 +162,18 @@ def _rebuild(entries: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
     return PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
 
 
+class _Infer:
+    """Asks for specs to be those of the arguments' types."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Infer"
+
+
+Infer = _Infer()
+
+
 def axes_of(entry: Any) -> tuple[Any, ...]:
     """The mesh axes of one entry of a spec."""
     if entry is None or entry is UNCONSTRAINED:

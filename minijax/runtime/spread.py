@@ -279,7 +279,7 @@ def resharding(buffer: Any, mine: Any, sharding: Any) -> Callable[[Any], Any]:
         run, handlers = executable.execute_sharded, [handler]
         found = lambda buffer: run([buffer]).consume_with_handlers(handlers)[0]
         util.remember(_moves, key, found, _MOST_MOVES)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 # ------------------------------------------------------------------------------ errors

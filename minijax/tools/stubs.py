@@ -22,7 +22,8 @@ FACES = (
     "minijax", "minijax.example_libraries", "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
     "minijax.experimental.buffer_callback", "minijax.experimental.jet",
-    "minijax.experimental.random",
+    "minijax.experimental.mesh_utils", "minijax.experimental.pjit",
+    "minijax.experimental.random", "minijax.experimental.shard_map",
     "minijax.experimental.sparse",
     *(f"minijax.experimental.sparse.{name}" for name in (
         "ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util",

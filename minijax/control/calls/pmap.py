@@ -342,7 +342,7 @@ class Replicas:
                 [*self.consts, *buffers], with_tokens=self.acts
             )
             out = results.consume_with_handlers(self.handlers)
-            token = results.consume_token() if self.acts else None
+            token: Any = results.consume_token() if self.acts else None
             if failures is not None:
                 token.block_until_ready()
         if self.acts:

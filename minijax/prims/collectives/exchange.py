@@ -139,6 +139,7 @@ all_gather_p.transpose = _gather_transpose
 all_gather_p.batch = _gather_batch
 all_gather_p.batch_named = _gather_batch_named
 all_gather_p.named_axes = named_axes.uses("axis_name")
+all_gather_p.varies = named_axes.makes_equal("axis_name")
 all_gather_p.lower = _gather_lower
 
 
@@ -309,6 +310,7 @@ reduce_scatter_p.transpose = _scatter_transpose
 reduce_scatter_p.batch = _scatter_batch
 reduce_scatter_p.batch_named = _scatter_batch_named
 reduce_scatter_p.named_axes = named_axes.uses("axis_name")
+reduce_scatter_p.varies = named_axes.makes_differ("axis_name")
 reduce_scatter_p.lower = _scatter_lower
 
 
@@ -468,6 +470,7 @@ all_to_all_p.transpose = _exchange_transpose
 all_to_all_p.batch = _exchange_batch
 all_to_all_p.batch_named = _exchange_batch_named
 all_to_all_p.named_axes = named_axes.uses("axis_name")
+all_to_all_p.varies = named_axes.makes_differ("axis_name")
 all_to_all_p.lower = _exchange_lower
 
 

@@ -145,6 +145,7 @@ ppermute_p.transpose = _permute_transpose
 ppermute_p.batch = _permute_batch
 ppermute_p.batch_named = _permute_batch_named
 ppermute_p.named_axes = named_axes.uses("axis_name")
+ppermute_p.varies = named_axes.makes_differ("axis_name")
 ppermute_p.lower = _permute_lower
 
 
@@ -259,6 +260,7 @@ pbroadcast_p.transpose = _spread_transpose
 pbroadcast_p.batch = _spread_batch
 pbroadcast_p.batch_named = _spread_batch_named
 pbroadcast_p.named_axes = named_axes.uses("axis_name")
+pbroadcast_p.varies = named_axes.makes_equal("axis_name")
 pbroadcast_p.lower = _spread_lower
 pbroadcast_p.lower_on["cuda"] = _spread_lower_cuda
 
@@ -415,7 +417,7 @@ def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
     text = ", ".join(str(list(map(int, row))) for row in rows)
     kind = f"tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
     config = f"replica_groups = dense<[{text}]> : {kind}"
-    config += f", channel_id = {int(ctx.module.partitions > 1)} : i64"
+    config += f", channel_id = {int(ctx.module.parted)} : i64"
     op = ctx.create(
         "stablehlo.custom_call", [ctx.type(ctx.avals_out[0])], list(args),
         call_target_name=ctx.string("ragged_all_to_all"), api_version=ctx.i32(4),
@@ -429,6 +431,7 @@ ragged_all_to_all_p.jvp = _ragged_jvp
 ragged_all_to_all_p.transpose = _ragged_transpose
 ragged_all_to_all_p.batch = ragged_all_to_all_p.batch_named = _ragged_batch
 ragged_all_to_all_p.named_axes = named_axes.uses("axis_name")
+ragged_all_to_all_p.varies = named_axes.makes_differ("axis_name")
 ragged_all_to_all_p.lower = _ragged_lower_call
 ragged_all_to_all_p.lower_on["cpu"] = _ragged_lower
 

@@ -122,6 +122,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     prim.batch = batch
     prim.batch_named = batch_named
     prim.named_axes = named_axes.uses("axes")
+    prim.varies = named_axes.makes_equal("axes")
     prim.lower = lower
     return prim
 
@@ -284,11 +285,18 @@ def _index_lower(ctx: Any, *, axis_name: Any) -> Any:
     place = len(names) - 1 - names[::-1].index(axis_name)
     sizes = [n for _, n in ctx.axes]
     u32 = shaped((), dtypes.uint32)
-    kind = "replica_id" if ctx.module.partitions == 1 else "partition_id"
-    index = ctx.op(kind, u32)
-    index = ctx.op("divide", u32, index, ctx.constant(prod(sizes[place + 1 :]), u32))
-    index = ctx.op("remainder", u32, index, ctx.constant(sizes[place], u32))
-    return ctx.op("convert", shaped((), dtypes.int32), index)
+    kind = "partition_id" if ctx.module.parted else "replica_id"
+
+    def index() -> Any:
+        found = ctx.op(kind, u32)
+        found = ctx.op(
+            "divide", u32, found, ctx.constant(prod(sizes[place + 1 :]), u32)
+        )
+        found = ctx.op("remainder", u32, found, ctx.constant(sizes[place], u32))
+        return ctx.op("convert", shaped((), dtypes.int32), found)
+
+    # Only where all axes are manual has a device a number.
+    return ctx.op_of_each_device(index, shaped((), dtypes.int32))
 
 
 axis_index_p.abstract = lambda *, axis_name: shaped((), dtypes.int32)
@@ -296,6 +304,7 @@ axis_index_p.jvp = unsupported("axis_index has no operand to differentiate by")
 axis_index_p.batch = unsupported("axis_index has no operand to map over")
 axis_index_p.batch_named = _index_batch_named
 axis_index_p.named_axes = named_axes.uses("axis_name")
+axis_index_p.varies = named_axes.makes_differ("axis_name")
 axis_index_p.lower = _index_lower
 
 

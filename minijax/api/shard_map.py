@@ -1,0 +1,366 @@
+"""`shard_map` and `smap`: functions of the parts that devices hold.
+
+The primitive is in ../control/calls/shard_map.py.  Next: pmap.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import errors, tree
+from ..base.source import function_text, name_of, wraps
+from ..control.arguments import NO_STATICS, check_callable
+from ..control.calls.jit import Jitted
+from ..control.calls.shard_map import cuts, named, part, shard_map_p, unnamed
+from ..ir import core
+from ..ir.core import STATE
+from ..passes.varying import varying
+from ..runtime import mesh as meshes
+from ..runtime.mesh import AbstractMesh, Mesh
+from ..runtime.partition_spec import Infer, PartitionSpec, axes_of, check_spec
+
+__all__ = ("shard_map", "shard_map_by_position", "smap")
+
+
+class _Inside(threading.local):
+    """The meshes of the functions that are being traced, innermost last."""
+
+    def __init__(self) -> None:
+        self.meshes: list[Any] = []
+
+
+_inside = _Inside()
+
+
+def shard_map(
+    f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: Any = None,
+    axis_names: Any = frozenset(), check_vma: bool = True,
+) -> Any:  # fmt: skip
+    """Run a function on every device of a mesh, each on its part of the arguments.
+
+    Args:
+      f: a function of arrays.  Inside, the names of the mesh's axes are in scope for
+        collectives.  Without it, the rest is kept, and the result takes it.
+      out_specs: a `PartitionSpec`, or a pytree prefix of the result: how the devices'
+        results are put together; along axes that it does not name they must be equal.
+      in_specs: likewise, of the tuple of arguments: how they are cut.  None: they are not.
+      mesh: the `Mesh` (or an `AbstractMesh`); None: the current one.
+      axis_names: the axes along which `f` sees parts; empty: all.
+      check_vma: whether to check that results are equal along the axes that their specs
+        do not name.
+
+    Returns:
+      A function of whole arrays, of the same structure as `f`.
+
+    Raises:
+      ValueError: specs do not fit the mesh, the arguments or the result; or a result may
+        vary along an axis that its spec does not name.
+      TypeError: specs are no pytrees of `PartitionSpec`s.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh = mj.make_mesh((1,), ('i',))
+      >>> f = lambda x: mj.lax.psum(x.sum(), 'i')
+      >>> mj.shard_map(f, mesh=mesh, in_specs=mj.P('i'), out_specs=mj.P())(jnp.ones(8))
+      Array(8., dtype=float32)
+    """
+    if f is None:
+        return lambda f: shard_map(
+            f, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names,
+            check_vma=check_vma,
+        )  # fmt: skip
+    check_callable(f)
+    if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
+        raise TypeError(
+            "shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh`"
+            f" instance for its second argument, but got {mesh} of type {type(mesh)}."
+        )
+    for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        if specs is not Infer:
+            _check_types(what, specs)
+    jits: dict[Any, Jitted] = {}  # by what their traces are made under
+
+    @wraps(f)
+    def mapped(*args: Any) -> Any:
+        over = _mesh_of(mesh)
+        known = frozenset(n for n, _ in STATE.axes)
+        manual = frozenset(axis_names) or frozenset(over.axis_names) - known
+        who = _Who(f, over, manual)
+        jitted = jits.get((over, manual))
+        if jitted is None:
+            jitted = Jitted(f, NO_STATICS, NO_STATICS, transform="shard_map")
+            jits[over, manual] = jitted
+        call = jitted.split(args, {})
+        avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
+        ins = who.in_specs(in_specs, call, avals, jitted.names(call))
+        parts = tuple(part(a, s, over) for a, s in zip(avals, ins, strict=True))
+        axes = (*STATE.axes, *named(over, manual))
+        _inside.meshes.append(over)
+        try:
+            traced = core.within_axes(axes, jitted.trace_avals, call, parts)
+        finally:
+            _inside.meshes.pop()
+        params = {
+            "jaxpr": traced.jaxpr, "mesh": over, "newly_manual_axes": manual,
+            "in_specs": (*[PartitionSpec()] * len(traced.hoisted), *ins),
+            "check_vma": check_vma,
+        }  # fmt: skip
+        params["out_specs"] = who.out_specs(out_specs, traced, params)
+        out = shard_map_p.bind(*traced.hoisted, *call.leaves, **params)
+        return tree.unflatten(traced.out_tree, out)
+
+    return mapped
+
+
+def smap(
+    f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any
+) -> Any:  # fmt: skip
+    """`shard_map` over one axis of the current mesh, by the numbers of arrays' axes.
+
+    Args:
+      f: a function of arrays; without it, the rest is kept, and the result takes it.
+      in_axes: which axis of each argument is cut (None: the argument is whole); an int,
+        None, or a pytree prefix of the tuple of arguments.
+      out_axes: likewise, along which axis results are put together.
+      axis_name: the name of the mesh's axis.
+
+    Returns:
+      A function of whole arrays.
+
+    Raises:
+      TypeError: axes are neither ints nor None, or `axis_name` is no name.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> with mj.set_mesh(mj.make_mesh((1,), ('i',), (mj.sharding.AxisType.Auto,))):
+      ...     mj.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name='i')(jnp.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+    if f is None:
+        return lambda f: smap(
+            f, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name
+        )
+    if isinstance(axis_name, (list, tuple)):
+        raise TypeError(
+            f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}"
+        )
+
+    def spec(what: str) -> Callable[[Any], PartitionSpec]:
+        def of(d: Any) -> PartitionSpec:
+            if d is None:
+                return PartitionSpec()
+            if not hasattr(d, "__index__") or isinstance(d, bool):
+                raise TypeError(
+                    f"smap {what} must be an int, None, or a tuple of entries"
+                    f" corresponding to the positional arguments, but got {d!r}."
+                )
+            return PartitionSpec(*[None] * int(d), axis_name)
+
+        return of
+
+    is_none = lambda d: d is None
+    ins = in_axes
+    if in_axes is not Infer:
+        ins = tree.map(spec("in_axes"), in_axes, is_leaf=is_none)
+    outs = tree.map(spec("out_axes"), out_axes, is_leaf=is_none)
+    return shard_map(f, in_specs=ins, out_specs=outs, axis_names=frozenset({axis_name}))
+
+
+def shard_map_by_position(
+    f: Callable[..., Any],
+    mesh: Any,
+    in_specs: Any,
+    out_specs: Any,
+    check_rep: bool = True,
+) -> Callable[..., Any]:
+    """`shard_map` as it was once called: the function, and then what it is mapped over.
+
+    Args:
+      f, mesh, in_specs, out_specs: as for `shard_map`.
+      check_rep: what is `check_vma` there.
+
+    Returns:
+      A function of whole arrays.
+
+    Raises:
+      ValueError, TypeError: as `shard_map`.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh, P = mj.make_mesh((1,), ('i',)), mj.P
+      >>> shard_map_by_position(lambda x: 2 * x, mesh, P('i'), P('i'))(jnp.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+    return shard_map(  # type: ignore[no-any-return]
+        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep
+    )
+
+
+def _mesh_of(mesh: Any) -> Any:
+    if mesh is None:
+        mesh = _inside.meshes[-1] if _inside.meshes else meshes.entered_mesh()
+    if mesh is None or mesh.empty:
+        raise errors.value_error(
+            "The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to enter into a"
+            " mesh context",
+            where="shard_map",
+            tries=["shard_map(f, mesh=mesh, ...)"],
+        )
+    return mesh
+
+
+def _is_spec(x: Any) -> bool:
+    return x is None or isinstance(x, PartitionSpec)
+
+
+def _check_types(what: str, specs: Any) -> None:
+    for path, x in tree.leaves_with_path(specs, is_leaf=_is_spec):
+        if not _is_spec(x):
+            raise TypeError(
+                errors.message(
+                    f"shard_map {what} argument must be a pytree of"
+                    " `jax.sharding.PartitionSpec` instances, but:\n\n "
+                    f" {what}{tree.keystr(path)} is {x} of type {type(x).__name__}",
+                    tries=["jax.P('x')"],
+                )
+            )
+
+
+class _Who:
+    """A function that is mapped, and over what: for checks and their messages."""
+
+    __slots__ = ("fun", "manual", "mesh")
+
+    def __init__(self, fun: Any, mesh: Any, manual: frozenset[Any]) -> None:
+        self.fun = fun
+        self.mesh = mesh
+        self.manual = manual
+        if not manual <= {*mesh.axis_names}:
+            raise self.error(
+                f"jax.shard_map requires axis_names={manual} to be a subset of"
+                f" mesh.axis_names={frozenset(mesh.axis_names)}"
+            )
+        if again := [n for n, _ in STATE.axes if n in manual]:
+            raise self.error(
+                f"shard_map: the axes {again} are manual already, or mapped.",
+                tries=["axis_names={...}, of the other axes of the mesh"],
+            )
+
+    def error(self, what: str, **parts: Any) -> Exception:
+        return errors.value_error(what, where=function_text(self.fun), **parts)
+
+    @property
+    def named(self) -> str:
+        return f"shard_map applied to the function '{name_of(self.fun)}'"
+
+    def check(self, what: str, spec: PartitionSpec) -> None:
+        """Raise unless a spec names manual axes, each once."""
+        for entry in spec:
+            for axis in axes_of(entry):
+                if axis not in self.manual:
+                    raise self.error(
+                        f"shard_map {what} argument must refer to an axis marked as manual"
+                        f" ({self.manual}), but:\n\n  {what} refers to {axis!r}"
+                    )
+        check_spec(spec, self.mesh.axis_names)
+
+    def in_specs(
+        self, specs: Any, call: Any, avals: Sequence[Any], names: Any
+    ) -> list[PartitionSpec]:
+        """A spec for each argument, which it fits."""
+        if specs is Infer:
+            raise self.error(
+                "shard_map in_specs can be inferred only where all axes of the mesh are of"
+                f" type Explicit, but they are {self.mesh.axis_types}.",
+                tries=["in_specs=P('x')"],
+            )
+        args, _ = call.in_tree.children()
+        specs = tuple(specs) if isinstance(specs, list) else specs
+        found = tree.flatten_axes("shard_map in_specs", args, specs)
+        out = []
+        for i, (spec, aval) in enumerate(zip(found, avals, strict=True)):
+            spec = PartitionSpec() if spec is None else spec
+            self.check("in_specs", spec)
+            if len(spec) > len(aval.shape):
+                raise self.too_long("in_specs", "input", spec, names[i], aval)
+            wrong = [
+                f"axis {j} (of size {n}) to the mesh axes {spec[j]!r} (of size {k})"
+                for j, (n, k) in enumerate(
+                    zip(aval.shape, cuts(spec, self.mesh, len(aval.shape)), strict=True)
+                )
+                if n % k
+            ]
+            if wrong:
+                raise self.error(
+                    f"{self.named} was given argument arrays with axis sizes that are not"
+                    " evenly divisible by the corresponding mesh axis sizes:\n\nThe mesh"
+                    f" given has shape {self.mesh.axis_sizes} with corresponding axis names"
+                    f" {self.mesh.axis_names}; {spec} maps {', '.join(wrong)}.",
+                    which=f"{names[i]}: {aval.str_short(False)}",
+                    tries=[
+                        "pad the axis",
+                        "another mesh, or another axis of the array",
+                    ],
+                )
+            out.append(spec)
+        return out
+
+    def too_long(
+        self, what: str, kind: str, spec: Any, which: str, aval: Any
+    ) -> Exception:
+        tries = ["a shorter spec"]
+        if not aval.shape:
+            tries = [
+                "P(), of a scalar that is the same everywhere",
+                "x[None], and P('x')",
+            ]
+        return self.error(
+            f"{self.named} was given an {what} entry which is too long to be compatible"
+            f" with the corresponding {kind} value from the function:\n\n{what} is {spec}"
+            f" which has length {len(spec)}, but {which} has shape"
+            f" {aval.str_short(False)}, which has rank {len(aval.shape)} (and"
+            f" {len(aval.shape)} < {len(spec)})",
+            tries=tries,
+        )
+
+    def out_specs(self, specs: Any, traced: Any, params: dict[str, Any]) -> Any:
+        """A spec for each result, which it fits."""
+        found = tree.flatten_axes("shard_map out_specs", traced.out_tree, specs)
+        outs = tuple(PartitionSpec() if s is None else s for s in found)
+        for i, (spec, aval) in enumerate(
+            zip(outs, traced.jaxpr.out_avals, strict=True)
+        ):
+            self.check("out_specs", spec)
+            if len(spec) > len(aval.shape):
+                which = f"{name_of(self.fun)}(*args), result number {i},"
+                raise self.too_long("out_specs", "output", spec, which, aval)
+        if params["check_vma"]:
+            self.check_equal(outs, traced.jaxpr.jaxpr, params)
+        return outs
+
+    def check_equal(self, outs: Any, jaxpr: Any, params: dict[str, Any]) -> None:
+        """Raise where a result may vary along an axis that its spec does not name."""
+        free = [[n for n, _ in unnamed(spec, params)] for spec in outs]
+        for axis in dict.fromkeys(n for names in free for n in names):
+            moving = [
+                all(axis != n for n, _ in unnamed(spec, params))
+                for spec in params["in_specs"]
+            ]
+            vary = varying(jaxpr, moving, axis)
+            for spec, names, varies in zip(outs, free, vary, strict=True):
+                if varies and axis in names:
+                    raise self.error(
+                        f"{self.named} was given out_specs which require replication which"
+                        " can't be statically inferred given the mesh:\n\nThe mesh given"
+                        f" has shape {self.mesh.axis_sizes} with corresponding axis names"
+                        f" {self.mesh.axis_names}.\n\nout_specs is {spec} which implies"
+                        " that the corresponding output value is only varying across mesh"
+                        f" axes that it names, and not {{{axis}}}, but it was inferred to"
+                        f" be possibly varying over {{{axis}}}",
+                        tries=[
+                            f"a spec that names {axis!r}", f"lax.psum(x, {axis!r})",
+                            "check_vma=False, if the results are equal",
+                        ],
+                    )  # fmt: skip

@@ -1,0 +1,238 @@
+"""`shard_map`: one program on every device of a mesh, each on its part of the operands.
+
+A spec says of each operand how it is cut over the axes of the mesh, and of each result how
+the devices' results are put together again; along an axis that a spec does not name, a
+value is the same everywhere.  The program sees its own part, and the axes' names: their
+collectives are where devices meet.  Along axes that are not manual the compiler divides the
+work, as outside.
+
+Differentiated, a value that is the same everywhere takes its cotangent from every device:
+that of a result is shared out among them, those of an operand are summed.
+
+Next: ../../api/shard_map.py, the function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...base import errors
+from ...base.util import pick
+from ...ir import core
+from ...ir.core import Primitive
+from ...ir.jaxpr import ClosedJaxpr, axes_of
+from ...ir.regions import Call
+from ...passes.algebra import Linear, nonzero_flags
+from ...passes.region_rules import flagged, holds
+from ...passes.stage import stage_closed
+from ...passes.transpose import transpose_jaxpr
+from ...prims import lax
+from ...runtime import dispatch
+from ...runtime.lower import Lowering, captured
+from ...runtime.mesh import Mesh
+from ...runtime.partition_spec import PartitionSpec
+from ...runtime.partition_spec import axes_of as axes_of_entry
+from ...runtime.sharding import NamedSharding
+from ...runtime.spread import lies, mesh_of
+
+shard_map_p = Primitive("shard_map", multiple_results=True)
+
+
+class Stacked:
+    """The spec of values of any shape, one on each device: stacked along a new axis.
+
+    after: how many axes come before it, lanes of `vmap`.
+    """
+
+    __slots__ = ("after",)
+
+    def __init__(self, after: int = 0) -> None:
+        self.after = after
+
+    def __repr__(self) -> str:
+        return f"Stacked({self.after or ''})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stacked) and other.after == self.after
+
+    def __hash__(self) -> int:
+        return hash((Stacked, self.after))
+
+
+def _shifted(spec: Any) -> Any:
+    if isinstance(spec, Stacked):
+        return Stacked(spec.after + 1)
+    return spec.update(partitions=(None, *spec))
+
+
+def _inside(params: dict[str, Any]) -> Any:
+    """The scope in which the program is traced."""
+    axes = named(params["mesh"], params["newly_manual_axes"])
+    return core.axis_env((*core.STATE.axes, *axes))
+
+
+def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
+    """Names and sizes of the manual axes, in the mesh's order."""
+    return tuple((n, k) for n, k in mesh.shape_tuple if n in manual)
+
+
+def placed(spec: Any, params: dict[str, Any]) -> PartitionSpec:
+    """The spec of a whole value."""
+    if isinstance(spec, Stacked):
+        axes = tuple(n for n, _ in named(params["mesh"], params["newly_manual_axes"]))
+        return PartitionSpec(*[None] * spec.after, axes)
+    return spec  # type: ignore[no-any-return]
+
+
+def unnamed(spec: Any, params: dict[str, Any]) -> list[tuple[Any, int]]:
+    """The manual axes, with their sizes, along which a value is the same everywhere."""
+    used = {a for entry in placed(spec, params) for a in axes_of_entry(entry)}
+    axes = named(params["mesh"], params["newly_manual_axes"])
+    return [(n, k) for n, k in axes if n not in used]
+
+
+def cuts(spec: PartitionSpec, mesh: Any, ndim: int) -> list[int]:
+    """In how many parts each axis of a value is cut."""
+    found = [math.prod(mesh.shape[a] for a in axes_of_entry(entry)) for entry in spec]
+    return found + [1] * (ndim - len(found))
+
+
+def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
+    """The type of a whole value, of that of its parts."""
+    shape = list(aval.shape)
+    if isinstance(spec, Stacked):
+        shape.insert(spec.after, 1)
+    parts = cuts(placed(spec, params), params["mesh"], len(shape))
+    return aval.update(shape=tuple(n * k for n, k in zip(shape, parts, strict=True)))
+
+
+def part(aval: Any, spec: PartitionSpec, mesh: Any) -> Any:
+    """The type of the parts of a whole value, whose axes are divisible."""
+    parts = cuts(spec, mesh, len(aval.shape))
+    return aval.update(
+        shape=tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
+    )
+
+
+holds(
+    shard_map_p,
+    Call("jaxpr", scope=_inside, per_in="in_specs", per_out="out_specs",
+         residual=Stacked(), shift=_shifted),
+)  # fmt: skip
+shard_map_p.abstract = lambda *avals, **params: [
+    whole(a, spec, params)
+    for a, spec in zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)
+]
+shard_map_p.named_axes = lambda params: (
+    axes_of(params["jaxpr"].jaxpr) - params["newly_manual_axes"]
+)
+shard_map_p.takes_keys = True
+
+
+# -------------------------------------------------------------------------- transposing
+
+
+def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
+    linear = [type(x) is Linear for x in args]
+    given = nonzero_flags(cts)
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    with _inside(params):
+        turned, present = transpose_jaxpr(
+            params["jaxpr"], linear, given, instantiate_out=False
+        )
+    still = [i for i, lin in enumerate(linear) if not lin]
+    outs = pick(flagged(linear), present)
+    shared = [tuple(n for n, _ in unnamed(in_specs[i], params)) for i in outs]
+    if any(shared):
+        turned = _summed(turned, shared, params)
+    ins = [args[i] for i in still]
+    for i in flagged(given):
+        # A result that devices share took its cotangent once for each: share it out.
+        n = math.prod(k for _, k in unnamed(out_specs[i], params))
+        ins.append(cts[i] if n == 1 else lax.mul(cts[i], 1.0 / n))
+    origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
+    _, new = shard_map_p.regions.rebuild(params, [turned], *origins)
+    found = dict(zip(outs, shard_map_p.bind(*ins, **new), strict=True))
+    return [found.get(i) for i in range(len(args))]
+
+
+def _summed(
+    closed: ClosedJaxpr, shared: Sequence[tuple[Any, ...]], params: dict[str, Any]
+) -> ClosedJaxpr:
+    """A jaxpr with the sum of its outputs over the axes along which they are shared."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = zip(closed(*args), shared, strict=True)
+        return [lax.psum(x, axes) if axes else x for x, axes in outs]
+
+    with _inside(params):
+        return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name)
+
+
+shard_map_p.transpose = _transpose
+
+# -------------------------------------------------------------------- lowering, running
+
+
+def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
+    closed, manual = params["jaxpr"], params["newly_manual_axes"]
+    devices = ctx.module.spread.devices
+    mesh = NamedSharding(params["mesh"], PartitionSpec()).on(devices).mesh
+    if ctx.token is not None and any(
+        getattr(e, "ordered", False) for e in closed.effects
+    ):
+        raise NotImplementedError(
+            "ordered effects are not supported inside of shard_map.\nWhy: its devices have"
+            " no order among them.\nTry: ordered=False"
+        )
+    now_manual = ctx.manual | manual
+    hidden = [c for c in captured(closed) if id(c) in ctx.consts]
+    in_specs = [placed(spec, params) for spec in params["in_specs"]]
+    out_specs = [placed(spec, params) for spec in params["out_specs"]]
+    ins = [(core.aval_of(c), PartitionSpec()) for c in hidden]
+    ins += zip(ctx.avals_in, in_specs, strict=True)
+    outs = list(zip(ctx.avals_out, out_specs, strict=True))
+    parts = [part(a, spec, mesh) for a, spec in ins]
+
+    def body(*values: Any) -> list[Any]:
+        inner = Lowering(ctx.module, ctx.prefix)
+        inner.axes, inner.manual, inner.loc = mesh.shape_tuple, now_manual, ctx.loc
+        n = len(hidden)
+        inner.consts = {id(c): v for c, v in zip(hidden, values[:n], strict=True)}
+        inside = list(values[n:])
+        for i, spec in enumerate(params["in_specs"]):
+            if isinstance(spec, Stacked):
+                inside[i] = inner.op("reshape", closed.in_avals[i], inside[i])
+        out = inner.jaxpr(closed, *inside)
+        for i, spec in enumerate(params["out_specs"]):
+            if isinstance(spec, Stacked):
+                out[i] = inner.op("reshape", part(*outs[i], mesh), out[i])
+        return out
+
+    operands = [*(ctx.consts[id(c)] for c in hidden), *args]
+    return ctx.manual_region(mesh, manual, operands, ins, outs, parts, body)
+
+
+shard_map_p.lower = _lower
+
+
+def _impl(*args: Any, **params: Any) -> Any:
+    """On concrete values: as a compiled program over the mesh."""
+    mesh = params["mesh"]
+    if not isinstance(mesh, Mesh):
+        given = (mesh_of(lie) for lie in map(lies, args) if lie is not None)
+        found = next(given, None)
+        if found is None:
+            raise errors.value_error(
+                "shard_map over an `AbstractMesh` needs an argument that lies on devices.",
+                tries=["mesh=Mesh(...)", "device_put the arguments over a mesh first"],
+            )
+        mesh = NamedSharding(mesh, PartitionSpec()).on(found.flat).mesh
+    outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
+    over = dispatch.Over(mesh, [None] * len(args), outs)
+    return dispatch.run(shard_map_p, args, params, over)
+
+
+shard_map_p.impl = _impl

@@ -1,0 +1,9 @@
+"""The face `minijax.experimental.mesh_utils`: devices in the form of a mesh."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {"api.device_meshes": "create_device_mesh create_hybrid_device_mesh"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
