@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ....base import errors
-from ....control.calls.jit import composite
+from ....control.calls.jit import composite, jit
 from ....control.rules.custom_jvp import custom_jvp
 from ....ir.core import aval_of
 from ....prims import lax
@@ -37,7 +37,7 @@ __all__ = (
     "ArrayLike", "aval_of", "as_array", "chebyshev", "choose", "composite", "const",
     "convert", "custom_jvp", "dtype_of", "dtypes", "errors", "filled", "in_float32",
     "lax", "less", "np", "only_float", "polynomial", "promote_args_inexact", "promote_real",
-    "special", "strong",
+    "special", "staged", "strong",
 )  # fmt: skip
 
 
@@ -76,6 +76,11 @@ def special(
         return composite(fun, static=static)
 
     return declare
+
+
+def staged(fun: Any) -> Any:
+    """A long function, traced once for each type of its operands, and called."""
+    return jit(fun)
 
 
 def dtype_of(x: Any) -> Any:

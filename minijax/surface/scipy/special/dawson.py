@@ -56,6 +56,7 @@ def _parts(x: Any) -> tuple[Any, Any, Any]:
 
 
 @custom_jvp
+@staged
 def _dawson(x: Any) -> Any:
     near, small, rest = _parts(x)
     large = (1 + rest) / (2 * lax.max(lax.abs(x), const(x, 4)))

@@ -33,6 +33,7 @@ DILOGARITHM = (  # of Li_2(w) / w in T_k(2w), for |w| <= 1/2
 
 
 @custom_jvp
+@staged
 def _spence(x: Any) -> Any:
     one = const(x, 1)
     low, high = lax.lt(x, const(x, 0.5)), lax.gt(x, const(x, 2))

@@ -114,6 +114,7 @@ def _principal(x: Any) -> Any:
 
 
 @custom_jvp
+@staged
 def _expi(x: Any) -> Any:
     size = lax.abs(x)
     return choose(lax.lt(x, const(x, 0)), -_integral(size), _principal(size))
@@ -133,6 +134,7 @@ def expi(x: ArrayLike) -> Any:
 
 
 @custom_jvp
+@staged
 def _exp1(x: Any) -> Any:
     return choose(lax.ge(x, const(x, 0)), _integral(lax.abs(x)), const(x, np.nan))
 
@@ -193,6 +195,7 @@ def _fraction(n: Any, x: Any) -> Any:
 
 
 @custom_jvp
+@staged
 def _expn(n: Any, x: Any) -> Any:
     zero, one = const(x, 0), const(x, 1)
     order, low = lax.max(n, one), lax.clamp(const(x, 1e-30), x, one)

@@ -68,6 +68,7 @@ def _upper(x: Any, y: Any) -> tuple[Any, Any]:
     return real, imag
 
 
+@staged
 def _value(z: Any) -> Any:
     real_type = dtypes.real_of(dtype_of(z))
     a, b = lax.real(z), lax.imag(z)

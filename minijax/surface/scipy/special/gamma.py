@@ -52,6 +52,7 @@ def gammaln(x: ArrayLike) -> Any:
     return lax.lgamma(*promote_args_inexact("gammaln", x))
 
 
+@staged
 def _sign(x: Any) -> Any:
     """1 or -1; nan at -1, -2 ... and of nan."""
     zero, floor = const(x, 0), lax.floor(x)

@@ -68,9 +68,11 @@ def forwards(fun: Callable[..., Any], smooth: Callable[..., Any], n: int) -> Any
     """An elementwise function of n operands, whose derivatives are those of `smooth`,
     which has the same values: computed forwards, to any order."""
 
+    once = staged(fun)
+
     @custom_jvp
     def value(*xs: Any) -> Any:
-        return fun(*xs)
+        return once(*xs)
 
     def slope(i: int) -> Callable[..., Any]:
         def along(*xs: Any) -> Any:

@@ -50,6 +50,7 @@ def _upper(x: Any) -> Any:
 
 
 @custom_jvp
+@staged
 def _owens_t(h: Any, a: Any) -> Any:
     shape = np.broadcast_shapes(aval_of(h).shape, aval_of(a).shape)
     zero, one = const(h, 0), const(h, 1)

@@ -129,6 +129,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
 
 
 @custom_jvp
+@staged
 def _sici(x: Any) -> tuple[Any, Any]:
     sine, cosine = _sine_cosine(lax.abs(x))
     none = lax.eq(x, const(x, -np.inf))
@@ -193,6 +194,7 @@ def _near_and_far(x: Any) -> tuple[Any, Any]:
 
 
 @custom_jvp
+@staged
 def _fresnel(x: Any) -> tuple[Any, Any]:
     s, c = _near_and_far(lax.abs(x))
     return lax.sign(x) * s, lax.sign(x) * c
