@@ -45,6 +45,10 @@ def closed_call(inner):
     return make
 
 
+def composite(inner):
+    return lambda note: lax.composite(inner(note), "my.inner")
+
+
 def remat(inner):
     return lambda note: mj.checkpoint(inner(note))
 
@@ -136,6 +140,7 @@ def pmap(inner):
 HOLDERS = {
     "jit": (jit, True, True),
     "closed_call": (closed_call, True, True),
+    "composite": (composite, True, True),
     "remat2": (remat, True, True),
     "cond": (cond, True, True),
     "scan": (scan, True, True),

@@ -7,6 +7,7 @@ from ..base.faces import face
 _TABLE = {
     "control.loops.associative_scan": "associative_scan",
     "control.branches.cond": "cond_p",
+    "control.calls.composite": "composite",
     "control.branches.switch": "cond platform_dependent switch",
     "control.rules.custom_solve": "custom_linear_solve custom_root linear_solve_p",
     "control.calls.one_index": "dynamic_index_in_dim dynamic_update_index_in_dim",
@@ -107,6 +108,7 @@ _TABLE = {
         "sort_p sort sort_key_val top_k_p top_k approx_top_k_p approx_max_k"
         " approx_min_k",
     "prims.transfer": "device_put_p",
+    "surface.values": "shape_as_value stage",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, "linalg")

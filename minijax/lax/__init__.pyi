@@ -4,6 +4,7 @@ from ..control.branches.cond import cond_p as cond_p
 from ..control.branches.switch import cond as cond
 from ..control.branches.switch import platform_dependent as platform_dependent
 from ..control.branches.switch import switch as switch
+from ..control.calls.composite import composite as composite
 from ..control.calls.one_index import dynamic_index_in_dim as dynamic_index_in_dim
 from ..control.calls.one_index import dynamic_update_index_in_dim as dynamic_update_index_in_dim
 from ..control.effects.sinks import dce_sink as dce_sink
@@ -364,6 +365,8 @@ from ..prims.sort import sort_p as sort_p
 from ..prims.sort import top_k as top_k
 from ..prims.sort import top_k_p as top_k_p
 from ..prims.transfer import device_put_p as device_put_p
+from ..surface.values import shape_as_value as shape_as_value
+from ..surface.values import stage as stage
 from . import linalg as linalg
 
 __all__ = [
@@ -382,8 +385,8 @@ __all__ = [
     "broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like",
     "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "cbrt", "cbrt_p",
     "ceil", "ceil_p", "clamp", "clamp_p", "clz", "clz_p", "collapse", "complex",
-    "complex_p", "concatenate", "concatenate_p", "cond", "cond_p", "conj", "conj_p",
-    "conv", "conv_dimension_numbers", "conv_general_dilated",
+    "complex_p", "composite", "concatenate", "concatenate_p", "cond", "cond_p", "conj",
+    "conj_p", "conv", "conv_dimension_numbers", "conv_general_dilated",
     "conv_general_dilated_local", "conv_general_dilated_p",
     "conv_general_dilated_patches", "conv_general_permutations",
     "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
@@ -425,13 +428,13 @@ __all__ = [
     "scatter_max_p", "scatter_min", "scatter_min_p", "scatter_mul", "scatter_mul_p",
     "scatter_p", "scatter_sub", "scatter_sub_p", "select", "select_and_gather_add_p",
     "select_and_scatter_add_p", "select_and_scatter_p", "select_n", "select_n_p",
-    "sharding_constraint_p", "shift_left", "shift_left_p", "shift_right_arithmetic",
-    "shift_right_arithmetic_p", "shift_right_logical", "shift_right_logical_p", "sign",
-    "sign_p", "sin", "sin_p", "sinh", "sinh_p", "slice", "slice_in_dim", "slice_p",
-    "sort", "sort_key_val", "sort_p", "split", "split_p", "sqrt", "sqrt_p", "square",
-    "square_p", "squeeze", "squeeze_p", "stack", "stack_p", "stop_gradient",
-    "stop_gradient_p", "sub", "sub_p", "switch", "tan", "tan_p", "tanh", "tanh_p",
-    "tile", "tile_p", "top_k", "top_k_p", "transpose", "transpose_p", "unstack",
-    "unstack_p", "while_loop", "while_p", "with_sharding_constraint", "xor_p", "zeta",
-    "zeta_p"
+    "shape_as_value", "sharding_constraint_p", "shift_left", "shift_left_p",
+    "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
+    "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p",
+    "slice", "slice_in_dim", "slice_p", "sort", "sort_key_val", "sort_p", "split",
+    "split_p", "sqrt", "sqrt_p", "square", "square_p", "squeeze", "squeeze_p", "stack",
+    "stack_p", "stage", "stop_gradient", "stop_gradient_p", "sub", "sub_p", "switch",
+    "tan", "tan_p", "tanh", "tanh_p", "tile", "tile_p", "top_k", "top_k_p", "transpose",
+    "transpose_p", "unstack", "unstack_p", "while_loop", "while_p",
+    "with_sharding_constraint", "xor_p", "zeta", "zeta_p"
 ]

@@ -1,0 +1,183 @@
+"""`composite`: a call of a program by a name, which compilers may know.
+
+The program says what the operation means; transformations see that, and not the name.
+
+Next: remat.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base import errors, tree
+from ...base.source import wraps
+from ...ir import core
+from ...ir.jaxpr import ClosedJaxpr
+from ...ir.regions import Call
+from ...passes.region_rules import holds
+from ...types.avals import shaped
+from ..arguments import check_values
+from ..bodies import stage_body
+from ..refs.discharge import FunctionPrimitive
+from .programs import closed_call_p
+
+composite_p = FunctionPrimitive("composite")
+holds(composite_p, Call("jaxpr"))
+composite_p.takes_keys = True
+composite_p.impl = lambda *args, jaxpr, **_: jaxpr(*args)
+# The name is that of the function itself alone: transformed, it is another.
+composite_p.linearize = composite_p.dce = None
+composite_p.jvp = lambda primals, tangents, *, jaxpr, **_: closed_call_p.jvp(
+    primals, tangents, call_jaxpr=jaxpr
+)
+composite_p.transpose = lambda cts, *args, jaxpr, **_: closed_call_p.transpose(
+    cts, *args, call_jaxpr=jaxpr
+)
+composite_p.batch = lambda axis, args, dims, *, jaxpr, **_: closed_call_p.batch(
+    axis, args, dims, call_jaxpr=jaxpr
+)
+
+
+def composite_lower(
+    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, version: int, attributes: Any
+) -> list[Any]:
+    told = [
+        f'"{key}" = {_attribute(ctx, tree.unflatten(kind, leaves))}'
+        for key, leaves, kind in attributes
+    ]
+    attrs = {
+        "name": ctx.string(name),
+        "version": ctx.i32(version),
+        "composite_attributes": ctx.parse("{" + ", ".join(told) + "}"),
+        "decomposition": ctx.parse(f'@"{ctx.symbol_of(jaxpr, name)}"'),
+    }
+    outs = [ctx.type(a) for a in jaxpr.out_avals]
+    return list(ctx.emit("stablehlo.composite", outs, args, attrs).results)
+
+
+composite_p.lower = composite_lower
+
+
+class HashableArray:
+    """An array among the params of an equation: equal to those of equal elements."""
+
+    __slots__ = ("val",)
+
+    def __init__(self, val: Any) -> None:
+        self.val = np.array(val)
+        self.val.setflags(write=False)
+
+    def _key(self) -> Any:
+        return self.val.shape, self.val.dtype, self.val.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableArray) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"HashableArray({self.val!r})"
+
+
+def _attribute(ctx: Any, x: Any) -> str:
+    """An attribute as the text that the compiler's format has for it."""
+    if isinstance(x, (tuple, list)):
+        return "[" + ", ".join(_attribute(ctx, v) for v in x) + "]"
+    if isinstance(x, str):
+        return str(ctx.string(x))
+    if isinstance(x, bool):
+        return "true" if x else "false"
+    if isinstance(x, int):
+        return f"{x} : i64"
+    if isinstance(x, float):
+        bits = np.float64(x).view(np.uint64)
+        return f"0x{int(bits):016X} : f64"
+    value = x.val if isinstance(x, HashableArray) else np.asarray(x)
+    if value.dtype == object:
+        raise errors.type_error(
+            f"composite: {x!r} of type {type(x).__name__} is no attribute",
+            why="attributes are numbers, strings, arrays, and tuples of them.",
+        )
+    return str(ctx.dense(value, shaped(value.shape, value.dtype)))
+
+
+def _leaf(name: str, key: str, x: Any) -> Any:
+    if isinstance(x, core.Tracer):
+        raise errors.UnexpectedTracerError(
+            errors.message(
+                "Found a JAX Tracer as an attribute in the decomposition for the"
+                f" composite op '{name}'. This means that the decomposition function"
+                " closes over a value that is involved in a JAX transformation.",
+                which=f"{key}={x}",
+                why="attributes are handed to the compiler.",
+                tries=["pass the value as a positional argument"],
+            )
+        )
+    return HashableArray(x) if hasattr(x, "dtype") else x
+
+
+def composite(
+    decomposition: Callable[..., Any], name: str, version: int = 0
+) -> Callable[..., Any]:
+    """A function that compilers may know by a name, and else compile as what it does.
+
+    Args:
+      decomposition: the function; its positional arguments are operands, arrays or trees
+        of them, its keyword arguments attributes.
+      name: what compilers know it by, with a dot: "my.tangent".
+      version: an integer that is raised when the meaning changes.
+
+    Returns:
+      A function of the same arguments.  Keyword arguments of None are no attributes.
+
+    Raises:
+      UnexpectedTracerError: an attribute, or what the function captures, is traced.
+
+    Example:
+      >>> import functools
+      >>> import minijax as mj
+      >>> @functools.partial(mj.lax.composite, name="my.scale")
+      ... def scale(x, *, by):
+      ...   return x * by
+      >>> scale(3.0, by=2.0)
+      Array(6., dtype=float32, weak_type=True)
+
+    Differs from JAX: it can be differentiated and batched: the function is.
+    """
+
+    @wraps(decomposition)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = tree.flatten(args)
+        check_values(leaves, "composite")
+        avals = [core.aval_of(x) for x in leaves]
+        attributes = []
+        for key, value in kwargs.items():
+            if value is not None:
+                parts, kind = tree.flatten(value)
+                parts = tuple([_leaf(name, key, x) for x in parts])
+                attributes.append((key, parts, kind))
+        fun = lambda *xs: decomposition(*xs, **kwargs)
+        body = stage_body(fun, in_tree, avals, "composite", decomposition)
+        for const in body.consts:
+            if isinstance(const, core.Tracer):
+                raise errors.UnexpectedTracerError(
+                    errors.message(
+                        "Found a JAX Tracer as a constant in the decomposition for the"
+                        f" composite op '{name}'. This means that the decomposition"
+                        " function closes over a value that is involved in a JAX"
+                        " transformation.",
+                        which=str(const),
+                        tries=["pass the value as a positional argument"],
+                    )
+                )
+        out = composite_p.bind(
+            *body.consts, *leaves, jaxpr=body.closed(), name=name, version=version,
+            attributes=tuple(attributes),
+        )  # fmt: skip
+        return tree.unflatten(body.out_tree, out)
+
+    return called

@@ -1,0 +1,55 @@
+"""Values as they are in the program that is being traced.
+
+Next: numpy/_common.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..control.arguments import check_values
+from ..types import dtypes
+from .numpy._common import as_array
+
+__all__ = ("shape_as_value", "stage")
+
+
+def stage(x: Any, /) -> Any:
+    """A number or a NumPy array as a value of the program that is traced, if any.
+
+    Args:
+      x: array or number.
+
+    Returns:
+      An array, or a traced one, of its shape and dtype.
+
+    Raises:
+      TypeError: `x` is no such thing.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.stage(2.0)
+      Array(2., dtype=float32, weak_type=True)
+    """
+    check_values([x], "stage")
+    return as_array(x)
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """A shape as an array of integers.
+
+    Args:
+      shape: the sizes.
+
+    Returns:
+      An array of as many int32.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.lax.shape_as_value((2, 3))
+      Array([2, 3], dtype=int32)
+    """
+    return as_array(np.array(tuple(shape), dtypes.int32))
