@@ -154,6 +154,17 @@ def test_donation_and_results_without_a_name():
     assert '"result[0][0]"' in text
 
 
+def test_partitions_over_a_mesh():
+    mesh = mj.sharding.Mesh(mj.devices()[:2], ("x",))
+    spread = mj.sharding.NamedSharding(mesh, mj.P("x"))
+    f = mj.jit(lambda x: [x * 2], out_shardings=spread)
+    text = f.lower(mj.device_put(jnp.ones(4), spread)).as_text()
+    assert "mhlo.num_partitions = 2 : i32" in text
+    result = text[text.index("->") :].splitlines()[0]
+    assert 'jax.result_info = "result[0]"' in result
+    assert 'sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>' in result
+
+
 def test_replicas_of_a_pmap():
     text = mj.pmap(lambda x: x).lower(jnp.ones((2, 3))).as_text()
     assert "mhlo.num_replicas = 2 : i32" in text
