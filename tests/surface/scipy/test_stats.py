@@ -406,3 +406,24 @@ def test_what_no_estimate_is_made_of():
     # Recorded from JAX 0.10.2: the same draws of the same key.
     drawn = stats.gaussian_kde(data).resample(mj.random.key(0), (3,))
     np.testing.assert_allclose(drawn[0, ::-1], recorded, 1e-4)
+
+
+def test_types():
+    """Recorded from JAX 0.10.2."""
+    wide, narrow = jnp.full(2, 0.3), jnp.full(2, 0.3, "bfloat16")
+    for f, weak in (
+        (stats.norm.logpdf, False), (stats.norm.logcdf, False), (stats.expon.cdf, True),
+        (stats.uniform.cdf, False), (stats.cauchy.ppf, False), (stats.gumbel_r.sf, False),
+    ):  # fmt: skip
+        assert f(wide).weak_type is weak
+    assert stats.norm.logpdf(0.3).weak_type and not stats.uniform.cdf(0.3).weak_type
+    assert stats.bernoulli.ppf(narrow, 0.3).dtype == jnp.bfloat16
+    assert stats.expon.logpdf(jnp.arange(2)).dtype == jnp.float32
+    z = jnp.array([0.3 + 0.4j])
+    np.testing.assert_allclose(stats.norm.logpdf(z), [-0.8839385 - 0.12j], 1e-6)
+    with pytest.raises(TypeError, match=r"expon\.cdf does not accept dtype complex64"):
+        stats.expon.cdf(z)
+    with pytest.raises(
+        TypeError, match=r"norm\.pdf requires ndarray or scalar arguments"
+    ):
+        stats.norm.pdf([1.0])

@@ -18,10 +18,18 @@ from typing import Any
 
 import numpy as np
 
+from ....base import errors
 from ....control.calls.jit import composite
 from ....ir.core import aval_of
 from ....prims import lax
-from ...numpy._common import ArrayLike, as_array, choose, promote_args_inexact
+from ....types import dtypes
+from ...numpy._common import (
+    ArrayLike,
+    as_array,
+    choose,
+    convert,
+    promote_args_inexact,
+)  # fmt: skip
 
 __all__ = (
     "ArrayLike", "Distribution", "INF", "NAN", "aval_of", "as_array", "choose",
@@ -74,7 +82,9 @@ class Distribution(SimpleNamespace):
 
 
 def log1p_square(u: Any) -> Any:
-    """The logarithm of 1 + u^2, whose square does not overflow."""
+    """The logarithm of 1 + u^2, whose square does not overflow, but for complex u."""
+    if dtypes.is_complex(aval_of(u).dtype):
+        return lax.log1p(u * u)
     large = lax.abs(u) > 1
     w = choose(large, u, 1.0)
     r = choose(large, 1 / w, u)
@@ -101,7 +111,8 @@ def _formula(name: str, given: Mapping[str, Formula]) -> Formula:
 def _function(
     dist: str, name: str, given: Mapping[str, Formula], *, count: int, scaled: bool,
     support: tuple[float | None, float | None], inside: float,
-    outside: Formula | None, valid: Formula | None, even: bool,
+    outside: Formula | None, valid: Formula | None, even: bool, strong: bool,
+    analytic: bool,
 ) -> Formula:  # fmt: skip
     """What a function computes, of operands as they are given."""
     density = name in DENSITIES
@@ -109,6 +120,17 @@ def _function(
 
     def compute(*args: Any) -> Any:
         args = tuple(promote_args_inexact(f"{dist}.{name}", *args))
+        dtype = aval_of(args[0]).dtype
+        if dtypes.is_complex(dtype) and not analytic:
+            raise errors.type_error(
+                f"{dist}.{name} does not accept dtype {dtype}. Accepted dtypes are"
+                " subtypes of integer, floating, bool.",
+                why="it compares numbers.",
+            )
+        out = value(*args)
+        return convert(out, dtype) if strong and aval_of(out).shape else out
+
+    def value(*args: Any) -> Any:
         if name == "entropy":
             out = given[name](*args[:count])
             return choose(args[-1] == args[-1], out, NAN)  # of the shape of `loc`, too
@@ -183,7 +205,7 @@ def distribution(
     dist: str, what: str, formula: str, shows: str, at: str, *, home: str,
     first: str = "x", shape: Mapping[str, str] | None = None, located: bool = True,
     scaled: bool = True, probability: str = "q",
-    fixed: tuple[str, ...] = (), even: bool = False,
+    fixed: tuple[str, ...] = (), even: bool = False, strong: str = "", analytic: str = "",
     support: tuple[float | None, float | None] = (None, None), inside: float = 1.0,
     outside: Formula | None = None, valid: Formula | None = None,
     **given: Formula,
@@ -207,6 +229,8 @@ def distribution(
       outside: where there is no density, of standard variable and parameters.
       valid: of the parameters: whether they can be.
       even: the sign of the scale has no meaning.
+      strong: functions that give no array of weak type, even of such ones.
+      analytic: functions that take complex numbers.
       **given: formulas of functions, of standard variable and parameters.
     """
     shape = shape or {}
@@ -220,6 +244,7 @@ def distribution(
         compute = _function(
             dist, name, given, count=len(shape), scaled=scaled,
             support=support, inside=inside, outside=outside, valid=valid, even=even,
+            strong=name in strong.split(), analytic=name in analytic.split(),
         )  # fmt: skip
         call = at
         if name == "entropy":

@@ -48,13 +48,14 @@ def _bernoulli_cdf(k: Any, p: Any) -> Any:
 
 
 def _bernoulli_quantile(q: Any, p: Any) -> Any:
-    found = within_one(q, choose(q <= 1 - p, 0.0, choose(q != q, NAN, 1.0)))
+    found = within_one(q, choose(q <= 1 - p, 0.0, q * 0 + 1))
     return choose(_is_probability(p), found, NAN)
 
 
 bernoulli = of_numbers(
     "bernoulli", "Bernoulli distribution", r"p^k (1-p)^{1-k}, \quad k = 0, 1",
     "logpmf=-1.2040 pmf=0.3000 cdf=1.0000 ppf=0.0000", "1., 0.3", fixed=("cdf", "ppf"),
+    strong="logpmf pmf cdf ppf",
     shape={"p": SUCCESS}, outside=lambda k, p: (k < 0) | (k > 1),
     logpmf=lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
     cdf=_bernoulli_cdf, ppf=_bernoulli_quantile,
@@ -74,7 +75,7 @@ nbinom = of_numbers(
     "nbinom", "negative binomial distribution, of failures before so many successes",
     r"\binom{n+k-1}{k} p^n (1-p)^k, \quad k \ge 0",
     "logpmf=-4.0252 pmf=0.0179", "2., 5., 0.3",
-    shape={"n": "how many successes there are.", "p": SUCCESS},
+    shape={"n": "how many successes there are.", "p": SUCCESS}, strong="logpmf pmf",
     outside=lambda k, n, p: (k < 0) | (k == INF),
     logpmf=lambda k, n, p: xlogy(n, p) + xlog1py(k, -p) - lax.log(k + n) - (
         betaln(n, k + 1)
@@ -85,6 +86,7 @@ geom = of_numbers(
     "geom", "geometric distribution, of trials up to the first success",
     r"p (1-p)^{k-1}, \quad k \ge 1",
     "logpmf=-1.5606 pmf=0.2100", "2., 0.3", shape={"p": SUCCESS}, inside=1.0,
+    strong="logpmf pmf",
     outside=lambda k, p: k <= 0,
     logpmf=lambda k, p: xlog1py(k - 1, -p) + lax.log(p),
 )  # fmt: skip
@@ -103,7 +105,7 @@ betabinom = of_numbers(
         "n": "how many trials there are.", "a": "the first parameter of p's beta"
         " distribution.", "b": "the second one.",
     },
-    outside=_up_to, logpmf=_betabinom_logpmf,
+    strong="logpmf pmf", outside=_up_to, logpmf=_betabinom_logpmf,
 )  # fmt: skip
 
 # ------------------------------------------------------------------------------ Poisson
@@ -118,7 +120,7 @@ def _poisson_cdf(k: Any, mu: Any) -> Any:
 poisson = of_numbers(
     "poisson", "Poisson distribution", r"\frac{\mu^k e^{-\mu}}{k!}, \quad k \ge 0",
     "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049", "2., 2.",
-    shape={"mu": "the mean."},
+    shape={"mu": "the mean."}, strong="cdf",
     outside=lambda k, mu: (k < 0) | (k == INF) | (lax.floor(k) < k),
     logpmf=lambda k, mu: xlogy(k, mu) - (lax.lgamma(k + 1) + mu), cdf=_poisson_cdf,
     entropy=poisson_entropy,

@@ -10,6 +10,7 @@ from typing import Any
 
 from ....prims import lax
 from ...nn.activations import log1mexp, log_sigmoid
+from ..special._common import strong
 from ..special.gaussian import log_ndtr, ndtr, ndtri
 from ..special.logarithms import expit, logit
 from ._common import *
@@ -24,6 +25,7 @@ norm = of_location(
     "norm", "normal distribution", r"\frac{1}{\sqrt{2 \pi}} e^{-x^2/2}",
     "logpdf=-1.0439 pdf=0.3521 cdf=0.6915 logcdf=-0.3689 sf=0.3085 logsf=-1.1759"
     " ppf=-0.6745 isf=0.6745", "0.5", even=True,
+    strong="logpdf pdf", analytic="logpdf pdf",
     logpdf=lambda z: z * z * -0.5 - math.log(2 * math.pi) / 2,
     cdf=ndtr, logcdf=log_ndtr, sf=lambda z: ndtr(-z), logsf=lambda z: log_ndtr(-z),
     ppf=ndtri, isf=lambda q: -ndtri(q),
@@ -33,8 +35,8 @@ uniform = of_location(
     "uniform", "uniform distribution from `loc` to `loc + scale`",
     r"1, \quad 0 \le x \le 1",
     "logpdf=-0.6931 pdf=0.5000 cdf=0.2500 ppf=0.5000", "0.5, 0., 2.",
-    support=(0, 1), inside=0.5,
-    logpdf=lambda z: z * 0, cdf=lambda z: z, ppf=lambda q: within_one(q, q),
+    support=(0, 1), inside=0.5, strong="cdf",
+    logpdf=lambda z: z * 0, cdf=strong, ppf=lambda q: within_one(q, q),
 )  # fmt: skip
 
 
@@ -62,6 +64,7 @@ cauchy = of_location(
     "cauchy", "Cauchy distribution", r"\frac{1}{\pi (1 + x^2)}",
     "logpdf=-1.3679 pdf=0.2546 cdf=0.6476 logcdf=-0.4345 sf=0.3524 logsf=-1.0429"
     " ppf=-1.0000 isf=1.0000", "0.5",
+    strong="logpdf pdf cdf logcdf sf logsf ppf isf", analytic="logpdf pdf",
     logpdf=lambda z: -math.log(math.pi) - log1p_square(z),
     cdf=_cauchy_below, sf=lambda z: _cauchy_below(-z),
     logcdf=_cauchy_log_below, logsf=lambda z: _cauchy_log_below(-z),
@@ -85,14 +88,14 @@ def _laplace_below(z: Any) -> Any:
 
 laplace = of_location(
     "laplace", "Laplace distribution", r"\frac{1}{2} e^{-|x|}",
-    "logpdf=-1.1931 pdf=0.3033 cdf=0.6967", "0.5",
+    "logpdf=-1.1931 pdf=0.3033 cdf=0.6967", "0.5", strong="logpdf pdf cdf",
     logpdf=lambda z: -math.log(2) - lax.abs(z), cdf=_laplace_below,
 )  # fmt: skip
 
 logistic = of_location(
     "logistic", "logistic distribution", r"\frac{e^{-x}}{(1 + e^{-x})^2}",
     "logpdf=-1.4482 pdf=0.2350 cdf=0.6225 sf=0.3775 ppf=-1.0986 isf=1.0986", "0.5",
-    probability="x",
+    probability="x", strong="logpdf pdf ppf isf", analytic="logpdf pdf cdf sf ppf isf",
     logpdf=lambda z: log_sigmoid(z) + log_sigmoid(-z),
     cdf=expit, sf=lambda z: expit(-z), ppf=logit, isf=lambda q: -logit(q),
 )  # fmt: skip
@@ -105,7 +108,7 @@ def _gumbel_logpdf(z: Any) -> Any:
 gumbel_r = of_location(
     "gumbel_r", "Gumbel distribution of largest values", "e^{-x - e^{-x}}",
     "logpdf=-1.1065 pdf=0.3307 cdf=0.5452 logcdf=-0.6065 sf=0.4548 logsf=-0.7880"
-    " ppf=-0.3266", "0.5", probability="p", logpdf=_gumbel_logpdf,
+    " ppf=-0.3266", "0.5", probability="p", strong="sf", logpdf=_gumbel_logpdf,
     logcdf=lambda z: -lax.exp(-z), sf=lambda z: -lax.expm1(-lax.exp(-z)),
     logsf=lambda z: log1mexp(lax.exp(-z)), ppf=lambda q: -lax.log(-lax.log(q)),
 )  # fmt: skip

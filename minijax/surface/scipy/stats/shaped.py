@@ -36,7 +36,7 @@ gamma = of_shape(
     "gamma", "gamma distribution", r"\frac{x^{a-1} e^{-x}}{\Gamma(a)}, \quad x \ge 0",
     "logpdf=-1.1931 pdf=0.3033 cdf=0.0902 logcdf=-2.4057 sf=0.9098 logsf=-0.0945",
     "0.5, 2.", shape={"a": "the shape."}, support=(0, None), outside=_infinite,
-    logpdf=_gamma_logpdf, cdf=lambda z, a: gammainc(a, z),
+    strong="logpdf pdf cdf logcdf", logpdf=_gamma_logpdf, cdf=lambda z, a: gammainc(a, z),
     sf=lambda z, a: gammaincc(a, z),
 )  # fmt: skip
 
@@ -45,6 +45,7 @@ chi2 = of_shape(
     r"\frac{x^{k/2 - 1} e^{-x/2}}{2^{k/2} \Gamma(k/2)}, \quad x \ge 0, k = df",
     "logpdf=-1.5155 pdf=0.2197 cdf=0.0811 logcdf=-2.5120 sf=0.9189 logsf=-0.0846",
     "0.5, 3.", shape={"df": "degrees of freedom."}, support=(0, None), outside=_infinite,
+    strong="logpdf pdf cdf logcdf sf logsf",
     logpdf=lambda z, df: _gamma_logpdf(z / 2, df / 2) - math.log(2),
     cdf=lambda z, df: gammainc(df / 2, z / 2), sf=lambda z, df: gammaincc(df / 2, z / 2),
 )  # fmt: skip
@@ -55,6 +56,7 @@ beta = of_shape(
     "logpdf=0.4055 pdf=1.5000 cdf=0.6875 logcdf=-0.3747 sf=0.3125 logsf=-1.1632",
     "0.5, 2., 3.", shape={"a": "the power of x, plus 1.", "b": "that of 1 - x, plus 1."},
     support=(0, 1), inside=0.5, valid=lambda a, b: (a > 0) & (b > 0),
+    strong="logpdf pdf cdf logcdf sf logsf",
     logpdf=lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
     cdf=lambda z, a, b: betainc(a, b, z), sf=lambda z, a, b: betainc(b, a, 1 - z),
 )  # fmt: skip
@@ -72,7 +74,7 @@ pareto = of_shape(
     " ppf=1.1547", "2., 2.", shape={"b": "the shape."}, support=(1, None), inside=2.0,
     logpdf=lambda z, b: lax.log(b) - (b + 1) * lax.log(z),
     logsf=lambda z, b: -b * lax.log(z), cdf=lambda z, b: -lax.expm1(-b * lax.log(z)),
-    ppf=_pareto_quantile,
+    ppf=_pareto_quantile, strong="logpdf pdf cdf sf logsf ppf",
 )  # fmt: skip
 
 
@@ -85,7 +87,7 @@ t = of_shape(
     "t", "t distribution of Student",
     r"\frac{(1 + x^2/k)^{-(k+1)/2}}{\sqrt{k} B(1/2, k/2)}, \quad k = df",
     "logpdf=-1.1610 pdf=0.3132", "0.5, 3.", shape={"df": "degrees of freedom."},
-    logpdf=_t_logpdf,
+    strong="logpdf pdf", logpdf=_t_logpdf,
 )  # fmt: skip
 
 
