@@ -10,11 +10,12 @@ from . import mesh_utils as mesh_utils
 from . import ode as ode
 from . import pjit as pjit
 from . import random as random
+from . import rnn as rnn
 from . import shard_map as shard_map
 from . import sparse as sparse
 from . import xla_metadata as xla_metadata
 
 __all__ = [
     "buffer_callback", "checkify", "disable_x64", "enable_x64", "io_callback", "jet",
-    "mesh_utils", "ode", "pjit", "random", "shard_map", "sparse", "xla_metadata"
+    "mesh_utils", "ode", "pjit", "random", "rnn", "shard_map", "sparse", "xla_metadata"
 ]

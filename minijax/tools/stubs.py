@@ -42,6 +42,7 @@ FACES = (
     "minijax.scipy.integrate", "minijax.scipy.interpolate",
     "minijax.scipy.optimize", "minijax.scipy.spatial",
     "minijax.scipy.spatial.transform", "minijax.experimental.ode",
+    "minijax.experimental.rnn",
 )  # fmt: skip
 
 
