@@ -169,6 +169,16 @@ def check_argnums(argnums: Any) -> Any:
     return nums
 
 
+def check_reduce_axes(axes: Any, name: str) -> None:
+    """NotImplementedError unless `reduce_axes` names no axes."""
+    if axes:
+        raise errors.error(
+            NotImplementedError,
+            f"reduce_axes argument to {name} is deprecated",
+            tries=["lax.psum of the result, over these axes"],
+        )
+
+
 # ------------------------------------------------------------------------------ grad
 
 
@@ -233,7 +243,7 @@ def check_output(aval: Any, name: str, holomorphic: bool) -> None:
 
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False,
+    holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     r"""Make a function that returns :math:`f(x)` and :math:`\nabla f(x)`.
 
@@ -243,6 +253,7 @@ def value_and_grad(
       has_aux: `fun` also returns data that is not differentiated.
       holomorphic: `fun` is holomorphic; inputs and outputs are complex.
       allow_int: integer inputs get `float0` gradients instead of an error.
+      reduce_axes: has to be empty.
 
     Returns:
       A function with `fun`'s arguments: (value, gradient), or ((value, aux), gradient).
@@ -250,6 +261,7 @@ def value_and_grad(
     Raises:
       TypeError: the result is no real scalar, or an input has no gradient.
       ValueError: `argnums` names an argument twice, or one before the first.
+      NotImplementedError: `reduce_axes` names axes.
 
     Example:
       >>> import minijax as mj
@@ -257,6 +269,7 @@ def value_and_grad(
       (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable(fun)
+    check_reduce_axes(reduce_axes, "grad")
     argnums = check_argnums(argnums)
 
     @wraps(fun, about=about_derivative("Value and gradient", argnums))
@@ -330,7 +343,7 @@ def pull_back(
 
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False,
+    holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     r"""Make a function that returns :math:`\nabla f(x)`.
 
@@ -340,6 +353,7 @@ def grad(
       has_aux: `fun` also returns data that is not differentiated.
       holomorphic: `fun` is holomorphic; inputs and outputs are complex.
       allow_int: integer inputs get `float0` gradients instead of an error.
+      reduce_axes: has to be empty.
 
     Returns:
       A function with `fun`'s arguments that returns the gradient: the tree of the
@@ -349,13 +363,14 @@ def grad(
     Raises:
       TypeError: the result is no real scalar, or an input has no gradient.
       ValueError: `argnums` names an argument twice, or one before the first.
+      NotImplementedError: `reduce_axes` names axes.
 
     Example:
       >>> import minijax as mj
       >>> mj.grad(lambda x: x ** 3)(2.)
       Array(12., dtype=float32, weak_type=True)
     """
-    inner = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    inner = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @wraps(fun, about=about_derivative("Gradient", argnums))
     def grad_fun(*args: Any, **kwargs: Any) -> Any:

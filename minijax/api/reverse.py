@@ -26,6 +26,7 @@ from .autodiff import (
     LinearMap,
     as_array,
     check_argnums,
+    check_reduce_axes,
     check_value,
     pick_args,
     pull_back,
@@ -283,13 +284,17 @@ def check_cotangent(ct: Any, aval: Any) -> Any:
     return Zero(want) if still else ct
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Any:  # fmt: skip
     r"""Evaluate, and return the function that pulls cotangents back.
 
     Args:
       fun: a function of the primals.
       primals: where to evaluate.
       has_aux: `fun` returns (out, aux); aux comes back third.
+      reduce_axes: has to be empty.
 
     Returns:
       (out, vjp_fun): `vjp_fun(ct)` takes a cotangent like `out` and returns a tuple of
@@ -298,6 +303,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     Raises:
       ValueError: a cotangent does not fit the output.
+      NotImplementedError: `reduce_axes` names axes.
 
     Example:
       >>> import minijax as mj
@@ -306,6 +312,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
       (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
+    check_reduce_axes(reduce_axes, "vjp")
     leaves, in_tree = tree.flatten(primals)
     for x in leaves:
         check_value(x, "vjp")
@@ -367,12 +374,15 @@ def fwd_and_bwd(
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+) -> Callable[..., Any]:
     r"""Transpose a linear function: :math:`x \mapsto Ax` becomes :math:`y \mapsto A^Ty`.
 
     Args:
       fun: a linear function; it is traced, not run.
       primals: arrays or `ShapeDtypeStruct`s that give the arguments' types.
+      reduce_axes: has to be empty.
 
     Returns:
       A function from a cotangent like `fun`'s result to a tuple of cotangents; a pytree
@@ -380,12 +390,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
 
     Raises:
       TypeError: `fun` is not linear, or a dtype is not inexact.
+      NotImplementedError: `reduce_axes` names axes.
 
     Example:
       >>> import minijax as mj
       >>> mj.linear_transpose(lambda x: 3 * x, 1.)(2.)
       (Array(6., dtype=float32, weak_type=True),)
     """
+    check_reduce_axes(reduce_axes, "transpose")
     leaves, in_tree = tree.flatten(primals)
     avals = [aval_like(x) for x in leaves]
     flat = Flat(fun, in_tree, False)

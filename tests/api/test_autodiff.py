@@ -201,3 +201,19 @@ def test_arrays_pickle():
     x = jnp.arange(3.0)
     y = pickle.loads(pickle.dumps(x))
     assert (x == y).all() and y.dtype == x.dtype
+
+
+def test_reduce_axes_is_taken_where_it_is_empty():
+    f = lambda x: x * 3.0
+    assert mj.grad(f, reduce_axes=())(1.0) == 3
+    assert mj.value_and_grad(f, reduce_axes=None)(1.0)[1] == 3
+    assert mj.vjp(f, 1.0, reduce_axes=[])[1](1.0)[0] == 3
+    assert mj.linear_transpose(f, 1.0, reduce_axes=())(2.0)[0] == 6
+    for name, call in {
+        "grad": lambda **k: mj.grad(f, **k), "vjp": lambda **k: mj.vjp(f, 1.0, **k),
+        "transpose": lambda **k: mj.linear_transpose(f, 1.0, **k),
+    }.items():  # fmt: skip
+        with pytest.raises(
+            NotImplementedError, match=f"reduce_axes argument to {name}"
+        ):
+            call(reduce_axes=("i",))
