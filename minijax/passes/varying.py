@@ -20,24 +20,24 @@ def varying(jaxpr: Jaxpr, moving: Sequence[bool], axis: Any) -> list[bool]:
     """For each result, whether it may differ along `axis` where the flagged inputs do."""
     known = {v for v, m in zip(jaxpr.invars, moving, strict=True) if m}
     for eqn in jaxpr.eqns:
-        flags = [type(x) is not Literal and x in known for x in eqn.invars]
+        flags = [type(x) is not Literal and x in known for x in eqn.ins]
         found = _of_equation(eqn, flags, axis)
-        known.update(v for v, f in zip(eqn.outvars, found, strict=True) if f)
+        known.update(v for v, f in zip(eqn.outs, found, strict=True) if f)
     return [type(x) is not Literal and x in known for x in jaxpr.outvars]
 
 
 def _of_equation(eqn: Equation, flags: list[bool], axis: Any) -> Sequence[bool]:
     prim, params = eqn.primitive, eqn.params
     if prim.varies is not None:
-        return [prim.varies(flags, axis, params)] * len(eqn.outvars)
+        return [prim.varies(flags, axis, params)] * len(eqn.outs)
     regions = prim.regions
     if isinstance(regions, Region):
-        return _of_choice(regions, params, flags, axis, len(eqn.outvars))
+        return _of_choice(regions, params, flags, axis, len(eqn.outs))
     if isinstance(regions, Loop):
         return _of_loop(regions, params, flags, axis)
     if prim.depends is not None:
         return list(prim.depends(flags, params))
-    return [any(flags)] * len(eqn.outvars)
+    return [any(flags)] * len(eqn.outs)
 
 
 def _of_choice(

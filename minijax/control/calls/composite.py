@@ -157,8 +157,8 @@ def composite(
         attributes = []
         for key, value in kwargs.items():
             if value is not None:
-                parts, kind = tree.flatten(value)
-                parts = tuple([_leaf(name, key, x) for x in parts])
+                given, kind = tree.flatten(value)
+                parts = tuple([_leaf(name, key, x) for x in given])
                 attributes.append((key, parts, kind))
         fun = lambda *xs: decomposition(*xs, **kwargs)
         body = stage_body(fun, in_tree, avals, "composite", decomposition)
