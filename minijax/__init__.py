@@ -73,7 +73,7 @@ _FILLED_BY = {
         "prims.lax prims.lax_linalg prims.fft prims.dot.ragged prims.reduce.generic"
         " prims.reduce.reduce_window prims.reduce.pooling prims.random.generators"
         " surface.random.gammas control.branches.cond control.calls.pmap"
-        " control.calls.shard_map"
+        " control.calls.shard_map prims.layout"
         " control.calls.remat control.effects.callbacks control.effects.checks"
         " control.effects.debugging control.effects.sinks control.loops.scan"
         " control.loops.while_loop control.rules.custom_gradient"

@@ -12,13 +12,15 @@ from .base.errors import TracerArrayConversionError as TracerArrayConversionErro
 from .base.errors import TracerBoolConversionError as TracerBoolConversionError
 from .base.errors import TracerIntegerConversionError as TracerIntegerConversionError
 from .base.errors import UnexpectedTracerError as UnexpectedTracerError
+from .base.tracebacks import SimplifiedTraceback as SimplifiedTraceback
+from .base.tracebacks import UnfilteredStackTrace as UnfilteredStackTrace
 from .ir.check import JaxprTypeError as JaxprTypeError
 from .runtime.jaxlib_compat import RuntimeFailure as JaxRuntimeError
 
 __all__ = [
     "ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError",
     "JAXTypeError", "JaxRuntimeError", "JaxprTypeError", "KeyReuseError",
-    "NonConcreteBooleanIndexError", "TracerArrayConversionError",
+    "NonConcreteBooleanIndexError", "SimplifiedTraceback", "TracerArrayConversionError",
     "TracerBoolConversionError", "TracerIntegerConversionError",
-    "UnexpectedTracerError",
+    "UnexpectedTracerError", "UnfilteredStackTrace",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
+from ..base.tracebacks import boundary
 from ..control.arguments import NO_STATICS, ArgNames
 from ..control.bodies import tree_difference
 from ..control.calls import jit as jitting
@@ -27,6 +28,7 @@ from ..runtime import array as arrays
 from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
 from ..runtime import sharding as shardings
+from ..runtime.layouts import Format, layout_of
 from ..runtime.spread import Spread
 from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
@@ -313,6 +315,25 @@ class Compiled:
         lie = map(shardings.described, self._program.out_shardings[:n])
         return tree.unflatten(self.out_tree, lie)
 
+    @property
+    def input_formats(self) -> Any:
+        n, before = self.in_tree.num_leaves, len(self._lowered._before)
+        kept = {i - before: k for k, i in enumerate(self._lowered._kept)}
+        found = self._program.executable.get_parameter_layouts()
+        found = found[len(self._lowered._consts) :]
+        return tree.unflatten(self.in_tree, [
+            Format(layout_of(found[kept[i]]), self._required(kept[i]))
+            if i in kept else None
+            for i in range(n)
+        ])  # fmt: skip
+
+    @property
+    def output_formats(self) -> Any:
+        n = self.out_tree.num_leaves
+        found = map(layout_of, self._program.executable.get_output_layouts()[:n])
+        lie = map(shardings.described, self._program.out_shardings[:n])
+        return tree.unflatten(self.out_tree, map(Format, found, lie))
+
     def as_text(self) -> str:
         """The optimised HLO."""
         return "\n\n".join(
@@ -416,6 +437,7 @@ class Compiled:
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         return self._miss(*args, **kwargs)[0]
 
+    @boundary
     def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls for types that it has not seen: they are checked here."""
         leaves = self.checked_leaves(args, kwargs)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
+from ..base.tracebacks import boundary
 from ..base.util import pick
 from ..control.arguments import check_callable
 from ..control.flat import FlatFun
@@ -383,6 +384,7 @@ def grad(
 # ------------------------------------------------------------------------------- jvp
 
 
+@boundary
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
     has_aux: bool = False,
@@ -531,6 +533,7 @@ class LinearMap:
         return tree.unflatten(self.out_tree, map(as_array, outs))
 
 
+@boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     r"""Evaluate, and return the derivative at that point as a function of tangents.
 

@@ -17,6 +17,7 @@ from ..runtime import client, guards, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
+from ..runtime.layouts import AutoLayout, Format
 from ..runtime.mesh import Mesh, current_mesh
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
 from ..types.avals import shaped
@@ -33,8 +34,8 @@ def device_put(
 
     Args:
       x: arrays, NumPy arrays or numbers.
-      device: a device, a sharding or a `minijax.memory.Space`, or a pytree prefix of
-        them; None: the default device, without commitment.
+      device: a device, a sharding, a `Format` or a `minijax.memory.Space`, or a pytree
+        prefix of them; None: the default device, without commitment.
       src: where `x` is now; a traced cotangent goes back there.
       donate: whether the memory of `x` may be given up (a prefix of booleans, too).
       may_alias: whether the result may share memory with `x` (likewise; None: it may).
@@ -66,6 +67,15 @@ def device_put(
             why="what is donated is gone, and shares nothing.",
         )
     for i, where in enumerate(wheres):
+        if isinstance(where, Format):
+            if isinstance(where.layout, AutoLayout):
+                raise errors.value_error(
+                    "sharding and layout in `Layout` instance should be concrete. Got"
+                    f" layout: {where} for input {errors.type_text(leaves[i])}",
+                    tries=["Format(None, sharding)"],
+                )
+            shape = core.aval_of(leaves[i]).shape
+            where = wheres[i] = where.place(shape, "device_put arguments")
         if isinstance(where, PartitionSpec):
             mesh = current_mesh()
             if not isinstance(mesh, Mesh):

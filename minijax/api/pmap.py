@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..base import errors, tree
 from ..base.source import function_text, wraps
+from ..base.tracebacks import simplify
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
 from ..control.calls import jit as jitting
@@ -138,16 +139,20 @@ def pmap(
 
     called = checked if statics.nums else cpp
 
-    @wraps(fun)
+    @wraps(fun, bounds=False)  # by another call
     def pmapped(*args: Any, **kwargs: Any) -> Any:
-        if not waits:
-            return called(*args, **kwargs)
-        replicas.in_flight.make_room()
-        out = called(*args, **kwargs)
-        replicas.in_flight.add(
-            [base_array(x) for x in tree.leaves(out) if type(x) in ARRAYS]
-        )
-        return out
+        try:
+            if not waits:
+                return called(*args, **kwargs)
+            replicas.in_flight.make_room()
+            out = called(*args, **kwargs)
+            replicas.in_flight.add(
+                [base_array(x) for x in tree.leaves(out) if type(x) in ARRAYS]
+            )
+            return out
+        except Exception as e:
+            simplify(e)
+            raise
 
     def lower(*args: Any, **kwargs: Any) -> PmapLowered:
         """The program for these arguments, or for arguments of these types."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
+from ..base.tracebacks import boundary
 from ..control.arguments import check_callable
 from ..control.bodies import tree_difference
 from ..control.calls.jit import jit
@@ -284,6 +285,7 @@ def check_cotangent(ct: Any, aval: Any) -> Any:
     return Zero(want) if still else ct
 
 
+@boundary
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
@@ -337,6 +339,7 @@ def vjp(
     return (out, pull, flat.aux_value()) if has_aux else (out, pull)
 
 
+@boundary
 def fwd_and_bwd(
     fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,
     jitted: bool = True,
@@ -374,6 +377,7 @@ def fwd_and_bwd(
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
+@boundary
 def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
 ) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import wraps
+from ..base.tracebacks import boundary
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
 from ..control.calls.jit import Jitted, no_argument
 from ..control.flat import FlatCall
@@ -255,6 +256,7 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
+@boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of `fun(*args, **kwargs)`, without computing it.
 

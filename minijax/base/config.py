@@ -245,7 +245,6 @@ FITTING = _option("jax_memory_fitting_level", "O2", one_of(*_EFFORTS))
 RUN_EFFORT = _option("jax_exec_time_optimization_effort", 0.0, between(-1, 1))
 MEMORY_EFFORT = _option("jax_memory_fitting_effort", 0.0, between(-1, 1))
 REMAT_PASS = _option("jax_compiler_enable_remat_pass", True, as_bool)
-DETAILED_FROM = _option("jax_compiler_detailed_logging_min_ops", 10, as_int)
 PROFILE_VERSION = _option("jax_xla_profile_version", 0, as_int)
 CACHE_DIR = _option("jax_compilation_cache_dir", None, _as_local_path)
 CACHE_ENABLED = _option("jax_enable_compilation_cache", True, as_bool)
@@ -261,7 +260,7 @@ XLA_CACHES = _option("jax_persistent_cache_enable_xla_caches", "none", _as_xla_c
 # After a change of one of these everything is traced and compiled anew: a change is rare,
 # and they need not stand in the keys of all caches.
 RENEWING = (
-    OPTIMIZATION, FITTING, RUN_EFFORT, MEMORY_EFFORT, REMAT_PASS, DETAILED_FROM,
+    OPTIMIZATION, FITTING, RUN_EFFORT, MEMORY_EFFORT, REMAT_PASS,
     PROFILE_VERSION, CACHE_LOCATIONS, XLA_CACHES, SOURCE_FILES, F16_REDUCTIONS,
 )  # fmt: skip
 

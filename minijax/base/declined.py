@@ -17,7 +17,7 @@ _EXPORT = "there is no jax.export here yet."
 _TF = "there is no jax2tf here."
 _PROFILE = "programs are not compiled again by what a profile says."
 _ONE_WAY = "there is one way of doing this, and no older or newer one beside it."
-_MANUAL = "there is no shard_map yet, whose types these are about."
+_MANUAL = "types do not say along which axes of a mesh values vary."
 _FRAMES = "an operation knows one place: the line of the program that asked for it."
 _CHECKS = "jax.experimental.checkify finds these; there are no checks on devices."
 _MOCKS = "programs are compiled for absent devices by topologies, not by mock clients."
@@ -83,6 +83,9 @@ _TABLE: dict[str, dict[str, Any]] = {
     _MOCKS: {"jax_mock_gpu_topology": "", "mock_num_gpu_processes": 0},
     "there are CPUs, CUDA and TPUs here.": {
         "jax_rocm_visible_devices": "all", "jax_oneapi_visible_devices": "all",
+    },
+    "XLA logs what it has to say of programs of every size.": {
+        "jax_compiler_detailed_logging_min_ops": 0,
     },
     "clients are of this process.": {"jax_backend_target": ""},
 }  # fmt: skip

@@ -13,15 +13,14 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+from .tracebacks import bounded
+from .tracebacks import is_internal as is_internal
+from .tracebacks import ours as _ours
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_excluded: list[str] = [_ROOT]
-# By identity, since a code object's hash walks its constants.  The code is kept alive.
-_ours: dict[int, tuple[bool, CodeType]] = {}
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Source:
@@ -70,15 +69,6 @@ def at(frame: FrameType) -> Source:
             _known.clear()
         found = _known[id(code), lasti] = Source(code, lasti)
     return found
-
-
-def is_internal(code: CodeType) -> bool:
-    """Whether `code` belongs to minijax or another excluded package."""
-    known = _ours.get(id(code))
-    if known is None:
-        known = code.co_filename.startswith(tuple(_excluded)), code
-        _ours[id(code)] = known
-    return known[0]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
@@ -142,15 +132,18 @@ class OwnMethod(functools.partial[Any]):
 
 
 def wraps(
-    fun: Callable[..., Any], name: str = "{fun}", about: str = ""
+    fun: Callable[..., Any], name: str = "{fun}", about: str = "", bounds: bool = True
 ) -> Callable[[F], F]:
     """`functools.wraps` for whatever can be called.
 
     `name` is what the wrapper is called, and `about` what its documentation says before
-    that of `fun`: with a place for the name of `fun`.
+    that of `fun`: with a place for the name of `fun`.  `bounds`: it becomes a boundary,
+    where errors leave our frames behind.
     """
 
     def named(wrapper: F) -> F:
+        if bounds and type(wrapper) is FunctionType:
+            wrapper = bounded(wrapper)
         given = attribute(fun, "__dict__", {})
         vars(wrapper).update(
             {k: v for k, v in given.items() if not isinstance(v, OwnMethod)}

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from ..base import config, errors
 from ..base.source import Source
+from ..base.tracebacks import simplify
 from ..types import avals
 from ..types.avals import AbstractValue, ShapedArray
 from . import hooks, tracer_errors
@@ -132,7 +133,11 @@ class Primitive:
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
-        return STATE.trace.process(self, args, params)
+        try:
+            return STATE.trace.process(self, args, params)
+        except Exception as error:
+            simplify(error)
+            raise
 
     def admit(self, aval: Any) -> None:
         """Raise unless the primitive takes references, of type `aval`."""

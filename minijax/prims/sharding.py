@@ -14,6 +14,7 @@ from ..ir.core import Primitive
 from ..passes.algebra import Zero
 from ..runtime import dispatch, placing
 from ..runtime import mesh as meshes
+from ..runtime.layouts import Format
 from ..runtime.mesh import Mesh
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from ..runtime.sharding import (
@@ -222,7 +223,7 @@ def lay_out(name: str, x: Any, out_sharding: Any) -> Any:
 
 def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
     """A pytree prefix of shardings, a leaf each."""
-    if given is None or isinstance(given, (PartitionSpec, Sharding)):
+    if given is None or isinstance(given, (PartitionSpec, Sharding, Format)):
         return [given] * treedef.num_leaves
     return tree.flatten_axes(what, treedef, given)
 

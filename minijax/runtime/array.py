@@ -27,6 +27,7 @@ from . import array_class, client, guards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array_class import ArrayImpl as ArrayImpl
+from .layouts import Format, layout_of
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 
@@ -153,6 +154,12 @@ class Array(metaclass=_ArrayMeta):
     def sharding(self) -> Any:
         """How the array lies on devices."""
         return shardings.of_buffer(self)
+
+    @property
+    def format(self) -> Format:
+        """In which order its elements lie in memory, and its sharding."""
+        self._check_alive()
+        return Format(layout_of(base_array(self)._pjrt_layout), self.sharding)
 
     def devices(self) -> set[Any]:
         """The devices that hold a part of the array."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-import itertools
 import os
 import platform as host_platform
 import time
@@ -111,7 +110,7 @@ def compile_module(
     cache = None if clients.distributed else _cache()
     options = compat.compile_options(
         devices, replicas, partitions, overrides,
-        config.DISABLE_MOST_OPTIMIZATIONS.value, _is_small(module),
+        config.DISABLE_MOST_OPTIMIZATIONS.value,
         None if cache is None or client.platform != "cuda" else cache.path,
     )  # fmt: skip
     device_list = compat.DeviceList(tuple(devices))
@@ -127,19 +126,6 @@ def compile_module(
         return found
     executable = _compile_or_load(client, module, device_list, options, cache, key)
     return util.remember(_recent, recent, executable, _RECENT)
-
-
-def _is_small(module: Any) -> bool:
-    """Whether a module has fewer operations than XLA's detailed logs are for."""
-    most: int = config.DETAILED_FROM.value
-    inside = (
-        operation
-        for function in module.body.operations
-        for region in function.regions  # none of a mesh
-        for block in region
-        for operation in block.operations
-    )
-    return len(list(itertools.islice(inside, most))) < most
 
 
 # The latest executables by key: an equal program traced anew is not compiled again.  They

@@ -274,12 +274,11 @@ def block_all(arrays: list[Any]) -> None:
 def compile_options(
     devices: Sequence[Any], replicas: int, partitions: int,
     overrides: dict[str, Any] | None, disable_optimizations: bool = False,
-    small: bool = False, caches: str | None = None,
+    caches: str | None = None,
 ) -> Any:  # fmt: skip
     """XLA options for a program on `devices`, replicas major.
 
-    `small` says that it is too small for detailed logs, `caches` where XLA may keep
-    files of its own.
+    `caches` says where XLA may keep files of its own.
     """
     options = xc.CompileOptions()
     options.num_replicas, options.num_partitions = replicas, partitions
@@ -299,8 +298,6 @@ def compile_options(
         setattr(build, name, _LEVELS[value] if isinstance(value, str) else value)
     if not config.REMAT_PASS.value:
         build.debug_options.xla_disable_hlo_passes = "rematerialization"
-    if small:
-        build.debug_options.xla_detailed_logging = False
     if config.PROFILE_VERSION.value:
         options.profile_version = config.PROFILE_VERSION.value
     if caches is not None:

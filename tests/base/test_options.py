@@ -374,8 +374,6 @@ def options_of(monkeypatch, f):
         ("jax_memory_fitting_effort", -1, lambda b, d: b.memory_fitting_effort, -1.0),
         ("jax_compiler_enable_remat_pass", False,
          lambda b, d: str(d.xla_disable_hlo_passes), "rematerialization"),
-        ("jax_compiler_detailed_logging_min_ops", 1,
-         lambda b, d: d.xla_detailed_logging, True),
     ],
 )  # fmt: skip
 def test_the_compiler_is_told(monkeypatch, name, value, read, want):

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base import config, errors, tree
 from ...base.source import function_text
+from ...base.tracebacks import boundary
 from ...base.util import merge
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr, Var, rearranged
@@ -115,6 +116,7 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
                 )
 
 
+@boundary
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
     batched: str = "select", **extra: Any,
@@ -202,6 +204,7 @@ def _how(batched: str) -> dict[str, Any]:
     return {"batched": batched}
 
 
+@boundary
 def switch(
     index: Any,
     branches: Sequence[Callable[..., Any]],
@@ -258,6 +261,7 @@ def switch(
     return _bind_branches("switch", index, branches, operands, _how(batched))
 
 
+@boundary
 def platform_dependent(
     *args: Any,
     default: Callable[..., Any] | None = None,

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...base import config, errors, tree, util
 from ...base.source import OwnMethod, function_text, name_of, wraps
+from ...base.tracebacks import boundary, simplify
 from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Reference, Tracer
 from ...ir.jaxpr import ClosedJaxpr
@@ -29,6 +30,7 @@ from ...runtime import array as arrays
 from ...runtime import client, dispatch, lower
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, base_array
+from ...runtime.layouts import Format
 from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
 from ...runtime.sharding import NamedSharding, Sharding, described
 from ...runtime.spread import Spread, put
@@ -145,6 +147,9 @@ class Lies:
                     )
 
     def _concrete(self, sharding: Any, what: str) -> Any:
+        if isinstance(sharding, Format):  # AUTO: the device's own order will do
+            order = getattr(sharding.layout, "major_to_minor", ())
+            sharding = sharding.place((1,) * len(order), what)
         return concrete(sharding, "jit", what)
 
     def of_arguments(self, in_tree: Any) -> list[Any]:
@@ -165,7 +170,7 @@ class Lies:
                 "is the wrong length: got a tuple or list of length"
                 f" {len(ins)} for an args tuple of length {n}."
             )
-        elif not isinstance(ins, (tuple, PartitionSpec, Sharding)):
+        elif not isinstance(ins, (tuple, PartitionSpec, Sharding, Format)):
             wrong = f"is not a tuple: got {type(ins)} instead."
         if wrong is not None:
             raise errors.value_error(
@@ -378,14 +383,18 @@ class Jitted:
         """What C++ calls for a signature it cannot run by itself."""
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
-        if config.DISABLE_JIT.value or (self.inline_traced and STATE.trace is not EVAL):
-            return self.fun(*args, **kwargs), None, False
         try:
+            inlined = self.inline_traced and STATE.trace is not EVAL
+            if inlined or config.DISABLE_JIT.value:
+                return self.fun(*args, **kwargs), None, False
             return self._miss(args, kwargs)
         except SystemError as e:  # C++ does not pass on that Python ran out of stack
             if not isinstance(e.__cause__, RecursionError):
                 raise
             raise e.__cause__ from None
+        except Exception as e:
+            simplify(e)
+            raise
 
     def _miss(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -707,6 +716,7 @@ def clear_cache(jitted: Jitted) -> None:
 METHODS = ("clear_cache", "eval_shape", "explain", "lower", "signatures", "trace")
 
 
+@boundary
 def _method(name: str, jitted: Jitted, /, *args: Any, **kwargs: Any) -> Any:
     """A method of a jitted function, most of which are made on the api floor."""
     return hooks.jit_methods.call()[name](jitted, *args, **kwargs)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...base import errors, tree
 from ...base.source import function_text
+from ...base.tracebacks import boundary
 from ...base.util import canonical_axis
 from ...ir import core
 from ...prims import lax
@@ -24,6 +25,7 @@ from ...prims.shape.slicing import slice_in_dim
 from ...types import dtypes
 
 
+@boundary
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:

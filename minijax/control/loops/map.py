@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base import tree
+from ...base.tracebacks import boundary
 from ...ir import core
 from ...passes import batch as batching
 from ...passes.algebra import lib
@@ -15,6 +16,7 @@ from ..flat import FlatFun
 from .scanning import run_scan, scan_length
 
 
+@boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply a function to each row of `xs`, one after the other, in one compiled loop.
 

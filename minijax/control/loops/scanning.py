@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base import config, errors, tree
 from ...base.source import function_text
+from ...base.tracebacks import boundary
 from ...base.util import merge, split_list
 from ...ir import core
 from ...prims.shape import concatenation
@@ -24,6 +25,7 @@ from .progress import scan_with_bar, wants_bar
 from .scan import scan_p
 
 
+@boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     length: int | None = None, reverse: bool = False, unroll: int | bool = 1,

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...base import config, errors, tree
 from ...base.source import function_text
+from ...base.tracebacks import boundary
 from ...base.util import merge, pick, split_list
 from ...ir import core
 from ...ir.core import unsupported
@@ -182,6 +183,7 @@ def while_by_hand(
 discharge.run_by_hand(while_p, while_by_hand)
 
 
+@boundary
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
     max_steps: int | None = None, loop: bodies.Loop | None = None,
@@ -321,6 +323,7 @@ def _check_condition(cond_fun: Any, cond: bodies.Body) -> None:
         )
 
 
+@boundary
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
     unroll: int | bool | None = None, progress: str | None = None,

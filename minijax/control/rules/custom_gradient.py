@@ -11,6 +11,7 @@ from typing import Any
 
 from ...base import errors, tree
 from ...base.source import function_text, wraps
+from ...base.tracebacks import boundary
 from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive, Tracer
@@ -65,6 +66,7 @@ def convert_for(
     return Converted(body, in_tree), body.consts
 
 
+@boundary
 def closure_convert(
     fun: Callable[..., Any], *example_args: Any
 ) -> tuple[Callable[..., Any], list[Any]]:
@@ -233,6 +235,7 @@ def linear_call_batch(
 linear_call_p.batch = linear_call_batch
 
 
+@boundary
 def linear_call(
     fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
     linear_args: Any,

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...base import errors, tree
 from ...base.source import function_text, own_name, wraps
+from ...base.tracebacks import boundary
 from ...base.util import pick
 from ...ir import core
 from ...ir.core import Tracer
@@ -520,6 +521,7 @@ class custom_jvp:
     def __get__(self, obj: Any, kind: Any = None) -> Any:
         return self if obj is None else functools.partial(self, obj)
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(

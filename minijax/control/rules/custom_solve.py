@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ...base import errors, tree
 from ...base.source import function_text
+from ...base.tracebacks import boundary
 from ...base.util import split_list
 from ...ir import core
 from ...ir.core import Primitive
@@ -175,6 +176,7 @@ def solve_lower(
 linear_solve_p.lower = solve_lower
 
 
+@boundary
 def custom_linear_solve(
     matvec: Callable[[Any], Any], b: Any, solve: Callable[[Any, Any], Any],
     transpose_solve: Callable[[Any, Any], Any] | None = None, symmetric: bool = False,
@@ -283,6 +285,7 @@ def _transposed(
     return vecmat
 
 
+@boundary
 def custom_root(
     f: Callable[[Any], Any], initial_guess: Any, solve: Callable[[Any, Any], Any],
     tangent_solve: Callable[[Any, Any], Any], has_aux: bool = False,

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...base import config, errors, tree
 from ...base.source import function_text, own_name, wraps
+from ...base.tracebacks import boundary
 from ...base.util import pick
 from ...ir import core
 from ...ir.core import Tracer
@@ -557,6 +558,7 @@ class custom_vjp:
     def __get__(self, obj: Any, kind: Any = None) -> Any:
         return self if obj is None else functools.partial(self, obj)
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
         if self.fwd is None or self.bwd is None:

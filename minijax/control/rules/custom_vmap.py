@@ -7,6 +7,7 @@ from typing import Any
 
 from ...base import errors, tree
 from ...base.source import function_text, wraps
+from ...base.tracebacks import boundary
 from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive
@@ -156,6 +157,7 @@ class custom_vmap:
         self.vmap_rule = rule
         return rule
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
             raise AttributeError(

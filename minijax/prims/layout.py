@@ -1,0 +1,89 @@
+"""`with_layout_constraint`: in which order a value inside of a program lies in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base import errors, tree
+from ..ir import core
+from ..passes.batch import bring_front
+from ..runtime.layouts import Layout
+from .define import linear_jvp
+
+layout_constraint_p = core.Primitive("layout_constraint")
+layout_constraint_p.abstract = lambda x, *, layout: x
+layout_constraint_p.impl = lambda x, *, layout: x
+layout_constraint_p.makes_nans = False
+linear_jvp(layout_constraint_p)
+layout_constraint_p.transpose = lambda ct, x, *, layout: [
+    layout_constraint_p.bind(ct, layout=layout)
+]
+
+
+def _batch(axis: Any, args: Any, dims: Any, *, layout: Layout) -> Any:
+    x = bring_front(args[0], axis.size, dims[0])
+    order = (0, *(i + 1 for i in layout.major_to_minor))
+    lanes = Layout(order, layout.tiling, layout.sub_byte_element_size_in_bits)
+    return layout_constraint_p.bind(x, layout=lanes), 0
+
+
+layout_constraint_p.batch = _batch
+
+
+def _lower(ctx: Any, x: Any, *, layout: Layout) -> Any:
+    (aval,) = ctx.avals_out
+    minor = ", ".join(map(str, reversed(layout.major_to_minor)))
+    order = ctx.parse(f"[dense<[{minor}]> : tensor<{aval.ndim}xindex>]")
+    if not aval.ndim:
+        return x
+    return ctx.op(
+        "custom_call", aval, x, call_target_name=ctx.string("LayoutConstraint"),
+        backend_config=ctx.string(""), operand_layouts=order, result_layouts=order,
+    )  # fmt: skip
+
+
+layout_constraint_p.lower = _lower
+
+
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """Say in which order the elements of a value are to lie in a program.
+
+    Args:
+      x: a pytree of arrays.
+      layouts: a `Layout`, or a pytree prefix of them.
+
+    Returns:
+      `x`, of the same types; outside of programs as it is, in the device's own order.
+
+    Raises:
+      ValueError: a layout is not that of its array, or `layouts` is no prefix.
+      TypeError: it holds no layouts.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> f = mj.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))).sum())
+      >>> f(jnp.ones((2, 3)))
+      Array(12., dtype=float32)
+    """
+    leaves, treedef = tree.flatten(x)
+    if isinstance(layouts, Layout):
+        wanted = [layouts] * len(leaves)
+    else:
+        wanted = tree.flatten_axes("with_layout_constraint layouts", treedef, layouts)
+    out = []
+    for leaf, layout in zip(leaves, wanted, strict=True):
+        if not isinstance(layout, Layout):
+            raise errors.type_error(
+                f"with_layout_constraint takes layouts, got {layout!r}.",
+                tries=["minijax.experimental.layout.Layout(major_to_minor)"],
+            )
+        layout.check(core.aval_of(leaf).shape, "with_layout_constraint arguments")
+        if layout.tiling:
+            raise errors.error(
+                NotImplementedError,
+                f"with_layout_constraint: {layout} has tiles of its own.",
+                why="a program says the order of axes; the compiler chooses tiles.",
+                tries=["tiling=None"],
+            )
+        out.append(layout_constraint_p.bind(leaf, layout=layout))
+    return tree.unflatten(treedef, out)
