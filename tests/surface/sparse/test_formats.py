@@ -72,20 +72,27 @@ def test_rows_are_batched_and_dense():
     x = np.stack([M, 2 * M[::-1]])
     m = BCSR.fromdense(x, n_batch=1)
     assert repr(m) == "BCSR(float32[2, 3, 4], nse=4, n_batch=1)"
-    np.testing.assert_array_equal(m.todense(), x)
-    np.testing.assert_array_equal(m @ V, x @ V)
-    np.testing.assert_array_equal(mj.vmap(lambda row: row @ V)(m), x @ V)
-    np.testing.assert_array_equal(m.to_bcoo().todense(), x)
-    np.testing.assert_array_equal(BCSR.from_bcoo(m.to_bcoo()).todense(), x)
     deep = BCSR.fromdense(x.transpose(1, 2, 0), n_dense=1)
-    np.testing.assert_array_equal(deep.todense(), x.transpose(1, 2, 0))
     one = BCSR.fromdense(M)
-    joined = sparse.bcsr_concatenate([one, one], dimension=1)
-    np.testing.assert_array_equal(joined.todense(), np.concatenate([M, M], 1))
-    wide = sparse.bcsr_broadcast_in_dim(
-        one, shape=(2, 3, 4), broadcast_dimensions=(1, 2)
-    )
-    np.testing.assert_array_equal(wide.todense(), np.stack([M, M]))
+
+    def run(m, deep, one):
+        joined = sparse.bcsr_concatenate([one, one], dimension=1)
+        wide = sparse.bcsr_broadcast_in_dim(
+            one, shape=(2, 3, 4), broadcast_dimensions=(1, 2)
+        )
+        return {
+            "dense": (m.todense(), x),
+            "product": (m @ V, x @ V),
+            "lanes": (mj.vmap(lambda row: row @ V)(m), x @ V),
+            "coordinates": (m.to_bcoo().todense(), x),
+            "and back": (BCSR.from_bcoo(m.to_bcoo()).todense(), x),
+            "dense axes": (deep.todense(), x.transpose(1, 2, 0)),
+            "joined": (joined.todense(), np.concatenate([M, M], 1)),
+            "broadcast": (wide.todense(), np.stack([M, M])),
+        }
+
+    for name, (found, expected) in mj.jit(run)(m, deep, one).items():
+        np.testing.assert_array_equal(found, expected, err_msg=name)
     assert BCSR.fromdense(M, nse=6).sum_duplicates().nse == 4
 
 

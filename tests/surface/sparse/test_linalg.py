@@ -37,7 +37,12 @@ def test_transformations():
     def fun(data, b):
         return linalg.spsolve(data, jnp.asarray(a.indices), jnp.asarray(a.indptr), b)
 
-    obeys(fun, a.data + 0.5, np.arange(1.0, 7), exact=False)
+    data, b = a.data + 0.5, np.arange(1.0, 7)
+    obeys(fun, data, b, exact=False, lanes=False)
+    with mj.enable_x64(True):
+        lanes = mj.jit(mj.vmap(fun, (0, None)))(np.stack([data, 2 * data]), b)
+        np.testing.assert_allclose(lanes[0], 2 * lanes[1])
+        np.testing.assert_allclose(lanes[0], fun(data, b))
 
 
 def test_padding_and_duplicates():
