@@ -113,9 +113,11 @@ from . import flatten_util as flatten_util
 from . import image as image
 from . import lax as lax
 from . import memory as memory
+from . import monitoring as monitoring
 from . import nn as nn
 from . import numpy as numpy
 from . import ops as ops
+from . import profiler as profiler
 from . import random as random
 from . import ref as ref
 from . import scipy as scipy
@@ -150,15 +152,15 @@ __all__ = [
     "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",
     "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "make_user_context", "memory", "named_call",
-    "named_scope", "new_ref", "nn", "no_execution", "no_tracing", "numpy",
+    "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring",
+    "named_call", "named_scope", "new_ref", "nn", "no_execution", "no_tracing", "numpy",
     "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices",
-    "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type",
-    "scipy", "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp",
-    "stages", "test_util", "thread_guard", "threefry_partitionable", "tools",
-    "transfer_guard", "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree",
-    "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
-    "config"
+    "profiler", "pure_callback", "random", "ref", "remat",
+    "remove_size_one_mesh_axis_from_type", "scipy", "set_mesh", "shard_map", "sharding",
+    "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
+    "threefry_partitionable", "tools", "transfer_guard",
+    "transfer_guard_device_to_device", "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",
+    "value_and_grad", "version", "vjp", "vmap", "config"
 ]

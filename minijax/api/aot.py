@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..base import errors, tree
+from ..base import errors, monitoring, tree
 from ..base.source import function_text
 from ..base.tracebacks import boundary
 from ..control.arguments import NO_STATICS, ArgNames
@@ -188,10 +188,11 @@ class Lowered:
         if over_devices:
             self._where = self._where.keeping(self._kept)
         kept = [self._donated[i] for i in self._kept]
-        self._lowered = lower.lower_jaxpr(
-            closed, jitted.name, platform, donated=kept if any(kept) else (),
-            ordered=self._ordered, spread=self._where if over_devices else None,
-        )  # fmt: skip
+        with monitoring.stage(monitoring.LOWERING, f"jit({jitted.name})"):
+            self._lowered = lower.lower_jaxpr(
+                closed, jitted.name, platform, donated=kept if any(kept) else (),
+                ordered=self._ordered, spread=self._where if over_devices else None,
+            )  # fmt: skip
         self._consts = [
             dispatch.kept_const(c, self._where) for c in self._lowered.consts
         ]
@@ -254,11 +255,13 @@ class Lowered:
         """Compile for the device chosen by the arguments."""
         options = dict(self._stage._jitted.options)
         options.update(compiler_options or {})
-        executable = compiler.compile_module(
-            self._lowered.module, self._where.devices,
-            partitions=len(self._where.devices), callbacks=self._lowered.callbacks,
-            overrides=options or None,
-        )  # fmt: skip
+        name = f"jit({self._stage._jitted.name})"
+        with monitoring.stage(monitoring.COMPILING, name):
+            executable = compiler.compile_module(
+                self._lowered.module, self._where.devices,
+                partitions=len(self._where.devices), callbacks=self._lowered.callbacks,
+                overrides=options or None,
+            )  # fmt: skip
         program = dispatch.finish_program(
             executable, self._lowered, self._consts, self._kept,
             len(self._stage.jaxpr.in_avals), self._closed, self._where,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import config, errors, util
+from ..base import config, errors, monitoring, util
 from . import client as clients
 from . import disk_cache
 from . import jaxlib_compat as compat
@@ -137,11 +137,20 @@ _RECENT = 64
 def _compile_or_load(
     client: Any, module: Any, device_list: Any, options: Any, cache: Any, key: str
 ) -> Any:
-    blob = cache.get(key) if cache is not None else None
+    blob = None
+    if cache is not None:
+        monitoring.record_event(monitoring.ASKED)
+        began = time.perf_counter()
+        blob = cache.get(key)
+        monitoring.record_event(
+            monitoring.NOT_FOUND if blob is None else monitoring.FOUND
+        )
     if blob is not None:
         try:
             loaded = client.deserialize_executable(blob, device_list, options)
             statistics.loaded += 1
+            took = time.perf_counter() - began
+            monitoring.record_event_duration_secs(monitoring.READING, took)
         except compat.RuntimeFailure as e:
             cache.remove(key)  # written by a runtime that this one cannot read
             if config.CACHE_ERRORS.value:

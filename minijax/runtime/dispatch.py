@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import config, errors, source, util
+from ..base import config, errors, monitoring, source, util
 from ..ir import core, hooks
 from ..ir.core import STATE, Primitive, host_driven
 from ..ir.jaxpr import (
@@ -290,23 +290,25 @@ def compile_jaxpr(
     if isinstance(where, Spread):
         where = over = where.keeping(kept)
     ordered = any(getattr(e, "ordered", False) for e in closed.effects)
-    lowered = lower_jaxpr(
-        closed,
-        name,
-        where.platform,
-        donated=[donated[i] for i in kept] if donated else (),
-        ordered=ordered,
-        locations=locations,
-        spread=over,
-    )
-    executable = compiler.compile_module(
-        lowered.module,
-        where.devices,
-        partitions=len(where.devices),
-        callbacks=lowered.callbacks,
-        overrides=overrides,
-        has_locations=locations,
-    )
+    with monitoring.stage(monitoring.LOWERING, f"jit({name})"):
+        lowered = lower_jaxpr(
+            closed,
+            name,
+            where.platform,
+            donated=[donated[i] for i in kept] if donated else (),
+            ordered=ordered,
+            locations=locations,
+            spread=over,
+        )
+    with monitoring.stage(monitoring.COMPILING, f"jit({name})"):
+        executable = compiler.compile_module(
+            lowered.module,
+            where.devices,
+            partitions=len(where.devices),
+            callbacks=lowered.callbacks,
+            overrides=overrides,
+            has_locations=locations,
+        )
     consts = [kept_const(c, where) for c in lowered.consts]
     return finish_program(
         executable, lowered, consts, kept, n_in, closed, where, committed, ordered

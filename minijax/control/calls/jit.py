@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base import config, errors, tree, util
+from ...base import config, errors, monitoring, tree, util
 from ...base.source import OwnMethod, function_text, name_of, wraps
 from ...base.tracebacks import boundary, simplify
 from ...ir import core, hooks
@@ -361,7 +361,8 @@ class Jitted:
             misses.note_tracing(self, call, avals)
         flat = self.flat(call)
         names = self.names(call)
-        closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
+        with monitoring.stage(monitoring.TRACING, self.name):
+            closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
         traced = Traced(closed, flat.out_tree, hoisted)
         discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
         if all(map(discharge.is_lasting, hoisted)):

@@ -1,0 +1,300 @@
+"""Events that programs may listen to: what was traced, compiled, found in the cache.
+
+    register_event_duration_secs_listener(lambda event, seconds, **_: print(event))
+
+Whoever records an event names it by a path; listeners are called at once, in the order in
+which they came.  Next: config.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+__all__ = (
+    "clear_event_listeners", "record_event", "record_event_duration_secs",
+    "record_event_time_span", "record_scalar", "register_event_duration_secs_listener",
+    "register_event_listener", "register_event_time_span_listener",
+    "register_scalar_listener", "unregister_event_duration_listener",
+    "unregister_event_listener", "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+)  # fmt: skip
+
+_events: list[Callable[..., None]] = []
+_durations: list[Callable[..., None]] = []
+_spans: list[Callable[..., None]] = []
+_scalars: list[Callable[..., None]] = []
+_ALL = (_events, _durations, _spans, _scalars)
+
+TRACING = "/jax/core/compile/jaxpr_trace_duration"
+LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILING = "/jax/core/compile/backend_compile_duration"
+ASKED = "/jax/compilation_cache/compile_requests_use_cache"
+FOUND = "/jax/compilation_cache/cache_hits"
+NOT_FOUND = "/jax/compilation_cache/cache_misses"
+READING = "/jax/compilation_cache/cache_retrieval_time_sec"
+
+
+def stage(event: str, name: str) -> AbstractContextManager[None]:
+    """Within, a function goes through a stage: its start, time and span are told."""
+    return _stage(event, name) if any(_ALL) else _nobody_listens
+
+
+_nobody_listens = nullcontext()
+
+
+@contextmanager
+def _stage(event: str, name: str) -> Iterator[None]:
+    start = time.time()
+    record_scalar(event, start, fun_name=name)
+    yield
+    end = time.time()
+    record_event_duration_secs(event, end - start, fun_name=name)
+    record_event_time_span(event, start, end, fun_name=name)
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Tell of an event.
+
+    Args:
+      event: its name, by custom a path.
+      kwargs: what else is to be said of it.
+
+    Returns:
+      None.
+
+    Example:
+      >>> record_event('/app/start', attempt=1)
+    """
+    for listener in list(_events):
+        listener(event, **kwargs)
+
+
+def record_event_duration_secs(
+    event: str, duration: float, **kwargs: str | int
+) -> None:
+    """Tell of an event and how long it took.
+
+    Args:
+      event: its name.
+      duration: in seconds.
+      kwargs: what else is to be said of it.
+
+    Returns:
+      None.
+
+    Example:
+      >>> record_event_duration_secs('/app/load', 0.5)
+    """
+    for listener in list(_durations):
+        listener(event, duration, **kwargs)
+
+
+def record_event_time_span(
+    event: str, start_time: float, end_time: float, **kwargs: str | int
+) -> None:
+    """Tell of an event, and from when to when it went on.
+
+    Args:
+      event: its name.
+      start_time, end_time: in seconds since the epoch.
+      kwargs: what else is to be said of it.
+
+    Returns:
+      None.
+
+    Example:
+      >>> record_event_time_span('/app/load', 1.0, 1.5)
+    """
+    for listener in list(_spans):
+        listener(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Tell of a number.
+
+    Args:
+      event: its name.
+      value: the number.
+      kwargs: what else is to be said of it.
+
+    Returns:
+      None.
+
+    Example:
+      >>> record_scalar('/app/loss', 0.25, step=3)
+    """
+    for listener in list(_scalars):
+        listener(event, value, **kwargs)
+
+
+def register_event_listener(callback: Callable[..., None]) -> None:
+    """Have a function called at each event.
+
+    Args:
+      callback: called as `callback(event, **kwargs)`.
+
+    Returns:
+      None.
+
+    Example:
+      >>> register_event_listener(print)
+      >>> record_event('/app/start')
+      /app/start
+      >>> unregister_event_listener(print)
+    """
+    _events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: Callable[..., None]) -> None:
+    """Have a function called at each event that took time.
+
+    Args:
+      callback: called as `callback(event, seconds, **kwargs)`.
+
+    Returns:
+      None.
+
+    Example:
+      >>> register_event_duration_secs_listener(print)
+      >>> record_event_duration_secs('/app/load', 0.5)
+      /app/load 0.5
+      >>> unregister_event_duration_listener(print)
+    """
+    _durations.append(callback)
+
+
+def register_event_time_span_listener(callback: Callable[..., None]) -> None:
+    """Have a function called at each event with a start and an end.
+
+    Args:
+      callback: called as `callback(event, start, end, **kwargs)`.
+
+    Returns:
+      None.
+
+    Example:
+      >>> register_event_time_span_listener(print)
+      >>> record_event_time_span('/app/load', 1.0, 1.5)
+      /app/load 1.0 1.5
+      >>> unregister_event_time_span_listener(print)
+    """
+    _spans.append(callback)
+
+
+def register_scalar_listener(callback: Callable[..., None]) -> None:
+    """Have a function called at each number.
+
+    Args:
+      callback: called as `callback(event, value, **kwargs)`.
+
+    Returns:
+      None.
+
+    Example:
+      >>> register_scalar_listener(print)
+      >>> record_scalar('/app/loss', 0.25)
+      /app/loss 0.25
+      >>> unregister_scalar_listener(print)
+    """
+    _scalars.append(callback)
+
+
+def _remove(
+    listeners: list[Callable[..., None]], callback: Callable[..., None]
+) -> None:
+    if callback not in listeners:
+        raise AssertionError(
+            f"{callback!r} does not listen.\nTry: register it, or unregister it once."
+        )
+    listeners.remove(callback)
+
+
+def unregister_event_listener(callback: Callable[..., None]) -> None:
+    """Call a function no more: see `register_event_listener`.
+
+    Args:
+      callback: the function that was registered.
+
+    Returns:
+      None.
+
+    Raises:
+      AssertionError: it was not.
+
+    Example:
+      >>> register_event_listener(print)
+      >>> unregister_event_listener(print)
+    """
+    _remove(_events, callback)
+
+
+def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
+    """Call a function no more: see `register_event_duration_secs_listener`.
+
+    Args:
+      callback: the function that was registered.
+
+    Returns:
+      None.
+
+    Raises:
+      AssertionError: it was not.
+
+    Example:
+      >>> register_event_duration_secs_listener(print)
+      >>> unregister_event_duration_listener(print)
+    """
+    _remove(_durations, callback)
+
+
+def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
+    """Call a function no more: see `register_event_time_span_listener`.
+
+    Args:
+      callback: the function that was registered.
+
+    Returns:
+      None.
+
+    Raises:
+      AssertionError: it was not.
+
+    Example:
+      >>> register_event_time_span_listener(print)
+      >>> unregister_event_time_span_listener(print)
+    """
+    _remove(_spans, callback)
+
+
+def unregister_scalar_listener(callback: Callable[..., None]) -> None:
+    """Call a function no more: see `register_scalar_listener`.
+
+    Args:
+      callback: the function that was registered.
+
+    Returns:
+      None.
+
+    Raises:
+      AssertionError: it was not.
+
+    Example:
+      >>> register_scalar_listener(print)
+      >>> unregister_scalar_listener(print)
+    """
+    _remove(_scalars, callback)
+
+
+def clear_event_listeners() -> None:
+    """Call nobody any more.
+
+    Returns:
+      None.
+
+    Example:
+      >>> clear_event_listeners()
+    """
+    for listeners in _ALL:
+        listeners.clear()

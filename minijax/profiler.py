@@ -1,0 +1,15 @@
+"""The face `minijax.profiler`: profiles of time and of memory."""
+
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "api.profiler":
+        "ProfileData ProfileEvent ProfileOptions ProfilePlane StepTraceAnnotation"
+        " TraceAnnotation annotate_function device_memory_profile register_subprocess"
+        " save_device_memory_profile start_server start_trace stop_server stop_trace"
+        " trace",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
