@@ -14,6 +14,7 @@ from typing import Any
 
 from ...ir.core import Primitive
 from ...prims import lax
+from ...types import dtypes
 from .base import SparseInfo
 from .bcoo import buffers, elements
 from .bcoo_dense import bcoo_todense
@@ -118,6 +119,17 @@ def _integer_pow(x: Any, *, y: int) -> Any:
 
 @rule(lax.add_p)
 def _add(x: Any, y: Any) -> Any:
+    return _sum(x, y, lax.add)
+
+
+@rule(lax.or_p)
+def _or(x: Any, y: Any) -> Any:
+    if (x if is_sparse(x) else y).dtype != dtypes.bool_:
+        raise no_rule(lax.or_p)
+    return _sum(x, y, lax.bitwise_or)
+
+
+def _sum(x: Any, y: Any, plus: Rule) -> Any:
     if not is_sparse(x) or not is_sparse(y):
         mat, v = (x, y) if is_sparse(x) else (y, x)
         if span(mat.shape, shape_of(v)) != shape_of(v):
@@ -127,13 +139,13 @@ def _add(x: Any, y: Any) -> Any:
                 " densification of a large sparse array. If this is your intent, you can"
                 " explicitly cast the sparse array to a dense matrix."
             )
-        return lax.add(mat.todense(), v)
+        return plus(mat.todense(), v)
     if x.shape != y.shape:
         raise NotImplementedError(
             "Addition between sparse matrices of different shapes."
         )
     if x.indices is y.indices:
-        return with_data(x, lax.add(x.data, y.data))
+        return with_data(x, plus(x.data, y.data))
     if (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
         raise NotImplementedError(
             "Addition between sparse matrices with different batch/dense dimensions."
@@ -154,13 +166,20 @@ def _sub(x: Any, y: Any) -> Any:
     return _add(x, with_data(y, lax.neg(y.data)))
 
 
+@rule(lax.and_p)
+def _and(x: Any, y: Any) -> Any:
+    if (x if is_sparse(x) else y).dtype != dtypes.bool_:
+        raise no_rule(lax.and_p)
+    return _mul(x, y)
+
+
 @rule(lax.mul_p)
 def _mul(x: Any, y: Any) -> Any:
     if not is_sparse(x) or not is_sparse(y):
         mat, v = (x, y) if is_sparse(x) else (y, x)
         return with_data(mat, times_dense(mat, v))
     if x.indices is y.indices and x.unique_indices:
-        return with_data(x, lax.mul(x.data, y.data))
+        return with_data(x, multiplied(x.data, y.data, x.dtype))
     return bcoo_multiply_sparse(x, y)
 
 

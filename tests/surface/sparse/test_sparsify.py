@@ -41,6 +41,10 @@ def doubled(x):
 doubled.defjvps(lambda t, out, x: 2 * t)
 
 
+def plain(x):
+    return sparse.todense(x) if isinstance(x, BCOO) else x
+
+
 ROWS = {
     "product": lambda m: 2 * m.T @ (m @ V),
     "rule of a call": mj.jit(lambda m: (m @ V, m.T, jnp.sin(m))),
@@ -122,6 +126,20 @@ def test_numbers_are_known_where_the_function_itself_runs():
         sparsify(fun)(m, 2.0)
     with pytest.raises(mj.errors.TracerBoolConversionError):
         sparsify(lambda m: 1 if m.sum(0)[0] else 2)(m)
+
+
+def test_bools():
+    x, y = M > 0, M > 1
+    m, n = BCOO.fromdense(x), BCOO.fromdense(y)
+    run = mj.jit(
+        lambda m, n: [plain(z) for z in (m * n, m + n, m * m, m + m, m * y, m + y)]
+    )
+    expected = [x & y, x | y, x, x, x & y, x | y]
+    for found, wanted in zip(run(m, n), expected, strict=True):
+        assert found.dtype == bool
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(NotImplementedError, match="sparse rule for and is not"):
+        sparsify(jnp.bitwise_and)(BCOO.fromdense(M.astype(int)), 1)
 
 
 @pytest.mark.parametrize(
