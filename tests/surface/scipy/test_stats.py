@@ -36,7 +36,7 @@ ROWS = {
     "poisson": ((2.5,), WHOLE, [-1.0, 0.5]),
     "betabinom": ((5.0, 2.5, 1.5), WHOLE, [-1.0, 6.0]),
 }  # fmt: skip
-SLOPES = ("logpdf", "logpmf", "cdf")
+SLOPES = ("logpdf", "logpmf", "cdf", "ppf")
 DENSITIES = ("logpdf", "pdf", "logpmf", "pmf")
 BARE = {"gennorm": 0, "vonmises": 0, "wrapcauchy": 0}  # without location and scale
 
@@ -125,7 +125,7 @@ def test_values_and_slopes(name):
         return all_of(name)(x + t * dx, q + t * dq, *further)
 
     def some(values):  # what is slow to compile has slopes that follow from these
-        heavy = name in ("gamma", "chi2", "beta", "truncnorm", "poisson")
+        heavy = name in ("norm", "gamma", "chi2", "beta", "truncnorm", "poisson")
         return {n: y for n, y in values.items() if not heavy or n in SLOPES}
 
     with mj.enable_x64():
@@ -147,7 +147,7 @@ def test_values_and_slopes(name):
         )
 
 
-@pytest.mark.parametrize("name", ["norm", "t", "pareto", "binom"])
+@pytest.mark.parametrize("name", ["t", "pareto"])
 def test_in_single_precision(name):
     args = operands(name)
     want = expected(name, *args)
@@ -166,7 +166,7 @@ def test_at_infinity_and_nan():
     ends = {"logpdf": [-np.inf] * 2, "pdf": [0, 0], "cdf": [0, 1], "sf": [1, 0],
             "logcdf": [-np.inf, 0], "logsf": [0, -np.inf], "logpmf": [-np.inf] * 2,
             "pmf": [0, 0]}  # fmt: skip
-    names = "norm logistic gumbel_l gumbel_r expon gamma poisson".split()
+    names = "gumbel_l gumbel_r gamma poisson".split()
     got = mj.jit(lambda: {
         (name, n): f(x, *ROWS[name][0])
         for name in names for n, f in functions(name).items() if n not in QUANTILES
@@ -204,8 +204,7 @@ def test_entropy_of_poisson():
     mu = np.array([1e-8, 0.3, 8.0, 49.9, 50.1, 1e3])
     want = reference.poisson.entropy(mu[1:])
     with mj.enable_x64():
-        got = stats.poisson.entropy(mu)
-        slope = mj.vmap(mj.grad(stats.poisson.entropy))(mu)
+        got, slope = mj.jit(mj.vmap(mj.value_and_grad(stats.poisson.entropy)))(mu)
     np.testing.assert_allclose(got[1:], want, 1e-12)
     assert got[0] == pytest.approx(
         1.94206807474181e-7, rel=1e-12
@@ -351,8 +350,8 @@ def test_policies(kind, words, policy):
 
 
 KERNELS = [
-    (SAMPLES[0], {}), (SAMPLES, {}), (SAMPLES, {"bw_method": "silverman"}),
-    (SAMPLES, {"bw_method": 0.4}), (SAMPLES[0], {"weights": np.arange(1.0, 7.0)}),
+    (SAMPLES, {"bw_method": "silverman"}), (SAMPLES, {"bw_method": 0.4}),
+    (SAMPLES[0], {"weights": np.arange(1.0, 7.0)}),
 ]  # fmt: skip
 
 
