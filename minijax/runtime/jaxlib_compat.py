@@ -24,7 +24,7 @@ _utils.absl_set_min_log_level(1)  # before the first client: silences its INFO l
 from jaxlib import _jax as _jax
 from jaxlib import xla_client as _xla_client
 
-from ..base import config
+from ..base import config, errors
 from ..types import dtypes
 
 xc: Any = _xla_client
@@ -295,6 +295,14 @@ def compile_options(
     given = dict(overrides or {})
     for name, opt in _EFFORTS.items():
         value = given.pop(name, opt.value)
+        if not hasattr(build, name):  # gone from 0.11 on
+            if value:
+                raise errors.value_error(
+                    f"{name} is not known to this jaxlib.",
+                    why="its compiler has no such setting any more.",
+                    tries=["jax_optimization_level", "jaxlib 0.10.2"],
+                )
+            continue
         setattr(build, name, _LEVELS[value] if isinstance(value, str) else value)
     if not config.REMAT_PASS.value:
         build.debug_options.xla_disable_hlo_passes = "rematerialization"
@@ -316,6 +324,9 @@ _EFFORTS = {
 _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 
+_PARALLEL = "xla_gpu_enable_llvm_module_compilation_parallelism"
+
+
 def _use_xla_caches(debug: Any, directory: str) -> None:
     """Have XLA keep files of its own, for GPUs, where programs are kept."""
     chosen = {w.strip() for w in config.XLA_CACHES.value.split(",")}
@@ -323,7 +334,8 @@ def _use_xla_caches(debug: Any, directory: str) -> None:
     name = "xla_gpu_kernel_cache_file"
     if everything or name in chosen:
         debug.xla_gpu_kernel_cache_file = os.path.join(directory, name)
-        debug.xla_gpu_enable_llvm_module_compilation_parallelism = True
+        if hasattr(debug, _PARALLEL):  # later ones do it by themselves
+            setattr(debug, _PARALLEL, True)
     name = "xla_gpu_per_fusion_autotune_cache_dir"
     if everything or name in chosen:
         debug.xla_gpu_per_fusion_autotune_cache_dir = os.path.join(directory, name)
