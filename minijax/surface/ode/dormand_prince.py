@@ -273,29 +273,34 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Any, debug_info: Any = None)
       Array([3., 3.], dtype=float32)
     """
 
-    def flat(y_flat: Any, *args: Any) -> Any:
-        return ravel_first_arg_(f, unravel, y_flat, *args)
-
+    flat = ravel_first_arg_(f, unravel)
     flat.debug_info = debug_info  # type: ignore[attr-defined]
     return flat
 
 
 def ravel_first_arg_(
-    f: Callable[..., Any], unravel: Any, y_flat: Any, *args: Any
-) -> Any:
-    """`f(unravel(y_flat), *args)` as a vector.
+    fun: Callable[..., Any], *gen_static_args: Any
+) -> Callable[..., Any]:
+    """`ravel_first_arg` of a function and `unravel`.
 
     Args:
-      f, unravel: as for `ravel_first_arg`.
-      y_flat: a vector.
-      args: further arguments of `f`.
+      fun: a function from a tree, and other arguments, to such a tree.
+      gen_static_args: what makes the tree of a vector.
 
     Returns:
-      A vector.
+      The new function.
+
+    Raises:
+      ValueError: not one thing that makes trees.
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> ravel_first_arg_(lambda t: t, lambda x: {"a": x}, jnp.ones(2))
+      >>> ravel_first_arg_(lambda t: t, lambda x: {"a": x})(jnp.ones(2))
       Array([1., 1.], dtype=float32)
     """
-    return ravel.ravel_pytree(f(unravel(y_flat), *args))[0]
+    (unravel,) = gen_static_args
+
+    def flat(y_flat: Any, *args: Any) -> Any:
+        return ravel.ravel_pytree(fun(unravel(y_flat), *args))[0]
+
+    return flat

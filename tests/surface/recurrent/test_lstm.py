@@ -6,7 +6,6 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax.experimental import rnn
-from minijax.test_util import check_grads
 
 rng = np.random.default_rng(0)
 B, T = 3, 4
@@ -103,17 +102,23 @@ def test_derivatives_and_lanes():
 
     with mj.enable_x64():
         x, h, c, w = map(jnp.asarray, draw(2, 2, 1, True))
-        check_grads(mj.jit(f), (x, h, c, w), 1, ["rev"])
         loss = lambda x, w: sum(jnp.sum(jnp.sin(y)) for y in f(x, h, c, w))
-        slope = mj.jit(mj.grad(loss, 1))
+        both = mj.jit(mj.value_and_grad(loss, (0, 1)))
         many = jnp.stack([x, 2 * x])
-        lanes = mj.jit(mj.vmap(slope, (0, None)))(many, w)
+        lanes = mj.jit(mj.vmap(mj.grad(loss, 1), (0, None)))(many, w)
+        alone = [np.asarray(both(v, w)[1][1]) for v in many]
         # The Hessian goes through both primitives forwards.
+        slope = mj.grad(loss, 1)
         turned = mj.jit(lambda v: mj.jvp(lambda w: slope(x, w), (w,), (v,))[1])(w)
-        alone = [slope(v, w) for v in many]
-        near = [slope(x, w + s * w) for s in (1e-5, -1e-5)]
+        (high, above), (low, below) = (both(x * s, w * s) for s in (1 + 1e-5, 1 - 1e-5))
+        across = [np.asarray(both(x, w * s)[1][1]) for s in (1 + 1e-5, 1 - 1e-5)]
+    middle = [
+        (np.asarray(a) + np.asarray(b)) / 2 for a, b in zip(above, below, strict=True)
+    ]
+    along = np.vdot(middle[0], x) + np.vdot(middle[1], w)
+    np.testing.assert_allclose(along, (float(high) - float(low)) / 2e-5, rtol=1e-7)
     np.testing.assert_allclose(lanes, alone, atol=1e-12)
-    np.testing.assert_allclose(turned, (near[0] - near[1]) / 2e-5, atol=1e-8)
+    np.testing.assert_allclose(turned, (across[0] - across[1]) / 2e-5, atol=1e-8)
 
 
 def test_weights():

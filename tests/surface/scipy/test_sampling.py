@@ -110,10 +110,15 @@ def test_places_on_grids(method):
 def test_a_grid_is_a_tree():
     f = RegularGridInterpolator([jnp.arange(3.0)], jnp.array([0.0, 1.0, 4.0]))
     assert [x.shape for x in mj.tree.leaves(f)] == [(3,), (3,), ()]
-    slopes = mj.grad(lambda f: f(jnp.array([1.25]))[0])(f)
+
+    @mj.jit
+    def run(f):
+        slopes = mj.grad(lambda f: f(jnp.array([1.25]))[0])(f)
+        both = mj.vmap(lambda s: mj.tree.map(lambda x: x * s, f))(jnp.array([1.0, 2.0]))
+        return slopes, mj.vmap(lambda f, x: f(x))(both, jnp.array([[0.5], [0.5]]))
+
+    slopes, out = run(f)
     assert slopes.values.tolist() == [0, 0.75, 0.25]
-    both = mj.vmap(lambda s: mj.tree.map(lambda x: x * s, f))(jnp.array([1.0, 2.0]))
-    out = mj.vmap(lambda f, x: f(x))(both, jnp.array([[0.5], [0.5]]))
     assert out.tolist() == [[0.5], [0.5]]
     assert f(jnp.array([1.4]), method="nearest") == 1
     assert (
