@@ -75,7 +75,8 @@ _FILLED_BY = {
         " surface.random.gammas control.branches.cond control.calls.pmap"
         " control.calls.shard_map prims.layout"
         " control.calls.remat control.effects.callbacks control.effects.checks"
-        " control.effects.debugging control.effects.sinks control.loops.scan"
+        " control.effects.debugging control.effects.inspecting"
+        " control.effects.sinks control.loops.scan"
         " control.loops.while_loop control.rules.custom_gradient"
         " control.rules.custom_jvp control.rules.custom_solve control.rules.custom_vjp"
         " control.rules.remat_opt control.rules.stop_gradient surface.numpy.methods",
