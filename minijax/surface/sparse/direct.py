@@ -231,13 +231,10 @@ spsolve_p.jvp = _jvp
 
 
 def _transposed(data: Any, indices: Any, indptr: Any) -> tuple[Any, Any, Any]:
-    """The transpose of a square matrix by rows; padding stays at the end."""
+    """The transpose of a square matrix by rows; padding is what has no such column."""
     (nse,), (ends,) = shape_of(indices), shape_of(indptr)
     rows = rows_of(indptr, nse)
-    # Padding, which has no row, has no column either.
-    padding = lax.ge(rows, lax.full_like(rows, ends - 1))
-    columns = lax.select(padding, lax.full_like(indices, ends - 1), indices)
-    columns, rows, data = lax.sort((columns, rows, data), num_keys=2)
+    columns, rows, data = lax.sort((indices, rows, data), num_keys=2)
     return data, rows, starts_of(columns, ends - 1)
 
 
