@@ -175,6 +175,23 @@ def test_at_infinity_and_nan():
         np.testing.assert_array_equal(y, [*ends[n], np.nan], err_msg=f"{name}.{n}")
 
 
+@pytest.mark.parametrize("name", ["expon", "gamma", "pareto", "truncnorm"])
+def test_no_slopes_out_of_the_support(name):
+    """Backwards, where an infinite slope times nothing would be nan."""
+    shape, _, outside = ROWS[name]
+
+    def total(x, shape):
+        values = (
+            f(x, *shape) for n, f in functions(name).items() if n not in QUANTILES
+        )
+        return sum(map(jnp.sum, values))
+
+    x = jnp.array([*outside, -1e3])
+    slopes = mj.jit(mj.grad(total, (0, 1)))(x, tuple(shape))
+    for y in mj.tree_util.tree_leaves(slopes):
+        np.testing.assert_array_equal(y, np.zeros(y.shape))
+
+
 FAR = [  # where simpler formulas overflow, cancel, or are off their tails
     ("cauchy.logpdf", (1e30,), -139.2998), ("cauchy.cdf", (-1e10,), 1e-10 / np.pi),
     ("cauchy.ppf", (1e-10,), -1e10 / np.pi), ("norm.isf", (1e-20,), 9.26234009),
