@@ -265,6 +265,8 @@ class Lowering:
         ins, outs: types of whole values, and the specs by which the manual axes cut them.
         parts: the types of the operands' parts.
         """
+        if not self.module.parted:  # one device: parts are wholes
+            return list(body(*operands))
         symbol = self.module.mesh(mesh)
         free = "" if self.manual | manual >= {*mesh.axis_names} else "?"
 

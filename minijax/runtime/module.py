@@ -43,7 +43,9 @@ class Module:
     @property
     def parted(self) -> bool:
         """Whether devices run parts of one program, not replicas of it."""
-        return self.partitions > 1 or self.spread is not None
+        return self.partitions > 1 or (
+            self.spread is not None and len(self.spread.devices) > 1
+        )
 
     def mesh(self, mesh: Any) -> str:
         """The symbol of a mesh of the program's devices; its axes cut values."""

@@ -248,6 +248,22 @@ def test_each_device_stops_for_itself():
         over(lambda v: f(v.sum()), in_specs=P(), out_specs=P())(V)
 
 
+def test_one_device():
+    mesh = Mesh(np.array(mj.devices()[:1]), ("x",))
+    f = mj.shard_map(
+        lambda v: (lax.psum(v, "x") + lax.axis_index("x"), lax.all_gather(v, "x"),
+                   lax.ppermute(v, "x", [(0, 0)])),
+        mesh=mesh, in_specs=P("x"), out_specs=(P("x"), P("x"), P("x")),
+    )  # fmt: skip
+    for run in (f, mj.jit(f)):
+        close(run(V), (V, V[None], V))
+    total = mj.shard_map(
+        lambda v: lax.pmean(jnp.sin(v).sum(), "x"), mesh=mesh, in_specs=P("x"),
+        out_specs=P(),
+    )  # fmt: skip
+    close(mj.jit(mj.grad(total))(V), np.cos(V))
+
+
 def test_forms():
     f, specs = jnp.sin, {"in_specs": P("x"), "out_specs": P("x")}
     close(mj.shard_map(mesh=MESH, **specs)(f)(V), np.sin(V))
