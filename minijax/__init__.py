@@ -24,6 +24,7 @@ _TABLE = {
         " transfer_guard_device_to_host array_garbage_collection_guard thread_guard"
         " no_execution remove_size_one_mesh_axis_from_type auto_pcast"
         " make_user_context",
+    "prims.shape.spans": "ds",
     "runtime.array": "Array Shard block_until_ready copy_to_host_async",
     "runtime.client": "devices local_devices",
     "runtime.mesh": "make_mesh set_mesh",

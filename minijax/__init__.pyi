@@ -86,6 +86,7 @@ from .control.rules.custom_gradient import closure_convert as closure_convert
 from .control.rules.custom_gradient import custom_gradient as custom_gradient
 from .control.rules.custom_jvp import custom_jvp as custom_jvp
 from .control.rules.custom_vjp import custom_vjp as custom_vjp
+from .prims.shape.spans import ds as ds
 from .runtime.array import Array as Array
 from .runtime.array import Shard as Shard
 from .runtime.array import block_until_ready as block_until_ready
@@ -144,12 +145,12 @@ __all__ = [
     "default_backend", "default_device", "default_matmul_precision",
     "default_prng_impl", "device_count", "device_get", "device_put",
     "device_put_replicated", "device_put_sharded", "devices", "disable_jit", "dlpack",
-    "dtypes", "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng",
-    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
-    "example_libraries", "experimental", "explain_cache_misses", "flatten_util",
-    "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count",
-    "host_id", "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
-    "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",
+    "ds", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
+    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
+    "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
+    "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian",
+    "host_count", "host_id", "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit",
+    "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",
     "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays",
     "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring",

@@ -19,6 +19,7 @@ from ...ir import core
 from ...ir.core import Tracer
 from ...passes.algebra import lib
 from ...prims.shape.slicing import dynamic_update_slice
+from ...prims.shape.spans import Slice
 from ...types import dtypes
 
 
@@ -33,6 +34,14 @@ class Span(NamedTuple):
     def __str__(self) -> str:
         end = self.start + self.size
         return f"{self.start or ''}:{'' if end == self.n else end}"
+
+
+class Window(NamedTuple):
+    """A slice of fixed size along an axis of size `n`, which begins at an operand."""
+
+    size: int
+    stride: int
+    n: int
 
 
 class _Dynamic:
@@ -59,6 +68,7 @@ class Index(NamedTuple):
         return tuple(
             next(it) if e is DYNAMIC
             else _inside(e, n) if type(e) is int
+            else Slice(next(it), e.size, e.stride) if type(e) is Window
             else slice(e.start, e.start + e.size * e.stride, e.stride)
             for e, n in zip(self.entries, self.shape, strict=True)
         )  # fmt: skip
@@ -72,6 +82,7 @@ class Index(NamedTuple):
         index = [
             np.zeros(next(it), np.int64) if e is DYNAMIC
             else _inside(e, n) if type(e) is int
+            else _any_window(e, next(it)) if type(e) is Window
             else slice(e.start, e.start + e.size * e.stride, e.stride)
             for e, n in zip(self.entries, self.shape, strict=True)
         ]  # fmt: skip
@@ -80,7 +91,24 @@ class Index(NamedTuple):
     def text(self, operands: Sequence[str]) -> str:
         """As it is written in an equation: `1,:,b`."""
         it = iter(operands)
-        return ",".join(next(it) if e is DYNAMIC else str(e) for e in self.entries)
+        return ",".join(
+            next(it)
+            if e is DYNAMIC
+            else _window_text(e, next(it))
+            if type(e) is Window
+            else str(e)
+            for e in self.entries
+        )
+
+
+def _any_window(window: Window, _: Any) -> slice:
+    """A slice of a window's size."""
+    return slice(0, window.size * window.stride, window.stride)
+
+
+def _window_text(window: Window, at: str) -> str:
+    end = f":{window.stride}" if window.stride != 1 else ""
+    return f"{at}:{at}+{window.size}{end}"
 
 
 def _inside(at: int, n: int) -> int:
@@ -117,6 +145,8 @@ def take_apart(
         entry = _entry(e, n)
         if entry is DYNAMIC:
             operands.append(e)
+        elif type(entry) is Window:
+            operands.append(e.start)
         entries.append(entry)
     strict = strict and not any(core.aval_of(i).shape for i in operands)
     for entry, n in zip(entries, shape, strict=True):
@@ -128,6 +158,16 @@ def take_apart(
 def _entry(e: Any, n: int) -> Any:
     if isinstance(e, slice):
         return _span(e, n)
+    if isinstance(e, Slice):
+        if isinstance(e.start, Tracer) and e.start.concrete() is None:
+            return Window(e.size, e.stride, n)
+        found = Span(int(e.start), e.size, e.stride, n)
+        if found.start < 0 or found.start + (e.size - 1) * e.stride >= n:
+            raise ValueError(
+                f"Out of bound slice: start={found.start}, size={e.size},"
+                f" stride={e.stride}, dim={n}."
+            )
+        return found
     if isinstance(e, (list, str)) or e is None:
         raise TypeError(
             f"Argument {e!r} of type {type(e)} is not a valid JAX type: it cannot index a"
@@ -168,16 +208,17 @@ def read(x: Any, index: Index | None, operands: Sequence[Any]) -> Any:
 def write(x: Any, index: Index, operands: Sequence[Any], value: Any, how: str) -> Any:
     """An array with its elements at an index `set`, or with something to `add`."""
     spread = any(core.aval_of(i).shape for i in operands)
-    if spread or any(type(e) is Span and e.stride != 1 for e in index.entries):
+    if spread or any(getattr(e, "stride", 1) != 1 for e in index.entries):
         return getattr(x.at[index.subscript(operands)], how)(value)
     # A box, which is moved to where it fits.
     it = iter(operands)
     at: list[Any] = []
     sizes: list[int] = []
     for e, n in zip(index.entries, index.shape, strict=True):
-        span = type(e) is Span
-        at.append(next(it) if e is DYNAMIC else e.start if span else _inside(e, n))
-        sizes.append(e.size if span else 1)
+        moving = e is DYNAMIC or type(e) is Window
+        fixed = e.start if type(e) is Span else None if moving else _inside(e, n)
+        at.append(next(it) if moving else fixed)
+        sizes.append(getattr(e, "size", 1))
     if how == "add":
         value = lib.add(read(x, index, operands), value)
     box = lib.reshape(value, tuple(sizes))

@@ -20,6 +20,7 @@ from ...base import config, errors
 from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
+from ...prims.shape.spans import Slice
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
 
@@ -89,6 +90,9 @@ def parse(
                 entries.append((POINT, i))
         elif kind is slice:
             entries.append(_span(item, n, axis, eager, leaves))
+        elif kind is Slice:
+            entries.append((SPAN, None, item.size, 1, False))
+            leaves.append(_from_end(item.start, n) if wrap else item.start)
         else:
             leaves.append(item)
             if core.aval_of(item).shape:
@@ -157,6 +161,30 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
     return SPAN, start, size, step, False
 
 
+def _from_end(start: Any, n: int) -> Any:
+    """A position, from the end if it is negative."""
+    if isinstance(start, (int, np.integer)):
+        return int(start) + n if start < 0 else int(start)
+    return wrap(start, n)
+
+
+def _written_out(window: Slice, n: int, others: Sequence[Any]) -> Any:
+    """The positions in a window with a stride, or without elements, as an item."""
+    if any(not isinstance(p, (slice, Slice, int, type(None))) for p in others):
+        raise errors.error(
+            IndexError,
+            f"a window with a stride beside index arrays: {window}",
+            why="where its axis goes is said by no rule of NumPy's.",
+            tries=["x[..., ds(i, n, stride=k)][..., indices]"],
+        )
+    steps = np.arange(window.size, dtype=np.int32) * np.int32(window.stride)
+    start = _from_end(window.start, n)
+    if isinstance(start, int):
+        return steps + np.int32(start)
+    start = lax.convert_element_type(start, dtypes.int32)
+    return lax.add(lax.broadcast(start, (window.size,)), steps)
+
+
 def _checked_slice(s: slice, axis: int) -> slice:
     """A slice with parts that are ints; the error that says why it has none."""
     parts = []
@@ -214,7 +242,7 @@ def _expand(
         raise IndexError("an index can only have a single ellipsis ('...')")
     at = holes[0] if holes else len(parts)
     rest = (slice(None),) * (len(shape) - taken)
-    plain = (slice, type(None))
+    plain = (slice, Slice, type(None))
     apart = not rest and all(
         any(not isinstance(p, plain) for p in side)
         for side in (parts[:at], parts[at + 1 :])
@@ -227,6 +255,8 @@ def _expand(
         if p is None:
             out.append(p)
         elif not _is_mask(p):
+            if type(p) is Slice and (p.stride != 1 or p.size < 1):
+                p = _written_out(p, shape[axis], [q for q in parts if q is not p])
             out.append(p)
             sizes.append(shape[axis])
             axis += 1
@@ -265,7 +295,7 @@ def _mask_shape_error(mask: Any, axis: int, wanted: tuple[int, ...]) -> IndexErr
 
 def _item(item: Any) -> Any:
     """One item of a subscript: int, slice, None, `...`, a mask or an index array."""
-    if item is None or item is Ellipsis or type(item) in (int, slice):
+    if item is None or item is Ellipsis or type(item) in (int, slice, Slice):
         return item
     if isinstance(item, (bool, np.bool_)):
         return np.asarray(item)

@@ -207,7 +207,9 @@ def fits(plan: Plan, leaves: Sequence[Any]) -> bool:
             if e[3] != 1 and e[2] != 1:
                 return False
             if e[1] is None:
-                next(todo)
+                i = next(todo)
+                if type(i) is not int or not 0 <= i <= plan.operand[axis] - e[2]:
+                    return False
         else:
             i = next(todo)
             if type(i) is not int or not 0 <= i < plan.operand[axis]:
