@@ -111,7 +111,7 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
 
     Example:
       >>> import minijax as mj
-      >>> visualize_array_sharding(mj.numpy.ones(4), use_color=False, scale=0.1)
+      >>> visualize_array_sharding(mj.numpy.ones(3), use_color=False, scale=0.1)
       ┌─────────┐
       │  CPU 0  │
       └─────────┘
@@ -146,8 +146,8 @@ def visualize_sharding(
 
     Example:
       >>> import minijax as mj
-      >>> where = mj.numpy.ones(4).sharding
-      >>> visualize_sharding((4,), where, use_color=False, scale=0.1)
+      >>> where = mj.numpy.ones(3).sharding
+      >>> visualize_sharding((3,), where, use_color=False, scale=0.1)
       ┌─────────┐
       │  CPU 0  │
       └─────────┘
