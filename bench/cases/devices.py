@@ -77,10 +77,11 @@ def measure(jax, sheet) -> None:
 
     def mapped():
         specs = {"in_specs": (P(), P("x"), P("x")), "out_specs": (P(), P())}
+        specs["check_vma"] = False  # JAX's sums would be told apart by their types
 
         def local(params, x, y):
             params, loss = step(params, x, y)
-            return jax.lax.pmean(params, ("x", "y")), jax.lax.pmean(loss, ("x", "y"))
+            return jax.lax.pmean(params, "x"), jax.lax.pmean(loss, "x")
 
         return jax.jit(jax.shard_map(local, mesh=mesh, **specs))
 
