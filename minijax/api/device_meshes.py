@@ -29,8 +29,8 @@ def create_device_mesh(
     Args:
       mesh_shape: sizes of the mesh's axes, those with most traffic last.
       devices: which devices; None: all.
-      contiguous_submeshes: that the devices of a process are a block of the mesh.  They
-        are, as far as blocks of rows are.
+      contiguous_submeshes: that the devices of a process are a block of the mesh; of TPUs
+        it cannot be asked for yet, of others it says nothing.
       allow_split_physical_axes: that an axis of the machine may be shared by several of
         the mesh; it may, without a request.
 
@@ -39,6 +39,7 @@ def create_device_mesh(
 
     Raises:
       ValueError: there are not as many devices.
+      NotImplementedError: TPUs, and `contiguous_submeshes`.
 
     Example:
       >>> import minijax as mj
@@ -53,6 +54,13 @@ def create_device_mesh(
             tries=["devices=jax.devices()[:n]", "another mesh_shape"],
         )
     if all(getattr(d, "coords", None) is not None for d in found):
+        if contiguous_submeshes:
+            raise errors.error(
+                NotImplementedError,
+                "create_device_mesh: contiguous_submeshes of TPUs.",
+                why="they are ordered by their places alone.",
+                tries=["Mesh(np.array(devices).reshape(...), names), ordered by hand"],
+            )
         found.sort(key=lambda d: (*reversed(d.coords), getattr(d, "core_on_chip", 0)))
     grid = np.empty(len(found), dtype=object)
     grid[:] = found

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gzip
-import http.server
 import os
 import pathlib
 import threading
@@ -224,6 +223,8 @@ def _for_perfetto(folder: str) -> pathlib.Path:
 
 def _serve(path: pathlib.Path) -> None:
     """Print a link that opens a profile in Perfetto, and hand the file over once."""
+    import http.server  # heavy, and seldom asked for
+
     origin = "https://ui.perfetto.dev"
     given = threading.Event()
 
@@ -299,8 +300,12 @@ def stop_server() -> None:
       ValueError: there is none.
 
     Example:
-      >>> server = start_server(9999)
-      >>> stop_server()
+      >>> import minijax as mj
+      >>> try:
+      ...     stop_server()
+      ... except ValueError as e:
+      ...     print(str(e).splitlines()[0])
+      No active profiler server.
     """
     global _server
     with _lock:

@@ -426,10 +426,9 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
     if "shardings" not in memo:
         found: dict[Any, tuple[str, Any]] = {}
         for x in contents(jaxpr):
-            if isinstance(x, Mesh):
-                x = NamedSharding(x, PartitionSpec())
-            if isinstance(x, PLACES) and x.devices:
-                found.setdefault(x.devices, (f"{_holder(jaxpr, x)} inside jit", x))
+            lie = NamedSharding(x, PartitionSpec()) if isinstance(x, Mesh) else x
+            if isinstance(lie, PLACES) and lie.devices and lie.devices not in found:
+                found[lie.devices] = f"{_holder(jaxpr, x)} inside jit", lie
             for inner in programs({"": x}):
                 for said in shardings_in(inner.jaxpr):
                     found.setdefault(said[1].devices, said)
@@ -443,9 +442,7 @@ def _holder(jaxpr: Jaxpr, x: Any) -> str:
         eqn.primitive.name
         for eqn in jaxpr.eqns
         for value in eqn.params.values()
-        if value is x
-        or (type(value) is tuple and x in value)
-        or value == getattr(x, "mesh", None)
+        if value is x or (type(value) is tuple and x in value)
     )
 
 

@@ -185,7 +185,7 @@ def test_results_lie_as_their_specs_say():
     eager = parts(*args).sharding
     assert eager == NamedSharding(MESH, P("x"))
     assert mj.jit(parts)(*args).sharding.is_equivalent_to(eager, 2)
-    (compiled,) = (mj.jit(parts).lower(*args).compile().output_shardings,)
+    compiled = mj.jit(parts).lower(*args).compile().output_shardings
     assert compiled.is_equivalent_to(eager, 2)
 
 
@@ -348,6 +348,15 @@ def test_devices_in_the_form_of_a_mesh():
         def __init__(self, i):
             self.i, self.slice_index = i, 1 - i // 4
 
+    class Tpu:
+        def __init__(self, *coords):
+            self.coords = coords
+
+    chips = [Tpu(x, y, 0) for x in (1, 0) for y in (1, 0)]
+    found = mesh_utils.create_device_mesh((2, 2), chips)
+    assert [d.coords[:2] for d in found.flat] == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    with pytest.raises(NotImplementedError, match="contiguous_submeshes"):
+        mesh_utils.create_device_mesh((2, 2), chips, contiguous_submeshes=True)
     made = mesh_utils.create_hybrid_device_mesh((2, 2), (1, 2), map(Device, range(8)))
     assert [[d.i for d in row] for row in made] == [[4, 5, 0, 1], [6, 7, 2, 3]]
     with pytest.raises(ValueError, match="product of dcn_mesh_shape"):
