@@ -5,7 +5,9 @@ Next: module.py and recipes.py, then lower.py, which builds modules in them.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import sys
 import threading
 from collections import defaultdict
 from typing import Any, ClassVar
@@ -23,9 +25,20 @@ from ..types import dtypes
 def load_dialect(name: str) -> None:
     """Import the Python side of a dialect, which C++ does when it first needs it.
 
-    An interrupt in an import that C++ began would end the process.
+    An interrupt in an import that C++ began would end the process; one in an import that
+    Python began would leave the dialect registered and its module unmade, so that each
+    later import fails.  So another thread imports it: interrupts reach the main one.
     """
-    importlib.import_module(f"jaxlib.mlir.dialects.{name}")
+    module = f"jaxlib.mlir.dialects.{name}"
+    if module not in sys.modules:
+        load = importlib.import_module
+        thread = threading.Thread(name="load_dialect", target=load, args=(module,))
+        with contextlib.suppress(
+            RuntimeError
+        ):  # the interpreter ends: no thread starts
+            thread.start()
+            thread.join()
+    importlib.import_module(module)  # which also waits for one that is under way
 
 
 class Context:
