@@ -17,7 +17,7 @@ import os
 import pathlib
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..base import config, errors
@@ -124,6 +124,32 @@ def _load_nvidia_libraries() -> None:
                 continue  # a missing one is reported by the client that needs it
 
 
+_plugins: dict[str, Any] = {}  # what stands for a plugin's functions, by platform
+_on_plugins: list[Callable[[Any], None]] = []
+
+
+def load_plugin(name: str, path: str) -> Any:
+    """The functions of a plugin's library, as jaxlib takes them; loaded once."""
+    if name not in _plugins:
+        _plugins[name] = compat.xc.load_pjrt_plugin_dynamically(name, path)
+        for tell in _on_plugins:
+            tell(_plugins[name])
+    return _plugins[name]
+
+
+def tell_plugins(tell: Callable[[Any], None]) -> None:
+    """Call `tell` with each plugin's functions: of those loaded, and of later ones."""
+    _on_plugins.append(tell)
+    for api in list(_plugins.values()):
+        tell(api)
+
+
+def tpu_library() -> str:
+    """The TPU plugin's shared library; ImportError if there is none."""
+    path = os.environ.get("TPU_LIBRARY_PATH")
+    return path or str(importlib.import_module("libtpu").get_library_path())
+
+
 def cuda_library() -> pathlib.Path | None:
     """The CUDA plugin's shared library, if its wheel is installed."""
     if importlib.util.find_spec("jax_plugins") is None:
@@ -158,7 +184,7 @@ def _make_cuda() -> Any:
             "the CUDA plugin is not installed: pip install minijax[cuda13]"
         )
     _load_nvidia_libraries()
-    api = xc.load_pjrt_plugin_dynamically("cuda", str(path))
+    api = load_plugin("cuda", str(path))
     if not xc.pjrt_plugin_initialized("cuda"):
         xc.initialize_pjrt_plugin("cuda")
     _register_cuda_calls(api)
@@ -176,10 +202,7 @@ def _make_cuda() -> Any:
 
 def _make_tpu() -> Any:
     xc, _jax = compat.xc, compat._jax
-    path = os.environ.get("TPU_LIBRARY_PATH")
-    if path is None:
-        path = importlib.import_module("libtpu").get_library_path()
-    xc.load_pjrt_plugin_dynamically("tpu", path)
+    load_plugin("tpu", tpu_library())
     if not xc.pjrt_plugin_initialized("tpu"):
         xc.initialize_pjrt_plugin("tpu")
     runtime_client = distributed.get("tpu", {}).get("distributed_client")

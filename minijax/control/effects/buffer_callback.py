@@ -14,12 +14,13 @@ from typing import Any
 
 from jaxlib._jax import ffi
 
-from ...base import errors, tree
+from ...base import tree
 from ...base.source import function_text
 from ...base.util import split_list
 from ...ir.core import Primitive, aval_of, unsupported
 from . import effects
-from .callbacks import VMAP_METHODS, callback_batch, result_avals, stage_callback
+from .callbacks import callback_batch, check_method, result_avals, stage_callback
+from .ffi_call import aliases_text, check_alias, layouts_text, row_major
 
 __all__ = (
     "buffer_callback", "buffer_callback_p", "Buffer", "ExecutionContext", "ExecutionStage",
@@ -76,24 +77,15 @@ def _lower(
 
     index = len(module.callbacks)
     module.callbacks.append(call)
-    rows = lambda avals: ", ".join(
-        f"dense<{list(range(a.ndim))[::-1]}> : tensor<{a.ndim}xindex>" for a in avals
-    )
-    several = len(ctx.avals_out) > 1
-    shared = ", ".join(
-        "#stablehlo.output_operand_alias<output_tuple_indices ="
-        f" [{o if several else ''}], operand_index = {i}, operand_tuple_indices = []>"
-        for i, o in input_output_aliases
-    )
     op = ctx.create(
         "stablehlo.custom_call", [ctx.type(a) for a in ctx.avals_out],
         list(map(ctx.gathered, args, ctx.avals_in)),
         call_target_name=ctx.string(target), api_version=ctx.i32(4),
         has_side_effect=ctx.bool(has_side_effect),
         backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
-        operand_layouts=ctx.parse(f"[{rows(ctx.avals_in)}]"),
-        result_layouts=ctx.parse(f"[{rows(ctx.avals_out)}]"),
-        output_operand_aliases=ctx.parse(f"[{shared}]"),
+        operand_layouts=ctx.parse(layouts_text(map(row_major, ctx.avals_in))),
+        result_layouts=ctx.parse(layouts_text(map(row_major, ctx.avals_out))),
+        output_operand_aliases=ctx.parse(aliases_text(input_output_aliases, ctx.avals_out)),
         **ctx.on_one_device(len(ctx.avals_out)),
     )  # fmt: skip
     return list(op.results)
@@ -138,11 +130,7 @@ def buffer_callback(
       >>> buffer_callback(double, mj.ShapeDtypeStruct((2,), 'int32'))(np.arange(2))
       Array([0, 2], dtype=int32)
     """
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(
-            "vmap_method must be on of the allowed methods"
-            f" {[*VMAP_METHODS, None]}, but got: {vmap_method}"
-        )
+    check_method(vmap_method)
     avals, out_tree = result_avals(result_shape_dtypes)
 
     def buffered(*args: Any, **kwargs: Any) -> Any:
@@ -151,7 +139,7 @@ def buffer_callback(
         pairs = sorted((input_output_aliases or {}).items())
         aliases = tuple((int(i), int(o)) for i, o in pairs)
         for i, o in aliases:
-            _check_alias(callback, i, o, ins, avals)
+            check_alias(function_text(callback), i, o, ins, avals)
         out = buffer_callback_p.bind(
             *leaves, callback=callback, result_avals=avals, in_tree=in_tree,
             out_tree=out_tree, vmap_method=vmap_method, has_side_effect=has_side_effect,
@@ -161,22 +149,3 @@ def buffer_callback(
         return tree.unflatten(out_tree, out)
 
     return buffered
-
-
-def _check_alias(
-    callback: Any, i: int, o: int, ins: Sequence[Any], outs: Sequence[Any]
-) -> None:
-    """ValueError unless operand i and result o can share memory."""
-    about = f"input_output_aliases contains the mapping '{i}:{o}'"
-    for name, at, known in (("input", i, ins), ("output", o, outs)):
-        if not 0 <= at < len(known):
-            raise ValueError(
-                f"{about} with {name} index {at} outside the range [0, {len(known)})."
-            )
-    text = lambda a: f"{a.dtype}{list(a.shape)}"
-    if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
-        raise errors.value_error(
-            f"{about} referring to an input with abstract value {text(ins[i])} and"
-            f" an output with a different abstract value {text(outs[o])}.",
-            where=function_text(callback),
-        )

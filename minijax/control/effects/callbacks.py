@@ -301,40 +301,57 @@ pure_callback_p.transpose = pure_callback_p.jvp
 
 
 def callback_batch(
-    prim: Primitive, axis: Any, args: Any, dims: Any, *, callback: Any, result_avals: Any,
-    vmap_method: Any, **params: Any,
-) -> Any:  # fmt: skip
+    prim: Primitive, axis: Any, args: Any, dims: Any, *, callback: Any, **params: Any
+) -> Any:
     """The batch rule of a primitive that calls a user's function."""
+    where = function_text(getattr(callback, "fun", callback))
+
+    def bind(args: Any, dims: Any, avals: Any) -> Any:
+        return prim.bind(
+            *args, **{**params, "callback": callback, "result_avals": avals}
+        )
+
+    avals, method = params["result_avals"], params["vmap_method"]
+    return batch_by(method, prim, bind, axis, args, dims, avals, where)
+
+
+def batch_by(
+    method: str | None, prim: Primitive, bind: Callable[..., Any], axis: Any, args: Any,
+    dims: Any, avals: Sequence[Any], where: str,
+) -> Any:  # fmt: skip
+    """Call something opaque for all lanes, in one of the ways of `VMAP_METHODS`.
+
+    `bind(args, dims, avals)` calls it once: `dims` has 0 for operands with a leading axis
+    more than those of one lane, else None; `avals` are the types of its results.
+    """
     n = axis.size
-    lanes = tuple(unmapped_aval(n, 0, a) for a in result_avals)
-    params.update(callback=callback, vmap_method=vmap_method)
-    if vmap_method in ("broadcast_all", "expand_dims", "legacy_vectorized"):
+    if method in ("broadcast_all", "expand_dims", "legacy_vectorized"):
         ins = []
         for x, d in zip(args, dims, strict=True):
             if d is not None:
                 ins.append(batching.bring_front(x, n, d))
-            elif vmap_method == "broadcast_all":
+            elif method == "broadcast_all":
                 ins.append(batching.bring_front(x, n, None))
-            elif vmap_method == "expand_dims":
+            elif method == "expand_dims":
                 ins.append(shapes.expand_dims(x, (0,)))
             else:
                 ins.append(x)
-        out = prim.bind(*ins, result_avals=lanes, **params)
+        bare = method == "legacy_vectorized"
+        leads = [None if bare and d is None else 0 for d in dims]
+        out = bind(ins, leads, tuple(unmapped_aval(n, 0, a) for a in avals))
         return out, [0] * len(out)
-    if vmap_method in ("sequential", "sequential_unrolled"):
+    if method in ("sequential", "sequential_unrolled"):
 
         def one(*xs: Any) -> Any:
-            return prim.bind(*xs, result_avals=result_avals, **params)
+            return bind(xs, [None] * len(xs), avals)
 
-        return over_lanes(
-            one, axis, args, dims, unrolled=vmap_method.endswith("unrolled")
-        )
+        return over_lanes(one, axis, args, dims, unrolled=method.endswith("unrolled"))
     raise NotImplementedError(
         errors.message(
             f"vmap is only supported for the {prim} primitive when vmap_method is one"
             f" of {', '.join(map(repr, VMAP_METHODS[:-1]))}, or {VMAP_METHODS[-1]!r}. Got"
             " vmap_method=None.",
-            where=function_text(getattr(callback, "fun", callback)),
+            where=where,
             tries=[
                 "vmap_method='sequential'",
                 "'broadcast_all' if it takes many at once",
@@ -347,6 +364,15 @@ VMAP_METHODS = (
     "sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
     "legacy_vectorized",
 )  # fmt: skip
+
+
+def check_method(method: Any) -> None:
+    """ValueError unless it is a way to call something opaque for all lanes, or None."""
+    if method is not None and method not in VMAP_METHODS:
+        raise ValueError(
+            "vmap_method must be on of the allowed methods"
+            f" {[*VMAP_METHODS, None]}, but got: {method}"
+        )
 
 
 def over_lanes(

@@ -1,0 +1,446 @@
+"""`ffi_call`: calls of compiled code that is not ours, by the name it is known by.
+
+What the code does is told by the types of its results alone: it has no derivative, and
+`vmap` calls it in one of the ways of `pure_callback`.  Keyword arguments are attributes,
+numbers and strings that the compiler hands over.
+
+Next: buffer_callback.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from ...base import errors
+from ...ir import core
+from ...ir.core import Primitive
+from ...runtime.layouts import Layout
+from ...runtime.lower import physical
+from ...runtime.mlir_context import context
+from ...types import dtypes
+from ...types.avals import AbstractToken, shaped
+from ..calls.composite import HashableArray
+from . import effects
+from .callbacks import batch_by, check_method
+
+__all__ = (
+    "ffi_call", "ffi_call_p", "ffi_lowering", "build_ffi_lowering_function",
+)  # fmt: skip
+
+# ------------------------------------------------------------------------ attributes
+
+
+class HashableDict:
+    """A dict among the params of an equation."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.items = tuple(sorted((k, hashable(k, v)) for k, v in given.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableDict) and self.items == other.items
+
+    def __hash__(self) -> int:
+        return hash(self.items)
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items))
+
+
+def hashable(name: str, value: Any) -> Any:
+    """An attribute's value as a param of an equation; TypeError if it cannot be one."""
+    if isinstance(value, np.ndarray):
+        return HashableArray(value)
+    if isinstance(value, Mapping):
+        return HashableDict(value)
+    try:
+        hash(value)
+    except TypeError:
+        raise errors.type_error(
+            f"Non-hashable keyword argument to ffi_call {name}: {value}",
+            why="attributes are part of the program, which is kept by what it is made of.",
+            tries=["a tuple", "a NumPy array", "pass it as an operand"],
+        ) from None
+    return value
+
+
+def attribute(value: Any) -> Any:
+    """The MLIR attribute of a number, string, dtype, array, or a tuple or dict of them."""
+    if isinstance(value, HashableArray):
+        x = value.val
+        element = context.elements.get(x.dtype)
+        if element is None:
+            raise TypeError(f"ffi_call: no attribute holds an array of {x.dtype}.")
+        if np.ndim(x) == 0:
+            return attribute(x[()])
+        get: Any = ir.DenseElementsAttr.get
+        return get(np.asarray(x, order="C"), type=element)
+    if isinstance(value, HashableDict):
+        return ir.DictAttr.get({k: attribute(v) for k, v in value.items})
+    if isinstance(value, (tuple, list)):
+        return ir.ArrayAttr.get([attribute(v) for v in value])
+    if isinstance(value, (str, bytes)):
+        return ir.StringAttr.get(value)
+    if isinstance(value, np.dtype) and value in context.elements:
+        return ir.TypeAttr.get(context.elements[value])
+    if isinstance(value, (bool, np.bool_)):
+        return ir.BoolAttr.get(bool(value))
+    if isinstance(value, (int, np.integer)):
+        kind = getattr(value, "dtype", np.dtype("int64"))
+        return ir.IntegerAttr.get(context.elements[kind], int(value))
+    if isinstance(value, (float, np.floating)):
+        kind = getattr(value, "dtype", np.dtype("float64"))
+        return ir.FloatAttr.get(context.elements[kind], float(value))
+    raise errors.type_error(
+        f"No attribute handler defined for type: {type(value)}",
+        which=repr(value),
+        why="attributes are numbers, strings, dtypes, arrays, and tuples and dicts of"
+        " them.",
+    )
+
+
+# --------------------------------------------------------------------------- layouts
+
+
+def row_major(aval: Any) -> tuple[int, ...]:
+    """The axes of a value, that of the shortest stride first."""
+    rank = 0 if isinstance(aval, AbstractToken) else len(physical(aval).shape)
+    return tuple(range(rank - 1, -1, -1))
+
+
+def minor_to_major(aval: Any, layout: Any) -> tuple[int, ...]:
+    """A layout in the compiler's order, of a `Layout` or of what is in that order."""
+    if layout is None:
+        return row_major(aval)
+    if isinstance(layout, Layout):
+        if layout.tiling is not None:
+            raise ValueError("The FFI does not support layouts with tiling")
+        return layout.major_to_minor[::-1]
+    return tuple(layout)
+
+
+def _given_layouts(
+    what: str, name: str, avals: Sequence[Any], layouts: Sequence[Any] | None
+) -> tuple[tuple[int, ...], ...]:
+    """Layouts in the compiler's order of those that a user gives, longest stride first."""
+    if layouts is None:
+        return tuple(map(row_major, avals))
+    if len(layouts) != len(avals):
+        raise errors.value_error(
+            f"The number of {what} ({len(avals)}) must equal the number of"
+            f" {name} layouts ({len(layouts)})."
+        )
+    found = []
+    for i, (aval, given) in enumerate(zip(avals, layouts, strict=True)):
+        plain = given is None or isinstance(given, Layout)
+        order = minor_to_major(aval, given if plain else tuple(given)[::-1])
+        if sorted(order) != sorted(row_major(aval)):
+            raise errors.value_error(
+                f"ffi_call: the layout {given} is none of {aval.str_short()}.",
+                which=f"{name} layout #{i}",
+                tries=[f"an order of the axes {tuple(sorted(row_major(aval)))}"],
+            )
+        found.append(order)
+    return tuple(found)
+
+
+def layouts_text(orders: Iterable[Sequence[int]]) -> str:
+    """The attribute of the layouts of operands or results."""
+    rows = (f"dense<{[*o] or ''}> : tensor<{len(o)}xindex>" for o in orders)
+    return f"[{', '.join(rows)}]"
+
+
+def aliases_text(pairs: Iterable[tuple[int, int]], outs: Sequence[Any]) -> str:
+    """The attribute of pairs of operand and result that may share memory."""
+    several = len(outs) > 1
+    rows = (
+        "#stablehlo.output_operand_alias<output_tuple_indices ="
+        f" [{o if several else ''}], operand_index = {i}, operand_tuple_indices = []>"
+        for i, o in pairs
+    )
+    return f"[{', '.join(rows)}]"
+
+
+def check_alias(
+    where: str, i: int, o: int, ins: Sequence[Any], outs: Sequence[Any]
+) -> None:
+    """ValueError unless operand i and result o can share memory."""
+    about = f"input_output_aliases contains the mapping '{i}:{o}'"
+    for name, at, known in (("input", i, ins), ("output", o, outs)):
+        if not 0 <= at < len(known):
+            raise ValueError(
+                f"{about} with {name} index {at} outside the range [0, {len(known)})."
+            )
+    text = lambda a: f"{a.dtype}{list(a.shape)}"
+    if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
+        raise errors.value_error(
+            f"{about} referring to an input with abstract value {text(ins[i])} and"
+            f" an output with a different abstract value {text(outs[o])}.",
+            where=where,
+        )
+
+
+# -------------------------------------------------------------------------- emission
+
+
+def build_ffi_lowering_function(
+    call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None, backend_config: Any = None,
+    skip_ffi_layout_processing: bool = False, has_side_effect: bool = False,
+    api_version: int = 4, operand_output_aliases: Mapping[int, int] | None = None,
+    result_types: Sequence[Any] | None = None,
+    extra_attributes: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """The function that emits a call of a foreign function into a program.
+
+    Args:
+      call_target_name: what it is known by.
+      operand_layouts: for each operand, its axes from the shortest stride to the longest,
+        a `Layout`, or None: row-major.
+      result_layouts: the same of results.
+      backend_config: attributes, as MLIR attributes by name; a string in versions before 4.
+      skip_ffi_layout_processing: whether to leave layouts to the compiler.
+      has_side_effect: whether it is called even if nobody needs its results.
+      api_version: the version of the compiler's calls; 4 that of the headers.
+      operand_output_aliases: operand -> result, pairs that share memory.
+      result_types: MLIR types of the results, if not those of the equation.
+      extra_attributes: MLIR attributes of the operation, by name.
+
+    Returns:
+      `emit(ctx, *operands, **attributes)`, which returns the operation.
+
+    Raises:
+      ValueError: when it is called: attributes, or a config, that the version lacks.
+
+    Example:
+      >>> emit = build_ffi_lowering_function("mine")  # in a primitive's lowering rule
+    """
+
+    def emit(ctx: Any, *operands: Any, **params: Any) -> Any:
+        config: Any
+        if api_version >= 4:
+            if backend_config is not None and not isinstance(backend_config, dict):
+                raise ValueError(
+                    "When api_version > 4, backend_config must be a dictionary."
+                )
+            named = {k: attribute(hashable(k, v)) for k, v in params.items()}
+            config = ir.DictAttr.get({**(backend_config or {}), **named})
+        elif params:
+            raise errors.value_error(
+                "The use of ffi_call attributes requires a custom call API version of at"
+                f" least 4; got api_version={api_version}.",
+                which=", ".join(params),
+            )
+        else:
+            config = ctx.string(backend_config or "")
+        attributes = {
+            "call_target_name": ctx.string(call_target_name),
+            "api_version": ctx.i32(api_version), "backend_config": config,
+        }  # fmt: skip
+        if has_side_effect:
+            attributes["has_side_effect"] = ctx.bool(True)
+        if not skip_ffi_layout_processing:
+            for key, avals, given in (
+                ("operand_layouts", ctx.avals_in, operand_layouts),
+                ("result_layouts", ctx.avals_out, result_layouts),
+            ):
+                pairs = zip(avals, given or [None] * len(avals), strict=True)
+                orders = [minor_to_major(a, g) for a, g in pairs]
+                attributes[key] = ctx.parse(layouts_text(orders))
+        if operand_output_aliases:
+            shared = aliases_text(operand_output_aliases.items(), ctx.avals_out)
+            attributes["output_operand_aliases"] = ctx.parse(shared)
+        attributes.update(extra_attributes or {})
+        types = result_types
+        if types is None:
+            types = [ctx.type(a) for a in ctx.avals_out]
+        return ctx.create(
+            "stablehlo.custom_call", list(types), list(operands), **attributes
+        )
+
+    return emit
+
+
+def ffi_lowering(call_target_name: str, **options: Any) -> Callable[..., list[Any]]:
+    """The lowering rule of a primitive that is a foreign function.
+
+    Args:
+      call_target_name: what the function is known by.
+      options: those of `build_ffi_lowering_function`.
+
+    Returns:
+      `rule(ctx, *operands, **params)`, which returns the results; params become
+      attributes.
+
+    Example:
+      >>> rule = ffi_lowering("mine", operand_layouts=[(0, 1)])
+    """
+    emit = build_ffi_lowering_function(call_target_name, **options)
+    return lambda ctx, *operands, **params: list(emit(ctx, *operands, **params).results)
+
+
+# ------------------------------------------------------------------------- primitive
+
+ffi_call_p = Primitive("ffi_call", multiple_results=True)
+ffi_call_p.makes_nans = False
+ffi_call_p.takes_keys = True
+ffi_call_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
+ffi_call_p.effects = lambda params: (
+    effects.set_of(effects.io_effect) if params["has_side_effect"] else frozenset()
+)
+
+
+def _no_derivative(*args: Any, target_name: str, **params: Any) -> Any:
+    raise errors.value_error(
+        f"The FFI call to `{target_name}` cannot be differentiated. You can use"
+        " `jax.custom_jvp` or `jax.custom_jvp` to add support.",
+        why="what the compiled code computes is not known.",
+        tries=["jax.custom_jvp", "jax.custom_vjp"],
+    )
+
+
+ffi_call_p.jvp = _no_derivative
+ffi_call_p.transpose = _no_derivative
+
+
+def _batch(
+    axis: Any, args: Any, dims: Any, *, result_avals: Any, vmap_method: Any,
+    input_layouts: Any, output_layouts: Any, target_name: str, **params: Any,
+) -> Any:  # fmt: skip
+    def bind(ins: Any, leads: Any, avals: Any) -> Any:
+        # The axis that is new has the longest stride.
+        def ahead(order: Any, rank: int) -> Any:
+            new = rank - len(order)
+            return (*(d + new for d in order), *range(new - 1, -1, -1))
+
+        ins_lie = [
+            ahead(order, len(physical(core.aval_of(x)).shape))
+            for order, x in zip(input_layouts, ins, strict=True)
+        ]
+        outs_lie = [
+            ahead(order, len(row_major(a)))
+            for order, a in zip(output_layouts, avals, strict=True)
+        ]
+        return ffi_call_p.bind(
+            *ins, result_avals=avals, vmap_method=vmap_method, target_name=target_name,
+            input_layouts=tuple(ins_lie), output_layouts=tuple(outs_lie), **params,
+        )  # fmt: skip
+
+    return batch_by(
+        vmap_method, ffi_call_p, bind, axis, args, dims, result_avals, target_name
+    )
+
+
+ffi_call_p.batch = _batch
+
+
+def _lower(
+    ctx: Any, *operands: Any, target_name: str, has_side_effect: bool,
+    input_layouts: Any, output_layouts: Any, input_output_aliases: Any,
+    custom_call_api_version: int, legacy_backend_config: str | None, attributes: Any,
+    **_: Any,
+) -> list[Any]:  # fmt: skip
+    rule = ffi_lowering(
+        target_name, operand_layouts=input_layouts, result_layouts=output_layouts,
+        has_side_effect=has_side_effect, api_version=custom_call_api_version,
+        operand_output_aliases=dict(input_output_aliases),
+        backend_config=legacy_backend_config,
+    )  # fmt: skip
+    return rule(ctx, *operands, **dict(attributes))
+
+
+ffi_call_p.lower = _lower
+
+
+def _result_aval(i: int, given: Any) -> Any:
+    if isinstance(given, AbstractToken):
+        return given
+    if not hasattr(given, "shape") or not hasattr(given, "dtype"):
+        raise errors.value_error(
+            "All elements of result_shape_dtypes must have 'shape' and 'dtype'"
+            f" attributes. Got {given} at position {i}.",
+            tries=["jax.ShapeDtypeStruct(shape, dtype)"],
+        )
+    return shaped(tuple(given.shape), dtypes.as_dtype(given.dtype))
+
+
+def ffi_call(
+    target_name: str, result_shape_dtypes: Any, *, has_side_effect: bool = False,
+    vmap_method: str | None = None, input_layouts: Sequence[Any] | None = None,
+    output_layouts: Any = None, input_output_aliases: dict[int, int] | None = None,
+    custom_call_api_version: int = 4, legacy_backend_config: str | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """Make a function of a foreign function, compiled code with XLA's calling convention.
+
+    Args:
+      target_name: what `register_ffi_target` made it known as.
+      result_shape_dtypes: a value with `shape` and `dtype`, or a sequence of such.
+      has_side_effect: whether it is called even if nobody needs its results.
+      vmap_method: how `vmap` calls it; see `pure_callback`.
+      input_layouts: for each operand, its axes from the longest stride to the shortest, a
+        `Layout`, or None: row-major, which all are by default.
+      output_layouts: the same of results; of one result, that one's.
+      input_output_aliases: operand -> result: pairs that share memory, so that the result
+        begins as the operand.
+      custom_call_api_version: 4, that of the headers' macros; older ones take no
+        attributes.
+      legacy_backend_config: a string that versions before 4 are handed.
+
+    Returns:
+      `call(*operands, **attributes)`: attributes are numbers, strings, dtypes, NumPy
+      arrays, and tuples and dicts of them, of the types that the code expects:
+      `np.float32(1e-5)`.  Results come as one array or, for a sequence of types, a list.
+
+    Raises:
+      ValueError: aliases of other types or layouts, as many layouts as there are no
+        operands, no such `vmap_method`; differentiation.
+      TypeError: an attribute that is none.
+
+    Example:
+      >>> import minijax as mj
+      >>> norm = ffi_call("rms_norm", mj.ShapeDtypeStruct((8,), "float32"))
+      >>> norm(mj.numpy.ones(8), eps=1e-5)  # doctest: +SKIP
+    """
+    check_method(vmap_method)
+    several = isinstance(result_shape_dtypes, Sequence)
+    results = result_shape_dtypes if several else (result_shape_dtypes,)
+    out_layouts = (
+        output_layouts if several or output_layouts is None else (output_layouts,)
+    )
+    avals = tuple(_result_aval(i, r) for i, r in enumerate(results))
+    if custom_call_api_version >= 4 and legacy_backend_config is not None:
+        raise errors.value_error(
+            "The use of the legacy_backend_config parameter requires"
+            f" custom_call_api_version < 4; got {custom_call_api_version}.",
+            tries=["keyword arguments of the call"],
+        )
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        ins = [core.aval_of(x) for x in args]
+        ins_lie = _given_layouts("input arguments", "input", ins, input_layouts)
+        outs_lie = _given_layouts("outputs", "output", avals, out_layouts)
+        aliases = sorted((input_output_aliases or {}).items())
+        for i, o in aliases:
+            check_alias(target_name, i, o, ins, avals)
+            if ins_lie[i] != outs_lie[o]:
+                raise ValueError(
+                    f"input_output_aliases contains the mapping '{i}:{o}' referring to an"
+                    f" input with layout {ins_lie[i]} and an output with a different"
+                    f" layout {outs_lie[o]}."
+                )
+        out = ffi_call_p.bind(
+            *args, result_avals=avals, vmap_method=vmap_method, target_name=target_name,
+            has_side_effect=has_side_effect, input_layouts=ins_lie,
+            output_layouts=outs_lie, input_output_aliases=tuple(aliases),
+            custom_call_api_version=custom_call_api_version,
+            legacy_backend_config=legacy_backend_config,
+            attributes=tuple((k, hashable(k, v)) for k, v in kwargs.items()),
+        )  # fmt: skip
+        return out if several else out[0]
+
+    return called
