@@ -17,7 +17,8 @@ _TABLE = {
     "base.config":
         "enable_x64 default_matmul_precision numpy_dtype_promotion"
         " numpy_rank_promotion default_prng_impl threefry_partitionable debug_nans"
-        " debug_infs log_compiles check_tracer_leaks checking_leaks enable_checks"
+        " debug_infs debug_key_reuse allow_f16_reductions log_compiles"
+        " check_tracer_leaks checking_leaks enable_checks"
         " enable_custom_prng default_device disable_jit softmax_custom_jvp"
         " explain_cache_misses no_tracing legacy_prng_key transfer_guard"
         " transfer_guard_host_to_device transfer_guard_device_to_device"

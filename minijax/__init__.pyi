@@ -43,11 +43,13 @@ from .api.spread_arrays import make_array_from_callback as make_array_from_callb
 from .api.spread_arrays import make_array_from_process_local_data as make_array_from_process_local_data
 from .api.spread_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from .api.vmap import vmap as vmap
+from .base.config import allow_f16_reductions as allow_f16_reductions
 from .base.config import array_garbage_collection_guard as array_garbage_collection_guard
 from .base.config import auto_pcast as auto_pcast
 from .base.config import check_tracer_leaks as check_tracer_leaks
 from .base.config import checking_leaks as checking_leaks
 from .base.config import debug_infs as debug_infs
+from .base.config import debug_key_reuse as debug_key_reuse
 from .base.config import debug_nans as debug_nans
 from .base.config import default_device as default_device
 from .base.config import default_matmul_precision as default_matmul_precision
@@ -137,17 +139,17 @@ __version_info__: tuple[int, int, int]
 
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard", "ad",
-    "ad_checkpoint", "array_garbage_collection_guard", "auto_pcast",
-    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "clear_backends", "clear_caches", "closure_convert",
-    "copy_to_host_async", "core", "custom_batching", "custom_derivatives",
-    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_nans",
-    "default_backend", "default_device", "default_matmul_precision",
-    "default_prng_impl", "device_count", "device_get", "device_put",
-    "device_put_replicated", "device_put_sharded", "devices", "disable_jit", "dlpack",
-    "ds", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
-    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
+    "ad_checkpoint", "allow_f16_reductions", "array_garbage_collection_guard",
+    "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks",
+    "checkpoint", "checkpoint_policies", "clear_backends", "clear_caches",
+    "closure_convert", "copy_to_host_async", "core", "custom_batching",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug",
+    "debug_infs", "debug_key_reuse", "debug_nans", "default_backend", "default_device",
+    "default_matmul_precision", "default_prng_impl", "device_count", "device_get",
+    "device_put", "device_put_replicated", "device_put_sharded", "devices",
+    "disable_jit", "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref",
+    "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval",
+    "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
     "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian",
     "host_count", "host_id", "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit",
     "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",

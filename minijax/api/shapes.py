@@ -14,6 +14,8 @@ from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
+from ..passes.key_use import use_of
+from ..runtime import key_checks
 from ..runtime.mesh import current_mesh
 from ..runtime.partition_spec import PartitionSpec
 from ..runtime.sharding import NamedSharding, Sharding
@@ -243,6 +245,8 @@ def make_jaxpr(
             (*core.STATE.axes, *outer), flat.stage, avals, names, transform="make_jaxpr"
         )
         check_closed_over(consts, call.leaves, fun, "jit", names)
+        if key_checks.checking():
+            use_of(jaxpr)
         closed = ClosedJaxpr(jaxpr, consts)
         if not return_shape:
             return closed

@@ -175,6 +175,7 @@ LEGACY_KEYS = _option(
 DISABLE_JIT = _option("jax_disable_jit", False, as_bool, **_traced)
 DEBUG_NANS = _option("jax_debug_nans", False, as_bool, **_traced)
 DEBUG_INFS = _option("jax_debug_infs", False, as_bool, **_traced)
+DEBUG_KEY_REUSE = _option("jax_debug_key_reuse", False, as_bool, **_traced)
 CHECK_LEAKS = _option("jax_check_tracer_leaks", False, as_bool, **_traced)
 # No option of users: what `set_xla_metadata` says, as a part of the name stack.
 METADATA = Option("xla_metadata", "", as_text, **_traced)
@@ -382,6 +383,8 @@ default_prng_impl = PRNG_IMPL
 threefry_partitionable = THREEFRY_PARTITIONABLE
 debug_nans = DEBUG_NANS
 debug_infs = DEBUG_INFS
+debug_key_reuse = DEBUG_KEY_REUSE
+allow_f16_reductions = F16_REDUCTIONS
 log_compiles = LOG_COMPILES
 explain_cache_misses = EXPLAIN_MISSES
 no_tracing = NO_TRACING
@@ -426,6 +429,10 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
     ),
     THREEFRY_PARTITIONABLE: (
         "Whether each number that threefry draws comes of its own position alone.",
+    ),
+    DEBUG_KEY_REUSE: ("Whether using a random key twice raises KeyReuseError.",),
+    F16_REDUCTIONS: (
+        "Whether a sum of float16 may be taken; if not, it raises ValueError.",
     ),
     DEBUG_NANS: ("Whether an operation that makes a nan raises FloatingPointError.",),
     DEBUG_INFS: ("Whether an operation that makes an inf raises FloatingPointError.",),

@@ -10,7 +10,7 @@ _TABLE = {
 }  # fmt: skip
 
 _MODULES = (
-    "buffer_callback checkify jet layout mesh_utils ode pjit random rnn shard_map"
+    "buffer_callback checkify jet key_reuse layout mesh_utils ode pjit random rnn shard_map"
     " sparse xla_metadata"
 )
 

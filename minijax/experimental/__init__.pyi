@@ -6,6 +6,7 @@ from ..control.effects.callbacks import io_callback as io_callback
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
 from . import jet as jet
+from . import key_reuse as key_reuse
 from . import layout as layout
 from . import mesh_utils as mesh_utils
 from . import ode as ode
@@ -18,6 +19,6 @@ from . import xla_metadata as xla_metadata
 
 __all__ = [
     "buffer_callback", "checkify", "disable_x64", "enable_x64", "io_callback", "jet",
-    "layout", "mesh_utils", "ode", "pjit", "random", "rnn", "shard_map", "sparse",
-    "xla_metadata"
+    "key_reuse", "layout", "mesh_utils", "ode", "pjit", "random", "rnn", "shard_map",
+    "sparse", "xla_metadata"
 ]

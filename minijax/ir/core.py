@@ -86,6 +86,8 @@ class Primitive:
         or writes an array of that shape, of which axes, and the last one of each;
         makes_nans: whether results may hold a NaN where no operand does
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
+    uses_keys: what it does with random keys, a `KeyUse` (passes/key_use.py) or
+        (avals, params) -> KeyUse; without it, or programs, it consumes them
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
         printer.py; text(eqn, printer) -> the whole equation as text, if in its own form
     """
@@ -95,7 +97,7 @@ class Primitive:
         "dce", "depends", "divisor", "effects", "impl", "jvp", "linearize",
         "lower", "lower_on", "makes_nans", "multiple_results", "name", "named_axes",
         "places", "pretty", "regions", "stage", "takes_keys", "taylor", "text", "transpose",
-        "varies",
+        "uses_keys", "varies",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -123,6 +125,7 @@ class Primitive:
         self.dce: Rule | None = None
         self.depends: Rule | None = None
         self.varies: Rule | None = None
+        self.uses_keys: Any = None
         self.regions: Any = None
         self.checked: Rule | None = None
         self.divisor: int | None = None
@@ -240,6 +243,18 @@ class EvalTrace(Trace):
 
 
 EVAL = EvalTrace()
+
+
+def watch_evaluation(around: Callable[..., Any]) -> None:
+    """From now on, have `around(evaluate, prim, args, params)` evaluate operations."""
+    plain = EVAL.process
+
+    def process(
+        self: EvalTrace, prim: Primitive, args: tuple[Any, ...], params: Any
+    ) -> Any:
+        return around(plain, prim, args, params)
+
+    EvalTrace.process = process  # type: ignore[method-assign]
 
 
 class _State(threading.local):

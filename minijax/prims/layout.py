@@ -7,6 +7,7 @@ from typing import Any
 from ..base import errors, tree
 from ..ir import core
 from ..passes.batch import bring_front
+from ..passes.key_use import FORWARDS
 from ..runtime.layouts import Layout
 from .define import linear_jvp
 
@@ -43,6 +44,7 @@ def _lower(ctx: Any, x: Any, *, layout: Layout) -> Any:
 
 
 layout_constraint_p.lower = _lower
+layout_constraint_p.uses_keys = FORWARDS
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:

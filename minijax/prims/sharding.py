@@ -12,6 +12,7 @@ from ..base import errors, tree
 from ..ir import core
 from ..ir.core import Primitive
 from ..passes.algebra import Zero
+from ..passes.key_use import FORWARDS
 from ..runtime import dispatch, placing
 from ..runtime import mesh as meshes
 from ..runtime.layouts import Format
@@ -27,6 +28,7 @@ __all__ = ("sharding_constraint_p", "with_sharding_constraint")
 
 sharding_constraint_p = Primitive("sharding_constraint")
 sharding_constraint_p.takes_keys = True
+sharding_constraint_p.uses_keys = FORWARDS
 sharding_constraint_p.makes_nans = False
 sharding_constraint_p.abstract = lambda x, **_: x
 sharding_constraint_p.pretty = lambda eqn, printer: [

@@ -12,6 +12,7 @@ from typing import Any
 from ..base import errors
 from ..ir.core import Primitive, aval_of
 from ..passes.algebra import Zero
+from ..passes.key_use import KeyUse
 from ..runtime import jaxlib_compat as compat
 from ..runtime import placing
 from ..runtime import sharding as shardings
@@ -50,6 +51,9 @@ def check_place(where: Any) -> None:
 
 device_put_p = Primitive("device_put", multiple_results=True)
 device_put_p.takes_keys = True
+device_put_p.uses_keys = lambda avals, params: KeyUse(
+    forwards={i: i for i in range(len(avals))}
+)
 device_put_p.places = True
 device_put_p.makes_nans = False
 

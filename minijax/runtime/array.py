@@ -375,9 +375,12 @@ class KeyArray(Array):
     one plain array, with the dtype in the tree's structure.
     """
 
-    __slots__ = ("__weakref__", "_b", "_dtype")
+    # `jax_debug_key_reuse` keeps which keys are consumed, and where: see key_checks.py.
+    __slots__ = ("__weakref__", "_b", "_consumed", "_dtype", "_used_at")
     __module__ = "minijax"
     _b: Any
+    _consumed: Any
+    _used_at: Any
 
     def __init__(self, _b: Any, _dtype: Any) -> None:
         self._b = _b

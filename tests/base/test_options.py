@@ -16,7 +16,7 @@ import minijax.numpy as jnp
 from minijax.base import declined
 from minijax.runtime import compile as compiler
 
-# Recorded from JAX 0.10.2; `jax_debug_key_reuse` has tests of its own.
+# Recorded from JAX 0.10.2.
 NAMES = """
 check_vma eager_constant_folding jax2tf_associative_scan_reductions
 jax2tf_default_native_serialization jax_allow_f16_reductions
@@ -73,7 +73,7 @@ jax_xla_profile_version mock_num_gpu_processes
 """
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES.split()} - {"jax_debug_key_reuse"}))
+@pytest.mark.parametrize("name", NAMES.split())
 def test_the_option_exists_and_may_be_what_it_is(name):
     value = mj.config.read(name)
     mj.config.update(name, value)

@@ -24,10 +24,11 @@ from ...base.tracebacks import boundary, simplify
 from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Reference, Tracer
 from ...ir.jaxpr import ClosedJaxpr
+from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.sharding import concrete, constrain, spread_over
 from ...runtime import array as arrays
-from ...runtime import client, dispatch, lower
+from ...runtime import client, dispatch, key_checks, lower
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, base_array
 from ...runtime.layouts import Format
@@ -363,6 +364,8 @@ class Jitted:
         names = self.names(call)
         with monitoring.stage(monitoring.TRACING, self.name):
             closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
+        if key_checks.checking() and not self.inline_traced:
+            use_of(closed.jaxpr)
         traced = Traced(closed, flat.out_tree, hoisted)
         discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
         if all(map(discharge.is_lasting, hoisted)):
@@ -445,6 +448,8 @@ class Jitted:
 
     def evaluate(self, call: Call, traced: Traced) -> tuple[Any, Any, bool]:
         """Run on concrete values; tell C++ how to do so next time."""
+        if key_checks.checking():
+            return self.evaluate_checked(call, traced), None, False
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
             out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
@@ -464,6 +469,16 @@ class Jitted:
         out = run_program(program, buffers, self.name, again)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
         return result, fast_path(program, call.leaves, result), False
+
+    def evaluate_checked(self, call: Call, traced: Traced) -> Any:
+        """Run on concrete values, of which no key may be used twice."""
+
+        def run() -> Any:
+            return tree.leaves(self.evaluate(call, traced)[0])
+
+        own = self.inline_traced
+        out = key_checks.checked_call(run, traced.jaxpr, call.leaves, own)
+        return tree.unflatten(traced.out_tree, out)
 
     def over(self, in_tree: Any, traced: Traced) -> dispatch.Over | None:
         """The devices on which a call runs, where it says so itself."""

@@ -26,6 +26,7 @@ from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, lift_cons
 from ...ir.regions import OpenCall
 from ...passes.algebra import nonzero_flags, pick_nonzero, with_zeros
 from ...passes.dce import dce_jaxpr
+from ...passes.key_use import FORWARDS, READS, use_of
 from ...passes.linearize import linearize_flat, linearize_jaxpr
 from ...passes.region_rules import holds
 from ...passes.stage import JitTracer, StageTrace, stage
@@ -109,6 +110,7 @@ name_p.jvp = lambda primals, tangents, *, name: (
     tangents[0],
 )
 name_p.takes_keys = True
+name_p.uses_keys = FORWARDS
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -137,6 +139,10 @@ def checkpoint_name(x: Any, name: str) -> Any:
 remat_p = FunctionPrimitive("remat2")
 remat_p.takes_keys = True
 holds(remat_p, OpenCall("jaxpr"))
+# Computing again what a pass has computed already draws nothing anew.
+remat_p.uses_keys = lambda avals, params: (
+    READS if params["differentiated"] else use_of(params["jaxpr"])
+)
 remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
 
 

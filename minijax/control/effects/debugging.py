@@ -24,6 +24,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...passes import batch as batching
 from ...passes.algebra import lib
+from ...passes.key_use import READS
 from ...prims.shape import shapes
 from ...runtime import array as arrays
 from . import effects
@@ -122,6 +123,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
     prim.batch = batch
     prim.lower = emit
     prim.takes_keys = True
+    prim.uses_keys = READS
 
 
 def _effect(params: Any) -> effects.Effect:

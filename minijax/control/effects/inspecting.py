@@ -13,6 +13,7 @@ from typing import Any
 from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive
+from ...passes.key_use import READS
 from ...runtime import client
 from ...runtime.sharding import SingleDeviceSharding
 from .effects import Effect
@@ -31,6 +32,7 @@ inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
 inspect_sharding_p.abstract = lambda x, **params: []
 inspect_sharding_p.effects = lambda params: _TOLD
 inspect_sharding_p.takes_keys = True
+inspect_sharding_p.uses_keys = READS
 
 
 def _impl(x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...base import tree
 from ...ir.core import Primitive
+from ...passes.key_use import READS
 from ..arguments import check_values
 from .effects import Effect
 
@@ -49,6 +50,7 @@ def _lower(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
 
 dce_sink_p.lower = _lower
 dce_sink_p.takes_keys = True
+dce_sink_p.uses_keys = READS
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:

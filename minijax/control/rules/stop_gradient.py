@@ -8,6 +8,7 @@ from ...base import tree
 from ...ir import core
 from ...ir.core import Missing, Primitive, Tracer
 from ...passes.algebra import Zero
+from ...passes.key_use import FORWARDS
 from ...types import dtypes
 from ..arguments import check_values
 
@@ -15,6 +16,7 @@ from ..arguments import check_values
 # is zero its cotangent; of a tangent that counts, jvp and transpose would disagree.
 stop_gradient_p = Primitive("stop_gradient")
 stop_gradient_p.takes_keys = True
+stop_gradient_p.uses_keys = FORWARDS
 stop_gradient_p.abstract = lambda x, **_: x
 stop_gradient_p.jvp = lambda primals, tangents, **params: (
     stop_gradient_p.bind(*primals, **params),

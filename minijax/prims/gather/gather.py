@@ -24,6 +24,7 @@ from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.algebra import Zero, instantiate, is_linear
 from ...passes.batch import bring_front
+from ...passes.key_use import FORWARDS
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped
@@ -524,3 +525,6 @@ def scatter_sub() -> None:
       >>> scatter_sub(jnp.zeros(3), jnp.array([[1], [1]]), jnp.ones(2), points)
       Array([ 0., -2.,  0.], dtype=float32)
     """
+
+
+gather_p.uses_keys = FORWARDS

@@ -15,6 +15,7 @@ import numpy as np
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.key_use import KeyUse
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped
@@ -244,6 +245,7 @@ def _scatter_transpose(ct, x, indices, updates, **params) -> list[Any]:
 scatter_p = scatter_primitive("scatter")
 scatter_p.jvp = _scatter_jvp
 scatter_p.transpose = _scatter_transpose
+scatter_p.uses_keys = KeyUse({2: True}, forwards={0: 0})
 
 
 @scatter_function(scatter_p, None)

@@ -19,6 +19,7 @@ from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, lib
+from ...passes.key_use import FORWARDS
 from ...runtime.array import put_numpy
 from ...types import dtypes
 from ...types.avals import shaped
@@ -79,6 +80,7 @@ convert_element_type_p.jvp = convert_jvp
 convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
+convert_element_type_p.uses_keys = FORWARDS
 convert_element_type_p.pretty = {"sharding": None}
 
 

@@ -16,6 +16,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear, lib
 from ...passes.batch import bring_front
+from ...passes.key_use import READS, KeyUse
 from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import shaped
@@ -84,6 +85,7 @@ def key_comparison(name: str) -> Primitive:
 
     prim.lower = rule
     prim.takes_keys = True
+    prim.uses_keys = READS
     return prim
 
 
@@ -649,3 +651,6 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
 
 hands_on_nans(clamp_p, select_n_p)
+select_n_p.uses_keys = lambda avals, params: KeyUse(
+    dict.fromkeys(range(1, len(avals)), True), frozenset({0})
+)

@@ -21,6 +21,7 @@ from ...ir import core
 from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.batch import Axis, batch_flat, bring_front, no_name
+from ...passes.key_use import CONSUMES, MAKES, READS, SPLITS
 from ...passes.stage import stage_closed
 from ...runtime import dispatch, lower
 from ...runtime.array import ArrayImpl, base_array, put_numpy, under_key
@@ -143,6 +144,7 @@ random_seed_p.abstract = _seed_type
 zero_jvp(random_seed_p)
 no_transpose(random_seed_p)
 random_seed_p.batch = _seed_batch
+random_seed_p.uses_keys = MAKES
 lowered_as(random_seed_p, lambda impl, lead, seeds: each(impl.seed, lead, seeds))
 
 
@@ -179,6 +181,7 @@ random_split_p.abstract = _split_type
 zero_jvp(random_split_p)
 no_transpose(random_split_p)
 random_split_p.batch = _front_batch(random_split_p)
+random_split_p.uses_keys = SPLITS
 lowered_as(random_split_p, _split_lanes)
 by_setting(random_split_p)
 
@@ -225,6 +228,7 @@ random_fold_in_p.abstract = _fold_type
 zero_jvp(random_fold_in_p)
 no_transpose(random_fold_in_p)
 batch_elementwise(random_fold_in_p)
+random_fold_in_p.uses_keys = MAKES
 lowered_as(random_fold_in_p, _fold_lanes)
 
 
@@ -258,6 +262,7 @@ random_bits_p.abstract = _bits_type
 zero_jvp(random_bits_p)
 no_transpose(random_bits_p)
 random_bits_p.batch = _front_batch(random_bits_p)
+random_bits_p.uses_keys = CONSUMES
 lowered_as(random_bits_p, _bits_lanes)
 by_setting(random_bits_p)
 _emit_bits = random_bits_p.lower
@@ -325,6 +330,7 @@ no_transpose(random_wrap_p)
 random_wrap_p.batch = _wrap_batch
 random_wrap_p.lower = lambda ctx, words, *, impl: words
 random_wrap_p.takes_keys = True
+random_wrap_p.uses_keys = MAKES
 
 
 def random_wrap(words: Any, impl: PRNGImpl) -> Any:
@@ -348,6 +354,7 @@ no_transpose(random_unwrap_p)
 random_unwrap_p.batch = _unwrap_batch
 random_unwrap_p.lower = lambda ctx, keys: keys
 random_unwrap_p.takes_keys = True
+random_unwrap_p.uses_keys = READS
 
 
 def random_unwrap(keys: Any) -> Any:
@@ -371,6 +378,7 @@ no_transpose(random_clone_p)
 random_clone_p.batch = _clone_batch
 random_clone_p.lower = lambda ctx, keys: keys
 random_clone_p.takes_keys = True
+random_clone_p.uses_keys = MAKES
 
 
 def random_clone(keys: Any) -> Any:

@@ -21,6 +21,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear, lib
 from ...passes.batch import bring_front
+from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import hands_on_nans, linear_jvp, same_dtype
@@ -591,4 +592,22 @@ def optimization_barrier(operand: Any, /) -> Any:
 
 hands_on_nans(
     concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p
+)
+
+
+def _together(avals, params):
+    """All operands become parts of the results."""
+    return KeyUse(dict.fromkeys(range(len(avals)), True), frozenset({0}))
+
+
+concatenate_p.uses_keys = stack_p.uses_keys = _together
+tile_p.uses_keys = FORWARDS
+split_p.uses_keys = lambda avals, params: KeyUse(
+    {0: True}, frozenset(range(len(params["sizes"])))
+)
+unstack_p.uses_keys = lambda avals, params: KeyUse(
+    {0: True}, frozenset(range(avals[0].shape[params["axis"]]))
+)
+optimization_barrier_p.uses_keys = lambda avals, params: KeyUse(
+    forwards={i: i for i in range(len(avals))}
 )

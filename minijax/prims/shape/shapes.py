@@ -22,6 +22,7 @@ from ...base.util import canonical_axis
 from ...ir import core, tracer_errors
 from ...ir.core import Primitive
 from ...passes.algebra import lib
+from ...passes.key_use import FORWARDS, SPLITS
 from ...runtime.array import ARRAYS
 from ...types import dtypes
 from ...types.avals import AbstractValue, shaped
@@ -864,3 +865,6 @@ def zero_array(aval: Any) -> Any:
 hands_on_nans(
     broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p, empty_p
 )
+for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):
+    _prim.uses_keys = FORWARDS
+transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # the keys lie elsewhere

@@ -21,6 +21,7 @@ import numpy as np
 from ...base.util import canonical_axis
 from ...ir import core
 from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import hands_on_nans, same_dtype
@@ -677,3 +678,16 @@ dynamic_update_slice_p.bounds = lambda x, update, *starts, **_: _slice_bounds(
     x, *starts, slice_sizes=core.aval_of(update).shape
 )
 hands_on_nans(slice_p, dynamic_slice_p, dynamic_update_slice_p)
+
+
+def _sliced_keys(avals, params):
+    whole = np.zeros(avals[0].shape, bool)
+    ends = (params["start_indices"], params["limit_indices"])
+    steps = params["strides"] or (1,) * whole.ndim
+    whole[tuple(map(builtins.slice, *ends, steps))] = True
+    return KeyUse({0: whole}, frozenset({0}))
+
+
+slice_p.uses_keys = _sliced_keys
+dynamic_slice_p.uses_keys = FORWARDS
+dynamic_update_slice_p.uses_keys = KeyUse({1: True}, forwards={0: 0})

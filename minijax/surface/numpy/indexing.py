@@ -21,6 +21,7 @@ from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...prims.dot.dot import check_out_sharding
 from ...prims.shape.shapes import move_axis
+from ...runtime import key_checks
 from ...runtime.array import ArrayImpl, in_slices, local_row
 from ...types import dtypes
 from . import subscripts
@@ -55,7 +56,9 @@ def getitem(x: Any, subscript: Any) -> Any:
         if not leaves and is_whole(plan):
             return x
         return _read(x, leaves, plan)
-    plan, leaves = subscripts.parse(subscript, x.shape, eager)
+    # Which of several keys is used is known where a position is no operand.
+    moves = eager and not key_checks.checking()
+    plan, leaves = subscripts.parse(subscript, x.shape, moves)
     return read(x, leaves, plan)
 
 

@@ -41,7 +41,7 @@ from ...prims.math.logic import (
     ne,
     select_n,
 )
-from ...prims.random.key_arrays import random_split_p
+from ...prims.random.key_arrays import random_clone, random_split_p
 from ...prims.reduce.cumulative import cumsum
 from ...prims.reduce.over_axes import reduce_or
 from ...prims.shape.shapes import move_axis
@@ -260,7 +260,7 @@ def poisson(
         key, select_n(small, repeated(kind.type(0), shape), rate), dtype
     )
     many = _poisson_by_rejection(
-        key, select_n(small, rate, repeated(kind.type(1e5), shape)), dtype
+        random_clone(key), select_n(small, rate, repeated(kind.type(1e5), shape)), dtype
     )
     none = eq(rate, kind.type(0))
     return select_n(none, select_n(small, many, few), repeated(dtype.type(0), shape))
@@ -376,7 +376,10 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
         key, select_n(few, full(0), n), log1p(neg(q)), dtype
     )
     by_rejection = _binomial_by_rejection(
-        key, select_n(few, n, full(1e4)), select_n(few, q, full(0.5)), dtype
+        random_clone(key),
+        select_n(few, n, full(1e4)),
+        select_n(few, q, full(0.5)),
+        dtype,
     )
     out = convert_element_type(select_n(few, by_rejection, by_waiting), dtype)
     invalid = bitwise_or(bad_q, bad_n)

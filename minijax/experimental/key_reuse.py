@@ -1,0 +1,12 @@
+"""The face `minijax.experimental.key_reuse`: finding random keys that are used twice.
+
+The checks are switched on by `jax_debug_key_reuse`, or `minijax.debug_key_reuse(True)`.
+"""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE: dict[str, str] = {}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
