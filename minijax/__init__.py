@@ -75,7 +75,7 @@ _FILLED_BY = {
         "prims.lax prims.lax_linalg prims.fft prims.dot.ragged prims.reduce.generic"
         " prims.reduce.reduce_window prims.reduce.pooling prims.random.generators"
         " surface.random.gammas control.branches.cond control.calls.pmap"
-        " control.calls.shard_map prims.layout"
+        " control.calls.shard_map control.calls.custom_partitioning prims.layout"
         " control.calls.remat control.effects.callbacks control.effects.checks"
         " control.effects.debugging control.effects.inspecting"
         " control.effects.sinks control.loops.scan"

@@ -5,6 +5,7 @@ from ..base.config import enable_x64 as enable_x64
 from ..control.effects.callbacks import io_callback as io_callback
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
+from . import custom_partitioning as custom_partitioning
 from . import jet as jet
 from . import key_reuse as key_reuse
 from . import layout as layout
@@ -18,7 +19,7 @@ from . import sparse as sparse
 from . import xla_metadata as xla_metadata
 
 __all__ = [
-    "buffer_callback", "checkify", "disable_x64", "enable_x64", "io_callback", "jet",
-    "key_reuse", "layout", "mesh_utils", "ode", "pjit", "random", "rnn", "shard_map",
-    "sparse", "xla_metadata"
+    "buffer_callback", "checkify", "custom_partitioning", "disable_x64", "enable_x64",
+    "io_callback", "jet", "key_reuse", "layout", "mesh_utils", "ode", "pjit", "random",
+    "rnn", "shard_map", "sparse", "xla_metadata"
 ]

@@ -21,6 +21,9 @@ from . import client as clients
 from . import disk_cache
 from . import jaxlib_compat as compat
 
+# Stands in programs that name what only this process knows: they are not kept on disk.
+OF_THIS_PROCESS = "minijax:of-this-process:"
+
 
 class Statistics:
     """Counts of what the compiler did in this process."""
@@ -91,10 +94,11 @@ def module_bytes(module: Any) -> bytes:
     with module.context:
         clone = module.operation.clone(ip=False)
         passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
-        return _bytecode(clone)
+        return bytecode_of(clone)
 
 
-def _bytecode(operation: Any) -> bytes:
+def bytecode_of(operation: Any) -> bytes:
+    """An operation as bytecode."""
     out = io.BytesIO()
     operation.write_bytecode(out)
     return out.getvalue()
@@ -118,7 +122,9 @@ def compile_module(
         statistics.compiled += 1
         return client.compile_and_load(module, device_list, options, list(callbacks))
     stripped = has_locations and not config.CACHE_LOCATIONS.value
-    bytecode = module_bytes(module) if stripped else _bytecode(module.operation)
+    bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
+    if OF_THIS_PROCESS.encode() in bytecode:
+        cache = None
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
     found = _recent.get(recent)

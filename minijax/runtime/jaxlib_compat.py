@@ -37,6 +37,7 @@ Device = _jax.Device
 DeviceList = xc.DeviceList
 GSPMDSharding = xc.GSPMDSharding
 HloSharding = xc.HloSharding
+register_custom_call_partitioner = xc.register_custom_call_partitioner
 REPLICATED = xc.OpSharding.Type.REPLICATED
 RuntimeFailure = xc.XlaRuntimeError
 SingleDeviceSharding = xc.SingleDeviceSharding

@@ -21,7 +21,8 @@ DISTRIBUTIONS = (
 FACES = (
     "minijax", "minijax.example_libraries", "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
-    "minijax.experimental.buffer_callback", "minijax.experimental.jet",
+    "minijax.experimental.buffer_callback",
+    "minijax.experimental.custom_partitioning", "minijax.experimental.jet",
     "minijax.experimental.mesh_utils", "minijax.experimental.pjit",
     "minijax.experimental.random", "minijax.experimental.shard_map",
     "minijax.experimental.sparse",
