@@ -29,6 +29,7 @@ from ..runtime import compile as compiler
 from ..runtime import dispatch, lower
 from ..runtime import sharding as shardings
 from ..runtime.layouts import Format, layout_of
+from ..runtime.portable import lower_for
 from ..runtime.spread import Spread
 from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
@@ -141,7 +142,10 @@ class Traced:
         return self._traced.hoisted
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
-        """Lower to StableHLO, for the default platform or the first one named."""
+        """Lower to StableHLO, for the default platform or for those that are named.
+
+        For several, the program's first argument is the number of that it runs on.
+        """
         self._hoisted()
         return Lowered(self, lowering_platforms)
 
@@ -149,7 +153,9 @@ class Traced:
 class Lowered:
     """A jitted function lowered to StableHLO: `as_text()`, `compile()`."""
 
-    def __init__(self, stage: Traced, platforms: Any = None) -> None:
+    def __init__(
+        self, stage: Traced, platforms: Any = None, *, portable: bool = False
+    ) -> None:
         self._stage = stage
         jitted = stage._jitted
         leaves = stage._call.leaves
@@ -162,7 +168,7 @@ class Lowered:
         )
         if jitted.device is not None:
             self._where, self._committed = arrays.placement(jitted.device), True
-        platform = platforms[0] if platforms else self._where.platform
+        self._platforms = tuple(platforms or (self._where.platform,))
         # What is closed over comes first: references, and arrays beside them.
         self._donated = (*(False for _ in self._before), *jitted.donated(stage._call))
         due = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
@@ -189,10 +195,18 @@ class Lowered:
             self._where = self._where.keeping(self._kept)
         kept = [self._donated[i] for i in self._kept]
         with monitoring.stage(monitoring.LOWERING, f"jit({jitted.name})"):
-            self._lowered = lower.lower_jaxpr(
-                closed, jitted.name, platform, donated=kept if any(kept) else (),
-                ordered=self._ordered, spread=self._where if over_devices else None,
+            options: dict[str, Any] = dict(
+                donated=kept if any(kept) else (), ordered=self._ordered,
+                spread=self._where if over_devices else None,
             )  # fmt: skip
+            if len(self._platforms) > 1:
+                self._lowered = lower_for(
+                    closed, jitted.name, self._platforms, **options
+                )
+            else:
+                self._lowered = lower.lower_jaxpr(
+                    closed, jitted.name, *self._platforms, literals=portable, **options
+                )
         self._consts = [
             dispatch.kept_const(c, self._where) for c in self._lowered.consts
         ]

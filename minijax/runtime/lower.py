@@ -669,17 +669,18 @@ def _lower_jaxpr(
     axes: tuple[tuple[Any, int], ...] = (),
     arg_attributes: Sequence[dict[str, Any]] = (),
     result_attributes: Sequence[dict[str, Any]] = (), ordered: bool = False,
-    locations: bool = True, spread: Any = None,
+    locations: bool = True, spread: Any = None, literals: bool = False,
 ) -> Lowered:  # fmt: skip
     """The module of a closed jaxpr, with a function `main`.
 
     `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
     is threaded through the operations that have ordered effects.  Of a program over
-    several devices `spread` says how inputs and results lie on them.
+    several devices `spread` says how inputs and results lie on them.  With `literals` the
+    captured constants stand in the program.
     """
     with context.ir, context.unknown:
         module = Module(_module_name(name), platform, replicas, partitions)
-        hidden = captured(closed)
+        hidden = [] if literals else captured(closed)
         module.spread = spread
         ctx = Lowering(module, f"jit({name})" if locations else "")
         ctx.axes = axes

@@ -30,7 +30,7 @@ FACES = (
         "ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util",
         "transform", "util",
     )),
-    "minijax.experimental.xla_metadata", "minijax.ffi",
+    "minijax.experimental.xla_metadata", "minijax.export", "minijax.ffi",
     "minijax.image",
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
     "minijax.monitoring", "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg",

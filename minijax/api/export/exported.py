@@ -1,0 +1,439 @@
+"""`export`: a jitted function as a program that outlives the process, for chosen platforms.
+
+The program is StableHLO of a form that later compilers read, with what calling it needs:
+trees, types, shardings.  It is differentiated by a second program, which is exported when
+someone asks for it.
+
+Next: serialization.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import errors, tree
+from ...base.source import function_text
+from ...control.calls.call_exported import call_exported_p, check_arguments
+from ...control.calls.jit import jit
+from ...control.rules.custom_vjp import custom_vjp
+from ...ir.jaxpr import ClosedJaxpr
+from ...runtime import client, portable
+from ...runtime.mesh import AbstractMesh, Mesh
+from ...runtime.sharding import NamedSharding
+from ...runtime.spread import Spread
+from ..aot import Lowered, Traced
+from ..reverse import vjp
+from ..shapes import ShapeDtypeStruct
+from . import serialization
+
+__all__ = (
+    "DisabledSafetyCheck", "Exported", "call", "default_export_platform", "deserialize",
+    "export",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+)  # fmt: skip
+
+minimum_supported_calling_convention_version = 9
+maximum_supported_calling_convention_version = 10
+
+
+class DisabledSafetyCheck:
+    """A check of `export` that is left out: made by `platform` or `custom_call`."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, _impl: str) -> None:
+        self._impl = _impl
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Lets a program run on platforms that it was not exported for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Lets a program call a foreign function, which may be another one elsewhere."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The name of the foreign function; None if it is another check."""
+        found = re.match("custom_call:(.+)$", self._impl)
+        return found and found[1]
+
+    def __repr__(self) -> str:
+        return self._impl
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
+
+    def __hash__(self) -> int:
+        return hash(self._impl)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exported:
+    """A program with what calling it needs; made by `export`.
+
+    Attributes:
+      fun_name: the function's name.
+      in_tree, out_tree: structures of (args, kwargs) and of the result.
+      in_avals, out_avals: types of the leaves.
+      in_shardings_hlo, out_shardings_hlo: None for each leaf; see `in_shardings_jax`.
+      nr_devices: how many devices it runs on.
+      platforms: what it can run on.
+      ordered_effects, unordered_effects: what it does besides computing.
+      disabled_safety_checks: which checks were left out.
+      mlir_module_serialized: the program, as bytes.
+      calling_convention_version: how its arguments are told.
+      module_kept_var_idx: which leaves of the arguments it takes.
+      uses_global_constants: whether it takes its platform's number, or sizes that are not
+        known in advance: then it is refined when it is called.
+    """
+
+    fun_name: str
+    in_tree: Any
+    in_avals: tuple[Any, ...]
+    out_tree: Any
+    out_avals: tuple[Any, ...]
+    _has_named_shardings: bool
+    _in_named_shardings: tuple[Any, ...]
+    _out_named_shardings: tuple[Any, ...]
+    in_shardings_hlo: tuple[Any, ...]
+    out_shardings_hlo: tuple[Any, ...]
+    nr_devices: int
+    platforms: tuple[str, ...]
+    ordered_effects: tuple[Any, ...]
+    unordered_effects: tuple[Any, ...]
+    disabled_safety_checks: Sequence[DisabledSafetyCheck]
+    mlir_module_serialized: bytes
+    calling_convention_version: int
+    module_kept_var_idx: tuple[int, ...]
+    uses_global_constants: bool
+    _get_vjp: Callable[[Exported], Exported] | None
+
+    def __repr__(self) -> str:
+        return f"Exported(fun_name={self.fun_name}, ...)"
+
+    __str__ = __repr__
+
+    def mlir_module(self, serialized: bool = True) -> Any:
+        """The program as StableHLO: its text or, unless `serialized`, an MLIR module."""
+        data = self.mlir_module_serialized
+        return portable.text_of(data) if serialized else portable.from_bytes(data)
+
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
+        """How the arguments are to lie on the devices of a mesh; None: anyhow."""
+        return tuple(_over(s, mesh) for s in self._in_named_shardings)
+
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
+        """How the results lie on the devices of a mesh; None: as the compiler likes."""
+        return tuple(_over(s, mesh) for s in self._out_named_shardings)
+
+    def has_vjp(self) -> bool:
+        """Whether it can be differentiated."""
+        return self._get_vjp is not None
+
+    def vjp(self) -> Exported:
+        """The program of its cotangents.
+
+        It takes the leaves of the arguments, then a cotangent of each leaf of the result,
+        and returns a tuple of cotangents of the former.
+
+        Raises:
+          ValueError: it was read from bytes that have none.
+        """
+        if self._get_vjp is None:
+            raise errors.value_error(
+                "No VJP is available",
+                where=self.fun_name,
+                tries=["exported.serialize(vjp_order=1), where it was written"],
+            )
+        return self._get_vjp(self)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """The program and what belongs to it as bytes, which `deserialize` reads.
+
+        Args:
+          vjp_order: how often what is read can be differentiated.
+        """
+        return serialization.to_bytes(self, vjp_order)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it: `args` and `kwargs` are of the structure and types exported for."""
+        return call(self)(*args, **kwargs)
+
+    def results_for(self, avals: Sequence[Any]) -> tuple[Any, ...]:
+        """The types of the results for arguments of these types; ValueError for others."""
+        check_arguments(self, avals, _leaf_names(self.in_tree))
+        return self.out_avals
+
+    @functools.cached_property
+    def _flat(self) -> Any:
+        """What runs it on leaves, with its derivative."""
+
+        def f_flat(*leaves: Any) -> Any:
+            return tuple(call_exported_p.bind(*leaves, exported=self))
+
+        def forwards(*leaves: Any) -> Any:
+            return found(*leaves), leaves
+
+        def backwards(leaves: Any, cts: Any) -> Any:
+            return call(self.vjp())(*leaves, *cts)
+
+        found = custom_vjp(f_flat)
+        found.defvjp(forwards, backwards)
+        return found
+
+
+def _leaf_names(in_tree: Any) -> list[str]:
+    """What the leaves of (args, kwargs) are called: `args[0]['a']`."""
+    names = []
+    for path in tree.leaf_paths(in_tree):
+        label = "args" if path[0].idx == 0 else "kwargs"
+        names.append(label + tree.keystr(path[1:]))
+    return names
+
+
+def _over(sharding: Any, mesh: Any) -> Any:
+    if sharding is None:
+        return None
+    given, want = mesh.abstract_mesh, sharding.mesh
+    if (given.axis_sizes, given.axis_names) != (want.axis_sizes, want.axis_names):
+        raise errors.value_error(
+            f"NamedSharding new mesh {mesh} does not match the mesh used for export"
+            f" {want}.",
+            tries=["a mesh of as many devices, with axes of these names"],
+        )
+    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+
+
+def call(exported: Exported) -> Callable[..., Any]:
+    """The function that a program is, which can be called and differentiated.
+
+    Args:
+      exported: the program.
+
+    Returns:
+      A function of arguments of the structure and the types that it was exported for.
+
+    Raises:
+      ValueError: it is no `Exported`; or, when it is called, arguments of other types.
+
+    Example:
+      >>> import minijax as mj
+      >>> exported = export(mj.jit(lambda x: 2 * x))(mj.ShapeDtypeStruct((2,), 'float32'))
+      >>> call(exported)(mj.numpy.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+    if not isinstance(exported, Exported):
+        raise errors.value_error(
+            f"The exported argument must be an export.Exported. Found {exported}."
+        )
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != exported.in_tree:
+            raise _structure_error(exported, in_tree)
+        return tree.unflatten(exported.out_tree, exported._flat(*leaves))
+
+    return called
+
+
+def _structure_error(exported: Exported, in_tree: Any) -> ValueError:
+    rows = []
+    for path, was, now, why in tree.structure_errors(exported.in_tree, in_tree):
+        label = (
+            ("kwargs" if path[0].idx else "args") + tree.keystr(path[1:])
+            if path
+            else ""
+        )
+        rows.append(
+            f"   - {label} is {now} in the invocation and {was} when exported, so {why}"
+        )
+    return errors.value_error(
+        "The invocation args and kwargs must have the same pytree structure as when the"
+        f" function '{exported.fun_name}' was exported, but they have the following"
+        " structural differences:\n" + "\n".join(rows),
+    )
+
+
+def deserialize(blob: Any) -> Exported:
+    """The program that `Exported.serialize` wrote, here or in JAX.
+
+    Args:
+      blob: the bytes.
+
+    Returns:
+      An `Exported`.
+
+    Raises:
+      ValueError: they are none, or of another version, or there is a type of tree nodes in
+        the program that was not registered here.
+
+    Example:
+      >>> import minijax as mj
+      >>> exported = export(mj.jit(lambda x: 2 * x))(mj.ShapeDtypeStruct((2,), 'float32'))
+      >>> deserialize(exported.serialize()).call(mj.numpy.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+
+    def made(disabled_safety_checks: Sequence[str], **parts: Any) -> Exported:
+        kinds = DisabledSafetyCheck
+        checks = [
+            kinds.custom_call(target) if target else kinds.platform()
+            for target in disabled_safety_checks
+        ]
+        return Exported(disabled_safety_checks=tuple(checks), **parts)
+
+    return serialization.from_bytes(blob, lambda sizes: tuple(map(int, sizes)), made)  # type: ignore[no-any-return]
+
+
+# ----------------------------------------------------------------------------- export
+
+
+def default_export_platform() -> str:
+    """The platform that `export` lowers for where none is named.
+
+    Returns:
+      That of the default device.
+
+    Example:
+      >>> default_export_platform() in ('cpu', 'cuda', 'tpu')
+      True
+    """
+    return client.default_platform()
+
+
+def export(
+    fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[..., Exported]:  # fmt: skip
+    """Lower a jitted function to a program that can be kept, and run elsewhere.
+
+    Args:
+      fun_jit: what `jit` returned.
+      platforms: what it is to run on: 'cpu', 'cuda', 'tpu' or others; default: where it
+        would run here.
+      disabled_checks: checks to leave out.
+
+    Returns:
+      A function of arguments, or of their types (`ShapeDtypeStruct`s), that returns an
+      `Exported`.
+
+    Raises:
+      ValueError: it is not jitted; or, when it is called, the program calls foreign
+        functions.
+      NotImplementedError: when it is called: the program calls back into Python.
+
+    Example:
+      >>> import minijax as mj
+      >>> exported = export(mj.jit(mj.numpy.sin))(mj.ShapeDtypeStruct((3,), 'float32'))
+      >>> exported.call(mj.numpy.zeros(3))
+      Array([0., 0., 0.], dtype=float32)
+    """
+    if not (callable(fun_jit) and hasattr(fun_jit, "trace")):
+        raise errors.value_error(
+            f"Function to be exported must be the result of `jit` but is: {fun_jit}",
+            tries=["export(jit(f))(...)"],
+        )
+
+    def do_export(*args: Any, **kwargs: Any) -> Exported:
+        chosen = tuple(map(_platform, platforms or (default_export_platform(),)))
+        return _exported(fun_jit.trace(*args, **kwargs), chosen, tuple(disabled_checks))  # type: ignore[attr-defined]
+
+    return do_export
+
+
+def _platform(name: str) -> str:
+    if name == "gpu":
+        raise errors.error(
+            RuntimeError,
+            "Unknown backend: 'gpu' requested, but no platforms that are instances of gpu"
+            " are present.",
+            why="programs are lowered for one maker's GPUs.",
+            tries=["platforms=['cuda']"],
+        )
+    return str(name)
+
+
+def _exported(
+    stage_: Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]
+) -> Exported:
+    in_avals, out_avals = stage_.arg_types, stage_.result_types
+    lowered = Lowered(stage_, platforms, portable=True)
+    if lowered._before:
+        raise errors.error(
+            NotImplementedError,
+            f"export: {stage_.fun_name} cannot be exported: it closes over references.",
+            where=function_text(stage_._jitted.fun),
+            why="what they hold is kept in this process.",
+            tries=["pass values, and return the new ones"],
+        )
+    if lowered._lowered.callbacks:
+        raise errors.error(
+            NotImplementedError,
+            "serialization of host_callbacks is not yet implemented",
+            where=function_text(stage_._jitted.fun),
+            why="Python functions live in this process alone.",
+            tries=["take the callback or debug.print out", "jit instead of export"],
+        )
+    module = lowered.compiler_ir()
+    portable.check_calls(module, [t for c in checks if (t := c.is_custom_call())])
+    where = lowered._where
+    several = isinstance(where, Spread)
+    ins: list[Any] = [None] * len(in_avals)
+    outs: Sequence[Any] = [None] * len(out_avals)
+    if isinstance(where, Spread):
+        for k, i in enumerate(lowered._kept):
+            ins[i] = _abstract(where.ins[k])
+        if where.outs is not None:
+            outs = list(map(_abstract, where.outs))
+    polymorphic = len(platforms) > 1
+    ordered: list[Any] = []
+    unordered: list[Any] = []
+    for effect in lowered._closed.effects:
+        (ordered if getattr(effect, "ordered", False) else unordered).append(effect)
+    return Exported(
+        fun_name=stage_.fun_name, in_tree=stage_.in_tree, in_avals=tuple(in_avals),
+        out_tree=stage_.out_tree, out_avals=tuple(out_avals), _has_named_shardings=True,
+        _in_named_shardings=tuple(ins), _out_named_shardings=tuple(outs),
+        in_shardings_hlo=(None,) * len(in_avals),
+        out_shardings_hlo=(None,) * len(out_avals), nr_devices=len(where.devices),
+        platforms=platforms, ordered_effects=tuple(ordered),
+        unordered_effects=tuple(unordered), disabled_safety_checks=checks,
+        mlir_module_serialized=portable.to_bytes(module, polymorphic, several),
+        calling_convention_version=maximum_supported_calling_convention_version,
+        module_kept_var_idx=tuple(lowered._kept), uses_global_constants=polymorphic,
+        _get_vjp=functools.partial(_export_vjp, stage_.jaxpr),
+    )  # fmt: skip
+
+
+def _abstract(sharding: Any) -> Any:
+    """A sharding without devices."""
+    if sharding is None:
+        return None
+    mesh = sharding.mesh.abstract_mesh
+    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+
+
+def _export_vjp(closed: ClosedJaxpr, exported: Exported) -> Exported:
+    """The program of the cotangents of one."""
+    n = len(exported.in_avals)
+
+    def fun_vjp_jax(*args: Any) -> Any:
+        _, pullback = vjp(lambda *xs: tuple(closed(*xs)), *args[:n])
+        return pullback(tuple(args[n:]))
+
+    avals = [*exported.in_avals, *(a.to_tangent() for a in exported.out_avals)]
+    structs = [ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    lower = export(
+        jit(fun_vjp_jax), platforms=exported.platforms,
+        disabled_checks=exported.disabled_safety_checks,
+    )  # fmt: skip
+    return lower(*structs)

@@ -1,0 +1,170 @@
+"""FlatBuffers, read and written: tables of numbered fields, each of which may be missing.
+
+A table is told by its fields as `{number: (kind, value)}`, or read by their numbers.  The
+format: https://flatbuffers.dev/internals.
+
+This room knows the format alone.  What is in the tables is api/export/serialization.py's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Fields = dict[int, tuple[str, Any]]
+
+# Kinds of fields: numbers as `struct` has them, "text", "bytes", "table", and lists of
+# numbers ("[I"), of texts ("[text") and of tables ("[table").
+_SIZES = {"b": 1, "B": 1, "?": 1, "h": 2, "H": 2, "i": 4, "I": 4}
+
+
+class _Writer:
+    """Writes what refers to others before them: references point forwards."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(4)  # where the root is
+
+    def align(self, size: int, ahead: int = 0) -> None:
+        """Fill up, so that what follows `ahead` more bytes lies on a multiple of `size`."""
+        self.data += bytes(-(len(self.data) + ahead) % size)
+
+    def refer(self, at: int) -> None:
+        """Let the reference at `at` point here."""
+        struct.pack_into("<I", self.data, at, len(self.data) - at)
+
+    def table(self, fields: Fields) -> int:
+        """Write a table and what is below it; returns where it lies."""
+        places, size = {}, 4  # a reference to the table of offsets comes first
+        for number, (kind, _) in sorted(fields.items()):
+            wide = _SIZES.get(kind, 4)
+            size += -size % wide
+            places[number] = size
+            size += wide
+        count = max(fields, default=-1) + 1
+        self.align(2)
+        self.align(4, ahead=4 + 2 * count)
+        offsets = [places.get(i, 0) for i in range(count)]
+        self.data += struct.pack(f"<{2 + count}H", 4 + 2 * count, size, *offsets)
+        start = len(self.data)
+        self.data += struct.pack("<i", 4 + 2 * count) + bytes(size - 4)
+        below = []
+        for number, (kind, value) in fields.items():
+            at = start + places[number]
+            if kind in _SIZES:
+                struct.pack_into("<" + kind, self.data, at, value)
+            else:
+                below.append((at, kind, value))
+        for at, kind, value in below:
+            self.value(at, kind, value)
+        return start
+
+    def value(self, at: int, kind: str, value: Any) -> None:
+        """Write what the reference at `at` is to point to."""
+        if kind == "table":
+            found = self.table(value)
+            struct.pack_into("<I", self.data, at, found - at)
+            return
+        if kind in ("text", "bytes"):
+            value = value.encode() if kind == "text" else value
+            self.align(4)
+            self.refer(at)
+            self.data += struct.pack("<I", len(value)) + value + b"\0"
+            return
+        kind = kind[1:]
+        self.align(4)
+        self.refer(at)
+        self.data += struct.pack("<I", len(value))
+        if kind in _SIZES:
+            self.data += struct.pack(f"<{len(value)}{kind}", *value)
+            return
+        start = len(self.data)
+        self.data += bytes(4 * len(value))
+        for i, one in enumerate(value):
+            self.value(start + 4 * i, kind, one)
+
+
+def write(fields: Fields) -> bytearray:
+    """The bytes of a table.
+
+    >>> table = read(write({0: ("H", 7), 2: ("text", "seven"), 3: ("[I", [1, 2])}))
+    >>> table.number(0, "H"), table.number(1, "H"), table.text(2), table.numbers(3, "I")
+    (7, 0, 'seven', (1, 2))
+    """
+    writer = _Writer()
+    root = writer.table(fields)
+    struct.pack_into("<I", writer.data, 0, root)
+    return writer.data
+
+
+class Table:
+    """A table in a buffer; a field that is missing reads as nothing, 0 or empty."""
+
+    __slots__ = ("data", "start")
+
+    def __init__(self, data: Any, start: int) -> None:
+        self.data = data
+        self.start = start
+
+    def _at(self, number: int) -> int:
+        """Where a field lies; 0 if it is missing."""
+        offsets = self.start - self._unpack("i", self.start)
+        place = 4 + 2 * number
+        if place >= self._unpack("H", offsets):
+            return 0
+        found = self._unpack("H", offsets + place)
+        return self.start + found if found else 0
+
+    def _unpack(self, kind: str, at: int) -> Any:
+        return struct.unpack_from("<" + kind, self.data, at)[0]
+
+    def _referred(self, at: int) -> int:
+        return at + int(self._unpack("I", at))
+
+    def _string(self, at: int) -> bytes:
+        size = self._unpack("I", at)
+        found = bytes(self.data[at + 4 : at + 4 + size])
+        if len(found) != size:
+            raise struct.error("a string ends beyond the buffer")
+        return found
+
+    def number(self, field: int, kind: str) -> Any:
+        at = self._at(field)
+        return self._unpack(kind, at) if at else 0
+
+    def bytes(self, field: int) -> bytes:
+        at = self._at(field)
+        return self._string(self._referred(at)) if at else b""
+
+    def text(self, field: int) -> str:
+        return self.bytes(field).decode()
+
+    def table(self, field: int) -> Table | None:
+        at = self._at(field)
+        return Table(self.data, self._referred(at)) if at else None
+
+    def _each(
+        self, field: int, wide: int, read: Callable[[int], Any]
+    ) -> tuple[Any, ...]:
+        at = self._at(field)
+        if not at:
+            return ()
+        start = self._referred(at)
+        count = self._unpack("I", start)
+        return tuple([read(start + 4 + wide * i) for i in range(count)])
+
+    def numbers(self, field: int, kind: str) -> tuple[Any, ...]:
+        return self._each(field, _SIZES[kind], lambda at: self._unpack(kind, at))
+
+    def texts(self, field: int) -> tuple[str, ...]:
+        read = lambda at: self._string(self._referred(at)).decode()
+        return self._each(field, 4, read)
+
+    def tables(self, field: int) -> Sequence[Table]:
+        return self._each(field, 4, lambda at: Table(self.data, self._referred(at)))
+
+
+def read(data: Any) -> Table:
+    """The root table of a buffer; struct.error if there is none."""
+    view = memoryview(data)
+    return Table(view, struct.unpack_from("<I", view)[0])

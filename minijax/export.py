@@ -1,0 +1,16 @@
+"""The face `minijax.export`: programs that outlive the process."""
+
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "api.export.exported":
+        "DisabledSafetyCheck Exported default_export_platform deserialize export"
+        " maximum_supported_calling_convention_version"
+        " minimum_supported_calling_convention_version",
+    "api.export.serialization":
+        "register_namedtuple_serialization register_pytree_node_serialization",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
