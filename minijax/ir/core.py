@@ -85,6 +85,7 @@ class Primitive:
         bounds(*args, **params) -> (shape, index, axes, last): the indices at which it reads
         or writes an array of that shape, of which axes, and the last one of each;
         makes_nans: whether results may hold a NaN where no operand does
+    keeps_nans: whether results always hold a NaN or an infinity where an operand does
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
     uses_keys: what it does with random keys, a `KeyUse` (passes/key_use.py) or
         (avals, params) -> KeyUse; without it, or programs, it consumes them
@@ -94,7 +95,7 @@ class Primitive:
 
     __slots__ = (
         "__weakref__", "abstract", "batch", "batch_named", "bounds", "checked", "closes",
-        "dce", "depends", "divisor", "effects", "impl", "jvp", "linearize",
+        "dce", "depends", "divisor", "effects", "impl", "jvp", "keeps_nans", "linearize",
         "lower", "lower_on", "makes_nans", "multiple_results", "name", "named_axes",
         "places", "pretty", "regions", "stage", "takes_keys", "taylor", "text", "transpose",
         "uses_keys", "varies",
@@ -131,6 +132,7 @@ class Primitive:
         self.divisor: int | None = None
         self.bounds: Rule | None = None
         self.makes_nans = True
+        self.keeps_nans = False
         self.taylor: Rule | None = None
         registry[name] = self
 

@@ -29,7 +29,8 @@ __all__ = (
     "BITS", "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp",
     "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
     "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
-    "const", "factor", "filled", "hands_on_nans", "repeat_like", "unbroadcast",
+    "const", "factor", "filled", "hands_on_nans", "keep_nans", "repeat_like",
+    "unbroadcast",
 )  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -150,6 +151,12 @@ def hands_on_nans(*prims: Primitive) -> None:
     """Declare that results have no NaN but those of the operands: for `checkify`."""
     for prim in prims:
         prim.makes_nans = False
+
+
+def keep_nans(*prims: Primitive) -> None:
+    """Declare that results have a NaN or an infinity where an operand has one."""
+    for prim in prims:
+        prim.keeps_nans = True
 
 
 # ------------------------------------------------------------------------------- jvp

@@ -1,1 +1,14 @@
-"""Floor 10: tools that look at programs from outside, and the `jax` alias."""
+"""Floor 10: tools that look at programs from outside, and the `jax` alias.
+
+Each tool is a function here, and a command: `python -m minijax.tools nans script.py`.
+"""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "tools.nan_finder": "nans",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -44,7 +44,7 @@ FACES = (
     "minijax.scipy.integrate", "minijax.scipy.interpolate",
     "minijax.scipy.optimize", "minijax.scipy.spatial",
     "minijax.scipy.spatial.transform", "minijax.experimental.ode",
-    "minijax.experimental.rnn",
+    "minijax.experimental.rnn", "minijax.tools",
 )  # fmt: skip
 
 

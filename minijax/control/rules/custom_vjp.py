@@ -17,7 +17,7 @@ from ...base.source import function_text, own_name, wraps
 from ...base.tracebacks import boundary
 from ...base.util import pick
 from ...ir import core
-from ...ir.core import Tracer
+from ...ir.core import STATE, Tracer
 from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
 from ...passes import batch as batching
@@ -669,11 +669,15 @@ class Rules:
             cts = [instantiate(ct) for ct in cts]
         where = default_placement()  # rules ask an array's questions of a number, too
         cts = [put_alone(x, where) if type(x) in NUMBERS else x for x in cts]
-        found = custom.bwd(
-            *self.fixed,
-            tree.unflatten(self.res_tree, res),
-            tree.unflatten(self.result.treedef, cts),
-        )
+        place, STATE.source = STATE.source, None  # the rule has lines of its own
+        try:
+            found = custom.bwd(
+                *self.fixed,
+                tree.unflatten(self.res_tree, res),
+                tree.unflatten(self.result.treedef, cts),
+            )
+        finally:
+            STATE.source = place
         if isinstance(found, list):
             found = tuple(found)
         in_types = tree.unflatten(self.in_tree, self.in_avals)

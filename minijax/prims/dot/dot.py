@@ -23,7 +23,7 @@ from ...ir.core import Primitive
 from ...passes.algebra import is_linear
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
-from ..define import defjvp
+from ..define import defjvp, keep_nans
 from ..math.cast import cast
 from ..shape.shapes import transpose
 from . import precision as precisions
@@ -461,3 +461,6 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     n = left.ndim
     batch = tuple(range(n - 2))
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
+
+
+keep_nans(dot_general_p)

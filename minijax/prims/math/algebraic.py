@@ -913,3 +913,7 @@ hands_on_nans(
     floor_p,
     ceil_p,
 )
+keep_nans(
+    neg_p, add_p, sub_p, mul_p, add_any_p, square_p, sqrt_p, cbrt_p, abs_p, conj_p,
+    complex_p,
+)  # fmt: skip

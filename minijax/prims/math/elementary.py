@@ -631,3 +631,6 @@ def atanh(x: Any) -> Any:
       Array(0., dtype=float32, weak_type=True)
     """
     return atanh_p.bind(x)
+
+
+keep_nans(log_p, log1p_p, sin_p, cos_p, sinh_p, cosh_p)

@@ -502,3 +502,4 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 hands_on_nans(reduce_max_p, reduce_min_p)
+keep_nans(reduce_sum_p)

@@ -24,7 +24,7 @@ from ...passes.batch import bring_front
 from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import hands_on_nans, linear_jvp, same_dtype
+from ..define import hands_on_nans, keep_nans, linear_jvp, same_dtype
 from ..math.algebraic import sub
 from .shapes import (
     broadcast,
@@ -593,6 +593,7 @@ def optimization_barrier(operand: Any, /) -> Any:
 hands_on_nans(
     concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p
 )
+keep_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
 
 
 def _together(avals, params):

@@ -26,7 +26,7 @@ from ...passes.key_use import FORWARDS, SPLITS
 from ...runtime.array import ARRAYS
 from ...types import dtypes
 from ...types.avals import AbstractValue, shaped
-from ..define import hands_on_nans, linear_in_first, zero_jvp
+from ..define import hands_on_nans, keep_nans, linear_in_first, zero_jvp
 
 __all__ = (
     "broadcast_in_dim_p", "broadcast_in_dim", "broadcast", "broadcast_to_rank",
@@ -865,6 +865,7 @@ def zero_array(aval: Any) -> Any:
 hands_on_nans(
     broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p, empty_p
 )
+keep_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):
     _prim.uses_keys = FORWARDS
 transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # the keys lie elsewhere

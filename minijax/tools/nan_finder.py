@@ -1,0 +1,254 @@
+"""`nans`: the first equation that makes a NaN or an infinity, found in compiled programs.
+
+A call runs the function once, compiled, with looks added where a bad number could get lost;
+a call that is clean is done.  Else the same interpreter looks at every value, compiled too,
+and names the first site; and once more for the statistics of its operands.
+
+The interpreter stands in nan_checks.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..api.aot import jit
+from ..api.shapes import make_jaxpr
+from ..base import errors, tree
+from ..base.source import wraps
+from ..control.arguments import check_callable
+from .nan_checks import NOTHING, STATS, Coarse, Every, Finder, One
+from .places import NOWHERE, Place, is_backward, place_of
+
+KINDS = ("nan", "inf")
+
+
+@dataclasses.dataclass(frozen=True)
+class Operand:
+    """What one operand held: counts of bad elements; least, greatest and mean of the rest.
+
+    first: the index of its first bad element, None if it has none.
+    """
+
+    type: str
+    nans: int
+    infs: int
+    first: tuple[int, ...] | None
+    min: float
+    max: float
+    mean: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        held = f"min {self.min:.6g}, max {self.max:.6g}, mean {self.mean:.6g}"
+        if self.nans or self.infs:
+            held += f"; {self.nans} NaN, {self.infs} inf, the first at {self.first}"
+        return f"{self.type}: {held}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """An equation that made a bad number.
+
+    primitive: the operation's name; "argument" for a value that came in so.
+    made: "NaN" or "infinity".
+    direction: "forward" or "backward".
+    iterations: of each loop around it, innermost last: "row of scan", say, and which.
+    """
+
+    primitive: str
+    made: str
+    direction: str
+    scope: str
+    place: Place
+    iterations: tuple[tuple[str, int], ...]
+    operands: tuple[Operand, ...]
+    results: tuple[str, ...]
+    argument: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        if self.argument:
+            lines = [f"The argument {self.argument} holds {_A[self.made]}."]
+        else:
+            lines = [f"{self.primitive} makes {_A[self.made]}, {self.direction}"]
+            lines[0] += f", in {self.scope}." if self.scope else "."
+            lines.append(f"  at {self.place}")
+            if self.place.text:
+                lines.append(f"     {self.place.text}")
+            if self.place.variable:
+                lines.append(f"  variable: {self.place.variable}")
+        for what, number in self.iterations:
+            lines.append(f"  {what.replace(' of ', f' {number} of ', 1)}")
+        for i, x in enumerate(self.operands):
+            lines.append(f"  operand {i}: {x}" if not self.argument else f"  {x}")
+        return "\n".join(lines)
+
+
+_A = {"NaN": "a NaN", "infinity": "an infinity"}
+
+
+@dataclasses.dataclass(frozen=True)
+class NanReport:
+    """What a run has found: true if it has found something.
+
+    first: the first equation that made a bad number; None.
+    result: what the function returned.
+    """
+
+    first: Finding | None
+    result: Any = dataclasses.field(repr=False)
+
+    def __bool__(self) -> bool:
+        return self.first is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"first": None if self.first is None else self.first.to_dict()}
+
+    def __str__(self) -> str:
+        return "No NaN and no infinity." if self.first is None else str(self.first)
+
+
+def nans(
+    f: Callable[..., Any], kinds: Sequence[str] = KINDS,
+    static_argnums: int | Sequence[int] = (),
+) -> Callable[..., NanReport]:  # fmt: skip
+    """Make a function that runs `f` and names the equation where the first NaN began.
+
+    It looks at the whole program: the backward pass of a `grad` inside, each iteration of
+    loops, branches, functions that are jitted, mapped or spread over devices.  A value that
+    is bad only because an operand is so is not to blame; nor is an infinity that the
+    program has written down, as masks have it.
+
+    Args:
+      f: a function of arrays to a pytree of arrays, with any transformations inside.
+      kinds: what is bad: "nan", "inf", or both.
+      static_argnums: positions of arguments that are compile-time constants.
+
+    Returns:
+      A function with `f`'s arguments that returns a `NanReport`: `report.first` is a
+      `Finding` (primitive, place in the program, iterations, statistics of the operands) or
+      None, `report.result` what `f` returned.  The report is true if something was found.
+
+    Raises:
+      ValueError: `kinds` names something else.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> def f(x):
+      ...     y = jnp.log(x)
+      ...     return jnp.sqrt(y).sum()
+      >>> report = nans(f)(jnp.asarray([2., 0.5]))
+      >>> report.first.primitive, report.first.made, report.first.operands[0].min
+      ('sqrt', 'NaN', -0.6931471824645996)
+
+    A clean call costs one compiled run, which looks where a bad number could get lost.
+    Only one that has found something runs again, compiled, to name it; effects then happen
+    again.  Under `vmap`, lanes that a branch or loop has left count, too.
+    """
+    check_callable(f)
+    if not kinds or set(kinds) - set(KINDS):
+        raise errors.value_error(
+            f"nans: kinds must be of {KINDS}, got {kinds!r}.", tries=['kinds=("nan",)']
+        )
+    staged = make_jaxpr(f, static_argnums=static_argnums, return_shape=True)
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        closed, shapes = staged(*args, **kwargs)
+        leaves = _dynamic(args, kwargs, static_argnums)
+        finder = Coarse(kinds)
+        outs, record = finder.run(closed.jaxpr, closed.consts, leaves, top=True)
+        return tree.unflatten(tree.structure(shapes), outs), record.first
+
+    run = jit(watched, static_argnums=static_argnums)
+
+    @wraps(f, name="nans({fun})")
+    def nans_f(*args: Any, **kwargs: Any) -> NanReport:
+        result, first = run(*args, **kwargs)
+        if int(first) == NOTHING:
+            return NanReport(None, result)
+        closed = staged(*args, **kwargs)[0]
+        leaves = _dynamic(args, kwargs, static_argnums)
+        return NanReport(_find(closed, leaves, kinds), result)
+
+    return nans_f
+
+
+def _dynamic(args: Any, kwargs: Any, static: int | Sequence[int]) -> list[Any]:
+    """The leaves of the arguments that are not static."""
+    nums = (static,) if isinstance(static, int) else tuple(static)
+    fixed = {i % max(len(args), 1) for i in nums}
+    return tree.leaves(([x for i, x in enumerate(args) if i not in fixed], kwargs))
+
+
+def _find(closed: Any, leaves: Sequence[Any], kinds: Sequence[str]) -> Finding | None:
+    every = Every(kinds)
+    first, at, _ = _record(every, closed, leaves)
+    if first == NOTHING:
+        return None
+    one = One(kinds, int(first))
+    _, _, stats = _record(one, closed, leaves)
+    site = every.sites[int(first)]
+    made = "NaN" if _is_nan(closed, leaves, int(first)) else "infinity"
+    iterations = tuple(
+        (f"{every.around[i].what} of {every.around[i].eqn.primitive}", int(at[i]))
+        for i in site.loops
+    )
+    operands = tuple(
+        _operand(a.aval, row)
+        for a, row in zip(site.atoms, np.asarray(stats), strict=True)
+    )
+    if site.eqn is None:
+        names = closed.jaxpr.arg_names
+        i = site.argument - len(closed.jaxpr.constvars)
+        name = (
+            names[i]
+            if 0 <= i < len(names)
+            else f"number {i}"
+            if i >= 0
+            else "(constant)"
+        )
+        return Finding("argument", made, "forward", "", NOWHERE, iterations, operands,
+                       (), name)  # fmt: skip
+    eqn = site.eqn
+    return Finding(
+        eqn.primitive.name, made, "backward" if is_backward(eqn) else "forward",
+        eqn.names, place_of(eqn), iterations, operands,
+        tuple(v.aval.str_short() for v in eqn.outs),
+    )  # fmt: skip
+
+
+def _record(finder: Finder, closed: Any, leaves: Sequence[Any]) -> Any:
+    """Run a program compiled, for its record alone."""
+
+    def watched(*xs: Any) -> Any:
+        _, record = finder.run(closed.jaxpr, closed.consts, xs, top=True)
+        return tuple(record)
+
+    return [np.asarray(x) for x in jit(watched)(*leaves)]
+
+
+def _is_nan(closed: Any, leaves: Sequence[Any], number: int) -> bool:
+    return int(_record(One(("nan",), number), closed, leaves)[0]) == number
+
+
+def _operand(aval: Any, row: Any) -> Operand:
+    values = dict(zip(STATS, (float(x) for x in row), strict=True))
+    first = None
+    if values["first"] >= 0 and aval.shape:
+        first = tuple(
+            int(i) for i in np.unravel_index(int(values["first"]), aval.shape)
+        )
+    elif values["first"] >= 0:
+        first = ()
+    return Operand(
+        aval.str_short(), int(values["nans"]), int(values["infs"]), first,
+        values["min"], values["max"], values["mean"],
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""Where an equation comes from, in the user's words: file, line, variable, direction.
+
+The name of a variable is read off the line that makes its value: the target of the
+assignment in which the operation stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import linecache
+import os
+import textwrap
+from typing import Any
+
+from ..base.source import UNKNOWN, Source
+from ..ir.jaxpr import Equation
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A line of the user's program.
+
+    variable: what the line assigns to ("" if nothing, "return" where it returns).
+    """
+
+    file: str
+    line: int
+    column: int
+    function: str
+    text: str
+    variable: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @property
+    def short(self) -> str:
+        """`file.py:3`."""
+        return f"{os.path.basename(self.file)}:{self.line}" if self.file else "?"
+
+    def __str__(self) -> str:
+        named = f" in {self.function}" if self.function else ""
+        return f"{self.file}:{self.line}{named}" if self.file else "an unknown place"
+
+
+NOWHERE = Place("", 0, 0, "", "", "")
+
+
+def place_of(eqn: Equation) -> Place:
+    """Where the user asked for an operation."""
+    return of_source(eqn.source)
+
+
+@functools.lru_cache(4096)
+def of_source(source: Source | None) -> Place:
+    """A recorded place, with its line's text and variable."""
+    if source is None or source is UNKNOWN:
+        return NOWHERE
+    line, column = source.position()
+    text = linecache.getline(source.file, line).strip()
+    name = source.function.rpartition(".")[2]
+    return Place(source.file, line, column, name, text, _assigned(source.file, line))
+
+
+def is_backward(eqn: Equation) -> bool:
+    """Whether an operation belongs to the backward pass."""
+    return "transpose(" in eqn.names
+
+
+@functools.lru_cache(256)
+def _targets(file: str) -> dict[int, str]:
+    """Line -> what the innermost statement around it assigns to."""
+    source = "".join(linecache.getlines(file))
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except SyntaxError:
+        return {}
+    found: dict[int, str] = {}
+    for node in ast.walk(tree):  # outer statements first
+        if isinstance(node, ast.Assign):
+            name = ", ".join(ast.unparse(t) for t in node.targets)
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+            name = ast.unparse(node.target)
+        elif isinstance(node, ast.Return):
+            name = "return"
+        else:
+            continue
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+            found[line] = name
+    return found
+
+
+def _assigned(file: str, line: int) -> str:
+    return _targets(file).get(line, "")

@@ -1,0 +1,138 @@
+"""`tools.nans`: faults are planted, and named."""
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax, tools
+from minijax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+@mj.custom_vjp
+def spiked(x):
+    return jnp.sin(x)
+
+
+def spiked_bwd(x, ct):
+    scale = ct / (x - 1.0)
+    return (scale * 0.0 + jnp.cos(x),)
+
+
+spiked.defvjp(lambda x: (jnp.sin(x), x), spiked_bwd)
+
+
+def layers(weights, x):
+    return lax.scan(lambda h, w: (spiked(h * w), None), x, weights)[0]
+
+
+def by_branch(x):
+    def body(c, a):
+        b = c - a
+        d = lax.cond(b > 0, jnp.log, jnp.sqrt, b)
+        return b, d
+
+    return lax.scan(body, 3.5, x)[1].sum()
+
+
+def nested(x):
+    def outer(c, i):
+        e = lax.map(lambda j: c / (j + i - 7.0), jnp.arange(4.0))
+        return c, e.sum()
+
+    return lax.scan(outer, x, jnp.arange(6.0))[1]
+
+
+def counting(x):
+    return lax.while_loop(
+        lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] / (5 - c[0])), (0, x)
+    )[1]
+
+
+def asking(x):
+    return lax.while_loop(lambda c: jnp.log(c - 2.0) < 100, lambda c: c - 1.0, x)
+
+
+def masked(x):
+    scores = jnp.where(x > 0, x, -jnp.inf)
+    return jnp.log(mj.nn.softmax(scores).max() * 2.0 - 2.0)
+
+
+# A weight after which sin(sin(sin(1))) is multiplied to 1, for the first lane alone.
+WEIGHTS = jnp.ones(5).at[3].set(1 / np.sin(np.sin(np.sin(1.0))))
+GRADS = mj.vmap(mj.grad(layers), in_axes=(None, 0))
+FOUND = {
+    "backward": (GRADS, (WEIGHTS, jnp.array([1.0, 2.0])),
+                 ("div", "infinity", "backward", "scale", [("row of scan", 3)])),
+    "branch": (by_branch, (jnp.ones(6),),
+               ("sqrt", "NaN", "forward", "d", [("row of scan", 3)])),
+    "nested": (mj.jit(nested), (1.0,), ("div", "infinity", "forward", "e",
+               [("row of scan", 4), ("row of scan", 3)])),
+    "while": (mj.checkpoint(counting), (1.0,),
+              ("div", "infinity", "forward", "return", [("iteration of while", 5)])),
+    "test": (asking, (5.0,),
+             ("log", "infinity", "forward", "return", [("iteration of while", 3)])),
+    "masked": (masked, (jnp.array([-1.0, 2.0, -3.0]),),
+               ("log", "infinity", "forward", "return", [])),
+    "argument": (jnp.sin, (np.float32(np.nan),), ("argument", "NaN", "forward", "", [])),
+    "replica": (mj.pmap(lambda x: 1 / x), (jnp.array([1.0, 0.0]),),
+                ("div", "infinity", "forward", "FOUND", [("device of xla_pmap", 1)])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_the_first_is_named(case):
+    f, args, (primitive, made, direction, variable, iterations) = FOUND[case]
+    first = tools.nans(f)(*args).first
+    assert (first.primitive, first.made, first.direction) == (
+        primitive,
+        made,
+        direction,
+    )
+    assert list(first.iterations) == iterations
+    if variable:
+        assert first.place.variable == variable
+        assert first.place.file == __file__
+        assert f"{primitive} makes" in str(first)
+
+
+def test_parts_of_an_array_are_looked_at():
+    mesh = Mesh(np.array(mj.devices()[:2]), ("i",))
+    x = mj.device_put(jnp.array([4.0, -1.0]), NamedSharding(mesh, PartitionSpec("i")))
+
+    def f(x):
+        root = jnp.sqrt(x)
+        return jnp.where(x > 0, root, 0.0)
+
+    report = tools.nans(mj.jit(f))(x)
+    assert report.first.place.variable == "root"
+    assert report.first.operands[0].min == -1.0
+    assert report.result.tolist() == [2.0, 0.0]
+    assert report.to_dict()["first"]["place"]["text"] == "root = jnp.sqrt(x)"
+
+
+def test_clean_programs_are_clean():
+    x = jnp.array([-1.0, 2.0])
+
+    def softmax(x, *, mask=-jnp.inf):
+        return mj.nn.softmax(jnp.where(x > 0, x, mask))
+
+    report = tools.nans(softmax)(x)
+    assert not report
+    assert str(report) == "No NaN and no infinity."
+    np.testing.assert_array_equal(report.result, [0, 1])
+    assert not tools.nans(lambda x: 1 / (x - x), kinds=("nan",))(x)
+    with pytest.raises(ValueError, match="kinds must be of"):
+        tools.nans(softmax, kinds=("odd",))
+
+
+def test_statistics_of_operands():
+    def f(x, n):
+        return jnp.log(x[:n])
+
+    x = jnp.array([[3.0, 1.0], [2.0, -4.0]])
+    report = tools.nans(f, static_argnums=1)(x, 2)
+    (operand,) = report.first.operands
+    assert (operand.min, operand.max, operand.mean) == (-4.0, 3.0, 0.5)
+    assert (operand.nans, operand.first) == (0, None)
+    assert "operand 0: f32[2,2]: min -4, max 3, mean 0.5" in str(report)
