@@ -107,6 +107,7 @@ from . import core as core
 from . import custom_batching as custom_batching
 from . import custom_derivatives as custom_derivatives
 from . import debug as debug
+from . import distributed as distributed
 from . import dlpack as dlpack
 from . import dtypes as dtypes
 from . import errors as errors
@@ -149,21 +150,22 @@ __all__ = [
     "debug_infs", "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get",
     "device_put", "device_put_replicated", "device_put_sharded", "devices",
-    "disable_jit", "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref",
-    "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval",
-    "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
-    "export", "ffi", "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd",
-    "grad", "hessian", "host_count", "host_id", "host_ids", "image", "jacfwd",
-    "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose",
-    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
-    "make_array_from_callback", "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
-    "make_user_context", "memory", "monitoring", "named_call", "named_scope", "new_ref",
-    "nn", "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion",
-    "numpy_rank_promotion", "ops", "pmap", "print_environment_info", "process_count",
-    "process_index", "process_indices", "profiler", "pure_callback", "random", "ref",
-    "remat", "remove_size_one_mesh_axis_from_type", "scipy", "set_mesh", "shard_map",
-    "sharding", "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
+    "disable_jit", "distributed", "dlpack", "ds", "dtypes", "effects_barrier",
+    "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries",
+    "experimental", "explain_cache_misses", "export", "ffi", "flatten_util", "float0",
+    "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id",
+    "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",
+    "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays",
+    "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring",
+    "named_call", "named_scope", "new_ref", "nn", "no_execution", "no_tracing", "numpy",
+    "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
+    "print_environment_info", "process_count", "process_index", "process_indices",
+    "profiler", "pure_callback", "random", "ref", "remat",
+    "remove_size_one_mesh_axis_from_type", "scipy", "set_mesh", "shard_map", "sharding",
+    "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
     "threefry_partitionable", "tools", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",

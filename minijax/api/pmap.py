@@ -6,6 +6,7 @@ Next: devices.py.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ def pmap(
       out_axes: where the mapped axis goes in results; None: the first device's result.
       static_broadcasted_argnums: positions of compile-time constants.
       devices: the devices to use, in order; backend: a platform's name.
-      axis_size: the number of slices, checked against the arguments.
+      axis_size: the number of slices, of all processes, checked against the arguments.
       donate_argnums: positions of arguments whose memory may be reused.
 
     Returns:
@@ -84,10 +85,16 @@ def pmap(
             avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
         else:
             avals = [aval_of(x) for x in call.leaves]
-        dims, size = _axes(mapped, call, avals, in_axes, axis_size)
+        # A pmap inside of another goes over devices of this process's alone.
+        count = 1 if _inside.pmap else replicas.processes_of(chosen, backend)
+        dims, size = _axes(mapped, call, avals, in_axes, axis_size, count)
         slices = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
-        axes = (*STATE.axes, (name, size))
-        traced = core.within_axes(axes, jitted.trace_avals, call, tuple(slices))
+        axes = (*STATE.axes, (name, size * count))
+        outer, _inside.pmap = _inside.pmap, True
+        try:
+            traced = core.within_axes(axes, jitted.trace_avals, call, tuple(slices))
+        finally:
+            _inside.pmap = outer
         _refuse_references(fun, traced.hoisted)
         out_dims = [
             None if d is None else result_axis(d, a.ndim + 1)
@@ -99,7 +106,8 @@ def pmap(
         n = len(traced.hoisted)
         params = {
             "call_jaxpr": traced.jaxpr, "axis_name": name, "axis_size": size,
-            "global_axis_size": None, "devices": chosen, "backend": backend,
+            "global_axis_size": None if count == 1 else size * count,
+            "devices": chosen, "backend": backend,
             "name": jitted.name, "in_axes": (*[None] * n, *dims),
             "out_axes": tuple(out_dims),
             "donated_invars": (*[False] * n, *jitted.donated(call)),
@@ -162,6 +170,13 @@ def pmap(
     return pmapped
 
 
+class _Inside(threading.local):
+    pmap = False  # whether this thread traces the function of a pmap
+
+
+_inside = _Inside()
+
+
 def _refuse_references(fun: Any, values: Sequence[Any]) -> None:
     for x in values:
         if isinstance(x, core.Reference):
@@ -221,9 +236,13 @@ def _check_devices(devices: Any) -> tuple[Any, ...] | None:
 
 
 def _axes(
-    mapped: Mapped, call: Call, avals: list[Any], in_axes: Any, axis_size: int | None
-) -> tuple[list[int | None], int]:
-    """The mapped axis of each dynamic leaf, and the number of slices."""
+    mapped: Mapped, call: Call, avals: list[Any], in_axes: Any, axis_size: int | None,
+    count: int,
+) -> tuple[list[int | None], int]:  # fmt: skip
+    """The mapped axis of each dynamic leaf, and the number of slices, of this process.
+
+    axis_size: what the user says, of all `count` processes.
+    """
     if isinstance(in_axes, tuple):
         if len(in_axes) != len(call.args):
             raise mapped.error(
@@ -237,11 +256,11 @@ def _axes(
     dims = mapped.normalise(avals, dims, names)
     size = mapped.size(avals, dims, names)
     if size is None:
-        size = axis_size
-    elif axis_size is not None and axis_size != size:
+        size = axis_size and axis_size // count
+    elif axis_size is not None and axis_size != size * count:
         raise mapped.error(
             f"cannot map: Specified axis_size {axis_size} doesn't match received"
-            f" axis_size {size}.",
+            f" axis_size {size * count}.",
             which=names[next(i for i, d in enumerate(dims) if d is not None)],
         )
     if not size:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
+from ..prims.sharding import spread_over
 from ..runtime import array as arrays_of
 from ..runtime import jaxlib_compat as compat
 from ..runtime import placing, spread
@@ -210,21 +211,22 @@ def _by_device(
 
 
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
+    sharding: Any, local_data: Any, global_shape: Any = None
 ) -> Any:
     """An array spread over devices, of the data that this process has.
 
     Args:
       sharding: how the array lies on devices.
-      local_data: this process's part, an array or a pytree of them.
-      global_shape: the shape of the whole; None: as this process is the only one, that
-        of `local_data`.
+      local_data: what this process has, an array or a pytree of them.  Along each axis it
+        is either the whole, or the parts that this process's devices hold, in order.
+      global_shape: the shape of the whole, or a pytree of shapes; None: `local_data` is
+        this process's parts along all axes.
 
     Returns:
-      An array of that shape.
+      An array of that shape (a tree of them).
 
     Raises:
-      ValueError: the data does not fill this process's part.
+      ValueError: the data is neither the whole nor this process's parts.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -232,17 +234,90 @@ def make_array_from_process_local_data(
       >>> mj.make_array_from_process_local_data(where, np.arange(2))
       Array([0, 1], dtype=int32)
     """
+    leaves, treedef = tree.flatten(local_data)
+    if global_shape is None or _is_shape(global_shape):
+        shapes = [global_shape] * len(leaves)
+    else:
+        shapes = tree.leaves(global_shape, is_leaf=lambda x: x is None or _is_shape(x))
+    lies = spread_over("make_array_from_process_local_data", treedef, sharding)
+    return tree.unflatten(treedef, [
+        _from_process(*each) for each in zip(lies, leaves, shapes, strict=True)
+    ])  # fmt: skip
 
-    def one(x: Any) -> Any:
-        data = x if hasattr(x, "shape") else np.asarray(x)
-        shape = data.shape if global_shape is None else tuple(global_shape)
-        if data.shape != shape:
+
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, (tuple, list)) and all(
+        isinstance(n, (int, np.integer)) for n in x
+    )
+
+
+def _from_process(sharding: Any, given: Any, global_shape: Any) -> Any:
+    data = given if hasattr(given, "shape") else np.asarray(given)
+    local = tuple(data.shape)
+    if sharding.is_fully_addressable:
+        shape = local if global_shape is None else tuple(global_shape)
+        if local != shape:
             raise errors.value_error(
                 "When calling `make_array_from_process_local_data` on a single process,"
                 " global_shape should be None or equal to local_data.shape."
-                f" Got global_shape={shape} and local_data.shape={data.shape}.",
+                f" Got global_shape={shape} and local_data.shape={local}.",
                 why="this process has all devices of the sharding.",
             )
         return make_array_from_callback(shape, sharding, lambda at: data[at])
+    known = _parts_along(sharding, len(local))
+    if global_shape is None:
+        shape = tuple(
+            n * k // max(len(parts), 1)
+            for n, (parts, k) in zip(local, known, strict=True)
+        )
+    else:
+        shape = tuple(global_shape)
+    if len(shape) != len(local):
+        raise errors.value_error(
+            f"global_shape={shape} and local_data.shape={local} differ in rank."
+        )
+    for i, (n, whole, (parts, k)) in enumerate(zip(local, shape, known, strict=True)):
+        held = whole * len(parts) // k
+        if n not in (whole, held) or (n != whole and whole % k):
+            raise errors.value_error(
+                "Invalid host data, each dimension should match either global or process"
+                f" shape. In dimension {i}, the process data has {n} elements. Process"
+                f" addresses {held} elements and global_shape={shape}.",
+                which=f"local_data of shape {local}, with sharding {sharding}",
+            )
+    sizes = sharding.shard_shape(shape)
 
-    return tree.map(one, local_data)
+    def part(at: Any) -> Any:
+        own = []
+        for i, s in enumerate(at):
+            if local[i] == shape[i]:
+                own.append(s)
+                continue
+            n, (parts, _) = sizes[i], known[i]
+            k = parts.index((s.start or 0) // n) if n else 0
+            own.append(slice(k * n, (k + 1) * n))
+        return data[tuple(own)]
+
+    return make_array_from_callback(shape, sharding, part)
+
+
+def _parts_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
+    """For each axis, which parts this process's devices hold, and of how many: all of them,
+    where what the processes hold overlaps."""
+    if isinstance(sharding, shardings.NamedSharding):
+        cuts, places = sharding.cuts(ndim), sharding.places(ndim)
+    else:
+        cuts = shardings.parts_of(sharding.hlo(ndim), ndim)
+        places = shardings.places_of(sharding.hlo(ndim), ndim, len(sharding.devices))
+    me = sharding.devices[0].client.process_index()
+    found = []
+    for axis, k in enumerate(cuts):
+        held: dict[int, set[int]] = {}
+        for device, place in zip(
+            sharding.devices, places[:, axis].tolist(), strict=True
+        ):
+            held.setdefault(device.process_index, set()).add(place)
+        kinds = set(map(frozenset, held.values()))
+        apart = sum(map(len, kinds)) == k and len(set(map(len, kinds))) == 1
+        found.append((sorted(held.get(me, ())) if apart else list(range(k)), k))
+    return found

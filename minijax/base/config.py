@@ -225,6 +225,15 @@ CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, as_bool)
 CUDA_DEVICES = _option("jax_cuda_visible_devices", "all", _as_device_ids)
 CLIENT_OPTIONS = _option("jax_pjrt_client_create_options", None, _as_pairs)
 SORT_DEVICES = _option("jax_sort_devices_by_process_index", True, as_bool)
+CPU_COLLECTIVES = _option(
+    "jax_cpu_collectives_implementation", "gloo", one_of("gloo", "mpi")
+)
+LOCAL_TOPOLOGY = _option("jax_cpu_get_local_topology_timeout_minutes", 2, as_int)
+GLOBAL_TOPOLOGY = _option("jax_cpu_get_global_topology_timeout_minutes", 5, as_int)
+CHECK_PROXIES = _option("jax_check_proxy_envs", True, as_bool)
+DISTRIBUTED_DEBUG = _option("jax_distributed_debug", False, as_bool)
+PREEMPTION = _option("jax_enable_preemption_service", True, as_bool)
+RECOVERABLE = _option("jax_enable_recoverability", False, as_bool)
 _levels = one_of(
     None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"
 )  # fmt: skip

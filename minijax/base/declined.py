@@ -12,7 +12,7 @@ from typing import Any
 from . import option
 
 _PALLAS = "there are no Pallas kernels here."
-_PROCESSES = "programs of several processes are not there yet."
+_PROCESSES = "arrays go to other processes by programs alone, over all their devices."
 _EXPORT = "there is no jax.export here yet."
 _TF = "there is no jax2tf here."
 _PROFILE = "programs are not compiled again by what a profile says."
@@ -31,15 +31,13 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax_ragged_dot_use_gpu_pallas_triton_lowering": False,
     },
     _PROCESSES: {
-        "jax_cpu_collectives_implementation": "gloo",
-        "jax_cpu_get_global_topology_timeout_minutes": 5,
-        "jax_cpu_get_local_topology_timeout_minutes": 2,
         "jax_cross_host_transfer_socket_address": "",
         "jax_cross_host_transfer_timeout_seconds": None,
         "jax_cross_host_transfer_transfer_size": None,
-        "jax_cross_host_transport_addresses": "", "jax_distributed_debug": False,
-        "jax_enable_preemption_service": True, "jax_enable_recoverability": False,
-        "jax_force_dcn_cross_host_transfers": False, "jax_check_proxy_envs": True,
+        "jax_cross_host_transport_addresses": "",
+        "jax_force_dcn_cross_host_transfers": False,
+    },
+    "each process compiles its programs.": {
         "jax_share_binary_between_hosts": False,
         "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
     },

@@ -10,6 +10,7 @@ from . import jet as jet
 from . import key_reuse as key_reuse
 from . import layout as layout
 from . import mesh_utils as mesh_utils
+from . import multihost_utils as multihost_utils
 from . import ode as ode
 from . import pjit as pjit
 from . import random as random
@@ -20,6 +21,6 @@ from . import xla_metadata as xla_metadata
 
 __all__ = [
     "buffer_callback", "checkify", "custom_partitioning", "disable_x64", "enable_x64",
-    "io_callback", "jet", "key_reuse", "layout", "mesh_utils", "ode", "pjit", "random",
-    "rnn", "shard_map", "sparse", "xla_metadata"
+    "io_callback", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode",
+    "pjit", "random", "rnn", "shard_map", "sparse", "xla_metadata"
 ]

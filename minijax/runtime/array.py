@@ -48,6 +48,11 @@ class Placement:
         self.platform = client.platform_of(device)
         self.kinds: dict[str, Any] = {}
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the device is this process's."""
+        return bool(self.device.process_index == self.device.client.process_index())
+
     def kept(self, kind: str) -> Any:
         """The C++ sharding of arrays in another memory of the device's."""
         found = self.kinds.get(kind)
@@ -189,13 +194,23 @@ class Array(metaclass=_ArrayMeta):
         return bool(self.sharding.is_fully_replicated)
 
     @property
+    def _is_readable(self) -> bool:
+        """Whether this process has all of the value, on its devices."""
+        lies = self.sharding
+        return bool(
+            lies.is_fully_addressable
+            or (lies.is_fully_replicated and lies.has_addressable_devices)
+        )
+
+    @property
     def addressable_shards(self) -> list[Any]:
         """The array's parts on this process's devices."""
         return shards(self)
 
     @property
     def global_shards(self) -> list[Any]:
-        return self.addressable_shards
+        """The array's parts on all devices; `data` of other processes' is None."""
+        return shards(self, everywhere=True)
 
     def addressable_data(self, index: int) -> Array:
         """The part on this process's device number `index`."""
@@ -342,6 +357,8 @@ class Array(metaclass=_ArrayMeta):
         tail = f"dtype={aval.dtype.name}" + (
             ", weak_type=True" if aval.weak_type else ""
         )
+        if not self._is_readable:
+            return f"Array(shape={aval.shape}, {tail})"
         value = self._value
         if value.size == 0:
             return f"Array([], shape={aval.shape}, {tail})"
@@ -352,11 +369,13 @@ class Array(metaclass=_ArrayMeta):
         return f"Array({text},{' ' if fits else ' ' * 6}{tail})"
 
     def __str__(self) -> str:
-        return str(self._value)
+        return str(self._value) if self._is_readable else repr(self)
 
     def __format__(self, spec: str) -> str:
         if dtypes.is_extended(self.dtype):
             return format(str(self), spec)
+        if not self._is_readable:
+            return format(repr(self), spec)
         value = self._value
         return format(value if self.ndim else value[()], spec)
 
@@ -603,7 +622,9 @@ class Shard:
 
     __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(self, device: Any, index: Any, replica_id: int, data: Array) -> None:
+    def __init__(
+        self, device: Any, index: Any, replica_id: int, data: Array | None
+    ) -> None:
         self.device = device
         self.index = index
         self.replica_id = replica_id
@@ -616,14 +637,17 @@ class Shard:
         )
 
 
-def shards(x: Array) -> list[Shard]:
-    """The parts of an array on this process's devices."""
+def shards(x: Array, everywhere: bool = False) -> list[Shard]:
+    """The parts of an array on this process's devices, or on all: those without data."""
     x._check_alive()
     where = placement_of(x)
     whole = shardings.of_buffer(x)
     index = whole.devices_indices_map(x.shape)
     if where is not None:
-        return [Shard(where[0].device, index[where[0].device], 0, x)]
+        device = where[0].device
+        if whole.is_fully_addressable:
+            return [Shard(device, index[device], 0, x)]
+        return [Shard(device, index[device], 0, None)] if everywhere else []
     copies: dict[Any, int] = {}
     numbers = {}  # of each device's part among those that are alike
     for device, at in index.items():
@@ -635,6 +659,10 @@ def shards(x: Array) -> list[Shard]:
         share_memory(b, base_array(x))
         part = under_key(b, x.dtype) if type(x) is KeyArray else b
         out.append(Shard(device, index[device], numbers[device], part))
+    if everywhere:
+        mine = {s.device for s in out}
+        others = (d for d in index if d not in mine)
+        out += [Shard(d, index[d], numbers[d], None) for d in others]
     return out
 
 
@@ -642,9 +670,12 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
     """The value of an ArrayImpl as a read-only NumPy array."""
     if buffer.aval.dtype == dtypes.float0:
         return np.zeros(buffer.aval.shape, dtypes.float0)
-    if placement_of(buffer) is not None:
-        return compat.to_host(buffer)
-    return shardings.gather(buffer)
+    found = placement_of(buffer)
+    if found is None:
+        return shardings.gather(buffer)
+    if client.cluster.client is not None and not found[0].is_here:
+        raise shardings.not_here()
+    return compat.to_host(buffer)
 
 
 def copied(buffer: Any) -> Any:
@@ -685,8 +716,9 @@ def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
         mesh = config.MESH.value
         if type(mesh) is Mesh and x.dtype == aval.dtype:
             whole = shardings.NamedSharding(mesh, PartitionSpec())
-            parts = [np.asarray(x, order="C")] * len(mesh.flat)
-            return compat.put_parts(aval, whole.internal(x.ndim), parts, mesh.flat)
+            here = mesh.local_devices
+            parts = [np.asarray(x, order="C")] * len(here)
+            return compat.put_parts(aval, whole.internal(x.ndim), parts, here)
         where = default_placement()
     sharding = where.sharding_of(aval, committed)
     if x.dtype == aval.dtype:
@@ -851,6 +883,8 @@ def in_slices(x: Array) -> bool:
         return False
     whole, shape = shardings.of_buffer(x), x.shape
     if not shape or not isinstance(whole, shardings.NamedSharding):
+        return False
+    if not whole.is_fully_addressable:  # all processes take the row together
         return False
     return whole.cuts(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
 

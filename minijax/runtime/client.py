@@ -22,11 +22,12 @@ from typing import Any
 
 from ..base import config, errors
 from . import jaxlib_compat as compat
+from .cluster import state
 
 _clients: dict[str, Any] = {}
 _lock = threading.RLock()
+cluster = state
 _ALIASES = {"gpu": "cuda", "cuda": "cuda", "cpu": "cpu", "tpu": "tpu"}
-distributed: dict[str, Any] = {}  # filled by distributed.initialize, before any client
 
 
 def _num_cpu_devices() -> int:
@@ -91,9 +92,7 @@ def _plugin_options() -> dict[str, Any]:
 
 def _make_cpu() -> Any:
     asynchronous = _made_with["asynchronous"] = bool(config.CPU_ASYNC.value)
-    return compat.make_cpu_client(
-        _num_cpu_devices(), asynchronous, **distributed.get("cpu", {})
-    )
+    return compat.make_cpu_client(_num_cpu_devices(), asynchronous, **cluster.for_cpu())
 
 
 _NVIDIA = (
@@ -189,15 +188,13 @@ def _make_cuda() -> Any:
         xc.initialize_pjrt_plugin("cuda")
     _register_cuda_calls(api)
     options = dict(xc.generate_pjrt_gpu_plugin_options())
-    extra = dict(distributed.get("cuda", {}))
-    runtime_client = extra.pop("distributed_client", None)
-    options.update(extra)
+    options.update(cluster.for_cuda())
     if config.CUDA_DEVICES.value != "all":
         options["visible_devices"] = list(
             map(int, config.CUDA_DEVICES.value.split(","))
         )
     options.update(_plugin_options())
-    return xc.make_c_api_client("cuda", options, runtime_client)
+    return xc.make_c_api_client("cuda", options, cluster.client)
 
 
 def _make_tpu() -> Any:
@@ -205,9 +202,8 @@ def _make_tpu() -> Any:
     load_plugin("tpu", tpu_library())
     if not xc.pjrt_plugin_initialized("tpu"):
         xc.initialize_pjrt_plugin("tpu")
-    runtime_client = distributed.get("tpu", {}).get("distributed_client")
     return _jax.get_c_api_client(
-        "tpu", _plugin_options(), runtime_client, None, False, True
+        "tpu", _plugin_options(), cluster.client, None, False, True
     )
 
 
@@ -297,6 +293,11 @@ def _warn_of_fork() -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+def started() -> bool:
+    """Whether there is a client of any platform."""
+    return bool(_clients)
 
 
 def clear_backends() -> None:

@@ -111,7 +111,7 @@ def compile_module(
 ) -> Any:  # fmt: skip
     """Compile a module for `devices`, or load it from the disk cache."""
     client = devices[0].client
-    cache = None if clients.distributed else _cache()
+    cache = None if clients.cluster.client is not None else _cache()
     options = compat.compile_options(
         devices, replicas, partitions, overrides,
         config.DISABLE_MOST_OPTIMIZATIONS.value,

@@ -32,6 +32,7 @@ from ..ir.jaxpr import (
 from ..passes.dce import dce_jaxpr
 from ..passes.stage import abstract
 from ..types import dtypes
+from ..types.avals import shaped
 from . import array as arrays
 from . import compile as compiler
 from . import jaxlib_compat as compat
@@ -569,9 +570,27 @@ def _common_spread(
                 raise incompatible(told(first, values[first], name, names), here)
             if want is not None and not want.is_equivalent_to(x.sharding, len(x.shape)):
                 raise mismatch(want, x)
+        if want is not None and isinstance(x, (np.ndarray, np.generic)):
+            check_given(x, want)
         found = want or lie
         ins.append(found if isinstance(found, NamedSharding) else None)
     return spread(mesh, ins, None if over is None else over.outs)
+
+
+def check_given(x: Any, want: Any) -> None:
+    """ValueError if of several processes each is to give all of a value to be cut."""
+    if want.is_fully_replicated or want.is_fully_addressable:
+        return
+    raise errors.value_error(
+        "Passing non-trivial shardings for numpy inputs is not allowed. To fix this error,"
+        " either specify a replicated sharding explicitly or use"
+        " `jax.make_array_from_process_local_data(...)` to convert your host local numpy"
+        " inputs to a jax.Array which you can pass to jit. If the numpy input is the same"
+        " on each process, then you can use `jax.make_array_from_callback(...) to create a"
+        " `jax.Array` which you can pass to jit. Got arg type:"
+        f" {shaped(tuple(x.shape), dtypes.canonical(x.dtype)).str_short(False)}",
+        which=f"sharding {want}",
+    )
 
 
 def lies_as_compiled(x: Any, where: Placement | Spread, k: int) -> bool:

@@ -343,6 +343,43 @@ def _use_xla_caches(debug: Any, directory: str) -> None:
         debug.xla_gpu_experimental_autotune_cache_mode = _jax.AutotuneCacheMode.UPDATE
 
 
+def coordination_service(
+    address: str, count: int, heartbeat: int, shutdown: int, recoverable: bool
+) -> Any:
+    """The service by which `count` processes find one another; times are in seconds."""
+    return _jax.get_distributed_runtime_service(
+        address, count, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
+        recoverable=recoverable,
+    )  # fmt: skip
+
+
+def coordination_client(
+    address: str, me: int, timeout: int, heartbeat: int, shutdown: int
+) -> Any:
+    """What speaks to the service, still to be connected."""
+    return _jax.get_distributed_runtime_client(
+        address, me, init_timeout=timeout, heartbeat_timeout=heartbeat,
+        shutdown_timeout=shutdown, shutdown_on_destruction=False, use_compression=True,
+    )  # fmt: skip
+
+
+def preemption_manager(client: Any) -> Any:
+    """What agrees on a step at which to save, once a process is told that it must end."""
+    made = _jax.create_preemption_sync_manager()
+    made.initialize(client)
+    return made
+
+
+def gloo_collectives(client: Any, hostname: str | None) -> Any:
+    """Collectives over TCP, between processes on CPUs."""
+    return _jax.make_gloo_tcp_collectives(client, hostname=hostname)
+
+
+def mpi_collectives() -> Any:
+    """Collectives by MPI, between processes on CPUs."""
+    return _jax.make_mpi_collectives()
+
+
 def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:
     """A client of the CPU platform.
 

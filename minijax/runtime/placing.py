@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base import errors
 from ..ir import core
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
+from . import agreement, client, dispatch
 from . import array as arrays
-from . import dispatch
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, Placement, base_array
@@ -44,9 +45,35 @@ def put_one(x: Any, where: Any) -> Array:
 
 
 def put_spread(x: Any, sharding: Any) -> Array:
-    """One value cut over the devices of a sharding."""
+    """One value cut over the devices of a sharding.
+
+    Raises:
+      AssertionError: of several processes, each gives another one.
+    """
     aval = core.aval_of(x)
+    if client.cluster.client is not None:
+        _check_common(x, sharding)
     return arrays.wrap(put(x, sharding), aval)
+
+
+def _check_common(x: Any, sharding: Any) -> None:
+    """Where others have some of the devices, all are to give the same value."""
+    if not sharding.devices or sharding.is_fully_addressable:
+        return
+    if type(x) in ARRAYS:
+        if not x.is_fully_addressable:
+            return
+        if x.committed:
+            raise errors.value_error(
+                "device_put's second argument must be a Device or a Sharding which"
+                f" represents addressable devices, but got {sharding}. Please pass device"
+                " or Sharding which represents addressable devices.",
+                why="the array is committed to devices of this process.",
+                tries=["jax.make_array_from_process_local_data(sharding, x)"],
+            )
+    if not isinstance(x, core.Tracer):
+        value = arrays.host_value(base_array(x)) if type(x) in ARRAYS else np.asarray(x)
+        agreement.same_value(x, value, sharding.devices)
 
 
 def _place_of(x: Any) -> Placement:
@@ -63,6 +90,13 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
         return there if kind is None else _put_in(there, place, kind)
     x._check_alive()
     held = base_array(x)
+    if client.cluster.client is not None and not x._is_readable:
+        raise errors.value_error(
+            "When the second argument to `device_put` is a Device, the first argument must"
+            " be a fully addressable array or a non-addressable array with a single device"
+            f" sharding. Got value with devices {x.devices()}",
+            tries=["multihost_utils.process_allgather(x, tiled=True)"],
+        )
     space = MemorySpace.of_kind(kind)
     sharding = place.committed if kind is None else place.kept(kind)
     if x.aval.memory_space is space is DEVICE:

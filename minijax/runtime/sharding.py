@@ -652,14 +652,22 @@ def shard_buffers(buffer: Any) -> list[Any]:
     sharding = of_buffer(buffer)
     aval = buffer.aval
     part, _ = _cuts_of(sharding, aval)
-    return [compat.with_aval(b, part, b._sharding) for b in compat.shards_of(buffer)]
+    found = []
+    for b in compat.shards_of(buffer):
+        inner = b._sharding
+        if not isinstance(inner, compat.SingleDeviceSharding):  # of a program on one
+            inner = compat.SingleDeviceSharding(inner._internal_device_list[0])
+        found.append(compat.with_aval(b, part, inner))
+    return found
 
 
 def gather(buffer: Any) -> np.ndarray[Any, Any]:
     """The whole value of a sharded ArrayImpl."""
-    aval = buffer.aval
-    part, indices = _cuts_of(of_buffer(buffer), aval)
+    aval, lies = buffer.aval, of_buffer(buffer)
+    part, indices = _cuts_of(lies, aval)
     parts = compat.parts_to_host(buffer, part)
+    if not parts or not (lies.is_fully_replicated or lies.is_fully_addressable):
+        raise not_here()
     if not indices:
         return parts[0]
     found = np.empty(aval.shape, aval.dtype)
@@ -667,6 +675,19 @@ def gather(buffer: Any) -> np.ndarray[Any, Any]:
         found[at] = value
     found.flags.writeable = False
     return found
+
+
+def not_here() -> RuntimeError:
+    """The error for reading a value of which other processes have parts."""
+    return errors.error(
+        RuntimeError,
+        "Fetching value for `jax.Array` that spans non-addressable (non process local)"
+        " devices is not possible. You can use"
+        " `jax.experimental.multihost_utils.process_allgather` to print the global array or"
+        " use `.addressable_shards` method of jax.Array to inspect the addressable (process"
+        " local) shards.",
+        why="each process has the parts that lie on its own devices.",
+    )
 
 
 def _cuts_of(sharding: Any, aval: Any) -> tuple[Any, list[tuple[slice, ...]]]:

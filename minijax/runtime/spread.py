@@ -210,9 +210,11 @@ def _copies(buffer: Any, sharding: Any) -> Any:
     away = sharding.devices[0].client is not buffer._sharding._device.client
     if away or sharding.given_kind or buffer.aval.memory_space is HOST:
         return _cut(arrays.host_value(buffer), buffer.aval, sharding)
+    mine = sharding.addressable_devices
     parts = [
         compat.copy_to(buffer, d, compat.SingleDeviceSharding(d))
         for d in sharding.devices
+        if d in mine
     ]
     return compat.assemble(
         buffer.aval, sharding.internal(len(buffer.aval.shape)), parts

@@ -19,11 +19,15 @@ DISTRIBUTIONS = (
     " poisson t truncnorm uniform vonmises wrapcauchy"
 )
 FACES = (
-    "minijax", "minijax.example_libraries", "minijax.example_libraries.optimizers",
+    "minijax", "minijax.distributed", "minijax.example_libraries",
+    "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
     "minijax.experimental.buffer_callback",
-    "minijax.experimental.custom_partitioning", "minijax.experimental.jet",
-    "minijax.experimental.mesh_utils", "minijax.experimental.pjit",
+    "minijax.experimental.custom_partitioning",
+    "minijax.experimental.jet",
+    "minijax.experimental.mesh_utils",
+    "minijax.experimental.pjit",
+    "minijax.experimental.multihost_utils",
     "minijax.experimental.random", "minijax.experimental.shard_map",
     "minijax.experimental.sparse",
     *(f"minijax.experimental.sparse.{name}" for name in (

@@ -4,7 +4,8 @@ Each device runs the whole program on its slice, with its own control flow; coll
 over the axis name are the only meeting points.  An operand mapped along an axis is cut
 there, one slice a device; results are put together along their out axis.  A nested
 pmap takes its devices out of the outer one's: replicas are counted row by row over the
-axes, outermost first.
+axes, outermost first.  Of several processes each maps over its own devices: the axis has
+the slices of all, operands and results those of this one.
 
 Next: ../api/pmap.py, the function.
 """
@@ -66,7 +67,12 @@ def pmap_abstract(
 
 def _inside(params: dict[str, Any]) -> Any:
     """The scope in which a pmap's jaxpr is traced."""
-    return core.mapped_axis(params["axis_name"], params["axis_size"])
+    return core.mapped_axis(params["axis_name"], size_of(params))
+
+
+def size_of(params: dict[str, Any]) -> int:
+    """The size of a pmap's axis, over all processes."""
+    return params["global_axis_size"] or params["axis_size"]  # type: ignore[no-any-return]
 
 
 holds(
@@ -97,7 +103,7 @@ def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
     for i in flagged(given):
         # A result that all devices share took its cotangent n times: share it out.
         one = params["out_axes"][i] is None
-        ins.append(lax.mul(cts[i], 1.0 / params["axis_size"]) if one else cts[i])
+        ins.append(lax.mul(cts[i], 1.0 / size_of(params)) if one else cts[i])
     origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
     _, new = xla_pmap_p.regions.rebuild(params, [turned], *origins)
     found = dict(zip(outs, xla_pmap_p.bind(*ins, **new), strict=True))
@@ -210,25 +216,26 @@ def of_parts(
 class Replicas:
     """A replica program, lowered: where it runs and how its operands are laid out.
 
-    Operands and results are arrays over a mesh of its devices, of which each replica has
-    the part with its slice; replicas that are left for pmaps inside have equal parts.
+    Operands and results are arrays over a mesh of this process's devices, of which each
+    replica has the part with its slice; replicas that are left for pmaps inside have equal
+    parts.
     """
 
     __slots__ = (
-        "acts", "collective", "consts", "executable", "handlers", "layouts", "lowered",
-        "mesh",
-        "originals", "out_avals", "out_axes", "per_slice", "size",
+        "acts", "collective", "consts", "devices", "executable", "handlers", "layouts",
+        "lowered", "mesh", "originals", "out_avals", "out_axes", "per_slice", "size",
     )  # fmt: skip
 
     def __init__(
         self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,
-        size: int, in_axes: Sequence[Any], out_axes: Sequence[Any],
+        size: int, mine: slice, in_axes: Sequence[Any], out_axes: Sequence[Any],
         donated: Sequence[bool],
     ) -> None:  # fmt: skip
         self.originals = closed.consts  # alive, as long as programs are found by them
         self.per_slice = inner_replicas(closed.jaxpr)
         total = size * self.per_slice
-        grid = np.array(devices[:total], dtype=object).reshape(size, self.per_slice)
+        self.devices = tuple(devices[:total])
+        grid = np.array(self.devices, dtype=object).reshape(size, self.per_slice)[mine]
         label = _REPLICAS if isinstance(axis_name, AxisName) else axis_name
         if self.per_slice > 1:
             self.mesh = Mesh(grid, (label, _REST))
@@ -241,7 +248,7 @@ class Replicas:
         self.acts = any(getattr(e, "runs", True) for e in closed.effects)
         parts = of_parts(closed, axis_name, size, in_axes, out_axes)
         self.out_avals = [
-            a if d is None else unmapped_aval(size, d, b)
+            a if d is None else unmapped_aval(len(grid), d, b)
             for a, b, d in zip(parts.out_avals, closed.out_avals, out_axes, strict=True)
         ]
         self.lowered = lower.lower_jaxpr(
@@ -256,10 +263,6 @@ class Replicas:
             compat.result_handler(a, self.layout(d).internal(len(a.shape)), True)
             for a, d in zip(stored, out_axes, strict=True)
         ]
-
-    @property
-    def devices(self) -> tuple[Any, ...]:
-        return self.mesh.flat
 
     def compile(self, overrides: dict[str, Any] | None = None) -> Replicas:
         """Make it ready to run."""
@@ -408,7 +411,10 @@ xla_pmap_p.impl = pmap_impl
 def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
     """The replica program of a pmap; ValueError if there are too few devices."""
     closed, name, size = (params[k] for k in ("call_jaxpr", "name", "axis_size"))
-    need = size * inner_replicas(closed.jaxpr)
+    whole, per_slice = size_of(params), inner_replicas(closed.jaxpr)
+    need, mine = whole * per_slice, slice(None)
+    if whole > size:
+        devices, mine = _rows(devices, size * per_slice, size)
     if need > len(devices):
         raise ValueError(
             errors.message(
@@ -422,13 +428,32 @@ def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
             )
         )
     return Replicas(
-        closed, name, devices, params["axis_name"], size, params["in_axes"],
+        closed, name, devices, params["axis_name"], whole, mine, params["in_axes"],
         params["out_axes"], params["donated_invars"],
     )  # fmt: skip
+
+
+def _rows(devices: Sequence[Any], count: int, size: int) -> tuple[Sequence[Any], slice]:
+    """The first `count` devices of each process, and which slices are this one's."""
+    by_process: dict[int, list[Any]] = {}
+    for d in devices:
+        by_process.setdefault(d.process_index, []).append(d)
+    row = sorted(by_process).index(devices[0].client.process_index())
+    chosen = [d for _, own in sorted(by_process.items()) for d in own[:count]]
+    return chosen, slice(row * size, (row + 1) * size)
 
 
 def choose_devices(devices: Any, backend: Any) -> list[Any]:
     """The devices that a pmap may use, in order."""
     if devices is not None:
         return list(devices)
+    if client.cluster.client is not None:
+        return client.devices(backend)
     return list(client.local_devices(backend=backend))
+
+
+def processes_of(devices: Any, backend: Any) -> int:
+    """Over how many processes a pmap goes that is no part of another."""
+    if client.cluster.client is None:
+        return 1
+    return len({d.process_index for d in choose_devices(devices, backend)})

@@ -1,0 +1,250 @@
+"""What starts processes tells them by environment variables: who they are, and how many.
+
+SLURM, Open MPI, Kubernetes (indexed jobs), `minijax.launch`; and MPI itself, by mpi4py,
+where that is asked for.  Next: distributed.py, which asks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..base import errors
+
+# Ports for the coordinator, which all processes of a job compute from its number: the
+# last 4096.
+_FIRST_PORT = 65536 - 4096
+
+
+class Environment(NamedTuple):
+    """How processes of one kind of job know of one another."""
+
+    here: Callable[[], bool]  # whether this is such a process
+    address: Callable[[str | None, float], str]  # of a chosen port and a time limit
+    processes: Callable[[], int]
+    process: Callable[[], int]
+    local: Callable[[], int | None]  # the number among those of this machine
+    asked: bool = False  # used only where it is asked for by name
+
+
+def _number(name: str) -> Callable[[], int]:
+    return lambda: int(os.environ[name])
+
+
+def _all_there(*names: str) -> Callable[[], bool]:
+    return lambda: all(name in os.environ for name in names)
+
+
+def _port(number: int) -> int:
+    return number % 4096 + _FIRST_PORT
+
+
+# ------------------------------------------------------------------------------- SLURM
+
+
+def _slurm_address(port: str | None, _: float) -> str:
+    """The first host of a list such as `node[001-004,007],other`."""
+    nodes = os.environ["SLURM_STEP_NODELIST"]
+    found = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
+    if found is None:
+        raise errors.error(
+            RuntimeError, f"SLURM_STEP_NODELIST={nodes!r} names no host."
+        )
+    host = found[1] + (found[2] or "")
+    return f"{host}:{port or _port(int(os.environ['SLURM_JOB_ID']))}"
+
+
+_SLURM = Environment(
+    _all_there(
+        "SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID",
+        "SLURM_LOCALID",
+    ),
+    _slurm_address, _number("SLURM_NTASKS"), _number("SLURM_PROCID"),
+    _number("SLURM_LOCALID"),
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------------------- Open MPI
+
+
+_OMPI_URI = "OMPI_MCA_orte_hnp_uri"
+
+
+def _ompi_address(port: str | None, _: float) -> str:
+    """The launcher's host, of `job.0;tcp://10.0.0.1,10.1.0.1:34911` or with `tcp6://[`."""
+    uri = os.environ[_OMPI_URI]
+    found = re.search(r"tcp://([^,:]+)|tcp6://\[([^,\]]+)", uri)
+    if found is None:
+        raise errors.error(
+            RuntimeError,
+            "Could not parse coordinator IP address from Open MPI environment.",
+            which=f"OMPI_MCA_orte_hnp_uri={uri!r}",
+            tries=["jax.distributed.initialize(coordinator_address='host:port')"],
+        )
+    host = found[1] or f"[{found[2]}]"
+    return f"{host}:{port or _port(int(uri.split('.')[0]) // 4096)}"
+
+
+_OMPI = Environment(
+    _all_there(_OMPI_URI), _ompi_address,
+    _number("OMPI_COMM_WORLD_SIZE"), _number("OMPI_COMM_WORLD_RANK"),
+    _number("OMPI_COMM_WORLD_LOCAL_RANK"),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------- MPI
+
+
+def _world() -> Any:
+    return importlib.import_module("mpi4py.MPI").COMM_WORLD
+
+
+def _mpi_address(port: str | None, _: float) -> str:
+    """The host of rank 0, which all are told by a broadcast."""
+    world, host = _world(), socket.gethostname()
+    mine = f"{host}:{port or _port(sum(host.encode()))}"
+    return str(world.bcast(mine if world.Get_rank() == 0 else None, root=0))
+
+
+def _mpi_local() -> int:
+    shared = importlib.import_module("mpi4py.MPI").COMM_TYPE_SHARED
+    return int(_world().Split_type(shared).Get_rank())
+
+
+_MPI = Environment(
+    lambda: importlib.util.find_spec("mpi4py") is not None,
+    _mpi_address, lambda: int(_world().Get_size()), lambda: int(_world().Get_rank()),
+    _mpi_local, asked=True,
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------- Kubernetes
+
+_KUBERNETES_PORT = "55527"
+_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+
+def _in_kubernetes() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ and (
+        importlib.util.find_spec("kubernetes") is not None
+    )
+
+
+def _kubernetes() -> Any:
+    found = importlib.import_module("kubernetes")
+    found.config.load_incluster_config()
+    return found.client
+
+
+def _job_and_pod() -> tuple[Any, Any]:
+    """The job of this pod, and the pod, as the API server knows them."""
+    api = _kubernetes()
+    with open(_NAMESPACE) as f:
+        namespace = f.read().strip()
+    ip = socket.gethostbyname(os.environ["HOSTNAME"])
+    try:
+        pods = api.CoreV1Api().list_namespaced_pod(
+            namespace=namespace, field_selector=f"status.podIP={ip}"
+        )
+        pod = pods.items[0]
+        job = api.BatchV1Api().read_namespaced_job(
+            name=pod.metadata.labels["job-name"], namespace=namespace
+        )
+    except api.exceptions.ApiException as e:
+        raise errors.error(
+            RuntimeError,
+            f"Kubernetes API Error: {e.status} - {e.reason}",
+            why="this pod's service account must be allowed to read pods and jobs."
+            if e.status == 403
+            else None,
+            tries=["jax.distributed.initialize(address, num_processes, process_id)"],
+        ) from e
+    except (IndexError, KeyError):
+        raise errors.error(
+            RuntimeError,
+            "In K8s, cluster automatic bootstrap only supports Job/JobSet.",
+            why="this pod belongs to no job.",
+            tries=["jax.distributed.initialize(address, num_processes, process_id)"],
+        ) from None
+    return job, pod
+
+
+def _kubernetes_address(port: str | None, timeout: float) -> str:
+    """The host of the job's first pod, under the service that its pods share."""
+    job, pod = _job_and_pod()
+    labels = job.metadata.labels or {}
+    group = labels.get("jobset.sigs.k8s.io/jobset-name") or pod.spec.subdomain
+    if group is None:
+        raise errors.error(
+            RuntimeError,
+            "Pods within a job need a headless service in order to communicate with each"
+            " other.",
+            why="the pods have no spec.subdomain, by which the first would be found.",
+            tries=["spec.template.spec.subdomain: <name of a headless service>"],
+        )
+    host = f"{job.metadata.name}-0.{group}"
+    deadline = time.monotonic() + timeout
+    while True:  # until the first pod has a name
+        try:
+            socket.getaddrinfo(host, None)
+            break
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+    return f"{host}:{port or _KUBERNETES_PORT}"
+
+
+def _kubernetes_index() -> int:
+    found = os.environ.get("JOB_COMPLETION_INDEX")
+    if found is None:
+        raise errors.error(
+            RuntimeError,
+            "To enable automatic bootstrap in a K8s cluster, jobs must be indexed by"
+            ' setting `completionMode: "Indexed"`.',
+        )
+    return int(found)
+
+
+_KUBERNETES = Environment(
+    _in_kubernetes, _kubernetes_address, lambda: int(_job_and_pod()[0].spec.parallelism),
+    _kubernetes_index, lambda: None,
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ our own
+
+ADDRESS, COUNT, INDEX = (
+    "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID",
+)  # fmt: skip
+_LAUNCHED = Environment(
+    _all_there(ADDRESS, COUNT, INDEX), lambda *_: os.environ[ADDRESS], _number(COUNT),
+    _number(INDEX), lambda: None,
+)  # fmt: skip
+
+ENVIRONMENTS = {
+    "launch": _LAUNCHED, "ompi": _OMPI, "slurm": _SLURM, "mpi4py": _MPI,
+    "k8s": _KUBERNETES,
+}  # fmt: skip
+
+
+def find(method: str | None) -> Environment | None:
+    """The environment that this process is in, or the one that is asked for by name."""
+    if method is None:
+        known = ENVIRONMENTS.values()
+        return next((e for e in known if not e.asked and e.here()), None)
+    found = ENVIRONMENTS.get(method)
+    if found is None or not found.here():
+        wrong = "is not there" if found else "is not known"
+        raise errors.value_error(
+            f"jax.distributed.initialize(): cluster_detection_method={method!r} {wrong}.",
+            why="no environment variable of it is set." if found else None,
+            tries=[", ".join(map(repr, (*ENVIRONMENTS, "deactivate")))],
+        )
+    return found

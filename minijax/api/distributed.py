@@ -1,0 +1,171 @@
+"""One program in many processes: `initialize`, before anything else, and `shutdown`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ..base import config, errors
+from ..runtime import client
+from ..runtime.cluster import partition_from_environment, state
+from ..runtime.roll_call import RollCall
+from . import cluster_environments
+
+
+def initialize(
+    coordinator_address: str | None = None, num_processes: int | None = None,
+    process_id: int | None = None, local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None, initialization_timeout: int = 300,
+    heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None, slice_index: int | None = None,
+    partition_index: int | None = None,
+) -> None:  # fmt: skip
+    """Make this process one of several that run the same program over all their devices.
+
+    What is not given is found in the environment: of SLURM, Open MPI, an indexed job of
+    Kubernetes, or `python -m minijax.launch`.
+
+    Args:
+      coordinator_address: `host:port` of process 0, which listens there.
+      num_processes: how many processes there are.
+      process_id: the number of this one, from 0 on.
+      local_device_ids: which GPUs of the machine are this process's; None: all, but under
+        SLURM and MPI one each.
+      cluster_detection_method: 'slurm', 'ompi', 'k8s', 'launch', or 'mpi4py'; 'deactivate':
+        look for none; None: the one that is there, but for MPI.
+      initialization_timeout: for how many seconds to wait for the others.
+      heartbeat_timeout_seconds: after how many seconds of silence a machine counts as gone.
+      shutdown_timeout_seconds: for how long to wait for the others at the end.
+      coordinator_bind_address: where process 0 listens, if not on all its addresses.
+      slice_index: the old name of `partition_index`.
+      partition_index: the number of the part of the machine that this process belongs to.
+
+    Returns:
+      None, once all processes are there.
+
+    Raises:
+      RuntimeError: devices have been used already, this is the second call, or a process
+        has not come in time: which one is said.
+      ValueError: an argument is missing, or out of range.
+      TypeError: a number is no int.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.distributed.initialize('10.0.0.1:1234', 2, 0)  # doctest: +SKIP
+
+    Differs from JAX: a process that is missing is named, and when one dies the others end
+    at once, saying so.
+    """
+    if client.started():
+        raise errors.error(
+            RuntimeError,
+            "jax.distributed.initialize() must be called before any JAX calls that might"
+            " initialise the XLA backend. This includes any computation, but also calls to"
+            " jax.devices, jax.device_put, and others.",
+            why="devices of other processes cannot be added to a client.",
+            tries=["call it first, right after the imports"],
+        )
+    address = coordinator_address or os.environ.get(cluster_environments.ADDRESS)
+    ids = _device_ids(local_device_ids)
+    given = (address, num_processes, process_id, ids)
+    if cluster_detection_method != "deactivate" and None in given:
+        where = cluster_environments.find(cluster_detection_method)
+        if where is not None:
+            port = os.environ.get("JAX_COORDINATOR_PORT")
+            address = address or where.address(port, initialization_timeout)
+            num_processes = (
+                where.processes() if num_processes is None else num_processes
+            )
+            process_id = where.process() if process_id is None else process_id
+            if ids is None and (mine := where.local()) is not None:
+                ids = [mine]
+    count, me = _checked(address, num_processes, process_id)
+    bind = coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
+    assert address is not None
+    if bind is None:
+        bind = "[::]:" + address.rpartition(":")[2]
+    if ids:
+        config.config.update("jax_cuda_visible_devices", ",".join(map(str, ids)))
+    if partition_index is None and slice_index is not None:
+        warnings.warn(
+            "`slice_index` has been deprecated. Please use `partition_index` instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        partition_index = slice_index
+    if partition_index is None:
+        partition_index = partition_from_environment()
+    watched = count > 1 and not config.RECOVERABLE.value
+    state.join(
+        address, bind, count, me, initialization_timeout, heartbeat_timeout_seconds,
+        shutdown_timeout_seconds, partition_index, RollCall(me, count) if watched else None,
+    )  # fmt: skip
+
+
+def _device_ids(given: int | Sequence[int] | None) -> list[int] | None:
+    if isinstance(given, int):
+        return [given]
+    if given is None and (listed := os.environ.get("JAX_LOCAL_DEVICE_IDS")):
+        return list(map(int, listed.split(",")))
+    return None if given is None else list(given)
+
+
+def _checked(address: Any, count: Any, me: Any) -> tuple[int, int]:
+    """The number of processes and of this one, if all is known that must be."""
+    tries = ["jax.distributed.initialize('host:port', num_processes, process_id)"]
+    for value, wrong in (
+        (address, "coordinator_address should be defined."),
+        (count, "Number of processes must be defined."),
+        (me, "The process id of the current process must be defined."),
+    ):
+        if value is None:
+            raise errors.value_error(
+                wrong,
+                why="it was not given, and no environment was found that says it.",
+                tries=tries,
+            )
+    for name, value, kind in (
+        ("process_id", me, "nonnegative"), ("num_processes", count, "positive"),
+    ):  # fmt: skip
+        if not isinstance(value, int):
+            raise errors.type_error(
+                f"{name} must be a {kind} int. Got {name}={value} of type {type(value)}."
+            )
+    if not 0 <= me < count:
+        raise errors.value_error(
+            "process_id and num_processes must be nonnegative, with process_id <"
+            f" num_processes. Got process_id={me}, num_processes={count}.",
+            tries=tries,
+        )
+    return count, me
+
+
+def is_initialized() -> bool:
+    """Whether this process is one of several.
+
+    Returns:
+      True between `initialize` and `shutdown`.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.distributed.is_initialized()
+      False
+    """
+    return state.client is not None
+
+
+def shutdown() -> None:
+    """Leave the other processes, once all of them leave; without any, do nothing.
+
+    A process that ends does so by itself.
+
+    Returns:
+      None.
+
+    Example:
+      >>> import minijax as mj
+      >>> mj.distributed.shutdown()
+    """
+    state.leave()

@@ -1,0 +1,346 @@
+"""What the processes of a program say to one another between its steps.
+
+Values are gathered, broadcast and compared by programs over the devices of all processes;
+each of these functions is called by every process, in the same order.  With one process
+they are there, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, tree
+from ..control.calls.jit import jit
+from ..prims import lax
+from ..prims.host_local import (
+    global_array_to_host_local_array_p,
+    host_local_array_to_global_array_p,
+)
+from ..prims.sharding import spread_over
+from ..runtime import client, placing
+from ..runtime.array import ARRAYS
+from ..runtime.cluster import state
+from ..runtime.mesh import Mesh
+from ..runtime.partition_spec import PartitionSpec
+from ..runtime.sharding import NamedSharding
+from ..runtime.spread import mesh_of
+
+_HOSTS = "processes"
+
+
+def _everybody() -> Mesh:
+    """The devices of all processes, a row each."""
+    devices = client.devices()
+    grid = np.array(devices, dtype=object)
+    return Mesh(grid.reshape(client.process_count(), -1), (_HOSTS, "local_devices"))
+
+
+def _row(x: np.ndarray[Any, Any]) -> Any:
+    """The global array of which each process has a row."""
+    return host_local_array_to_global_array_p.bind(
+        x, global_mesh=_everybody(), pspec=PartitionSpec(_HOSTS)
+    )
+
+
+def _everywhere(x: Any) -> np.ndarray[Any, Any]:
+    """The whole of a global array."""
+    mesh = x.sharding.mesh if isinstance(x.sharding, NamedSharding) else None
+    whole = NamedSharding(mesh or mesh_of(x.sharding), PartitionSpec())
+    return np.asarray(placing.put_one(x, whole))
+
+
+def _is_global(x: Any) -> bool:
+    return type(x) in ARRAYS and not x.is_fully_addressable
+
+
+def _chosen(rows: Any) -> Any:
+    """The sum of rows of which all but one are zero."""
+    if rows.dtype == np.bool_:
+        return lax.reduce_or(rows, (0,))
+    return lax.reduce_sum(rows, (0,))
+
+
+_choose = jit(_chosen)
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """Give every process the values of one.
+
+    Args:
+      in_tree: a pytree of arrays or numbers, of the same shapes and dtypes everywhere.
+      is_source: whether this process's values are those; true in one process alone.  None:
+        those of process 0.
+
+    Returns:
+      The tree with NumPy arrays.
+
+    Example:
+      >>> import numpy as np
+      >>> broadcast_one_to_all({'a': np.arange(2)})
+      {'a': array([0, 1])}
+    """
+    if client.process_count() == 1:
+        return tree.map(np.asarray, in_tree)
+    if is_source is None:
+        is_source = client.backend().process_index() == 0
+
+    def one(x: Any) -> Any:
+        mine = np.asarray(x)
+        rows = _row((mine if is_source else np.zeros_like(mine))[None])
+        return np.asarray(_choose(rows).addressable_data(0))
+
+    return tree.map(one, in_tree)
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """Gather the values of all processes.
+
+    Args:
+      in_tree: a pytree of arrays or numbers, of the same shapes and dtypes everywhere.
+      tiled: join the values along their first axis, and do not stack them along a new one.
+
+    Returns:
+      The tree with NumPy arrays: of the values of all processes, in their order; of a
+      global array, of its value.
+
+    Raises:
+      ValueError: a global array is to be stacked.
+
+    Example:
+      >>> import numpy as np
+      >>> process_allgather(np.arange(2))
+      array([[0, 1]])
+    """
+
+    def one(x: Any) -> Any:
+        if _is_global(x):
+            if not tiled:
+                raise errors.value_error(
+                    "Gathering global non-fully-addressable arrays only supports"
+                    " tiled=True",
+                    why="each process has parts of one value, and none of its own.",
+                )
+            return _everywhere(x)
+        mine = np.asarray(x)
+        alone = client.process_count() == 1
+        if not tiled or (mine.ndim == 0 and not alone):
+            mine = mine[None]
+        return mine if alone else _everywhere(_row(mine))
+
+    return tree.map(one, in_tree)
+
+
+def sync_global_devices(name: str) -> None:
+    """Wait until every process is here.
+
+    Args:
+      name: what the processes wait for; the same in all.
+
+    Returns:
+      None.
+
+    Raises:
+      AssertionError: the names differ.
+
+    Example:
+      >>> sync_global_devices('saved')
+    """
+    number = np.uint32(zlib.crc32(name.encode()))
+    assert_equal(number, f"sync_global_devices name mismatch ('{name}')")
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """See to it that all processes have the same values.
+
+    Args:
+      in_tree: a pytree of arrays or numbers, of the same shapes and dtypes everywhere.
+      fail_message: what to say if they have not.
+
+    Returns:
+      None.
+
+    Raises:
+      AssertionError: they have not.
+
+    Example:
+      >>> assert_equal({'step': 3}, 'steps differ')
+    """
+    gathered = process_allgather(in_tree, tiled=True)
+    count = client.process_count()
+
+    def expected(x: Any) -> Any:
+        if _is_global(x):
+            return np.asarray(x.addressable_data(0))
+        value = np.asarray(x)
+        return np.concatenate([value[None] if value.ndim == 0 else value] * count)
+
+    known = tree.leaves(tree.map(expected, in_tree))
+    pairs = zip(known, tree.leaves(gathered), strict=True)
+    if not all(np.all(np.equal(a, b)) for a, b in pairs):
+        raise AssertionError(f"{fail_message}. Expected: {gathered}; got: {in_tree}.")
+
+
+def _each(name: str, values: Any, mesh: Mesh, pspecs: Any, prim: Any) -> Any:
+    leaves, treedef = tree.flatten(values)
+    specs = spread_over(name, treedef, pspecs)
+    out = [
+        prim.bind(x, global_mesh=mesh, pspec=spec)
+        for x, spec in zip(leaves, specs, strict=True)
+    ]
+    return tree.unflatten(treedef, out)
+
+
+def host_local_array_to_global_array(
+    local_inputs: Any, global_mesh: Mesh, pspecs: Any
+) -> Any:
+    """Make global arrays of parts that each process has.
+
+    Args:
+      local_inputs: a pytree of arrays: this process's parts.  Along mesh axes that cross
+        processes, parts are put one after another; where a spec does not cut an axis over
+        them, all processes are to have the same.
+      global_mesh: a mesh of the devices of all processes, those of each in a subcube.
+      pspecs: a `PartitionSpec` over the mesh, or a pytree prefix of them.
+
+    Returns:
+      A tree of global arrays; what is global already stays as it is.
+
+    Raises:
+      ValueError: a spec is None, or does not fit; or a process's devices are no subcube.
+
+    Example:
+      >>> import minijax as mj, numpy as np
+      >>> mesh = mj.make_mesh((1,), ('x',))
+      >>> host_local_array_to_global_array(np.arange(2.), mesh, mj.P('x'))
+      Array([0., 1.], dtype=float32)
+    """
+    return _each(
+        "input pspecs", local_inputs, global_mesh, pspecs,
+        host_local_array_to_global_array_p,
+    )  # fmt: skip
+
+
+def global_array_to_host_local_array(
+    global_inputs: Any, global_mesh: Mesh, pspecs: Any
+) -> Any:
+    """This process's parts of global arrays, each as one array on its own devices.
+
+    Args:
+      global_inputs: a pytree of global arrays.
+      global_mesh: a mesh of the devices of all processes, those of each in a subcube.
+      pspecs: a `PartitionSpec` over the mesh, or a pytree prefix of them: how the arrays
+        are to lie before they are taken apart.
+
+    Returns:
+      A tree of arrays; what this process has all of stays as it is.
+
+    Raises:
+      ValueError: a spec is None, or does not fit; or a process's devices are no subcube.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh = mj.make_mesh((1,), ('x',))
+      >>> global_array_to_host_local_array(jnp.arange(2.), mesh, mj.P('x'))
+      Array([0., 1.], dtype=float32)
+    """
+    return _each(
+        "output pspecs", global_inputs, global_mesh, pspecs,
+        global_array_to_host_local_array_p,
+    )  # fmt: skip
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether a process has been told to end, and this is the step at which all save.
+
+    Args:
+      step_id: the number of the step; every process asks at each.
+
+    Returns:
+      True at one step, the same in all processes, after one has got SIGTERM.
+
+    Raises:
+      RuntimeError: `jax_enable_preemption_service` is off.
+
+    Example:
+      >>> reached_preemption_sync_point(1)
+      False
+    """
+    if state.client is None:
+        return False
+    if state.preemption_sync_manager is None:
+        raise errors.error(
+            RuntimeError,
+            "Preemption sync manager has not been initialized. Make sure the"
+            " 'jax_enable_preemption_service' config is enabled.",
+            tries=["set it before jax.distributed.initialize()"],
+        )
+    return bool(state.preemption_sync_manager.reached_sync_point(step_id))
+
+
+class ProcessFailureError(Exception):
+    """Processes have failed within `live_devices`; `failed_devices` are those they had."""
+
+    def __init__(self, failed_devices: set[Any]) -> None:
+        self.failed_devices = failed_devices
+        super().__init__(f"Devices failed: {failed_devices}")
+
+
+def _alive(devices: Sequence[Any]) -> dict[Any, int]:
+    """Those of the devices whose processes live, and which life of theirs it is."""
+    holders = {d.process_index for d in devices}
+    if state.process_id not in holders:
+        raise errors.value_error(
+            "Provided devices do not have any local devices.",
+            why="the processes that hold devices agree on which of them live.",
+        )
+    lives = state.client.get_live_nodes(sorted(holders))
+    return {d: lives[d.process_index] for d in devices if d.process_index in lives}
+
+
+_last_alive: dict[Any, int] | None = None
+
+
+@contextlib.contextmanager
+def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
+    """Those of some devices whose processes live; in a block, in which they are used.
+
+    It is for programs that go on without processes that have died: set
+    `jax_enable_recoverability` before `jax.distributed.initialize`.
+
+    Args:
+      devices: devices of this and other processes, all of which enter the block.
+
+    Returns:
+      A context manager, whose value is the list of devices.
+
+    Raises:
+      ProcessFailureError: processes have died within the block.
+      ValueError: none of the devices is this process's.
+      RuntimeError: there is one process.
+
+    Example:
+      >>> import minijax as mj
+      >>> with live_devices(mj.devices()) as devices:  # doctest: +SKIP
+      ...     step(devices)
+    """
+    global _last_alive
+    if state.client is None:
+        raise errors.error(RuntimeError, "Distributed JAX not initialized.")
+    if not devices:
+        raise errors.value_error("No devices provided.", tries=["jax.devices()"])
+    before = _alive(devices) if _last_alive is None else _last_alive
+    failure: Exception | None = None
+    try:
+        yield sorted(before, key=lambda d: d.id)
+    except Exception as e:
+        failure = e
+    after = _last_alive = _alive(devices)
+    if failed := {d for d, life in before.items() if after.get(d) != life}:
+        raise ProcessFailureError(failed) from failure
+    if failure is not None:
+        raise failure

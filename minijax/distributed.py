@@ -1,0 +1,9 @@
+"""The face `minijax.distributed`: one program in many processes."""
+
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {"api.distributed": "initialize is_initialized shutdown"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

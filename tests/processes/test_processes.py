@@ -1,0 +1,232 @@
+"""Programs over several processes: values as in JAX 0.10.2, and what ends them."""
+
+import pathlib
+import socket
+import threading
+
+import numpy as np
+import pytest
+
+import minijax as mj
+from minijax.api import cluster_environments as environments
+from minijax.experimental import multihost_utils as hosts
+from minijax.runtime.roll_call import RollCall
+from tests.processes.starting import LIMIT, free_port, together
+
+HERE = pathlib.Path(__file__).parent
+
+
+def test_values_are_jaxs():
+    expected = (HERE / "values.txt").read_text().splitlines()
+    found = together([str(HERE / "children.py"), "minijax"], 2)
+    said = [line for _, text in found for line in text.splitlines()]
+    assert [status for status, _ in found] == [0, 0], said[-20:]
+    lines = [s for s in said if s[:2] in ("0 ", "1 ")]
+    assert len(lines) == len(expected)
+    for line, want in zip(lines, expected, strict=True):
+        assert line == want
+
+
+DIES = """
+import os, sys, minijax as mj
+mj.config.update("jax_num_cpu_devices", 1)
+mj.distributed.initialize(heartbeat_timeout_seconds=60)
+assert mj.process_count() == 3
+mj.experimental.multihost_utils.sync_global_devices("up")
+if mj.process_index() == 1:
+    if sys.argv[1] == "dies":
+        os._exit(7)
+    raise ValueError("not like this")
+mj.experimental.multihost_utils.sync_global_devices("never")
+"""
+
+
+@pytest.mark.parametrize("how, why", [
+    ("dies", "has died"), ("raises", "has ended with an error"),
+])  # fmt: skip
+def test_when_one_dies_the_others_say_so(how, why):
+    (a, first), (b, _), (c, last) = together(["-c", DIES, how], 3)
+    assert b == (7 if how == "dies" else 1)
+    assert a and c
+    assert f"process 1 of 3 {why}; process 0 ends too." in first
+    assert f"process 1 of 3 {why}; process 2 ends too." in last
+    if how == "raises":
+        assert "Which: ValueError: not like this" in first
+        assert "Which: ValueError: not like this" in last
+
+
+# --------------------------------------------------------------------------- roll call
+
+
+def gathered(*who: tuple[int, int], timeout: float = 30.0, bind: str | None = None):
+    """What processes, each a number and how many there are, see as the roll is called."""
+    port = free_port()
+    found: list[object] = [None] * len(who)
+    calls = [RollCall(*each) for each in who]
+
+    def call(k: int) -> None:
+        try:
+            calls[k].gather(f"127.0.0.1:{port}", bind or f"[::]:{port}", timeout)
+            calls[k].open()
+        except RuntimeError as e:
+            found[k] = str(e)
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(len(who))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(LIMIT)
+    for c in calls:
+        c.close()
+    return found
+
+
+def test_all_are_there():
+    assert gathered((0, 3), (2, 3), (1, 3)) == [None] * 3
+
+
+def test_who_is_missing_is_named():
+    found = gathered((0, 4), (2, 4), timeout=0.5)
+    assert all(
+        "processes 1, 3 have not come within 0.5 seconds, of 4" in x for x in found
+    )
+    found = gathered((1, 3), (2, 3), timeout=0.3)
+    assert all("process 0 has not come" in x and "refused" in x for x in found)
+
+
+def test_processes_that_do_not_fit():
+    found = gathered((0, 3), (1, 3), (1, 3))
+    assert all("two processes have process_id=1." in x for x in found)
+    found = gathered((0, 2), (1, 3))
+    assert all("process 1 was told num_processes=3, and process 0 num_processes=2" in x
+               for x in found)  # fmt: skip
+
+
+def test_a_port_that_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        bind = f"127.0.0.1:{s.getsockname()[1]}"
+        (text,) = gathered((0, 2), bind=bind)
+    assert f"process 0 cannot listen on {bind}" in text
+
+
+def test_another_program_answers():
+    def answer(s: socket.socket) -> None:
+        line, _ = s.accept()
+        line.sendall(b"HTTP/1.1 400 Bad Request\n")
+        line.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        address = f"127.0.0.1:{s.getsockname()[1]}"
+        thread = threading.Thread(target=answer, args=(s,))
+        thread.start()
+        with pytest.raises(RuntimeError, match="process 0 has not come") as e:
+            RollCall(1, 2).gather(address, "", 0.2)
+        assert f"another program answers at {address}" in str(e.value)
+        thread.join(LIMIT)
+
+
+# ------------------------------------------------------------------------- the arguments
+
+
+@pytest.mark.parametrize("args, error, says", [
+    ((), ValueError, "coordinator_address should be defined."),
+    (("h:1",), ValueError, "Number of processes must be defined."),
+    (("h:1", 2), ValueError, "The process id of the current process must be defined."),
+    (("h:1", 2, 2), ValueError, "with process_id < num_processes"),
+    (("h:1", 2, "1"), TypeError, "process_id must be a nonnegative int"),
+    (("h:1", 2.0, 1), TypeError, "num_processes must be a positive int"),
+    (("h", 2, 1), ValueError, "is no host and port: 'h'"),
+    (("h:1", 2, 0, None, "teleport"), ValueError, "'teleport' is not known"),
+    (("h:1", 2, 0, None, "slurm"), ValueError, "'slurm' is not there"),
+])  # fmt: skip
+def test_arguments_that_do_not_do(monkeypatch, args, error, says):
+    monkeypatch.setattr("minijax.runtime.client._clients", {})
+    clean(monkeypatch)
+    with pytest.raises(error, match=says.replace(".", r"\.")):
+        mj.distributed.initialize(*args)
+    assert not mj.distributed.is_initialized()
+
+
+def test_it_is_too_late():
+    mj.devices()
+    with pytest.raises(RuntimeError, match=r"must be called before any JAX calls"):
+        mj.distributed.initialize("127.0.0.1:1", 1, 0)
+
+
+def clean(monkeypatch) -> None:
+    import os
+
+    for name in list(os.environ):
+        if name.startswith(("SLURM_", "OMPI_", "KUBERNETES_", "JAX_COORDINATOR")):
+            monkeypatch.delenv(name)
+
+
+SLURM = {
+    "SLURM_JOB_ID": "123456", "SLURM_NTASKS": "4", "SLURM_PROCID": "3", "SLURM_LOCALID": "1"
+}  # fmt: skip
+OMPI = {
+    "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+}  # fmt: skip
+
+
+# Addresses recorded from JAX 0.10.2.
+@pytest.mark.parametrize("given, address", [
+    ({**SLURM, "SLURM_STEP_NODELIST": "node001"}, "node001:62016"),
+    ({**SLURM, "SLURM_STEP_NODELIST": "node001,host2"}, "node001:62016"),
+    ({**SLURM, "SLURM_STEP_NODELIST": "node[001-0015],host2"}, "node001:62016"),
+    ({**SLURM, "SLURM_STEP_NODELIST": "node[001,007-015],host2"}, "node001:62016"),
+    ({**OMPI, "OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911"},
+     "10.96.0.1:62624"),
+    ({environments.ADDRESS: "10.0.0.1:80", environments.COUNT: "4",
+      environments.INDEX: "3"}, "10.0.0.1:80"),
+])  # fmt: skip
+def test_environments(monkeypatch, given, address):
+    clean(monkeypatch)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    found = environments.find(None)
+    assert (found.address(None, 1.0), found.processes(), found.process()) == (
+        address,
+        4,
+        3,
+    )
+    assert found.address("99", 1.0).endswith(":99" if len(given) > 3 else ":80")
+    assert found.local() == (1 if len(given) > 3 else None)
+
+
+# ------------------------------------------------------------------------------ alone
+
+
+def test_alone():
+    """With one process: recorded from JAX 0.10.2."""
+    x = {"a": np.arange(2), "b": 3.0}
+    sent = hosts.broadcast_one_to_all(x)
+    assert sent["a"].dtype == np.int64 and sent["b"].shape == () and sent["b"] == 3.0
+    stacked = hosts.process_allgather(x)
+    assert stacked["a"].tolist() == [[0, 1]] and stacked["b"].tolist() == [3.0]
+    tiled = hosts.process_allgather(x, tiled=True)
+    assert tiled["a"].tolist() == [0, 1] and tiled["b"].shape == ()
+    assert hosts.sync_global_devices("x") is None
+    assert hosts.assert_equal(x, "same") is None
+    mesh = mj.make_mesh((2, 4), ("x", "y"))
+    y = hosts.host_local_array_to_global_array(np.arange(8), mesh, mj.P(("x", "y")))
+    assert y.sharding == mj.NamedSharding(mesh, mj.P(("x", "y")))
+    assert hosts.global_array_to_host_local_array(y, mesh, mj.P()) is y
+    with pytest.raises(RuntimeError, match="not initialized"), hosts.live_devices([1]):
+        pass
+    assert hosts.reached_preemption_sync_point(1) is False
+    mj.distributed.shutdown()
+
+
+def test_the_two_directions_are_transposes():
+    mesh = mj.make_mesh((2,), ("x",))
+    there = lambda x: hosts.host_local_array_to_global_array(x, mesh, mj.P("x"))
+    back = lambda x: hosts.global_array_to_host_local_array(x, mesh, mj.P("x"))
+    x = mj.numpy.arange(4.0)
+    assert mj.grad(lambda x: (back(there(x)) ** 2).sum())(x).tolist() == [0, 2, 4, 6]
+    rows = mj.vmap(there)(x.reshape(2, 2))
+    assert rows.shape == (2, 2) and rows.sharding.spec == mj.P(None, "x")
+    assert mj.make_jaxpr(there)(x).eqns[0].primitive.name == (
+        "host_local_array_to_global_array"
+    )
