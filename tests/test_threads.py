@@ -152,13 +152,13 @@ def test_caches_are_cleared_beside_tracing(eager_switches):
 def test_misses_are_explained_beside_tracing(monkeypatch):
     jitted = jit.Jitted(lambda x: x * 2, jit.NO_STATICS)
     jitted.cpp(1.0)
-    known = misses._from_known
+    known = misses.compared
 
-    def from_known(jitted, call, avals, key):
+    def from_known(jitted, key, now):
         jitted.traces["another", len(jitted.traces)] = None  # by another thread
-        return known(jitted, call, avals, key)
+        return known(jitted, key, now)
 
-    monkeypatch.setattr(misses, "_from_known", from_known)
+    monkeypatch.setattr(misses, "compared", from_known)
     call = jitted.split((X,), {})
     found = misses.differences(jitted, call, (AVAL,))
     assert found == ["x: known ~float32[], now float32[3]"]

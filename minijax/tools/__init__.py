@@ -9,6 +9,7 @@ from ..base.faces import face
 
 _TABLE = {
     "tools.nan_finder": "nans",
+    "tools.recompiles": "watch why",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -12,6 +12,7 @@ inlined when traced.  Next: cond.py, where control flow begins.
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, NamedTuple
@@ -57,6 +58,7 @@ class Traced(NamedTuple):
     jaxpr: ClosedJaxpr
     out_tree: Any
     hoisted: list[Any]  # outer tracers the function closes over
+    seconds: float  # that tracing took
 
 
 class Fast(NamedTuple):
@@ -362,11 +364,16 @@ class Jitted:
             misses.note_tracing(self, call, avals)
         flat = self.flat(call)
         names = self.names(call)
-        with monitoring.stage(monitoring.TRACING, self.name):
+        began = time.perf_counter()
+        with (
+            monitoring.stage(monitoring.TRACING, self.name),
+            misses.watched("trace", self, key),
+        ):
             closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
         if key_checks.checking() and not self.inline_traced:
             use_of(closed.jaxpr)
-        traced = Traced(closed, flat.out_tree, hoisted)
+        took = time.perf_counter() - began
+        traced = Traced(closed, flat.out_tree, hoisted, took)
         discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
         if all(map(discharge.is_lasting, hoisted)):
             return util.remember(self.traces, key, traced, _MOST_TRACES)
@@ -720,6 +727,11 @@ def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
         setattr(out, name, OwnMethod(_method, name, jitted))
     _jitted.add(jitted)
     return out
+
+
+def jitted_of(fun: Callable[..., Any]) -> Jitted | None:
+    """What stands behind a function that `jit` has returned."""
+    return next((j for j in _jitted if j.cpp is fun), None)
 
 
 def clear_cache(jitted: Jitted) -> None:

@@ -9,6 +9,7 @@ Next: jit.py, the function that users wrap theirs with.
 from __future__ import annotations
 
 import functools
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from ...passes.stage import StageTrace
 from ...runtime import dispatch
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
+from . import misses
 
 jit_p = FunctionPrimitive("jit")
 holds(jit_p, Call("jaxpr", reset={"donated_invars": False}))
@@ -80,6 +82,9 @@ def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
 jit_p.pretty = jit_pretty
 
 _runs: Any = util.cache(weakref.WeakKeyDictionary())
+_took: Any = util.cache(weakref.WeakKeyDictionary())
+# What programs are remembered by.
+KEY = ("place", "committed", "donated", "keep_unused", "options", "optimizations off")
 
 
 def jit_impl(
@@ -132,16 +137,24 @@ def program_of(
             config.LOG_COMPILES.value,
             "Compiling %s with global shapes and types %s.", name, jaxpr.in_avals,
         )  # fmt: skip
-        program = known[key] = dispatch.compile_jaxpr(
-            jaxpr,
-            name,
-            where,
-            committed,
-            donated=donated if any(donated) else (),
-            keep_unused=keep_unused,
-            overrides=dict(options) or None,
-        )
+        began = time.perf_counter()
+        with misses.watched("compile", name, jaxpr, key, list(known)):
+            program = known[key] = dispatch.compile_jaxpr(
+                jaxpr,
+                name,
+                where,
+                committed,
+                donated=donated if any(donated) else (),
+                keep_unused=keep_unused,
+                overrides=dict(options) or None,
+            )
+        _took.setdefault(jaxpr, {})[key] = time.perf_counter() - began
     return program
+
+
+def compiled_for(jaxpr: ClosedJaxpr) -> dict[Any, float]:
+    """For what a jaxpr was compiled, and the seconds that this took."""
+    return dict(_took.get(jaxpr, {}))
 
 
 def run_program(

@@ -1,0 +1,258 @@
+"""`why`: what was traced and compiled, for which difference, in how many seconds.
+
+Of one jitted function it is read off what the function remembers; of a whole program it is
+a log, kept while `watch` is open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..base import errors, monitoring, source
+from ..base.source import function_text
+from ..control.calls import jit as jitting
+from ..control.calls import misses, programs
+from ..runtime import compile as compiler
+
+
+@dataclasses.dataclass
+class Event:
+    """A trace or a compilation.
+
+    kind: "trace" or "compile".
+    name, function: what of; where it is defined.
+    signature: the types of the arguments.
+    changes: how it differs from the nearest earlier one, as {"path", "known", "now",
+      "what"}; empty for the first one.
+    reason: the same in words.
+    called: the line of the user that asked for it ("" if it was not watched).
+    seconds: how long it took, with what happened inside; None if nobody looked.
+    depth: how many events it happened inside of.
+    origin: where a compiled program came from: "compiler", "cache" or "".
+    """
+
+    kind: str
+    name: str
+    function: str
+    signature: str
+    changes: list[dict[str, str]]
+    reason: str
+    called: str = ""
+    seconds: float | None = None
+    depth: int = 0
+    origin: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        took = "" if self.seconds is None else f"{self.seconds * 1e3:9.1f} ms  "
+        at = f"  ({self.called})" if self.called else ""
+        origin = f" [{self.origin}]" if self.origin else ""
+        head = (
+            f"{took}{'  ' * self.depth}{self.kind} {self.name}{self.signature}{origin}"
+        )
+        return f"{head}: {self.reason}{at}"
+
+
+@dataclasses.dataclass
+class Log:
+    """Events in the order in which they began."""
+
+    events: list[Event]
+
+    @property
+    def seconds(self) -> float:
+        """What all took together."""
+        return sum(e.seconds or 0.0 for e in self.events if not e.depth)
+
+    def to_dict(self) -> dict[str, Any]:
+        events = [e.to_dict() for e in self.events]
+        return {"seconds": self.seconds, "events": events}
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __str__(self) -> str:
+        counts = [
+            f"{sum(e.kind == kind for e in self.events)} {kind}s"
+            for kind in ("trace", "compile")
+        ]
+        head = f"{' and '.join(counts)}, {self.seconds:.3f} s"
+        return "\n".join([head, *map(str, self.events)])
+
+
+def why(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Log:
+    """Tell why a jitted function was traced and compiled each time, and for how long.
+
+    Args:
+      f: what `jit` has returned; it has been called, or not.
+      args, kwargs: arguments of a call that is to be judged, too; it is not made.
+
+    Returns:
+      A `Log`: for each trace, and each program that was compiled of it, an `Event` with
+      what differs from the nearest earlier signature, by the argument's path, and the
+      seconds.  The call to be judged comes last, if there is one.
+
+    Raises:
+      TypeError: `f` is no jitted function.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> f = mj.jit(lambda params, x: params['w'] * x)
+      >>> for n in (2, 3):
+      ...     _ = f({'w': jnp.ones(n)}, 1.)
+      >>> [e.reason for e in why(f).events if e.kind == 'trace']
+      ['the first call', "params['w']: known float32[2], now float32[3]"]
+    """
+    jitted = jitting.jitted_of(f)
+    if jitted is None:
+        raise errors.type_error(
+            f"tools.why wants a jitted function, got {f!r}.",
+            tries=["jit(f)", "tools.watch(), for a whole program"],
+        )
+    found: list[Event] = []
+    keys: list[Any] = []
+    for key, traced in list(jitted.traces.items()):
+        event = _trace_event(jitted, key, keys)
+        event.seconds = traced.seconds
+        found.append(event)
+        keys.append(key)
+        before: list[Any] = []
+        for place, took in programs.compiled_for(traced.jaxpr).items():
+            event = _compile_event(jitted.name, traced.jaxpr, place, before)
+            event.seconds, event.function = took, found[-1].function
+            found.append(event)
+            before.append(place)
+    if args or kwargs:
+        call = jitted.split(args, kwargs)
+        avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
+        key = (call.in_tree, avals, call.static, None, misses.config.trace_key(), None)
+        event = _trace_event(jitted, key, keys)
+        event.kind = "call"
+        if keys and not event.changes:
+            event.reason = "this signature is known; it is not traced again"
+        found.append(event)
+    return Log(found)
+
+
+@contextmanager
+def watch() -> Iterator[Log]:
+    """Keep a log of all that is traced and compiled within, in any thread.
+
+    Returns:
+      A context manager that gives a `Log`, which grows; `print(log)` at the end.
+
+    Example:
+      >>> import minijax as mj
+      >>> with watch() as log:
+      ...     for n in range(2):
+      ...         _ = mj.jit(lambda x: x + 1.)(2.)  # a new function each time
+      >>> print([e.reason for e in log.events if e.kind == 'trace'][-1])
+      a new function of the same code: jit it once, outside of the loop
+    """
+    log = Log([])
+    open_: list[Event] = []
+    seen: dict[Any, list[Any]] = {}
+    codes: set[Any] = set()
+
+    def begin(kind: str, *what: Any) -> Callable[[float], None]:
+        if kind == "trace":
+            jitted, key = what
+            event = _trace_event(jitted, key, seen.setdefault(id(jitted.traces), []))
+            code = getattr(
+                source.attribute(jitted.fun, "__wrapped__", jitted.fun),
+                "__code__",
+                None,
+            )
+            if not seen[id(jitted.traces)] and code is not None and code in codes:
+                event.reason = (
+                    "a new function of the same code: jit it once, outside of the loop"
+                )
+            codes.add(code)
+            seen[id(jitted.traces)].append(key)
+            alive.append(jitted.traces)  # whose id is taken
+        else:
+            event = _compile_event(*what)
+        event.called, event.depth = _caller(), len(open_)
+        log.events.append(event)
+        open_.append(event)
+        loaded = compiler.statistics.loaded, compiler.statistics.compiled
+
+        def end(seconds: float) -> None:
+            event.seconds = seconds
+            if event in open_:
+                del open_[open_.index(event) :]
+            if kind == "compile":
+                now = compiler.statistics.loaded, compiler.statistics.compiled
+                event.origin = "compiler" if now[1] > loaded[1] else "cache"
+
+        return end
+
+    def alone(event: str, seconds: float, **about: Any) -> None:
+        """Programs of single operations, and those compiled ahead of time."""
+        name = str(about.get("fun_name", ""))
+        if event == monitoring.COMPILING and not any(
+            e.kind == "compile" for e in open_
+        ):
+            log.events.append(Event(
+                "compile", name, "", "", [], "evaluated by itself, or ahead of time",
+                _caller(), seconds, len(open_),
+            ))  # fmt: skip
+
+    alive: list[Any] = []
+    misses.watchers.append(begin)
+    monitoring.register_event_duration_secs_listener(alone)
+    try:
+        yield log
+    finally:
+        misses.watchers.remove(begin)
+        monitoring.unregister_event_duration_listener(alone)
+
+
+_ANEW = "a new function of the same code: jit it once, outside of the loop"
+
+
+def _caller() -> str:
+    place = source.here()
+    return "" if place is None else place.text()
+
+
+def _signature(avals: Sequence[Any], static: Sequence[Any] = ()) -> str:
+    shown = [a.str_short() for a in avals]
+    shown += [f"{where}={value!r}"[:40] for where, value in static]
+    more = [f"... {len(shown) - 8} more"] if len(shown) > 8 else []
+    return f"({', '.join(shown[:8] + more)})"
+
+
+def _trace_event(jitted: Any, key: Any, known: Sequence[Any]) -> Event:
+    found = misses.nearest(jitted, key, list(known))
+    reason = "the first call"
+    if found is not None:
+        reason = "; ".join(map(str, found)) or "mapped axes in scope differ"
+    return Event(
+        "trace", jitted.name, function_text(jitted.fun), _signature(key[1], key[2]),
+        [d._asdict() for d in found or ()], reason,
+    )  # fmt: skip
+
+
+def _compile_event(name: str, closed: Any, key: Any, known: Sequence[Any]) -> Event:
+    changes: list[dict[str, str]] = []
+    reason = "not compiled yet"
+    if known:
+        differ = [
+            [
+                {"path": "", "known": str(a), "now": str(b), "what": what}
+                for what, a, b in zip(programs.KEY, old, key, strict=True)
+                if a != b
+            ]
+            for old in known
+        ]
+        changes = min(differ, key=len)
+        reason = "; ".join(
+            f"{c['what']}: known {c['known']}, now {c['now']}" for c in changes
+        )
+    return Event("compile", name, "", _signature(closed.in_avals), changes, reason)

@@ -1,0 +1,74 @@
+"""`tools.why` and `tools.watch`: what was traced and compiled, and for which difference."""
+
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import tools
+
+
+def changes(log, kind="trace"):
+    return [
+        [(c["path"], c["known"], c["now"]) for c in e.changes]
+        for e in log.events
+        if e.kind == kind
+    ]
+
+
+def test_each_trace_is_told_from_the_nearest_earlier_one():
+    f = mj.jit(lambda params, x, n: params["w"] * x * n, static_argnums=2)
+    w = {"w": jnp.ones(2)}
+    f(w, 1.0, 2)
+    f({"w": jnp.ones(3)}, 1.0, 2)
+    f(w, jnp.ones(2), 2)
+    f({"w": jnp.ones(2), "b": 1}, 1.0, 2)
+    f(w, 1.0, 3)
+    log = tools.why(f, w, 4, 3)
+    assert changes(log)[:3] == [
+        [],
+        [("params['w']", "float32[2]", "float32[3]")],
+        [("x", "~float32[]", "float32[2]")],
+    ]
+    ((path, _, _),) = changes(log)[3]
+    assert path == "params"
+    assert changes(log)[4] == [("", "((2, 2),)", "((2, 3),)")]
+    assert changes(log, "call") == [[("x", "~float32[]", "~int32[]")]]
+    assert all(e.seconds > 0 for e in log.events if e.kind != "call")
+    assert len(changes(log, "compile")) == 5
+    with pytest.raises(TypeError, match="wants a jitted function"):
+        tools.why(len)
+
+
+def test_a_program_is_compiled_anew_for_another_place():
+    f = mj.jit(lambda x: x + 1)
+    f(jnp.ones(2))
+    f(mj.device_put(jnp.ones(2), mj.devices()[1]))
+    (_, second) = changes(tools.why(f), "compile")
+    assert {"place", "committed"} == {
+        c["what"] for e in tools.why(f).events for c in e.changes
+    }
+    assert second[0][0] == ""
+
+
+def test_a_log_of_a_whole_program():
+    def inner(x):
+        return x * 3.0
+
+    with tools.watch() as log:
+        for _ in range(2):
+            mj.jit(lambda x: mj.jit(inner)(x) - 2.0)(jnp.float32(2))
+    mj.jit(lambda x: x + 3)(1.0)
+    traces = [e for e in log.events if e.kind == "trace"]
+    assert [(e.name, e.depth) for e in traces] == [
+        ("<lambda>", 0),
+        ("inner", 1),
+        ("<lambda>", 0),
+    ]
+    assert traces[2].reason.startswith("a new function of the same code")
+    assert "test_why.py" in traces[0].called
+    compiled = [e for e in log.events if e.kind == "compile"]
+    assert len(compiled) == 2
+    assert compiled[1].origin == "cache"
+    assert log.seconds == sum(e.seconds for e in log.events if not e.depth)
+    assert log.to_dict()["events"][0]["kind"] == "trace"
+    assert "3 traces and 2 compiles" in str(log)
