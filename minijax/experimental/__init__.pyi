@@ -5,6 +5,8 @@ from ..base.config import enable_x64 as enable_x64
 from ..control.effects.callbacks import io_callback as io_callback
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
+from . import compute_on as compute_on
+from . import control_deps as control_deps
 from . import custom_partitioning as custom_partitioning
 from . import jet as jet
 from . import key_reuse as key_reuse
@@ -15,12 +17,15 @@ from . import ode as ode
 from . import pjit as pjit
 from . import random as random
 from . import rnn as rnn
+from . import scheduling_groups as scheduling_groups
+from . import shard_alike as shard_alike
 from . import shard_map as shard_map
 from . import sparse as sparse
 from . import xla_metadata as xla_metadata
 
 __all__ = [
-    "buffer_callback", "checkify", "custom_partitioning", "disable_x64", "enable_x64",
-    "io_callback", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode",
-    "pjit", "random", "rnn", "shard_map", "sparse", "xla_metadata"
+    "buffer_callback", "checkify", "compute_on", "control_deps", "custom_partitioning",
+    "disable_x64", "enable_x64", "io_callback", "jet", "key_reuse", "layout",
+    "mesh_utils", "multihost_utils", "ode", "pjit", "random", "rnn",
+    "scheduling_groups", "shard_alike", "shard_map", "sparse", "xla_metadata"
 ]

@@ -11,8 +11,9 @@ from typing import Any
 from ..base import errors, tree
 from ..ir import core
 from ..ir.core import Primitive
-from ..passes.algebra import Zero
-from ..passes.key_use import FORWARDS
+from ..passes.algebra import Zero, instantiate
+from ..passes.batch import bring_front
+from ..passes.key_use import FORWARDS, KeyUse
 from ..runtime import dispatch, placing
 from ..runtime import mesh as meshes
 from ..runtime.layouts import Format
@@ -242,3 +243,76 @@ def constrain(
         x, sharding=sharding, layout=None, context_mesh=meshes.get_abstract_mesh(),
         unconstrained_dims=free,
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------------- shard_alike
+
+shard_alike_p = Primitive("shard_alike", multiple_results=True)
+shard_alike_p.takes_keys = True
+shard_alike_p.uses_keys = KeyUse(forwards={0: 0, 1: 1})
+shard_alike_p.abstract = lambda x, y: [x, y]
+shard_alike_p.impl = lambda x, y: [x, y]
+
+
+def _alike_jvp(primals: Any, tangents: Any) -> Any:
+    given = map(instantiate, tangents)
+    return shard_alike_p.bind(*primals), shard_alike_p.bind(*given)
+
+
+def _alike_transpose(cts: Any, *args: Any) -> Any:
+    return shard_alike_p.bind(*map(instantiate, cts))
+
+
+def _alike_batch(axis: Any, args: Any, dims: Any) -> Any:
+    lanes = (bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True))
+    return shard_alike_p.bind(*lanes), [0, 0]
+
+
+def _alike_lower(ctx: Any, x: Any, y: Any) -> Any:
+    if ctx.spread is not None:
+        group = ctx.i64(ctx.module.groups)
+        ctx.module.groups += 1
+        for value in (x, y):
+            ctx.create("sdy.sharding_group", [], [value], group_id=group)
+    return [x, y]
+
+
+shard_alike_p.jvp = _alike_jvp
+shard_alike_p.transpose = _alike_transpose
+shard_alike_p.batch = _alike_batch
+shard_alike_p.lower = _alike_lower
+
+
+def shard_alike(x: Any, y: Any) -> Any:
+    """Have two arrays lie on devices in the same way, whichever that is.
+
+    Args:
+      x, y: pytrees of arrays, of one structure and the same shapes.
+
+    Returns:
+      (x, y).
+
+    Raises:
+      ValueError: structures or shapes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> shard_alike(jnp.zeros(2), jnp.ones(2))[1]
+      Array([1., 1.], dtype=float32)
+    """
+    xs, x_tree = tree.flatten(x)
+    ys, y_tree = tree.flatten(y)
+    if x_tree != y_tree:
+        raise errors.value_error(
+            f"Trees should be equal. Got x_tree: {x_tree}, y_tree: {y_tree}"
+        )
+    pairs = []
+    for a, b in zip(xs, ys, strict=True):
+        shapes = core.aval_of(a).shape, core.aval_of(b).shape
+        if shapes[0] != shapes[1]:
+            raise errors.value_error(
+                "The leaves shapes of `x` and `y` should match. Got `x` leaf shape:"
+                f" {shapes[0]} and `y` leaf shape: {shapes[1]}."
+            )
+        pairs.append(shard_alike_p.bind(a, b))
+    return tuple(tree.unflatten(x_tree, [p[i] for p in pairs]) for i in (0, 1))

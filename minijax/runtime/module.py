@@ -18,8 +18,8 @@ class Module:
     """A module under construction: its functions, hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "failures", "functions", "keepalive", "meshes", "module", "partitions",
-        "platform", "replicas", "spread", "symbols", "tagged",
+        "callbacks", "failures", "functions", "groups", "keepalive", "meshes", "module",
+        "partitions", "platform", "replicas", "spread", "symbols", "tagged",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +36,7 @@ class Module:
         self.failures: Failures | None = None  # of callbacks beside other devices
         self.keepalive: list[Any] = []
         self.meshes: dict[Any, str] = {}
+        self.groups = 0  # of values that lie alike
         # Locations of operations that users tell the compiler of, and what they tell.
         self.tagged: dict[str, dict[str, str]] = {}
         self.spread: Any = None  # how a program over several devices lies on them

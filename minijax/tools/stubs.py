@@ -34,6 +34,8 @@ FACES = (
         "ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util",
         "transform", "util",
     )),
+    "minijax.experimental.compute_on", "minijax.experimental.control_deps",
+    "minijax.experimental.scheduling_groups", "minijax.experimental.shard_alike",
     "minijax.experimental.xla_metadata", "minijax.export", "minijax.ffi",
     "minijax.image",
     "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",

@@ -1,0 +1,11 @@
+"""The face `minijax.experimental.scheduling_groups`: operations that run as a group."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "api.hints": "scheduling_group xla_metadata_call xla_metadata_call_p",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,7 @@
+"""The face `minijax.experimental.shard_alike`: arrays that lie alike."""
+
+from ..prims.sharding import shard_alike as shard_alike
+
+__all__ = [
+    "shard_alike"
+]
