@@ -274,7 +274,7 @@ class Lowered:
             executable = compiler.compile_module(
                 self._lowered.module, self._where.devices,
                 partitions=len(self._where.devices), callbacks=self._lowered.callbacks,
-                overrides=options or None,
+                overrides=options or None, ahead=True,
             )  # fmt: skip
         program = dispatch.finish_program(
             executable, self._lowered, self._consts, self._kept,

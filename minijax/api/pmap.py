@@ -312,7 +312,7 @@ class PmapLowered(Lowered):
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> PmapCompiled:
         """Compile for the devices chosen."""
-        return PmapCompiled(self, self._replicas.compile(compiler_options))
+        return PmapCompiled(self, self._replicas.compile(compiler_options, True))
 
 
 class PmapCompiled(Compiled):

@@ -233,6 +233,7 @@ GLOBAL_TOPOLOGY = _option("jax_cpu_get_global_topology_timeout_minutes", 5, as_i
 CHECK_PROXIES = _option("jax_check_proxy_envs", True, as_bool)
 DISTRIBUTED_DEBUG = _option("jax_distributed_debug", False, as_bool)
 PREEMPTION = _option("jax_enable_preemption_service", True, as_bool)
+COMPARE_PROGRAMS = _option("minijax_compare_programs", True, as_bool)
 RECOVERABLE = _option("jax_enable_recoverability", False, as_bool)
 _levels = one_of(
     None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"

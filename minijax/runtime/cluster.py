@@ -8,6 +8,7 @@ one process.  Next: client.py, whose clients join it.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import sys
 import warnings
@@ -192,9 +193,14 @@ def _at_exit() -> None:
     """Leave with the others; of a process that fails, nobody waits for the others."""
     if not _failed:
         state.leave()
-    elif state.roll is not None:
-        state.roll.leave()
-        state.roll.close()
+    else:
+        # Left alone as the interpreter ends: the service would end the process with its
+        # own words when it goes before the client.
+        for thing in (state.service, state.client):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+        if state.roll is not None:
+            state.roll.leave()
+            state.roll.close()
 
 
 def partition_from_environment() -> int | None:

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import config, errors, monitoring, util
+from . import agreement, disk_cache
 from . import client as clients
-from . import disk_cache
 from . import jaxlib_compat as compat
 
 # Stands in programs that name what only this process knows: they are not kept on disk.
@@ -104,26 +104,43 @@ def bytecode_of(operation: Any) -> bytes:
     return out.getvalue()
 
 
+def _is_local(devices: Sequence[Any]) -> bool:
+    """Whether all devices are this process's."""
+    me = devices[0].client.process_index()
+    return all(d.process_index == me for d in devices)
+
+
 def compile_module(
     module: Any, devices: Sequence[Any], *, replicas: int = 1, partitions: int = 1,
     callbacks: Sequence[Any] = (), overrides: dict[str, Any] | None = None,
-    has_locations: bool = True,
+    has_locations: bool = True, ahead: bool = False,
 ) -> Any:  # fmt: skip
-    """Compile a module for `devices`, or load it from the disk cache."""
+    """Compile a module for `devices`, or load it from the disk cache.
+
+    ahead: it may never run, so that other processes need not compile it, too.
+    """
     client = devices[0].client
-    cache = None if clients.cluster.client is not None else _cache()
+    shared = clients.cluster.client is not None and not _is_local(devices)
+    # Of programs for GPUs of several processes all compile their parts together.
+    cache = None if shared and client.platform != "cpu" else _cache()
     options = compat.compile_options(
         devices, replicas, partitions, overrides,
         config.DISABLE_MOST_OPTIMIZATIONS.value,
         None if cache is None or client.platform != "cuda" else cache.path,
     )  # fmt: skip
     device_list = compat.DeviceList(tuple(devices))
+    stripped = has_locations and not config.CACHE_LOCATIONS.value
+    compared = shared and not ahead
+    bytecode = b""
+    if compared or not callbacks:
+        bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
+    private = OF_THIS_PROCESS.encode() in bytecode
+    if compared and not private:
+        agreement.same_program(module, bytecode, devices)
     if callbacks:
         statistics.compiled += 1
         return client.compile_and_load(module, device_list, options, list(callbacks))
-    stripped = has_locations and not config.CACHE_LOCATIONS.value
-    bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
-    if OF_THIS_PROCESS.encode() in bytecode:
+    if private:
         cache = None
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)

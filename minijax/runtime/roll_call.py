@@ -88,7 +88,8 @@ class RollCall:
         self._lines: dict[int, _Line] = {}
         self._over = False
         self._failure: str | None = None
-        self._news = ""  # of the end of another one
+        self._gone: tuple[int, str] | None = None  # who has ended, and why
+        self._news = ""  # what to say of it
         self._told = threading.Event()
         self._printed = False
         self._thread: threading.Thread | None = None
@@ -240,7 +241,11 @@ class RollCall:
 
     def leave(self) -> None:
         """Tell the others that this process shuts down, or why it fails."""
-        said = {"left": self.me} if self._failure is None else {"failed": self._failure}
+        said: dict[str, Any] = {"left": self.me}
+        if self._failure is not None:
+            said = {"failed": self._failure}
+        elif self._gone is not None:
+            said = {"who": self._gone[0], "failed": self._gone[1]}
         for line in list(self._lines.values()):
             line.say(**said)
 
@@ -288,6 +293,7 @@ class RollCall:
     def _end(self, who: int, why: str) -> None:
         """End this process, since another one is gone."""
         self._tell(who, {"failed": why, "who": who})
+        self._gone = who, why
         self._news = errors.message(
             f"process {who} of {self.count} has "
             + ("ended with an error" if why else "died")
@@ -311,6 +317,15 @@ class RollCall:
         """
         if failed:
             self._told.wait(_GRACE)
+        if failed and not self._news and self.left:
+            who = min(self.left)
+            self._gone = who, "it has shut down"
+            self._news = errors.message(
+                f"process {who} of {self.count} has shut down, and process {self.me} still"
+                " computes with it.",
+                why="a program over several processes cannot go on without one of them.",
+                tries=["the same steps in all of them"],
+            )
         self.print_news()
         return bool(self._news)
 

@@ -1,7 +1,10 @@
 """Programs over several processes: values as in JAX 0.10.2, and what ends them."""
 
 import pathlib
+import re
 import socket
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -11,7 +14,8 @@ import minijax as mj
 from minijax.api import cluster_environments as environments
 from minijax.experimental import multihost_utils as hosts
 from minijax.runtime.roll_call import RollCall
-from tests.processes.starting import LIMIT, free_port, together
+from minijax.tools import launcher
+from tests.processes.starting import LIMIT, environment, free_port, together
 
 HERE = pathlib.Path(__file__).parent
 
@@ -28,31 +32,71 @@ def test_values_are_jaxs():
 
 
 DIES = """
-import os, sys, minijax as mj
+import os, minijax as mj
 mj.config.update("jax_num_cpu_devices", 1)
 mj.distributed.initialize(heartbeat_timeout_seconds=60)
 assert mj.process_count() == 3
 mj.experimental.multihost_utils.sync_global_devices("up")
 if mj.process_index() == 1:
-    if sys.argv[1] == "dies":
-        os._exit(7)
-    raise ValueError("not like this")
+    os._exit(7)
 mj.experimental.multihost_utils.sync_global_devices("never")
 """
 
 
-@pytest.mark.parametrize("how, why", [
-    ("dies", "has died"), ("raises", "has ended with an error"),
-])  # fmt: skip
-def test_when_one_dies_the_others_say_so(how, why):
-    (a, first), (b, _), (c, last) = together(["-c", DIES, how], 3)
-    assert b == (7 if how == "dies" else 1)
-    assert a and c
-    assert f"process 1 of 3 {why}; process 0 ends too." in first
-    assert f"process 1 of 3 {why}; process 2 ends too." in last
-    if how == "raises":
-        assert "Which: ValueError: not like this" in first
-        assert "Which: ValueError: not like this" in last
+def test_when_one_dies_the_others_say_so():
+    (a, first), (b, _), (c, last) = together(["-c", DIES], 3)
+    assert b == 7
+    assert a
+    assert c
+    assert "process 1 of 3 has died; process 0 ends too." in first
+    assert "process 1 of 3 has died; process 2 ends too." in last
+
+
+DIFFERS = """
+import sys, numpy as np, minijax as mj, minijax.numpy as jnp
+mj.distributed.initialize()
+me = mj.process_index()
+where = mj.NamedSharding(mj.make_mesh((4,), ("x",)), mj.P("x"))
+x = mj.make_array_from_callback((4,), where, lambda at: np.arange(4.0)[at])
+
+@mj.jit
+def step(x):
+    y = jnp.sin(x)
+    if me == 1:
+        y = jnp.cos(y)
+    return y.sum()
+
+if me == 0:
+    mj.jit(lambda x: x * 3).lower(x).compile()  # which no other need do
+print(mj.local_device_count(), float(mj.jit(lambda x: x.sum())(x)), *sys.argv[1:])
+step(x).block_until_ready()
+"""
+
+
+def test_programs_that_differ_are_found_and_the_launcher_says_so(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(DIFFERS)
+    done = subprocess.run(
+        [sys.executable, "-m", "minijax.launch", "-n", "2", "--devices-per-process", "2",
+         str(script), "--steps", "3"],
+        text=True, capture_output=True, timeout=LIMIT, env=environment(),
+    )  # fmt: skip
+    said, wrong = done.stdout.splitlines(), done.stderr
+    assert {"[0] 2 6.0 --steps 3", "[1] 2 6.0 --steps 3"} <= set(said), done
+    assert done.returncode == 1
+    assert "compiles another program than process" in wrong
+    assert "process 1: %1 = stablehlo.cosine %0 : tensor<4xf32>" in wrong
+    assert "jit(step)/" in wrong
+    assert f"{script}:1" in wrong
+    assert "has ended with an error; process" in wrong
+    assert re.search(r"launch\] process [01] ended with status 1; the others", wrong)
+
+
+@pytest.mark.parametrize("args", [["-n", "0", "x.py"], ["x.py"], ["-n", "2"]])
+def test_launchers_arguments(args, capsys):
+    with pytest.raises(SystemExit):
+        launcher.main(args)
+    assert "usage: python -m minijax.launch" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------- roll call

@@ -264,11 +264,13 @@ class Replicas:
             for a, d in zip(stored, out_axes, strict=True)
         ]
 
-    def compile(self, overrides: dict[str, Any] | None = None) -> Replicas:
+    def compile(
+        self, overrides: dict[str, Any] | None = None, ahead: bool = False
+    ) -> Replicas:
         """Make it ready to run."""
         self.executable = compiler.compile_module(
             self.lowered.module, self.devices, replicas=len(self.devices),
-            callbacks=self.lowered.callbacks, overrides=overrides,
+            callbacks=self.lowered.callbacks, overrides=overrides, ahead=ahead,
         )  # fmt: skip
         self.consts = [self.place(c, None) for c in self.lowered.consts]
         return self
