@@ -17,10 +17,6 @@ from types import ModuleType
 from typing import Any
 
 
-# Libraries ask which JAX it is in order to know its names.
-_VERSION, _VERSION_INFO = "0.10.2", (0, 10, 2)
-
-
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `jax.x` where `minijax.x` is."""
 
@@ -62,9 +58,6 @@ def install() -> None:
             " process."
         )
     sys.meta_path.insert(0, Finder())
-    package = importlib.import_module("minijax")
-    for module in (package, importlib.import_module("minijax.version")):
-        module.__dict__.update(__version__=_VERSION, __version_info__=_VERSION_INFO)
 
 
 def main() -> None:
