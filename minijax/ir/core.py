@@ -86,6 +86,8 @@ class Primitive:
         or writes an array of that shape, of which axes, and the last one of each;
         makes_nans: whether results may hold a NaN where no operand does
     keeps_nans: whether results always hold a NaN or an infinity where an operand does
+    flops(avals of operands, of results, params) -> how many operations on numbers it takes;
+        without it one for each element, see passes/costs.py
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
     uses_keys: what it does with random keys, a `KeyUse` (passes/key_use.py) or
         (avals, params) -> KeyUse; without it, or programs, it consumes them
@@ -95,10 +97,10 @@ class Primitive:
 
     __slots__ = (
         "__weakref__", "abstract", "batch", "batch_named", "bounds", "checked", "closes",
-        "dce", "depends", "divisor", "effects", "impl", "jvp", "keeps_nans", "linearize",
-        "lower", "lower_on", "makes_nans", "multiple_results", "name", "named_axes",
-        "places", "pretty", "regions", "stage", "takes_keys", "taylor", "text", "transpose",
-        "uses_keys", "varies",
+        "dce", "depends", "divisor", "effects", "flops", "impl", "jvp", "keeps_nans",
+        "linearize", "lower", "lower_on", "makes_nans", "multiple_results", "name",
+        "named_axes", "places", "pretty", "regions", "stage", "takes_keys", "taylor",
+        "text", "transpose", "uses_keys", "varies",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -133,6 +135,7 @@ class Primitive:
         self.bounds: Rule | None = None
         self.makes_nans = True
         self.keeps_nans = False
+        self.flops: Rule | None = None
         self.taylor: Rule | None = None
         registry[name] = self
 

@@ -13,8 +13,8 @@ Source: the StableHLO specification, fft.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def _fft_transpose(
 ) -> list[Any]:
     if fft_type in (FftType.FFT, FftType.IFFT):
         return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
-    total, ndim = prod(fft_lengths), x.aval.ndim
+    total, ndim = math.prod(fft_lengths), x.aval.ndim
     if total == 0:
         return [zero_array(x.aval)]
     if fft_type is FftType.RFFT:
@@ -181,3 +181,13 @@ def _fft_type(kind: Any) -> FftType:
             )
         return found
     raise TypeError(f"Unknown FFT type value '{kind}'")
+
+
+def _fft_flops(ins: Any, outs: Any, params: Any) -> float:
+    """5 n log2 n for each transform of n numbers (Cooley & Tukey)."""
+    n = math.prod(params["fft_lengths"])
+    whole = max(ins[0].size, outs[0].size)
+    return 5.0 * whole * math.log2(max(n, 2))
+
+
+fft_p.flops = _fft_flops

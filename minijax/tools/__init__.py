@@ -8,6 +8,8 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
+    "tools.costs": "Roofline cost",
+    "tools.footprint": "memory",
     "tools.nan_finder": "nans",
     "tools.recompiles": "watch why",
 }  # fmt: skip

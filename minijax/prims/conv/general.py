@@ -528,6 +528,15 @@ conv_general_dilated_p.batch = _conv_batch
 conv_general_dilated_p.lower = _conv_lower
 
 
+def _conv_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
+    """Of each result, as many as there are weights of its feature."""
+    features = ins[1].shape[params["dimension_numbers"].rhs_spec[0]]
+    return 2 * int(outs[0].size) * (int(ins[1].size) // features)
+
+
+conv_general_dilated_p.flops = _conv_flops
+
+
 # ---------------------------------------------------------------------------- function
 
 

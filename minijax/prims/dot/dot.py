@@ -12,6 +12,7 @@ Source: the StableHLO specification, dot_general.  Next: ragged.py.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -464,3 +465,12 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
 
 keep_nans(dot_general_p)
+
+
+def _dot_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
+    (contracted, _), _ = params["dimension_numbers"]
+    depth = math.prod(ins[0].shape[i] for i in contracted)
+    return 2 * int(outs[0].size) * depth
+
+
+dot_general_p.flops = _dot_flops

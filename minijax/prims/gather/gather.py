@@ -442,6 +442,7 @@ def scatter_primitive(name: str) -> Primitive:
     prim.lower = _scatter_lower
     prim.bounds = _scatter_bounds
     prim.makes_nans = False
+    prim.flops = lambda ins, outs, params: ins[2].size
     return prim
 
 

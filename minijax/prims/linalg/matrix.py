@@ -8,6 +8,7 @@ Next: solve.py, lu.py, qr.py, spectral.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ __all__ = (
     "shape_of", "check_matrix", "batch_matrices", "no_jvp", "only_on", "matmul",
     "turned", "is_complex", "conjugate", "adjoint", "real_part", "symmetrized",
     "columns", "lower_triangle", "upper_triangle", "strictly_lower", "strictly_upper",
-    "diagonal_of", "identity",
+    "diagonal_of", "identity", "matrix_flops",
 )  # fmt: skip
 
 # ------------------------------------------------------------------- shapes and checks
@@ -190,3 +191,17 @@ def identity(shape: Sequence[int], dtype: Any) -> Any:
     mask = _mask(shape, eq)
     one = broadcast_in_dim(scalar(1, dtype), tuple(shape), ())
     return select(mask, one, filled(one, 0))
+
+
+def matrix_flops(leading: float, rest: float = 0.0) -> Any:
+    """The `flops` rule of an algorithm on m x n matrices, m >= n: a m n^2 + b n^3.
+
+    Source: Golub & Van Loan, Matrix Computations, 4th edition.
+    """
+
+    def flops(ins: Sequence[Any], outs: Any, params: Any) -> float:
+        *lead, m, n = ins[0].shape
+        m, n = max(m, n), min(m, n)
+        return math.prod(lead) * (leading * m * n**2 + rest * n**3)
+
+    return flops

@@ -95,6 +95,7 @@ geqrf_p.abstract = _geqrf_abstract
 no_jvp(geqrf_p)
 batch_matrices(geqrf_p)
 geqrf_p.lower = _geqrf_lower
+geqrf_p.flops = matrix_flops(2.0, -2 / 3)
 geqp3_p.abstract = _geqp3_abstract
 no_jvp(geqp3_p)
 batch_matrices(geqp3_p)
@@ -148,6 +149,7 @@ householder_product_p.abstract = _product_abstract
 no_jvp(householder_product_p)
 batch_matrices(householder_product_p)
 householder_product_p.lower = _product_lower
+householder_product_p.flops = matrix_flops(2.0, -2 / 3)
 
 
 def householder_product(a: Any, taus: Any) -> Any:
@@ -412,6 +414,7 @@ qr_p.abstract = _qr_abstract
 qr_p.jvp = _qr_jvp
 batch_matrices(qr_p)
 qr_p.lower = _qr_lower
+qr_p.flops = matrix_flops(4.0, -4 / 3)
 
 
 def qr(

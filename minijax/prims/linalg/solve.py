@@ -141,6 +141,7 @@ triangular_solve_p.jvp = _tri_jvp
 triangular_solve_p.transpose = _tri_transpose
 triangular_solve_p.batch = _tri_batch
 triangular_solve_p.lower = _tri_lower
+triangular_solve_p.flops = lambda ins, outs, params: ins[0].shape[-1] * outs[0].size
 
 
 def triangular_solve(
@@ -241,6 +242,7 @@ cholesky_p.abstract = _cholesky_abstract
 cholesky_p.jvp = _cholesky_jvp
 batch_matrices(cholesky_p)
 cholesky_p.lower = _cholesky_lower
+cholesky_p.flops = matrix_flops(1 / 3)
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:

@@ -172,6 +172,7 @@ eigh_p.abstract = _eigh_abstract
 eigh_p.jvp = _eigh_jvp
 batch_matrices(eigh_p)
 eigh_p.lower = _eigh_lower
+eigh_p.flops = matrix_flops(9.0)
 
 
 def eigh(

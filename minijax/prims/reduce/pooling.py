@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -212,6 +213,9 @@ def _monoid(
     prim.abstract = abstract
     prim.batch = batch
     prim.lower = lower
+    prim.flops = lambda ins, outs, params: (
+        outs[0].size * math.prod(params["window_dimensions"])
+    )
     return prim
 
 

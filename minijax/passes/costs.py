@@ -1,0 +1,116 @@
+"""What programs cost: operations on numbers, and bytes of values.
+
+A primitive says by `flops` how many operations its results take.  Where it says nothing, it
+is one for each element of a result that is computed elementwise, and none for what only
+moves elements.  What holds programs costs what they do: a loop as often as it is known to
+run, branches as the dearest one, a program on several devices once for each.
+
+This room names no operation.  Next: ../tools/costs.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..ir.core import STATE
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
+from ..ir.regions import Loop
+
+
+def nbytes(aval: Any) -> int:
+    """The bytes of a value of this type; 0 of what has none."""
+    dtype, shape = getattr(aval, "dtype", None), getattr(aval, "shape", ())
+    size = math.prod(shape)
+    try:
+        return int(size * dtype.itemsize)  # type: ignore[union-attr]
+    except (AttributeError, TypeError):
+        return 0
+
+
+class Part(NamedTuple):
+    """A program inside of an equation: how often it runs, and whether that is known."""
+
+    closed: ClosedJaxpr
+    times: int
+    known: bool
+    choice: bool  # one of several, of which one runs
+
+
+def parts(eqn: Equation) -> list[Part]:
+    """The programs that an equation runs."""
+    regions, params = eqn.primitive.regions, eqn.params
+    if isinstance(regions, Loop):
+        n = 1 if regions.length is None else params[regions.length]
+        known = regions.length is not None
+        return [Part(b, n, known, False) for b in regions.bodies(params)]
+    if regions is None:
+        if eqn.primitive.flops is not None:
+            return []
+        return [Part(p, 1, False, False) for p in programs(params)]
+    before = len(STATE.axes)
+    with regions.scope(params):
+        n = math.prod(size for _, size in STATE.axes[before:])
+    bodies = regions.bodies(params)
+    return [Part(b, n, True, len(bodies) > 1) for b in bodies]
+
+
+def own_flops(eqn: Equation) -> float:
+    """The operations of an equation that holds no programs."""
+    prim = eqn.primitive
+    ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
+    if prim.flops is not None:
+        return float(prim.flops(ins, outs, eqn.params))
+    size = sum(math.prod(getattr(a, "shape", ())) for a in outs)
+    shapes = [a.shape for a in ins if getattr(a, "shape", ())]
+    if shapes and all(getattr(o, "shape", None) == s for o in outs for s in shapes):
+        return float(size)
+    return float(size) if prim.makes_nans and ins else 0.0
+
+
+def flops(jaxpr: Jaxpr, once: bool = False) -> float:
+    """The operations of a program; `once`: of each loop's body a single time."""
+    key = ("flops", once)
+    if key not in jaxpr.memo:
+        jaxpr.memo[key] = sum(equation_flops(eqn, once) for eqn in jaxpr.eqns)
+    return float(jaxpr.memo[key])
+
+
+def equation_flops(eqn: Equation, once: bool = False) -> float:
+    """The operations of an equation, with the programs in it."""
+    inside = parts(eqn)
+    if not inside:
+        return own_flops(eqn)
+    loop = isinstance(eqn.primitive.regions, Loop)
+    each = [
+        flops(p.closed.jaxpr, once) * (1 if once and loop else p.times) for p in inside
+    ]
+    return max(each) if inside[0].choice else sum(each)
+
+
+class Step(NamedTuple):
+    """An equation that holds no programs, met on a walk; how often it runs."""
+
+    eqn: Equation
+    times: int
+    known: bool
+
+
+def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
+    """The equations of a program and of those inside; of branches the dearest one's."""
+    for eqn in jaxpr.eqns:
+        inside = parts(eqn)
+        if not inside:
+            yield Step(eqn, times, known)
+            continue
+        if inside[0].choice:
+            inside = [max(inside, key=lambda p: flops(p.closed.jaxpr))]
+        for p in inside:
+            yield from walk(p.closed.jaxpr, times * p.times, known and p.known)
+
+
+def moved(eqn: Equation) -> int:
+    """The bytes that an equation reads and writes, if it runs by itself."""
+    read = sum(nbytes(a.aval) for a in set(eqn.ins) if type(a) is not Literal)
+    return read + sum(nbytes(v.aval) for v in eqn.outs)

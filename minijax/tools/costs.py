@@ -1,0 +1,214 @@
+"""`cost`: operations and bytes by line and scope, against what the device can do.
+
+Counted on the jaxpr, each equation by itself; the compiler fuses, and so moves fewer bytes.
+What XLA says of the compiled program stands beside.  The cost model is passes/costs.py.
+
+Source of the picture: Williams, Waterman & Patterson, Roofline, CACM 52 (2009).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..api.aot import jit
+from ..api.devices import device_put
+from ..passes.costs import flops, moved, own_flops, walk
+from ..prims import lax
+from ..runtime import client
+from .places import Place, place_of
+from .programs import amount, program_of, table
+
+
+@dataclasses.dataclass(frozen=True)
+class Roofline:
+    """What a device can do: operations a second, and bytes a second from its memory."""
+
+    flops: float
+    bandwidth: float
+
+    @property
+    def ridge(self) -> float:
+        """Operations for each byte, from which on they limit."""
+        return self.flops / self.bandwidth
+
+    def seconds(self, flops: float, nbytes: float) -> float:
+        """The least time for so much work."""
+        return max(flops / self.flops, nbytes / self.bandwidth)
+
+
+@dataclasses.dataclass
+class LineCost:
+    """What a line of the program costs.
+
+    flops, bytes: of all its operations, each run by itself.
+    equations: how many there are; known: whether all run as often as was assumed.
+    limit: "compute" or "memory": what bounds it on the device.
+    seconds: the least time that this bound allows.
+    """
+
+    place: Place
+    scope: str
+    flops: float
+    bytes: int
+    equations: int
+    known: bool
+    limit: str
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass
+class CostReport:
+    """What a program costs: `lines` from the dearest one, `scopes` by name.
+
+    once: the operations if each loop's body is counted a single time, as XLA counts.
+    xla: XLA's flops, transcendentals and bytes of the compiled program; empty if there is
+      no single program.
+    """
+
+    lines: list[LineCost]
+    scopes: dict[str, tuple[float, int]]
+    flops: float
+    bytes: int
+    once: float
+    known: bool
+    roofline: Roofline
+    seconds: float
+    xla: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        least = "" if self.known else "at least "
+        head = [
+            f"{least}{amount(self.flops, 'flop')} and {amount(self.bytes)}, each operation"
+            f" by itself: {amount(self.flops / max(self.bytes, 1), 'flop/B')}",
+            f"device: {amount(self.roofline.flops, 'flop/s')},"
+            f" {amount(self.roofline.bandwidth, 'B/s')}; ridge at"
+            f" {self.roofline.ridge:.3g} flop/B",
+        ]
+        if self.xla:
+            work = self.xla["flops"] + self.xla["transcendentals"]
+            head.append(
+                f"XLA, compiled, loops once: {amount(work, 'flop')} and"
+                f" {amount(self.xla['bytes'])}; counted so here:"
+                f" {amount(self.once, 'flop')}"
+            )
+        rows = [
+            (
+                amount(x.flops, "flop"), f"{x.flops / max(self.flops, 1):.0%}",
+                amount(x.bytes), x.limit, x.place.short, x.place.variable, x.scope,
+                x.place.text[:50],
+            )
+            for x in self.lines[:20]
+        ]  # fmt: skip
+        columns = (
+            "flops",
+            "share",
+            "bytes",
+            "limit",
+            "line",
+            "variable",
+            "scope",
+            "code",
+        )
+        return "\n".join([*head, table(columns, rows)])
+
+
+def cost(
+    f: Callable[..., Any], *args: Any, roofline: Roofline | None = None, **kwargs: Any
+) -> CostReport:
+    """Count a function's operations and bytes, by line and by scope.
+
+    A loop counts as often as it runs, where that is known; of branches the dearest one; a
+    program on several devices once for each.
+
+    Args:
+      f: a function of arrays, with any transformations inside; it is not run.
+      args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s.
+      roofline: what the device can do; by default the default device is measured, once a
+        process.
+
+    Returns:
+      A `CostReport`: `lines` and `scopes` with flops and bytes, the totals, what XLA says
+      of the compiled program, and which lines the device's memory limits.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> x = jnp.ones((64, 64))
+      >>> report = cost(lambda x: jnp.sin(x @ x), x, roofline=Roofline(1e12, 1e11))
+      >>> report.flops, report.xla['flops'], report.xla['transcendentals']
+      (528384.0, 524288.0, 4096.0)
+      >>> report.lines[0].limit
+      'compute'
+    """
+    program = program_of(f, args, kwargs)
+    device = roofline or measured(client.local_devices()[0])
+    groups: dict[tuple[Place, str], LineCost] = {}
+    scopes: dict[str, tuple[float, int]] = {}
+    for eqn, times, known in walk(program.jaxpr):
+        place, scope = place_of(eqn), eqn.names
+        at = groups.setdefault(
+            (place, scope), LineCost(place, scope, 0.0, 0, 0, True, "", 0.0)
+        )
+        n, size = own_flops(eqn) * times, moved(eqn) * times
+        at.flops, at.bytes, at.equations = (
+            at.flops + n,
+            at.bytes + size,
+            at.equations + 1,
+        )
+        at.known = at.known and known
+        f_n, b_n = scopes.get(scope, (0.0, 0))
+        scopes[scope] = f_n + n, b_n + size
+    for line in groups.values():
+        line.seconds = device.seconds(line.flops, line.bytes)
+        line.limit = "compute" if line.flops >= device.ridge * line.bytes else "memory"
+    lines = sorted(groups.values(), key=lambda x: (-x.seconds, -x.flops))
+    total, size = flops(program.jaxpr), sum(x.bytes for x in lines)
+    return CostReport(
+        lines, scopes, total, size, flops(program.jaxpr, once=True),
+        all(x.known for x in lines), device, sum(x.seconds for x in lines),
+        xla_cost(program.compiled()),
+    )  # fmt: skip
+
+
+def xla_cost(compiled: Any) -> dict[str, float]:
+    """XLA's estimate of a compiled program."""
+    found = None if compiled is None else compiled.cost_analysis()
+    if not found:
+        return {}
+    return {
+        "flops": float(found.get("flops", 0.0)),
+        "transcendentals": float(found.get("transcendentals", 0.0)),
+        "bytes": float(found.get("bytes accessed", 0.0)),
+    }
+
+
+@functools.lru_cache(8)
+def measured(device: Any) -> Roofline:
+    """The roofline of a device: of a float32 product of matrices, and of reading."""
+    n, m = (1024, 1 << 24) if device.platform == "cpu" else (8192, 1 << 28)
+    x = device_put(np.ones((n, n), np.float32), device)
+    long = device_put(np.ones(m, np.float32), device)
+    product = _best(jit(lambda x: x @ x), x)
+    reading = _best(jit(lambda x: lax.reduce_max(lax.abs(x), (0,))), long)
+    return Roofline(2.0 * n**3 / product, 4.0 * m / reading)
+
+
+def _best(f: Any, x: Any) -> float:
+    f(x).block_until_ready()
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        f(x).block_until_ready()
+        took.append(time.perf_counter() - began)
+    return min(took)

@@ -1,0 +1,90 @@
+"""A user's function at given arguments, as the program that tools read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..api.aot import jit
+from ..api.shapes import make_jaxpr
+from ..base import tree
+from ..control.arguments import ArgNames
+from ..control.calls.jit import jitted_of
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr
+from ..runtime.dispatch import is_host_driven
+
+
+@dataclasses.dataclass
+class Program:
+    """A function traced for some arguments.
+
+    closed: its jaxpr; leaves: the arrays (or their types) that it takes.
+    names: what the leaves are called.
+    """
+
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    closed: ClosedJaxpr
+    shapes: Any
+    leaves: list[Any]
+    names: list[str]
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self.closed.jaxpr
+
+    def compiled(self) -> Any:
+        """The function compiled for these arguments, not run; None if it is no program.
+
+        One that drives devices itself (`pmap`) is none.
+        """
+        if is_host_driven(self.jaxpr):
+            return None
+        f: Any = self.fun if jitted_of(self.fun) is not None else jit(self.fun)
+        return f.lower(*self.args, **self.kwargs).compile()
+
+
+def program_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Program:
+    """Trace a function; arguments may be arrays or `ShapeDtypeStruct`s."""
+    closed, shapes = make_jaxpr(fun, return_shape=True)(*args, **kwargs)
+    leaves, in_tree = tree.flatten((tuple(args), kwargs))
+    names = ArgNames(fun, in_tree, range(len(args)))
+    return Program(
+        fun, tuple(args), kwargs, closed, shapes, leaves,
+        [names[i] for i in range(len(leaves))],
+    )  # fmt: skip
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as text, in columns: words to the left, numbers to the right."""
+    cells = [list(map(str, row)) for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    number = [all(_is_number(row[i]) for row in cells[1:]) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            c.rjust(w) if n else c.ljust(w)
+            for c, w, n in zip(row, widths, number, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join(lines)
+
+
+def _is_number(text: str) -> bool:
+    return text[:1].isdigit() or text in ("", "-")
+
+
+def amount(n: float, unit: str = "B") -> str:
+    """`1.5 MB`."""
+    for factor, prefix in (
+        (1e15, "P"),
+        (1e12, "T"),
+        (1e9, "G"),
+        (1e6, "M"),
+        (1e3, "k"),
+    ):
+        if abs(n) >= factor:
+            return f"{n / factor:.3g} {prefix}{unit}"
+    return f"{n:.3g} {unit}"

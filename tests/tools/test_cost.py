@@ -1,0 +1,114 @@
+"""`tools.cost` and `tools.memory`: counted on the jaxpr, held against XLA's own figures."""
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax, tools
+from minijax.sharding import Mesh, PartitionSpec
+
+ROOF = tools.Roofline(1e12, 1e11)
+X = jnp.ones((32, 32))
+
+
+def mlp(params, x):
+    for w in params:
+        hidden = x @ w
+        x = jnp.tanh(hidden)
+    return (x**2).sum()
+
+
+def rolled(x):
+    return lax.scan(lambda c, _: (jnp.sin(c @ c), None), x, None, length=10)[0]
+
+
+IMAGE, KERNEL = jnp.ones((2, 3, 8, 8)), jnp.ones((4, 3, 3, 3))
+# The function, and how far from XLA's count ours may be.
+AGREE = {
+    "grad": (mj.grad(mlp), ([X, X, X], X), 0.03),
+    "scan": (mj.grad(lambda x: rolled(x).sum()), (X,), 0.05),
+    "vmap": (mj.vmap(lambda x, y: x @ y + 1), (X[None] * jnp.ones((4, 1, 1)),) * 2, 0.03),
+    "convolution": (lambda x, k: lax.conv(x, k, (1, 1), "VALID"), (IMAGE, KERNEL), 0.001),
+    "reduction": (lambda x: x.sum(0), (X,), 0.05),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AGREE)
+def test_operations_are_those_that_xla_counts(case):
+    f, args, off = AGREE[case]
+    report = tools.cost(f, *args, roofline=ROOF)
+    theirs = report.xla["flops"] + report.xla["transcendentals"]
+    assert abs(report.once - theirs) <= off * theirs
+    assert report.flops >= report.once
+    assert report.known
+
+
+def test_loops_branches_and_devices_count_as_they_run():
+    one = 2 * 32**3
+    cost = lambda f, *args: tools.cost(f, *args, roofline=ROOF)
+    assert cost(rolled, X).flops == 10 * (one + 32 * 32)
+    chosen = cost(
+        lambda p, x: lax.cond(p, lambda x: x @ x, lambda x: x + 1, x), True, X
+    )
+    assert chosen.flops == one  # of the dearer branch
+    until = cost(lambda x: lax.while_loop(lambda x: x[0, 0] < 9, lambda x: x @ x, x), X)
+    assert not until.known
+    assert "at least" in str(until)
+    mesh = Mesh(np.array(mj.devices()[:4]), ("i",))
+    spec = PartitionSpec("i")
+    plain, again = mj.grad(mlp), mj.grad(mj.checkpoint(mlp))
+    assert cost(again, [X, X], X).flops > cost(plain, [X, X], X).flops + one
+    cut = mj.shard_map(lambda x: x @ x.T, mesh=mesh, in_specs=spec, out_specs=spec)
+    assert cost(cut, X).flops == 4 * 2 * 8 * 8 * 32
+    assert cost(mj.pmap(lambda x: x @ x), X.reshape(2, 16, 32)[:, :, :16]).xla == {}
+
+
+def test_lines_scopes_and_the_roofline():
+    def f(x):
+        with mj.named_scope("heavy"):
+            product = x @ x
+        return product + 1
+
+    report = tools.cost(f, X, roofline=tools.Roofline(1e9, 1e12))
+    first = report.lines[0]
+    assert (first.place.variable, first.scope, first.limit) == (
+        "product",
+        "heavy",
+        "compute",
+    )
+    assert report.scopes["heavy"] == (2.0 * 32**3, 2 * X.nbytes)
+    assert first.seconds == 2 * 32**3 / 1e9
+    assert report.to_dict()["lines"][0]["place"]["function"] == "f"
+    assert "compute" in str(report)
+
+
+def chain(x):
+    a = x @ x
+    b = a @ x
+    c = b @ a
+    return c @ b
+
+
+def test_the_peak_is_that_of_values_that_live_together():
+    report = tools.memory(chain, X)
+    assert report.peak == 4 * X.nbytes  # x, a, b and c; then x, b, c and the result
+    assert {o.place.variable for o in report.owners} >= {"a", "b"}
+    assert report.owners[0].bytes == X.nbytes
+    assert report.arguments == report.results == X.nbytes
+    theirs = sum(report.xla.values())
+    assert theirs <= report.peak
+    assert "made by" in str(report)
+    assert report.to_dict()["peak"] == report.peak
+
+
+def test_what_a_loop_stacks_is_told_from_what_a_step_needs():
+    deep = tools.memory(mj.grad(lambda x: rolled(x).sum()), X)
+    stacked = [o for o in deep.owners if o.what == "scan"]
+    assert stacked[0].bytes >= 2 * 10 * X.nbytes  # cosines and carries of ten steps
+    theirs = sum(deep.xla.values())
+    assert theirs <= deep.peak <= 1.6 * theirs
+
+
+def test_a_call_does_not_count_its_results_twice():
+    assert tools.memory(mj.jit(chain), X).peak == tools.memory(chain, X).peak
