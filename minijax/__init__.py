@@ -59,10 +59,11 @@ _TABLE = {
     "api.vmap": "vmap",
 }  # fmt: skip
 _MODULES = (
-    "ad ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug"
-    " distributed dlpack dtypes errors example_libraries experimental export ffi"
-    " flatten_util image lax memory monitoring nn numpy ops profiler random ref scipy"
-    " sharding stages test_util tools tree tree_util typing version"
+    "ad ad_checkpoint api_util checkpoint_policies core custom_batching"
+    " custom_derivatives debug distributed dlpack dtypes errors example_libraries"
+    " experimental export extend ffi flatten_util image interpreters lax lib memory"
+    " monitoring nn numpy ops profiler random ref scipy sharding stages test_util"
+    " tools tree tree_util typing version"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -102,6 +102,7 @@ from .runtime.sharding import NamedSharding as NamedSharding
 from .types.dtypes import float0 as float0
 from . import ad as ad
 from . import ad_checkpoint as ad_checkpoint
+from . import api_util as api_util
 from . import checkpoint_policies as checkpoint_policies
 from . import core as core
 from . import custom_batching as custom_batching
@@ -114,10 +115,13 @@ from . import errors as errors
 from . import example_libraries as example_libraries
 from . import experimental as experimental
 from . import export as export
+from . import extend as extend
 from . import ffi as ffi
 from . import flatten_util as flatten_util
 from . import image as image
+from . import interpreters as interpreters
 from . import lax as lax
+from . import lib as lib
 from . import memory as memory
 from . import monitoring as monitoring
 from . import nn as nn
@@ -142,21 +146,22 @@ __version_info__: tuple[int, int, int]
 
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard", "ad",
-    "ad_checkpoint", "allow_f16_reductions", "array_garbage_collection_guard",
-    "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks",
-    "checkpoint", "checkpoint_policies", "clear_backends", "clear_caches",
-    "closure_convert", "copy_to_host_async", "core", "custom_batching",
-    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug",
-    "debug_infs", "debug_key_reuse", "debug_nans", "default_backend", "default_device",
-    "default_matmul_precision", "default_prng_impl", "device_count", "device_get",
-    "device_put", "device_put_replicated", "device_put_sharded", "devices",
-    "disable_jit", "distributed", "dlpack", "ds", "dtypes", "effects_barrier",
-    "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64",
-    "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries",
-    "experimental", "explain_cache_misses", "export", "ffi", "flatten_util", "float0",
-    "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id",
-    "host_ids", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
-    "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",
+    "ad_checkpoint", "allow_f16_reductions", "api_util",
+    "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
+    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies",
+    "clear_backends", "clear_caches", "closure_convert", "copy_to_host_async", "core",
+    "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
+    "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans",
+    "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put",
+    "device_put_replicated", "device_put_sharded", "devices", "disable_jit",
+    "distributed", "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref",
+    "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval",
+    "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
+    "export", "extend", "ffi", "flatten_util", "float0", "free_ref", "freeze",
+    "fwd_and_bwd", "grad", "hessian", "host_count", "host_id", "host_ids", "image",
+    "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "legacy_prng_key", "lib", "linear_transpose", "linearize", "live_arrays",
     "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays",
     "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring",

@@ -190,7 +190,11 @@ def test_equations_have_lists():
     assert str(eqn.invars[0]) != str(eqn.invars[1])
     assert eqn.invars is eqn.invars
     assert eqn.replace(outvars=[]).outvars == []
-    assert eqn.replace(source_info=None).source_info is None
+    place, names = eqn.source_info
+    assert "test_forms.py" in str(place)
+    assert names == ""
+    named = eqn.replace(source_info=eqn.source_info.replace(name_stack=names + "here"))
+    assert named.source_info.name_stack == "here"
 
 
 # ---------------------------------------------------------------------------- ufuncs

@@ -36,6 +36,13 @@ def is_internal(code: CodeType) -> bool:
     return known[0]
 
 
+def exclude(path: str) -> None:
+    """Take a file, or those of a folder, for internal from now on."""
+    if path not in excluded:
+        excluded.append(path)
+        ours.clear()
+
+
 class SimplifiedTraceback(Exception):
     """Stands before an error of whose traceback frames are left out, and says so."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..base import config, errors
@@ -137,7 +137,11 @@ class Primitive:
         self.keeps_nans = False
         self.flops: Rule | None = None
         self.taylor: Rule | None = None
-        registry[name] = self
+        self.register()
+
+    def register(self) -> None:
+        """Make the primitive known by its name."""
+        registry[self.name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
@@ -146,6 +150,25 @@ class Primitive:
         except Exception as error:
             simplify(error)
             raise
+
+    def bind_with_trace(self, trace: Trace, args: Sequence[Any], params: Any) -> Any:
+        """Apply the primitive under a trace."""
+        with current(trace):
+            return self.bind(*args, **params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The params with which `bind` applies an equation's primitive again."""
+        return dict(params)
+
+    def def_impl(self, rule: Rule) -> Rule:
+        """Set how it is evaluated; usable as a decorator, as is the next."""
+        self.impl = rule
+        return rule
+
+    def def_abstract_eval(self, rule: Rule) -> Rule:
+        """Set the type of its results."""
+        self.abstract = rule
+        return rule
 
     def admit(self, aval: Any) -> None:
         """Raise unless the primitive takes references, of type `aval`."""
@@ -423,6 +446,10 @@ class Tracer:
     _trace: Trace
     aval: Any
 
+    def __init__(self, trace: Any, aval: Any) -> None:
+        self._trace = trace
+        self.aval = aval
+
     # What of a value can be asked without computing it.
     @property
     def shape(self) -> tuple[int, ...]:
@@ -574,7 +601,7 @@ def leak_error(x: Tracer) -> Exception:
 
 # --------------------------------------------------------- abstract value of a value
 
-_aval_of: dict[type, Callable[[Any], Any]] = {
+aval_rules: dict[type, Callable[[Any], Any]] = {
     bool: lambda x: avals.scalar_aval(bool),
     int: lambda x: int_aval(x),
     float: lambda x: avals.scalar_aval(float),
@@ -598,7 +625,7 @@ def int_aval(x: int) -> ShapedArray:
 
 def register_aval(kind: type, rule: Callable[[Any], AbstractValue]) -> None:
     """Teach `aval_of` about a type of values."""
-    _aval_of[kind] = rule
+    aval_rules[kind] = rule
 
 
 def aval_of(x: Any) -> Any:
@@ -609,13 +636,13 @@ def aval_of(x: Any) -> Any:
     """
     if isinstance(x, Tracer):
         return x.aval
-    rule = _aval_of.get(type(x))
+    rule = aval_rules.get(type(x))
     if rule is not None:
         return rule(x)
     for kind in type(x).__mro__[1:]:
-        rule = _aval_of.get(kind)
+        rule = aval_rules.get(kind)
         if rule is not None:
-            _aval_of[type(x)] = rule
+            aval_rules[type(x)] = rule
             return rule(x)
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
@@ -632,9 +659,9 @@ def check_foreign(x: Any) -> None:
 
 def is_value(x: Any) -> bool:
     """Whether `x` can be an argument of a primitive."""
-    if isinstance(x, Tracer) or type(x) in _aval_of:
+    if isinstance(x, Tracer) or type(x) in aval_rules:
         return True
-    return any(k in _aval_of for k in type(x).__mro__) or hasattr(x, "__jax_array__")
+    return any(k in aval_rules for k in type(x).__mro__) or hasattr(x, "__jax_array__")
 
 
 def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:

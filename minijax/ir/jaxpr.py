@@ -9,9 +9,10 @@ made in printer.py, checks in check.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base import errors
 from ..base.source import Source
@@ -59,6 +60,58 @@ class Literal:
 Atom = Var | Literal
 
 
+class DebugInfo(NamedTuple):
+    """What a program was traced for, of which function, and what its values are called."""
+
+    traced_for: str
+    func_src_info: str | None
+    arg_names: tuple[str, ...] | None
+    result_paths: tuple[str, ...] | None
+
+
+def named_by(told: DebugInfo) -> dict[str, Any]:
+    """The fields of a jaxpr that a `DebugInfo` says."""
+    name = (told.func_src_info or "").partition(" ")[0]
+    return {"name": name, "arg_names": tuple(told.arg_names or ())}
+
+
+class NameStack(str):
+    """The names of scopes and transformations around an operation: `outer/jvp(inner)`."""
+
+    __slots__ = ()
+
+    def extend(self, name: str) -> NameStack:
+        """The stack with a scope inside."""
+        return self + name
+
+    def __add__(self, other: str) -> NameStack:
+        return NameStack("/".join(filter(None, (str(self), str(other)))))
+
+
+class SourceInfo(NamedTuple):
+    """Where an operation was written, and under which names."""
+
+    traceback: Source | None
+    name_stack: NameStack
+
+    def replace(self, **changes: Any) -> SourceInfo:
+        """A copy with some fields changed."""
+        return self._replace(**changes)
+
+
+class EquationContext:
+    """What is to be current while an equation is evaluated by hand: nothing else."""
+
+    __slots__ = ()
+
+    @property
+    def manager(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+_CONTEXT = EquationContext()
+
+
 class Equation:
     """`outvars = primitive[params] invars`, made at `source` under names `names`."""
 
@@ -99,13 +152,19 @@ class Equation:
         return no_effects if rule is None else rule(self.params)
 
     @property
-    def source_info(self) -> Source | None:
-        return self.source
+    def source_info(self) -> SourceInfo:
+        return SourceInfo(self.source, NameStack(self.names))
+
+    @property
+    def ctx(self) -> EquationContext:
+        return _CONTEXT
 
     def replace(self, **changes: Any) -> Equation:
         """A copy with some fields changed."""
-        if "source_info" in changes:
-            changes["source"] = changes.pop("source_info")
+        if (info := changes.pop("source_info", None)) is not None:
+            changes["source"], changes["names"] = info.traceback, str(info.name_stack)
+        for derived in ("effects", "ctx"):  # which follow from the others
+            changes.pop(derived, None)
         fields = dict(
             primitive=self.primitive, invars=self.ins, outvars=self.outs,
             params=self.params, source=self.source, names=self.names,
@@ -135,21 +194,33 @@ class Jaxpr:
         invars: Sequence[Var],
         outvars: Sequence[Any],
         eqns: Sequence[Equation],
+        effects: Iterable[Any] | None = None,
+        debug_info: DebugInfo | None = None,
+        is_high: bool = False,
+        *,
         name: str = "",
         arg_names: Sequence[str] = (),
     ) -> None:
+        """
+        Args:
+          effects: None: those of the equations.
+          debug_info: says the name and those of the arguments, in the interface's form.
+          is_high: of no meaning here, where there is one level of programs.
+        """
         self.constvars = list(constvars)
         self.invars = list(invars)
         self.outvars = list(outvars)
         self.eqns = list(eqns)
-        self.name = name
-        self.arg_names = arg_names
-        self._effects: frozenset[Any] | None = None
+        told = {} if debug_info is None else named_by(debug_info)
+        self.name = told.get("name", name)
+        self.arg_names = told.get("arg_names", arg_names)
+        self._effects = None if effects is None else frozenset(effects)
         self.memo: dict[Any, Any] = {}  # what transformations computed of it
 
     def __reduce__(self) -> Any:
-        fields = (self.constvars, self.invars, self.outvars, self.eqns, self.name)
-        return Jaxpr, (*fields, tuple(self.arg_names))
+        told = DebugInfo("", self.name, tuple(self.arg_names), None)
+        fields = (self.constvars, self.invars, self.outvars, self.eqns, None, told)
+        return Jaxpr, fields
 
     @property
     def effects(self) -> frozenset[Any]:
@@ -168,6 +239,11 @@ class Jaxpr:
         return self._effects
 
     @property
+    def debug_info(self) -> DebugInfo:
+        names = tuple(self.arg_names) or None
+        return DebugInfo("jit", self.name or None, names, None)
+
+    @property
     def in_avals(self) -> list[Any]:
         return [v.aval for v in self.invars]
 
@@ -177,8 +253,11 @@ class Jaxpr:
 
     def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some fields changed."""
+        if (told := changes.pop("debug_info", None)) is not None:
+            changes |= named_by(told)
+        changes.pop("is_high", None)  # there is one level of programs
         fields = ("constvars", "invars", "outvars", "eqns", "name", "arg_names")
-        return Jaxpr(*(changes.get(k, getattr(self, k)) for k in fields))
+        return Jaxpr(**{**{k: getattr(self, k) for k in fields}, **changes})
 
     def pretty_print(self, **settings: Any) -> str:
         return str(hooks.jaxpr_text.call(self, **settings))
@@ -229,6 +308,22 @@ class ClosedJaxpr:
     @property
     def effects(self) -> frozenset[Any]:
         return self.jaxpr.effects
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        return self.jaxpr.debug_info
+
+    @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Any]:
+        return self.jaxpr.outvars
 
     @property
     def literals(self) -> list[Any]:
@@ -402,7 +497,7 @@ def lift_consts(jaxpr: Jaxpr) -> ClosedJaxpr:
     found: ClosedJaxpr | None = jaxpr.memo.get("lifted")
     if found is None:
         ins = [*jaxpr.constvars, *jaxpr.invars]
-        lifted = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, jaxpr.name)
+        lifted = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
         found = jaxpr.memo["lifted"] = ClosedJaxpr(lifted)
     return found
 
@@ -420,7 +515,8 @@ def rearranged(
     if found is None:
         invars = [j.invars[i] if type(i) is int else Var(i) for i in ins]
         outvars = j.outvars if outs is None else [j.outvars[i] for i in outs]
-        found = j.memo[key] = Jaxpr(j.constvars, invars, outvars, j.eqns, j.name)
+        found = Jaxpr(j.constvars, invars, outvars, j.eqns, name=j.name)
+        j.memo[key] = found
     return ClosedJaxpr(found, closed.consts)
 
 

@@ -251,7 +251,11 @@ def _linearize_jaxpr(
         STATE.names = names
     nonzero_out = [f or z is None for f, z in zip(force, part.out_zeros, strict=True)]
     linear = Jaxpr(
-        [], [*in_jaxpr, *linear.invars], linear.outvars, linear.eqns, closed.jaxpr.name
+        [],
+        [*in_jaxpr, *linear.invars],
+        linear.outvars,
+        linear.eqns,
+        name=closed.jaxpr.name,
     )
     return LinearizedJaxpr(
         ClosedJaxpr(primal, consts),

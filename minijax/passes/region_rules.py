@@ -238,7 +238,7 @@ def _with_residuals(
     return remembered(
         parts.linear, ("residuals", tuple(place), tuple(read), tuple(avals)),
         lambda: ClosedJaxpr(
-            Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, j.name)
+            Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, name=j.name)
         ),
     )  # fmt: skip
 

@@ -224,8 +224,8 @@ class StageTrace(Trace):
             if isinstance(v.aval, AbstractRef):
                 raise self.returned(v)
         jaxpr = Jaxpr(
-            list(self.constvars.values()), self.invars, outvars, self.eqns, name,
-            self.arg_names,
+            list(self.constvars.values()), self.invars, outvars, self.eqns,
+            name=name, arg_names=self.arg_names,
         )  # fmt: skip
         self.alive = False
         if config.ENABLE_CHECKS.value:

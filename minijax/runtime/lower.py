@@ -221,7 +221,8 @@ class Lowering:
         aval = physical(aval)
         return self.op("constant", aval, value=self.dense(value, aval))
 
-    def dense(self, value: Any, aval: Any) -> Any:
+    @staticmethod
+    def dense(value: Any, aval: Any) -> Any:
         """The attribute that holds the elements of a constant."""
         x = dtypes.stored(value, aval.dtype)
         splat = x.ndim == 0

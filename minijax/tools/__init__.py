@@ -1,4 +1,4 @@
-"""Floor 10: tools that look at programs from outside, and the `jax` alias.
+"""Floor 11: tools that look at programs from outside, and the `jax` alias.
 
 Each tool is a function here, and a command: `python -m minijax.tools nans script.py`.
 """

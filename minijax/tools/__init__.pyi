@@ -1,4 +1,4 @@
-"""Floor 10: tools that look at programs from outside, and the `jax` alias."""
+"""Floor 11: tools that look at programs from outside, and the `jax` alias."""
 
 from ..tools.costs import Roofline as Roofline
 from ..tools.costs import cost as cost

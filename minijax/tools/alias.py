@@ -3,7 +3,11 @@
     import minijax.tools.alias; minijax.tools.alias.install()
     import jax.numpy as jnp                     # minijax.numpy
 
-or, for a whole script: `python -m minijax.tools.alias script.py ...`.
+or, for a whole program: `python -m minijax.tools.alias script.py ...`, `-m module ...`,
+`-c code ...`; for tests: `MINIJAX_AS_JAX=1 pytest -p minijax.tools.alias ...`.
+
+Whether jax is installed makes no difference.  In such a process `__version__` is that of
+the interface; `minijax.tools.alias.OWN` is minijax's.
 """
 
 from __future__ import annotations
@@ -11,37 +15,90 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
 import runpy
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
+
+from ..views import private
+
+INTERFACE = "0.10.2"
+_PACKAGE = (__package__ or "minijax").partition(".")[0]
+OWN: str = sys.modules[_PACKAGE].__version__
+
+
+class Distribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` says of jax."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename in ("METADATA", "PKG-INFO"):
+            return f"Metadata-Version: 2.1\nName: jax\nVersion: {INTERFACE}\n"
+        return "jax\n" if filename == "top_level.txt" else None
+
+    def locate_file(self, path: Any) -> pathlib.Path:
+        return pathlib.Path(__file__).parents[2] / path
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `jax.x` where `minijax.x` is."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name != "jax" and not name.startswith("jax."):
+        if name.partition(".")[0] != "jax":
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
+        if name.startswith("jax._src"):
+            return spec if private.module(name) is not None else None
+        ours = _PACKAGE + name.removeprefix("jax")
+        try:
+            found = importlib.util.find_spec(ours)
+        except ModuleNotFoundError as e:  # the parent is no package
+            if e.name is None or not ours.startswith(e.name):
+                raise
+            found = None
+        if found is not None:
+            spec.origin = found.origin
+            inside = found.submodule_search_locations
+            spec.submodule_search_locations = None if inside is None else list(inside)
+            return spec
+        return spec if self._attribute(ours) is not None else None
+
+    def _attribute(self, name: str) -> ModuleType | None:
+        """A module that is an attribute of another, and no file of ours."""
+        owner, _, attribute = name.rpartition(".")
+        try:
+            found = getattr(importlib.import_module(owner), attribute, None)
+        except ModuleNotFoundError:
+            return None
+        return found if isinstance(found, ModuleType) else None
 
     def create_module(self, spec: Any) -> ModuleType:
-        name = "minijax" + spec.name[len("jax") :]
+        if (made := private.module(spec.name)) is not None:
+            return made
+        name = _PACKAGE + spec.name.removeprefix("jax")
         try:
-            return importlib.import_module(name)
+            module = importlib.import_module(name)
         except ModuleNotFoundError as e:
-            if e.name != name:
+            if e.name != name or (found := self._attribute(name)) is None:
                 raise
-            owner, _, attribute = name.rpartition(".")
-            found = getattr(importlib.import_module(owner), attribute, None)
-            if isinstance(found, ModuleType):
-                return found
-            raise ModuleNotFoundError(
-                f"No module named {spec.name!r} (minijax has no {name})", name=spec.name
-            ) from None
+            module = found
+        spec.loader_state = module.__spec__
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """The module has been loaded under its own name."""
+        """The module has been loaded under its own name, which it keeps."""
+        spec = module.__spec__
+        if spec is not None and spec.loader_state is not None:
+            module.__spec__ = spec.loader_state
+
+    def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
+        asked = None if context is None else context.name
+        if asked is None or asked.lower() == "jax":
+            yield Distribution()
 
 
 def install() -> None:
@@ -50,7 +107,7 @@ def install() -> None:
     Raises:
       RuntimeError: jax itself has been imported already.
     """
-    if isinstance(sys.meta_path[0], Finder):
+    if any(isinstance(f, Finder) for f in sys.meta_path):
         return
     if "jax" in sys.modules:
         raise RuntimeError(
@@ -58,16 +115,43 @@ def install() -> None:
             " process."
         )
     sys.meta_path.insert(0, Finder())
+    numbers = tuple(map(int, INTERFACE.split(".")))
+    for module in (
+        sys.modules[_PACKAGE],
+        importlib.import_module(f"{_PACKAGE}.version"),
+    ):
+        vars(module).update(__version__=INTERFACE, __version_info__=numbers)
 
 
 def main() -> None:
-    """Run a script with the alias installed."""
-    if len(sys.argv) < 2:
-        raise SystemExit("usage: python -m minijax.tools.alias SCRIPT [ARGUMENT ...]")
+    """Run a program with the alias installed."""
+    if len(sys.argv) < 2 or (sys.argv[1] in ("-m", "-c") and len(sys.argv) < 3):
+        raise SystemExit(
+            "usage: python -m minijax.tools.alias"
+            " {SCRIPT | -m MODULE | -c CODE} [ARGUMENT ...]"
+        )
     install()
-    sys.argv = sys.argv[1:]
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    _, kind, *rest = sys.argv
+    if kind == "-m":
+        sys.argv = rest
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
+        program = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec", dont_inherit=True), vars(program))
+    else:
+        sys.argv = [kind, *rest]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(kind)))
+        runpy.run_path(kind, run_name="__main__")
+
+
+if os.environ.get("MINIJAX_AS_JAX", "0") not in ("", "0"):
+    install()
 
 
 if __name__ == "__main__":
-    main()
+    from . import alias  # the one that others import
+
+    alias.main()

@@ -19,7 +19,8 @@ DISTRIBUTIONS = (
     " poisson t truncnorm uniform vonmises wrapcauchy"
 )
 FACES = (
-    "minijax", "minijax.distributed", "minijax.example_libraries",
+    "minijax", "minijax.api_util", "minijax.core", "minijax.distributed",
+    "minijax.example_libraries",
     "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
     "minijax.experimental.buffer_callback",
@@ -37,8 +38,17 @@ FACES = (
     "minijax.experimental.compute_on", "minijax.experimental.control_deps",
     "minijax.experimental.scheduling_groups", "minijax.experimental.shard_alike",
     "minijax.experimental.xla_metadata", "minijax.export", "minijax.ffi",
+    "minijax.extend", "minijax.extend.backend",
+    "minijax.extend.core", "minijax.extend.core.primitives",
+    "minijax.extend.linear_util", "minijax.extend.lowering", "minijax.extend.random",
+    "minijax.extend.sharding", "minijax.extend.source_info_util",
     "minijax.image",
-    "minijax.lax", "minijax.lax.linalg", "minijax.nn", "minijax.nn.initializers",
+    "minijax.interpreters",
+    *(f"minijax.interpreters.{name}" for name in (
+        "ad", "batching", "mlir", "partial_eval", "pxla", "xla",
+    )),
+    "minijax.lax", "minijax.lax.linalg", "minijax.lib", "minijax.nn",
+    "minijax.nn.initializers",
     "minijax.monitoring", "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg",
     "minijax.ops", "minijax.profiler",
     "minijax.random", "minijax.scipy",

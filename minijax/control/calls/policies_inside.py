@@ -109,8 +109,8 @@ def _cut_body(closed: ClosedJaxpr, answer: Answer) -> tuple[Jaxpr, Jaxpr, list[A
     """(inputs -> outs ++ stored) and (inputs ++ stored -> outs), and the answers."""
     jaxpr = inline_calls(closed.jaxpr)
     forward, again, stored = cut_equations(jaxpr, answer)
-    first = Jaxpr([], jaxpr.invars, [*jaxpr.outvars, *stored], forward, jaxpr.name)
-    second = Jaxpr([], [*jaxpr.invars, *stored], jaxpr.outvars, again, jaxpr.name)
+    first = Jaxpr([], jaxpr.invars, [*jaxpr.outvars, *stored], forward, name=jaxpr.name)
+    second = Jaxpr([], [*jaxpr.invars, *stored], jaxpr.outvars, again, name=jaxpr.name)
     return first, second, list(stored.values())
 
 

@@ -222,7 +222,7 @@ def split_by_policy(
     first, rest, may = cut_equations(primal, answer)
     candidates = list(may)
     wanted = primal.outvars[n_out:]
-    whole = Jaxpr([], [*inputs, *candidates], wanted, rest, primal.name)
+    whole = Jaxpr([], [*inputs, *candidates], wanted, rest, name=primal.name)
     keep = [*[True] * len(inputs), *[False] * len(candidates)]
     recompute, used = dce_jaxpr(whole, [True] * len(wanted), keep_in=keep)
     saved = [v for v, u in zip(candidates, used[len(inputs) :], strict=True) if u]
@@ -242,7 +242,7 @@ def split_by_policy(
         back = [_move(u, v) for v, u in away.items()]
         recompute = recompute.replace(invars=invars, eqns=[*back, *recompute.eqns])
     outs = [*primal.outvars[:n_out], *there]
-    forward = Jaxpr([], inputs, outs, eqns, primal.name)
+    forward = Jaxpr([], inputs, outs, eqns, name=primal.name)
     forward, _ = dce_jaxpr(forward, [True] * len(forward.outvars), keep_in=True)
     return forward, recompute, len(saved)
 
@@ -271,7 +271,11 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
         eqns.append(e.replace(invars=[seen(env, a) for a in e.ins]))
     outs = [seen(env, a) for a in linear.outvars]
     return Jaxpr(
-        [], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, recompute.name
+        [],
+        [*recompute.invars, *linear.invars[n_res:]],
+        outs,
+        eqns,
+        name=recompute.name,
     )
 
 

@@ -391,12 +391,12 @@ def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
             isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns}
         ):
             ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
-            opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, jaxpr.name)
+            opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
             new, _ = by_value(ClosedJaxpr(opened), [False] * len(ins))
             j = new.jaxpr
             constvars = [*j.constvars, *j.invars[:n]]
             found = (
-                Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, j.name),
+                Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, name=j.name),
                 new.consts,
             )
         jaxpr.memo["without_own"] = found

@@ -1,0 +1,14 @@
+"""The face `minijax.api_util`."""
+
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "views.backends": "safe_map safe_zip",
+    "views.functions":
+        "argnums_partial debug_info donation_vector flatten_axes flatten_fun"
+        " flatten_fun_nokwargs rebase_donate_argnums shaped_abstractify",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

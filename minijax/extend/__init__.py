@@ -1,0 +1,12 @@
+"""The face `minijax.extend`: what libraries build on."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+}  # fmt: skip
+
+_MODULES = "backend core linear_util lowering mlir random sharding source_info_util"
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

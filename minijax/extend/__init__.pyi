@@ -1,0 +1,15 @@
+"""The face `minijax.extend`: what libraries build on."""
+
+from . import backend as backend
+from . import core as core
+from . import linear_util as linear_util
+from . import lowering as lowering
+from . import mlir as mlir
+from . import random as random
+from . import sharding as sharding
+from . import source_info_util as source_info_util
+
+__all__ = [
+    "backend", "core", "linear_util", "lowering", "mlir", "random", "sharding",
+    "source_info_util"
+]

@@ -1,0 +1,15 @@
+"""The face `minijax.extend.backend`."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "api.devices": "clear_backends",
+    "runtime.client": "get_backend=backend get_default_device=default_device",
+    "views.backends":
+        "backend_xla_version backends clear_in_memory_compilation_cache"
+        " get_compile_options",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

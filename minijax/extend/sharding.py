@@ -1,0 +1,14 @@
+"""The face `minijax.extend.sharding`."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "runtime.sharding": "GSPMDSharding",
+    "views.backends":
+        "get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto"
+        " get_serialized_proto_from_hlo_sharding",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

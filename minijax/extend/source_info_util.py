@@ -1,0 +1,15 @@
+"""The face `minijax.extend.source_info_util`."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "ir.jaxpr": "NameStack SourceInfo",
+    "views.sources":
+        "current current_name_stack extend_name_stack new_name_stack new_source_info"
+        " register_exclusion reset_name_stack set_name_stack summarize"
+        " transform_name_stack user_context",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,12 @@
+"""The face `minijax.interpreters`."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+}  # fmt: skip
+
+_MODULES = "ad batching mlir partial_eval pxla xla"
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -1,0 +1,18 @@
+"""The face `minijax.interpreters.ad`."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "passes.algebra":
+        "UndefinedPrimal=Linear Zero add_tangents=add instantiate_zeros=instantiate"
+        " is_undefined_primal=is_linear",
+    "passes.jvp": "JVPTrace JVPTracer",
+    "prims.math.algebraic": "add_jaxvals_p=add_any_p",
+    "views.rules":
+        "add_jaxvals defbilinear defjvp defjvp2 deflinear deflinear2"
+        " get_primitive_transpose primitive_jvps primitive_transposes zeros_like_aval",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

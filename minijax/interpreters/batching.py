@@ -1,0 +1,15 @@
+"""The face `minijax.interpreters.batching`."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "passes.batch": "BatchTrace BatchTracer AxisData=Axis",
+    "views.rules":
+        "axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer"
+        " defvectorized fancy_primitive_batchers moveaxis not_mapped"
+        " primitive_batchers",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,18 @@
+"""The face `minijax.interpreters.mlir`."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "runtime.mesh": "Mesh",
+    "views.lowering":
+        "LoweringRuleContext ModuleContext Token Value aval_to_ir_type"
+        " aval_to_ir_types core_call_lowering dense_bool_array dense_bool_elements"
+        " dense_int_array dense_int_elements dtype_to_ir_type flatten_ir_types"
+        " flatten_ir_values i32_attr i64_attr ir ir_attribute ir_constant ir_constants"
+        " lower_fun make_ir_context module_to_bytecode module_to_string"
+        " register_lowering shape_tensor token_type unflatten_ir_values_like_types",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,11 @@
+"""The face `minijax.lib`: the compiler library."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "views.backends": "__version__=jaxlib_version",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,0 +1,307 @@
+"""Lowering rules of libraries: what they are handed, and what they build with.
+
+A rule is called with a `LoweringRuleContext` and MLIR values, and gives a sequence of
+values, one a result.  Next: programs.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from ..ir import core
+from ..ir.core import Primitive, Rule
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, NameStack
+from ..runtime import client, lower
+from ..runtime.lower import Lowering
+from ..runtime.mlir_context import context
+from ..types.avals import shaped
+from .rules import Adapted
+
+Value, Token = ir.Value, ir.Token if hasattr(ir, "Token") else ir.Value
+_NO_NAMES = NameStack()
+
+
+class ModuleContext:
+    """The module under construction, as a rule sees it."""
+
+    def __init__(self, emit: Lowering) -> None:
+        self._emit = emit
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        return (self._emit.platform,)
+
+    @property
+    def backend(self) -> Any:
+        return client.backend(self._emit.platform)
+
+    def get_backend(self, optional: bool = False) -> Any:
+        """The client of the devices that the program is for."""
+        return self.backend
+
+    @property
+    def context(self) -> ir.Context:
+        return context.ir
+
+    @property
+    def module(self) -> ir.Module:
+        return self._emit.module.module
+
+    @property
+    def ip(self) -> ir.InsertionPoint:
+        return ir.InsertionPoint(self.module.body)
+
+    @property
+    def symbol_table(self) -> ir.SymbolTable:
+        return ir.SymbolTable(self.module.operation)
+
+    @property
+    def keepalives(self) -> list[Any]:
+        return self._emit.module.keepalive
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Have the program keep an object alive."""
+        self.keepalives.append(keepalive)
+
+    @property
+    def host_callbacks(self) -> list[Any]:
+        return self._emit.module.callbacks
+
+
+@dataclasses.dataclass
+class LoweringRuleContext:
+    """What a rule knows: the types of its equation, and the module."""
+
+    module_context: ModuleContext
+    primitive: Primitive | None
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+    name_stack: NameStack = _NO_NAMES
+    traceback: Any = None
+    tokens_in: Any = None
+    tokens_out: Any = None
+    axis_size_env: Any = None
+    dim_var_values: Sequence[Any] = ()
+
+    @property
+    def emit(self) -> Lowering:
+        """What emits operations in this room's own words."""
+        return self.module_context._emit
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        return self.module_context.platforms
+
+    def replace(self, **changes: Any) -> LoweringRuleContext:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+def register_lowering(
+    prim: Primitive, rule: Rule, platform: str | None = None, inline: bool = True,
+    cacheable: bool = True,
+) -> Rule:  # fmt: skip
+    """Set a primitive's lowering rule, for one platform or for those that have no own.
+
+    inline, cacheable: whether what it emits may become a function that is called again:
+    here each equation is emitted in its place.
+    """
+
+    def emitted(emit: Lowering, *values: Any, **params: Any) -> Any:
+        module = ModuleContext(emit)
+        if not emit.module:  # so that no recipe is made of what a rule builds by itself
+            raise TypeError("minijax bug: lowering without a module")
+        ctx = LoweringRuleContext(module, prim, tuple(emit.avals_in), emit.avals_out)
+        with emit.loc:
+            found = flatten_ir_values(rule(ctx, *values, **params))
+        return found if prim.multiple_results else found[0]
+
+    made = Adapted(emitted, rule)
+    if platform is None:
+        prim.lower = made
+    else:
+        names = ("cuda", "rocm") if platform == "gpu" else (platform,)
+        prim.lower_on = prim.lower_on | dict.fromkeys(names, made)
+    return rule
+
+
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
+    """The lowering rule that traces a function and emits what it is made of."""
+
+    def rule(ctx: LoweringRuleContext, *values: Any, **params: Any) -> list[Any]:
+        run = functools.partial(fun, **params)
+        return ctx.emit.fun(run, *values, avals=ctx.avals_in)
+
+    return rule
+
+
+def core_call_lowering(
+    ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None,
+    call_jaxpr: ClosedJaxpr | Jaxpr,
+) -> list[Any]:  # fmt: skip
+    """The lowering rule of what calls a program."""
+    closed = ClosedJaxpr(call_jaxpr) if isinstance(call_jaxpr, Jaxpr) else call_jaxpr
+    return ctx.emit.call(closed, name, args)
+
+
+# ----------------------------------------------------------------- types and constants
+
+
+def dtype_to_ir_type(dtype: Any) -> ir.Type:
+    """The MLIR type of elements."""
+    return context.elements[np.dtype(dtype)]
+
+
+def aval_to_ir_type(ctx: Any, aval: Any = None) -> ir.Type:
+    """The MLIR type of values of a type."""
+    emit = ctx._emit if isinstance(ctx, ModuleContext) else None
+    aval = ctx if aval is None else aval
+    if emit is not None:
+        return emit.type(aval)
+    p = lower.physical(aval)
+    return ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
+
+
+def aval_to_ir_types(ctx: Any, aval: Any = None) -> tuple[ir.Type, ...]:
+    """The same, as a tuple."""
+    return (aval_to_ir_type(ctx, aval),)
+
+
+def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
+    """Values, and tuples of values, as a list."""
+    found: list[ir.Value] = []
+    for x in [xs] if isinstance(xs, ir.Value) else xs:
+        if isinstance(x, (tuple, list)):
+            found += flatten_ir_values(x)
+        else:
+            found.append(x)
+    return found
+
+
+flatten_ir_types = flatten_ir_values
+
+
+def unflatten_ir_values_like_types(
+    xs: Iterable[ir.Value], ys: Sequence[Any]
+) -> list[Any]:
+    """Values grouped as types are."""
+    it = iter(xs)
+    return [
+        tuple([next(it) for _ in y]) if isinstance(y, tuple) else next(it) for y in ys
+    ]
+
+
+def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir.Value:
+    """A constant, where operations are being inserted."""
+    aval = core.aval_of(val) if aval is None else aval
+    attribute = Lowering.dense(val, lower.physical(aval))
+    here = ir.Location.current if _has_location() else context.unknown
+    op = ir.Operation.create(
+        "stablehlo.constant",
+        results=[attribute.type],
+        attributes={"value": attribute},
+        loc=here,
+    )
+    return op.result
+
+
+def _has_location() -> bool:
+    try:
+        return ir.Location.current is not None
+    except ValueError:
+        return False
+
+
+def ir_constants(
+    val: Any, *, const_lowering: Any = None, aval: Any = None
+) -> tuple[ir.Value]:
+    """The same, as a tuple."""
+    return (ir_constant(val, aval=aval),)
+
+
+def i32_attr(i: int) -> ir.Attribute:
+    """A 32-bit integer attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), int(i))
+
+
+def i64_attr(i: int) -> ir.Attribute:
+    """A 64-bit integer attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(i))
+
+
+def _elements(xs: Any, dtype: Any) -> ir.Attribute:
+    x = np.asarray(xs, dtype)
+    found: ir.Attribute = Lowering.dense(x, shaped(x.shape, x.dtype))
+    return found
+
+
+def dense_int_elements(xs: Sequence[int]) -> ir.Attribute:
+    """A tensor attribute of 64-bit integers."""
+    return _elements(xs, np.int64)
+
+
+def dense_bool_elements(xs: Sequence[bool]) -> ir.Attribute:
+    """A tensor attribute of booleans."""
+    return _elements(xs, np.bool_)
+
+
+dense_int_array = ir.DenseI64ArrayAttr.get
+dense_bool_array = ir.DenseBoolArrayAttr.get
+
+
+def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> ir.Value:
+    """The sizes of a shape, as a tensor."""
+    return ir_constant(np.asarray(sizes, np.int32))
+
+
+def ir_attribute(val: Any) -> ir.Attribute:
+    """The attribute of a Python value."""
+    if isinstance(val, (bool, np.bool_)):
+        return ir.BoolAttr.get(bool(val))
+    if isinstance(val, (int, np.integer)):
+        bits = 8 * val.dtype.itemsize if isinstance(val, np.integer) else 64
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), int(val))
+    if isinstance(val, (float, np.floating)):
+        kind = ir.F32Type if getattr(val, "dtype", None) == np.float32 else ir.F64Type
+        return ir.FloatAttr.get(kind.get(), float(val))
+    if isinstance(val, str):
+        return ir.StringAttr.get(val)
+    if isinstance(val, dict):
+        return ir.DictAttr.get({k: ir_attribute(v) for k, v in val.items()})
+    if isinstance(val, np.ndarray):
+        return _elements(val, val.dtype)
+    if isinstance(val, (list, tuple)):
+        return ir.ArrayAttr.get([ir_attribute(v) for v in val])
+    if isinstance(val, np.dtype):
+        return ir.TypeAttr.get(dtype_to_ir_type(val))
+    raise TypeError(f"no attribute is known for a {type(val)}: {val!r}")
+
+
+def make_ir_context() -> ir.Context:
+    """The MLIR context of this thread, with all dialects."""
+    return context.ir
+
+
+def token_type() -> ir.Type:
+    """The MLIR type of a token."""
+    with context.ir:
+        return ir.Type.parse("!stablehlo.token")
+
+
+def module_to_string(module: ir.Module, enable_debug_info: bool | None = None) -> str:
+    """The text of a module."""
+    return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
+
+
+def module_to_bytecode(module: ir.Module) -> bytes:
+    """The bytes of a module."""
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()

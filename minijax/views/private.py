@@ -1,0 +1,170 @@
+"""Names that libraries take from JAX's inside, by module: for the alias alone.
+
+Each module is faces, whose names are in it too, and a table as those of faces
+(base/faces.py).  What is not here is no part of any interface.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from operator import attrgetter
+from types import ModuleType
+from typing import Any
+
+from ..base.faces import homes
+
+_PACKAGE = __name__.partition(".")[0]
+
+# Below `jax._src`: module -> faces, and tables of rooms.
+MODULES: dict[str, tuple[str, dict[str, str]]] = {
+    "": ("", {}),
+    "ad_checkpoint": ("ad_checkpoint", {
+        "control.calls.remat": "name_p remat_p saved_residuals",
+    }),
+    "ad_util": ("interpreters.ad", {
+        "control.rules.stop_gradient": "stop_gradient_p",
+        "control.rules.custom_jvp": "SymbolicZero",
+    }),
+    "api": ("", {"functools": "partial"}),
+    "api_util": ("api_util", {}),
+    "array": ("", {"runtime.array_class": "ArrayImpl"}),
+    "basearray": ("", {}),
+    "callback": ("", {}),
+    "checkify": ("experimental.checkify", {
+        "control.effects.checks": "JaxException=JaxRuntimeError",
+    }),
+    "compiler": ("", {}),
+    "config": ("", {"base.config:config": "update parse_flags_with_absl"}),
+    "core": ("core extend.core", {
+        "api.shapes": "typeof",
+        "ir.core": "EvalTrace",
+        "runtime.lower": "physical_aval=physical",
+        "views.backends": "safe_map safe_zip",
+        "views.functions": "shaped_abstractify",
+        "views.primitives": "call_p",
+        "views.traces": "OpaqueTraceState trace_state_clean",
+    }),
+    "custom_derivatives": ("custom_derivatives", {}),
+    "dispatch": ("", {
+        "control.effects.effects": "wait_for_tokens=effects_barrier",
+        "views.backends": "apply_primitive",
+    }),
+    "distributed": ("distributed", {}),
+    "dtypes": ("dtypes", {
+        "types.dtypes":
+            "ExtendedDType to_complex_dtype=complex_of to_inexact_dtype=to_inexact",
+        "views.numbers": "DType supports_inf",
+    }),
+    "effects": ("", {
+        "control.effects.effects": "Effect",
+    }),
+    "flatten_util": ("flatten_util", {}),
+    "interpreters": ("interpreters", {}),
+    "interpreters.ad": ("interpreters.ad", {}),
+    "interpreters.batching": ("interpreters.batching", {}),
+    "interpreters.mlir": ("interpreters.mlir", {}),
+    "interpreters.partial_eval": ("interpreters.partial_eval", {}),
+    "interpreters.pxla": ("interpreters.pxla", {}),
+    "interpreters.xla": ("interpreters.xla", {}),
+    "lax": ("lax", {}),
+    "lax.control_flow": ("lax", {}),
+    "lax.lax": ("lax", {}),
+    "lax.linalg": ("lax.linalg", {}),
+    "lax.parallel": ("lax", {}),
+    "linear_util": ("extend.linear_util", {}),
+    "mesh": ("sharding", {
+        "views.meshes": "ResourceEnv thread_resources",
+    }),
+    "mesh_utils": ("experimental.mesh_utils", {}),
+    "monitoring": ("monitoring", {}),
+    "named_sharding": ("sharding", {}),
+    "numpy": ("numpy", {}),
+    "numpy.lax_numpy": ("numpy", {}),
+    "numpy.linalg": ("numpy.linalg", {}),
+    "numpy.reductions": ("numpy", {}),
+    "numpy.ufuncs": ("numpy", {}),
+    "partition_spec": ("sharding", {}),
+    "pjit": ("experimental.pjit", {
+        "control.calls.programs": "jit_p",
+    }),
+    "prng": ("extend.random", {}),
+    "public_test_util": ("test_util", {}),
+    "random": ("random", {}),
+    "scipy": ("scipy", {}),
+    "scipy.linalg": ("scipy.linalg", {}),
+    "scipy.special": ("scipy.special", {}),
+    "sharding": ("sharding", {}),
+    "sharding_impls": ("sharding", {
+        # C++ makes these of the parts of arrays.
+        "runtime.jaxlib_compat": "make_single_device_sharding=SingleDeviceSharding",
+    }),
+    "source_info_util": ("extend.source_info_util", {}),
+    "state": ("", {}),
+    "state.indexing": ("", {"prims.shape.spans": "dslice=ds"}),
+    "state.types": ("", {"types.avals": "AbstractRef"}),
+    "test_util": ("test_util", {}),
+    "traceback_util": ("errors", {
+        "base.tracebacks": "api_boundary=boundary",
+        "views.sources": "filter_traceback include_frame register_exclusion",
+    }),
+    "tree_util": ("tree_util", {
+        "base.tree_diff": "prefix_errors",
+        "views.numbers": "_registry",
+    }),
+    "typing": ("typing", {"runtime.array": "Array"}),
+    "util": ("", {
+        "base.util": "split_list",
+        "views.backends": "safe_map safe_zip",
+    }),
+    "xla_bridge": ("extend.backend", {
+        "runtime.client": "_backends=_clients default_backend=default_platform devices",
+        "views.backends": "backends_are_initialized",
+    }),
+}  # fmt: skip
+
+
+class Private(ModuleType):
+    """A module of JAX's inside, made of what is here."""
+
+    def __init__(self, name: str, faces: str, table: dict[str, str]) -> None:
+        super().__init__(name, f"What libraries take from {name}.")
+        self._faces = faces.split(" ")
+        self._homes = homes(table)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        home = self._homes.get(name)
+        if home is not None:
+            room, inner = home
+            found = attrgetter(inner)(importlib.import_module(_within(room)))
+            setattr(self, name, found)
+            return found
+        below = f"{self.__name__}.{name}"
+        if below.partition("_src")[2].lstrip(".") in MODULES:
+            return importlib.import_module(below)
+        for face in self._faces:
+            module = importlib.import_module(f"{_PACKAGE}.{face}".rstrip("."))
+            if name in module.__dict__ or name in dir(module):
+                return getattr(module, name)
+        raise AttributeError(
+            f"module {self.__name__!r} has no attribute {name!r}: it is no part of the"
+            " interface, and no library was known to use it"
+        )
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *self._homes})
+
+
+def _within(room: str) -> str:
+    return room if room in sys.stdlib_module_names else f"{_PACKAGE}.{room}"
+
+
+def module(name: str) -> Private | None:
+    """The module of this name (`jax._src.core`), if there is one."""
+    _, private, below = name.partition("._src")
+    below = below.lstrip(".")
+    if not private or below not in MODULES:
+        return None
+    return Private(name, *MODULES[below])

@@ -1,0 +1,347 @@
+"""The rules of primitives as JAX's tables: mappings, read and written.
+
+`table[prim]` is the rule in the form that JAX gives it, `table[prim] = rule` sets it, and
+a primitive without one is a KeyError.  What is set is read back as it was given.
+
+Next: lowering.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import Any
+
+from ..base.util import flags_of, pick
+from ..ir import core
+from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
+from ..ir.jaxpr import Equation, Jaxpr, read_vars
+from ..passes import dce
+from ..passes.algebra import Zero, is_linear, lib
+from ..passes.batch import Axis, bring_front, no_name
+from ..prims import define
+
+
+class Adapted:
+    """A rule of ours made of one that was given in another form."""
+
+    __slots__ = ("given", "rule")
+
+    def __init__(self, rule: Rule, given: Rule) -> None:
+        self.rule = rule
+        self.given = given
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return self.rule(*args, **params)
+
+
+class Rules(MutableMapping[Primitive, Rule]):
+    """One slot of all primitives."""
+
+    slot: str
+
+    def read(self, prim: Primitive, rule: Rule) -> Rule:
+        """JAX's form of our rule."""
+        return rule
+
+    def write(self, prim: Primitive, rule: Rule) -> Rule:
+        """Our form of JAX's rule."""
+        return rule
+
+    def __getitem__(self, prim: Primitive) -> Rule:
+        if prim not in self:
+            raise KeyError(prim)
+        rule = getattr(prim, self.slot)
+        return rule.given if type(rule) is Adapted else self.read(prim, rule)
+
+    def __setitem__(self, prim: Primitive, rule: Rule) -> None:
+        setattr(prim, self.slot, self.write(prim, rule))
+
+    def __delitem__(self, prim: Primitive) -> None:
+        if prim not in self:
+            raise KeyError(prim)
+        setattr(prim, self.slot, core.Missing(self.slot, prim.name))
+
+    def __contains__(self, prim: object) -> bool:
+        rule = getattr(prim, self.slot, None)
+        return rule is not None and not isinstance(rule, Unsupported)
+
+    def __iter__(self) -> Iterator[Primitive]:
+        load_primitives()
+        return (p for p in list(registry.values()) if p in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Jvps(Rules):
+    """(primals, tangents, **params) -> (out, out_tangent)."""
+
+    slot = "jvp"
+
+    def write(self, prim: Primitive, rule: Rule) -> Rule:
+        prim.linearize = None  # which would go first
+        return rule
+
+
+class Transposes(Rules):
+    """(ct, *args, **params) -> cts."""
+
+    slot = "transpose"
+
+
+class FancyBatchers(Rules):
+    """(axis, args, dims, **params) -> (out, dims); asked also where nothing has lanes."""
+
+    slot = "batch"
+
+    def read(self, prim: Primitive, rule: Rule) -> Rule:
+        def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+            named = prim.batch_named
+            if named and prim.named_axes and axis.name in prim.named_axes(params):
+                return named(axis, args, dims, **params)
+            return rule(axis, args, dims, **params)
+
+        return batch
+
+    def write(self, prim: Primitive, rule: Rule) -> Rule:
+        prim.closes, prim.batch_named = True, None
+        return Adapted(
+            lambda axis, args, dims, **params: rule(
+                axis, tuple(args), tuple(dims), **params
+            ),
+            rule,
+        )
+
+
+class Batchers(FancyBatchers):
+    """(args, dims, **params) -> (out, dims)."""
+
+    def read(self, prim: Primitive, rule: Rule) -> Rule:
+        def batch(args: Any, dims: Any, **params: Any) -> Any:
+            sizes = [
+                core.aval_of(x).shape[d]
+                for x, d in zip(args, dims, strict=True)
+                if d is not None
+            ]
+            return rule(Axis(no_name, sizes[0]), args, dims, **params)
+
+        return batch
+
+    def write(self, prim: Primitive, rule: Rule) -> Rule:
+        prim.batch_named = None
+        return Adapted(
+            lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
+            rule,
+        )
+
+
+class AxisBatchers(FancyBatchers):
+    """(axis size, axis name, None, args, dims, **params) -> (out, dims)."""
+
+    def read(self, prim: Primitive, rule: Rule) -> Rule:
+        fancy = super().read(prim, rule)
+        return lambda size, name, _, args, dims, **params: fancy(
+            Axis(name, size), args, dims, **params
+        )
+
+    def write(self, prim: Primitive, rule: Rule) -> Rule:
+        prim.closes, prim.batch_named = True, None
+        return Adapted(
+            lambda axis, args, dims, **params: rule(
+                axis.size, axis.name, None, tuple(args), tuple(dims), **params
+            ),
+            rule,
+        )
+
+
+class DceRules(Rules):
+    """(used results, equation) -> (used operands, equation | None)."""
+
+    slot = "dce"
+
+    def read(self, prim: Primitive, rule: Rule) -> Rule:
+        def prune(used: Sequence[bool], eqn: Equation) -> Any:
+            new = rule(list(used), eqn)
+            if new is None:
+                return [False] * len(eqn.ins), None
+            return [a in new.ins for a in eqn.ins], new
+
+        return prune
+
+    def write(self, prim: Primitive, rule: Rule) -> Rule:
+        return Adapted(lambda used, eqn: rule(list(used), eqn)[1], rule)
+
+    def __delitem__(self, prim: Primitive) -> None:
+        if prim not in self:
+            raise KeyError(prim)
+        prim.dce = None
+
+
+primitive_jvps = Jvps()
+primitive_transposes = Transposes()
+fancy_primitive_batchers = FancyBatchers()
+primitive_batchers = Batchers()
+axis_primitive_batchers = AxisBatchers()
+dce_rules = DceRules()
+
+
+# ------------------------------------------------------------------------ derivatives
+
+
+def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
+    """Set a jvp of one rule an operand: (tangent, *primals, **params) -> tangent."""
+    define.defjvp(primitive, [rule and _without_result(rule) for rule in jvprules])
+    primitive.linearize = None
+
+
+def _without_result(rule: Rule) -> Rule:
+    return lambda t, ans, *primals, **params: rule(t, *primals, **params)
+
+
+def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
+    """The same, of rules (tangent, result, *primals, **params) -> tangent."""
+    define.defjvp(primitive, jvprules)
+    primitive.linearize = None
+
+
+def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
+    """Set jvp and transpose of a primitive linear in all its operands together.
+
+    transpose_rule: (ct, *args, **params) -> a cotangent for each operand.
+    """
+    define.linear_jvp(primitive)
+    primitive.linearize = None
+
+    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+        if type(ct) is Zero:
+            return [None] * len(args)
+        return transpose_rule(ct, *args, **params)
+
+    primitive.transpose = transpose
+
+
+def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
+    """The same, of a rule that is not told the operands: (ct, **params) -> cts."""
+    deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
+
+
+def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """Set jvp and transpose of a primitive linear in each of its two operands.
+
+    lhs_rule, rhs_rule: (ct, x, y, **params) -> the cotangent of the first, the second.
+    """
+    define.defjvp(
+        prim,
+        [
+            lambda t, ans, x, y, **params: prim.bind(t, y, **params),
+            lambda t, ans, x, y, **params: prim.bind(x, t, **params),
+        ],
+    )
+    prim.linearize = None
+
+    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
+        if type(ct) is Zero:
+            return [None, None]
+        if is_linear(x):
+            return [lhs_rule(ct, x, y, **params), None]
+        return [None, rhs_rule(ct, x, y, **params)]
+
+    prim.transpose = transpose
+
+
+def get_primitive_transpose(p: Primitive) -> Rule:
+    """The transpose rule of a primitive; NotImplementedError if it has none."""
+    if p in primitive_transposes:
+        return primitive_transposes[p]
+    raise NotImplementedError(
+        f"Transpose rule (for reverse-mode differentiation) for '{p}' not implemented"
+    )
+
+
+def add_jaxvals(x: Any, y: Any) -> Any:
+    """The sum of two values of one type."""
+    return lib.add(x, y)
+
+
+def zeros_like_aval(aval: Any) -> Any:
+    """Zeros of a type."""
+    return lib.zeros(aval)
+
+
+# --------------------------------------------------------------------------- batching
+
+not_mapped = None  # in the place of a lane axis: all lanes share the value
+
+
+def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
+    """`x` with its lane axis first; a shared value is repeated."""
+    return bring_front(x, size, bdim)
+
+
+def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
+    """A shared value repeated along a lane axis."""
+    return lib.broadcast_lane(x, sz, axis)
+
+
+def moveaxis(x: Any, src: int, dst: int) -> Any:
+    """`x` with an axis moved."""
+    return lib.move_axis(x, src, dst)
+
+
+def defvectorized(prim: Primitive) -> None:
+    """Set the batch rule of a primitive that maps each element: lanes stay where they are.
+
+    All operands with lanes have them on the same axis.
+    """
+
+    def batch(args: Any, dims: Any, **params: Any) -> Any:
+        return prim.bind(*args, **params), next(d for d in dims if d is not None)
+
+    primitive_batchers[prim] = batch
+
+
+def defbroadcasting(prim: Primitive) -> None:
+    """Set the batch rule of an elementwise primitive whose operands repeat."""
+    define.batch_elementwise(prim)
+
+
+def defreducer(prim: Primitive) -> None:
+    """Set the batch rule of a primitive that reduces the axes in its param `axes`."""
+
+    def batch(args: Any, dims: Any, *, axes: Sequence[int], **params: Any) -> Any:
+        (x,), (lane,) = args, dims
+        moved = tuple(a + (a >= lane) for a in axes)
+        return prim.bind(x, axes=moved, **params), lane - sum(a < lane for a in moved)
+
+    primitive_batchers[prim] = batch
+
+
+# ----------------------------------------------------------------------- dead code
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+    """The program without what nobody reads, and which inputs are left.
+
+    Inputs flagged in `instantiate` are left in any case.
+    """
+    used = flags_of(used_outputs, len(jaxpr.outvars))
+    return dce.dce_jaxpr(jaxpr, used, instantiate)
+
+
+def dce_jaxpr_consts(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[Jaxpr, list[bool], list[bool]]:  # fmt: skip
+    """The same, also without constvars that nobody reads: and which of both are left."""
+    pruned, used_in = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    read = read_vars(pruned)
+    used = [v in read for v in jaxpr.constvars]
+    return pruned.replace(constvars=pick(jaxpr.constvars, used)), used, used_in
+
+
+def dce_jaxpr_call_rule(used_outputs: list[bool], eqn: Equation) -> Any:
+    """How a call is pruned: its program and, with it, its operands."""
+    return dce_rules[eqn.primitive](used_outputs, eqn)

@@ -1,0 +1,104 @@
+"""With the alias, `import jax` is minijax: modules, what tools ask, C++."""
+
+import os
+import subprocess
+import sys
+
+ENV = {k: v for k, v in os.environ.items() if k != "MINIJAX_AS_JAX"} | {
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=2"
+}
+
+PROGRAM = """
+import importlib.metadata, importlib.util, sys, warnings
+warnings.simplefilter("error")
+import minijax, minijax.tools.alias as alias
+import jax, jax.numpy as jnp
+from jax import core, lax
+from jax.extend.mlir.dialects import stablehlo as hlo
+import jax.extend.mlir.dialects.chlo
+import jax.interpreters.mlir, jax.experimental.sparse.linalg, jax.scipy.stats.norm
+import numpy as np
+
+assert jax is minijax and jax.numpy is minijax.numpy and lax is minijax.lax
+assert jax.numpy.__spec__.name == jax.numpy.__name__ == "minijax.numpy"
+assert jax.__version__ == jax.version.__version__ == "0.10.2", jax.__version__
+assert jax.version.__version_info__ == (0, 10, 2)
+assert alias.OWN != jax.__version__
+assert importlib.metadata.version("jax") == "0.10.2"
+assert importlib.metadata.version("JAX") == "0.10.2"
+assert importlib.util.find_spec("jax").submodule_search_locations
+assert importlib.util.find_spec("jax.scipy.ndimage").origin.endswith("ndimage.py")
+assert importlib.util.find_spec("jax.nothing") is None
+assert importlib.util.find_spec("jax._src.nothing") is None
+for name in ("jax.nothing", "jax.numpy.nothing", "jax._src.nothing"):
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as e:
+        assert e.name == name, (e.name, name)
+    else:
+        raise AssertionError(name)
+alias.install()  # once more does nothing
+
+# Every module that is there resolves, and every name of JAX's inside that is listed.
+from minijax.base import faces
+from minijax.views import private
+for name, (inside, table) in private.MODULES.items():
+    module = importlib.import_module(f"jax._src.{name}".rstrip("."))
+    for public in faces.homes(table):
+        getattr(module, public)
+from jax._src import core as inner, traceback_util
+assert inner.Primitive is jax.extend.core.Primitive
+assert traceback_util.register_exclusion is jax.extend.source_info_util.register_exclusion
+try:
+    inner.no_such_name
+except AttributeError as e:
+    assert "no_such_name" in str(e)
+
+# C++ looks for modules of jax itself: where arrays lie on several devices.
+mesh = jax.make_mesh((2,), ("x",))
+sharded = jax.device_put(jnp.arange(4.0), jax.NamedSharding(mesh, jax.P("x")))
+assert np.asarray(sharded).tolist() == [0, 1, 2, 3]
+assert [s.data.tolist() for s in sharded.addressable_shards] == [[0, 1], [2, 3]]
+assert jax.jit(lambda x: x * 2)(sharded).tolist() == [0, 2, 4, 6]
+mapped = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.arange(2.0))
+assert mapped.tolist() == [1, 1] and len(mapped.addressable_shards) == 2
+print(sys.argv[1:], __name__)
+"""
+
+
+def python(*args, **env):
+    return subprocess.run(
+        [sys.executable, *args], env=ENV | env, capture_output=True, text=True
+    )
+
+
+def test_a_program_sees_jax():
+    done = python("-m", "minijax.tools.alias", "-c", PROGRAM, "--flag")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['--flag'] __main__\n"
+
+
+def test_it_is_refused_where_jax_is_there_and_runs_modules(tmp_path):
+    (tmp_path / "jax.py").write_text("")
+    (tmp_path / "late.py").write_text(
+        "import jax, minijax.tools.alias as alias\nalias.install()"
+    )
+    (tmp_path / "mod.py").write_text(
+        "import sys, jax; print(jax.__version__, sys.argv[1:])"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    refused = python("-m", "late", PYTHONPATH=path)
+    assert "RuntimeError: jax was imported before the alias." in refused.stderr
+    ran = python("-m", "minijax.tools.alias", "-m", "mod", "7", PYTHONPATH=path)
+    assert ran.stdout == "0.10.2 ['7']\n", ran.stderr
+
+
+def test_tests_of_others_run_through_a_plugin(tmp_path):
+    (tmp_path / "test_theirs.py").write_text(
+        "import jax.numpy as jnp\n\ndef test():\n    assert jnp.ones(2).sum() == 2\n"
+        "    assert jnp.__name__ == 'minijax.numpy'\n"
+    )
+    args = ("-m", "pytest", "-q", "-p", "minijax.tools.alias", "-p", "no:cacheprovider")
+    args += ("-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path))
+    done = python(*args, MINIJAX_AS_JAX="1")
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
