@@ -52,6 +52,7 @@ _TABLE = {
     "api.shard_map": "shard_map smap",
     "api.reverse": "vjp linear_transpose fwd_and_bwd",
     "api.scopes": "named_scope named_call ensure_compile_time_eval",
+    "api.explicit": "reshard",
     "api.shapes": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
     "api.spread_arrays":
         "make_array_from_callback make_array_from_process_local_data"

@@ -22,6 +22,7 @@ from .api.devices import print_environment_info as print_environment_info
 from .api.devices import process_count as process_count
 from .api.devices import process_index as process_index
 from .api.devices import process_indices as process_indices
+from .api.explicit import reshard as reshard
 from .api.jacobians import hessian as hessian
 from .api.jacobians import jacfwd as jacfwd
 from .api.jacobians import jacobian as jacobian
@@ -169,8 +170,8 @@ __all__ = [
     "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices",
     "profiler", "pure_callback", "random", "ref", "remat",
-    "remove_size_one_mesh_axis_from_type", "scipy", "set_mesh", "shard_map", "sharding",
-    "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
+    "remove_size_one_mesh_axis_from_type", "reshard", "scipy", "set_mesh", "shard_map",
+    "sharding", "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
     "threefry_partitionable", "tools", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",

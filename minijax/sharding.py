@@ -1,5 +1,8 @@
 """The face `minijax.sharding`: how arrays lie on devices."""
 
+from .api.explicit import auto_axes as auto_axes
+from .api.explicit import explicit_axes as explicit_axes
+from .api.explicit import reshard as reshard
 from .runtime.mesh import AbstractDevice as AbstractDevice
 from .runtime.mesh import AbstractMesh as AbstractMesh
 from .runtime.mesh import AxisType as AxisType

@@ -28,6 +28,7 @@ ROWS = (
     Row("lower with shardings: perceptron step", 0.3),
     Row("shard_map: trace", 0.25),
     Row("shard_map: lower", 0.25),
+    Row("explicit axes: trace", 0.3),
 )
 
 
@@ -94,3 +95,30 @@ def measure(jax, sheet) -> None:
 
     sheet.fill("shard_map: trace", lambda: once_each(tracing, times=times))
     sheet.fill("shard_map: lower", lambda: once_each(lowering, times=times))
+    sheet.fill("explicit axes: trace", lambda: explicit(jax, times))
+
+
+def explicit(jax, times):
+    """Tracing the gradients of two layers whose types say how they lie."""
+    P, jnp = jax.sharding.PartitionSpec, jax.numpy
+    mesh = jax.make_mesh((4, 2), ("x", "y"))
+
+    def struct(shape, *spec):
+        where = jax.sharding.NamedSharding(mesh, P(*spec))
+        return jax.ShapeDtypeStruct(shape, "float32", sharding=where)
+
+    def loss(params, x):
+        for w1, w2 in params:
+            h = jnp.tanh(x @ w1)
+            x = x + jnp.dot(h, w2, out_sharding=P("x", None))
+        return (x**2).mean()
+
+    pair = struct((16, 32), None, "y"), struct((32, 16), "y", None)
+    args = [pair] * 4, struct((8, 16), "x", None)
+
+    def make():
+        fresh = jax.jit(jax.value_and_grad(lambda *args: loss(*args)))
+        return lambda: fresh.trace(*args)
+
+    with jax.set_mesh(mesh):
+        return once_each(make, times=times)

@@ -192,7 +192,7 @@ class Lowered:
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         over_devices = isinstance(self._where, Spread)
         if over_devices:
-            self._where = self._where.keeping(self._kept)
+            self._where = self._where.keeping(self._kept).typed(closed)
         kept = [self._donated[i] for i in self._kept]
         with monitoring.stage(monitoring.LOWERING, f"jit({jitted.name})"):
             options: dict[str, Any] = dict(

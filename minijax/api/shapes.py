@@ -18,7 +18,7 @@ from ..passes.key_use import use_of
 from ..runtime import key_checks
 from ..runtime.mesh import current_mesh
 from ..runtime.partition_spec import PartitionSpec
-from ..runtime.sharding import NamedSharding, Sharding
+from ..runtime.sharding import NamedSharding, Sharding, typed
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray, shaped
 
@@ -158,6 +158,7 @@ def aval_like(x: Any) -> Any:
         return x
     if isinstance(x, ShapeDtypeStruct):
         aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
+        aval = typed(aval, x.sharding)
         return AbstractRef(aval) if x.is_ref else aval
     if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
@@ -257,7 +258,9 @@ def make_jaxpr(
 
 def struct_of(aval: Any) -> ShapeDtypeStruct:
     """The `ShapeDtypeStruct` of an aval."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    return ShapeDtypeStruct(
+        aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.lies
+    )
 
 
 @boundary

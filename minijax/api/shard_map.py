@@ -16,6 +16,7 @@ from ..control.calls.jit import Jitted
 from ..control.calls.shard_map import cuts, named, part, shard_map_p, unnamed
 from ..ir import core
 from ..ir.core import STATE
+from ..ir.lying import spec_of
 from ..passes.varying import varying
 from ..runtime import mesh as meshes
 from ..runtime.mesh import AbstractMesh, Mesh
@@ -95,7 +96,7 @@ def shard_map(
         call = jitted.split(args, {})
         avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
         ins = who.in_specs(in_specs, call, avals, jitted.names(call))
-        parts = tuple(part(a, s, over) for a, s in zip(avals, ins, strict=True))
+        parts = tuple(part(a, s, over, manual) for a, s in zip(avals, ins, strict=True))
         axes = (*STATE.axes, *named(over, manual))
         _inside.meshes.append(over)
         try:
@@ -270,6 +271,8 @@ class _Who:
         self, specs: Any, call: Any, avals: Sequence[Any], names: Any
     ) -> list[PartitionSpec]:
         """A spec for each argument, which it fits."""
+        if specs is Infer and self.mesh.are_all_axes_explicit:
+            return [PartitionSpec(*self.manual_part(spec_of(a))) for a in avals]
         if specs is Infer:
             raise self.error(
                 "shard_map in_specs can be inferred only where all axes of the mesh are of"
@@ -306,6 +309,10 @@ class _Who:
                 )
             out.append(spec)
         return out
+
+    def manual_part(self, spec: Any) -> list[Any]:
+        """Of a spec, the axes that are manual."""
+        return [tuple(a for a in axes_of(entry) if a in self.manual) for entry in spec]
 
     def too_long(
         self, what: str, kind: str, spec: Any, which: str, aval: Any

@@ -97,7 +97,7 @@ def make_array_from_callback(
         else dtypes.stored(p, kind)
         for p in parts
     ]
-    stored = physical(aval)
+    stored = shardings.typed(physical(aval), sharding)
     made = compat.put_parts(stored, sharding.internal(len(stored.shape)), words, here)
     return arrays_of.wrap(made, aval)
 

@@ -6,7 +6,7 @@ Next: autodiff.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base import errors, tree
@@ -18,7 +18,10 @@ from ..control.flat import FlatCall
 from ..control.refs.discharge import Inside, check_passed_once
 from ..ir import core
 from ..ir.core import Reference
+from ..ir.lying import with_axis
+from ..passes.algebra import lib
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
+from ..types.avals import Known
 from .chunks import batch_in_chunks, chunk_size
 
 # Kinds of tree nodes that know a shape, which is another one in a lane: how that of one
@@ -106,7 +109,8 @@ def vmap(
         if lane_kinds:
             in_tree = _lane_tree((args, kwargs), dims)
         flat = _Lane(fun, in_tree, "vmap")
-        axis = Axis(name, size, spmd_axis_name)
+        cut = _cut_of_lanes(avals, dims) if Known.cuts else None
+        axis = Axis(name, size, spmd_axis_name, cut)
         run: Any = flat
         moving = [
             isinstance(x, Reference) and d is not None
@@ -134,7 +138,7 @@ def vmap(
                 results = tree.leaves_with_path(flat.result(outs))
                 raise _shared_result(tree.keystr(results[i][0]), outs[i], d)
         placed = [
-            _place(x, size, d, w)
+            _place(x, axis, d, w)
             for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
         result = flat.result(placed)
@@ -145,6 +149,23 @@ def vmap(
 
 def _known_kind(x: Any) -> bool:
     return type(x) in lane_kinds
+
+
+def _cut_of_lanes(avals: Any, dims: Sequence[int | None]) -> Any:
+    """The sharding of one number a lane, where types say along which axes lanes are cut."""
+    found = []
+    for a, d in zip(avals, dims, strict=True):
+        if d is not None and a.lies is not None:
+            found.append((a.lies.spec[d], a.lies))
+    entries = [entry for entry, _ in found if entry is not None]
+    if any(entry != entries[0] for entry in entries):
+        raise errors.value_error(
+            "Mapped away dimension of inputs passed to vmap should be sharded the same."
+            f" Got inconsistent axis specs: {entries[0]} vs"
+            f" {next(e for e in entries if e != entries[0])}",
+            tries=["jax.sharding.reshard(x, sharding) of one of them"],
+        )
+    return found[0][1].with_spec([entries[0]]) if entries else None
 
 
 def _lane_tree(args: Any, dims: list[Any]) -> Any:
@@ -211,9 +232,13 @@ def _shared_result(path: str, x: Any, dim: int) -> ValueError:
     )
 
 
-def _place(x: Any, size: int, dim: int | None, want: int | None) -> Any:
+def _place(x: Any, axis: Axis, dim: int | None, want: int | None) -> Any:
     """An output with its lane axis where it is wanted."""
     if want is None:
         return x
-    rank = core.aval_of(x).ndim + (dim is None)
-    return move_lane(x, size, dim, result_axis(want, rank))
+    aval, size = core.aval_of(x), axis.size
+    to = result_axis(want, aval.ndim + (dim is None))
+    out = move_lane(x, size, dim, to)
+    if dim is None and axis.lies is not None:
+        out = lib.lie_as(out, with_axis(aval, size, to, axis.lies, axis.lies.spec[0]))
+    return out

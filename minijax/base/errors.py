@@ -94,6 +94,12 @@ class InconclusiveDimensionOperation(Exception):
     """Dimensions that are expressions could not be compared."""
 
 
+class ShardingTypeError(Exception):
+    """Operands lie on a mesh so that a result's place would be ambiguous, or move data."""
+
+    __module__ = "minijax.errors"
+
+
 class KeyReuseError(RuntimeError):
     """A random key was consumed twice."""
 

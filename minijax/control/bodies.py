@@ -15,7 +15,7 @@ import numpy as np
 from ..base import config, errors, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
-from ..ir import core
+from ..ir import core, lying
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
 from ..passes.stage import remembered, stage_closed
 from ..prims.math.cast import convert_element_type_p
@@ -325,11 +325,11 @@ def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
 
 def stacked(aval: Any, n: int) -> Any:
     """The type of `n` values stacked along a new first axis."""
-    return aval.update(shape=(n, *aval.shape))
+    return lying.with_axis(aval, n, 0)
 
 
 def row(aval: Any) -> Any:
     """The type of one row."""
     if isinstance(aval, AbstractRef):
         return AbstractRef(row(aval.inner_aval))
-    return aval.update(shape=aval.shape[1:])
+    return lying.without(aval, 0)

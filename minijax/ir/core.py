@@ -78,6 +78,10 @@ class Primitive:
         called even if no operand has any
     takes_keys: whether `lower` knows of keys, which others see as trailing axes
     places: whether `abstract` says in which memory the results are
+    lie(specs, avals, outs, params) -> for each result along which axes of a mesh it is
+        cut, where operands are cut along `Explicit` ones: see lying.py; without the rule,
+        results are whole everywhere
+    asks: the name of the param that may say how the result is to lie instead
     regions: how it holds programs, see regions.py
     checked(enabled, args, params) -> (error | None, results), as `checkify` runs it, if it
         is not by running its programs so; of what holds none `checkify` asks for
@@ -96,11 +100,11 @@ class Primitive:
     """
 
     __slots__ = (
-        "__weakref__", "abstract", "batch", "batch_named", "bounds", "checked", "closes",
-        "dce", "depends", "divisor", "effects", "flops", "impl", "jvp", "keeps_nans",
-        "linearize", "lower", "lower_on", "makes_nans", "multiple_results", "name",
-        "named_axes", "places", "pretty", "regions", "stage", "takes_keys", "taylor",
-        "text", "transpose", "uses_keys", "varies",
+        "__weakref__", "abstract", "asks", "batch", "batch_named", "bounds", "checked",
+        "closes", "dce", "depends", "divisor", "effects", "flops", "impl", "jvp",
+        "keeps_nans", "lie", "linearize", "lower", "lower_on", "makes_nans",
+        "multiple_results", "name", "named_axes", "places", "pretty", "regions", "stage",
+        "takes_keys", "taylor", "text", "transpose", "uses_keys", "varies",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -119,6 +123,8 @@ class Primitive:
         self.closes = False
         self.takes_keys = False
         self.places = False
+        self.lie: Rule | None = None
+        self.asks: str | None = None
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None

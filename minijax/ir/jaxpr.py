@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..base import errors
 from ..base.source import Source
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
-from . import core, hooks
+from . import core, hooks, lying
 from .core import Primitive, stack_text
 
 no_effects: frozenset[Any] = frozenset()
@@ -532,6 +532,11 @@ def unweaken(aval: Any) -> Any:
 
 def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The type(s) of a primitive's result(s); they are kept where the operands are."""
+    if prim.asks is not None and params[prim.asks] is not None:
+        return lying.result_type(prim, avals, params)
+    for a in avals:
+        if a.lies is not None and not any(sub_jaxprs(params)):
+            return lying.result_type(prim, avals, params)
     out = prim.abstract(*avals, **params)
     for a in avals:
         if a.memory_space is not DEVICE:

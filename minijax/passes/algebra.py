@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, source
-from ..ir import core, hooks
+from ..ir import core, hooks, lying
 from ..types import dtypes
 
 
@@ -34,6 +34,7 @@ class Algebra:
     slice_axis: Callable[[Any, int, int, int], Any]
     strided: Callable[[Any, tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
+    lie_as: Callable[[Any, Any], Any]  # as a type says
     place: Callable[[Any, Any], Any]  # on a device, with a sharding, in a memory
 
     def __getattr__(self, name: str) -> Any:
@@ -142,13 +143,11 @@ def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:
     """The type of one lane."""
     if dim is None or not hasattr(aval, "shape"):
         return aval
-    shape = aval.shape
-    return aval.update(shape=shape[:dim] + shape[dim + 1 :])
+    return lying.without(aval, dim)
 
 
 def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
     """The type of all lanes together, stacked along `dim`."""
     if dim is None or not hasattr(aval, "shape"):
         return aval
-    shape = aval.shape
-    return aval.update(shape=(*shape[:dim], size, *shape[dim:]))
+    return lying.with_axis(aval, size, dim)

@@ -18,6 +18,7 @@ from ..base.util import flags_of
 from ..ir import core
 from ..ir.core import STATE, NamedTrace, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..ir.lying import with_axis
 from .algebra import lib, mapped_aval, unmapped_aval
 from .stage import remembered, stage_closed
 
@@ -37,15 +38,24 @@ no_name = NoName()
 class Axis:
     """A mapped axis: its name and size."""
 
-    __slots__ = ("name", "size", "spmd_name")
+    __slots__ = ("lies", "name", "size", "spmd_name")
 
-    def __init__(self, name: Any, size: int, spmd_name: Any = None) -> None:
+    def __init__(
+        self, name: Any, size: int, spmd_name: Any = None, lies: Any = None
+    ) -> None:
         self.name = name
         self.size = size
         self.spmd_name = spmd_name
+        self.lies = lies  # the sharding of an array of one number a lane, if it is cut
 
     def key(self) -> tuple[Any, ...]:
-        return (self.name, self.size, self.spmd_name)
+        return (self.name, self.size, self.spmd_name, self.lies)
+
+    def stacked(self, aval: Any) -> Any:
+        """The type of all lanes, stacked in front, of a value of type `aval`."""
+        if self.lies is None or not hasattr(aval, "shape"):
+            return unmapped_aval(self.size, 0, aval)
+        return with_axis(aval, self.size, 0, self.lies, self.lies.spec[0])
 
 
 class BatchTracer(Tracer):
@@ -200,7 +210,7 @@ def batch_jaxpr(
             ]
 
         avals = [
-            unmapped_aval(axis.size, 0 if b else None, a)
+            axis.stacked(a) if b else a
             for a, b in zip(closed.in_avals, in_batched, strict=True)
         ]
         lanes = stage_closed(fun, avals, name=closed.jaxpr.name, text="vmap")

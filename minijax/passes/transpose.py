@@ -15,6 +15,7 @@ from typing import Any
 from ..base.util import flags_of, pick
 from ..ir.core import EVAL, STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from ..types.avals import Known
 from .algebra import Linear, Zero, instantiate, lib
 from .stage import remembered, stage_closed
 
@@ -114,6 +115,8 @@ def _turn(
 
 
 def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
+    if Known.cuts:
+        ct = lib.lie_as(ct, v.aval)
     old = ct_of.get(v)
     ct_of[v] = ct if old is None else lib.add(old, ct)
 

@@ -23,6 +23,7 @@ from ..passes import algebra
 from ..passes.algebra import Zero, lib
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
+from .lying import aligned
 
 __all__ = (
     "Rule", "KEY", "INT", "SIGNED", "FLOAT", "COMPLEX", "INEXACT", "NUMBER", "ANY",
@@ -372,6 +373,7 @@ def nary(
     if transpose is not None:
         prim.transpose = transpose
     batch_elementwise(prim)
+    prim.lie = aligned(name)
     prim.lower = lower_elementwise(lower) if isinstance(lower, str) else lower
     return prim
 

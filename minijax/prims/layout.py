@@ -10,11 +10,13 @@ from ..passes.batch import bring_front
 from ..passes.key_use import FORWARDS
 from ..runtime.layouts import Layout
 from .define import linear_jvp
+from .lying import like_first
 
 layout_constraint_p = core.Primitive("layout_constraint")
 layout_constraint_p.abstract = lambda x, *, layout: x
 layout_constraint_p.impl = lambda x, *, layout: x
 layout_constraint_p.makes_nans = False
+layout_constraint_p.lie = like_first
 linear_jvp(layout_constraint_p)
 layout_constraint_p.transpose = lambda ct, x, *, layout: [
     layout_constraint_p.bind(ct, layout=layout)

@@ -16,6 +16,7 @@ from .math.algebraic import add, add_any_p
 from .math.cast import convert_element_type
 from .math.logic import eq, select_n
 from .reduce.over_axes import reduce_sum_p
+from .resharding import lie_as
 from .shape.shapes import (
     broadcast_in_dim,
     broadcast_to,
@@ -62,14 +63,15 @@ def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
 
 
 def zeros(aval: Any) -> Any:
-    """Zeros of a type, in its memory."""
-    x = zero_array(aval)
+    """Zeros of a type, in its memory, lying as it says."""
+    x = lie_as(zero_array(aval), aval)
     return x if aval.memory_space is DEVICE else place(x, aval.memory_space)
 
 
 lib.add = add_any_p.bind
 lib.zeros = zeros
 lib.place = place
+lib.lie_as = lie_as
 lib.move_axis = move_axis
 lib.broadcast_lane = broadcast_lane
 lib.broadcast_in_dim = broadcast_in_dim

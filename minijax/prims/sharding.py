@@ -1,7 +1,8 @@
 """`with_sharding_constraint`: how a value inside a program is to lie on devices.
 
 The value is the same; the compiler moves its parts.  Outside of programs it is moved at
-once.  Next: transfer.py.
+once.  Along `Explicit` axes, where types say how values lie, it is an assertion: what
+changes types is in resharding.py.  Next: transfer.py.
 """
 
 from __future__ import annotations
@@ -47,6 +48,24 @@ sharding_constraint_p.jvp = lambda primals, tangents, **params: (
 sharding_constraint_p.transpose = lambda ct, x, **params: [
     sharding_constraint_p.bind(ct, **params)
 ]
+
+
+def _constraint_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    sharding, n = params["sharding"], len(avals[0].shape)
+    if isinstance(sharding, NamedSharding) and sharding.mesh.are_all_axes_explicit:
+        said = sharding.said(n)
+        want = (None,) * n if said is None else tuple(said.spec)
+        if want != specs[0]:
+            raise AssertionError(
+                "`with_sharding_constraint` acts as an assert when all axes of mesh are of"
+                f" type `Explicit`. The array sharding: {PartitionSpec(*specs[0])} did not"
+                f" match the sharding provided: {sharding.spec}. Please use"
+                " `jax.sharding.reshard` to shard your input to the sharding you want."
+            )
+    return [specs[0]]
+
+
+sharding_constraint_p.lie = _constraint_lie
 
 
 def _constraint_batch(
@@ -99,6 +118,10 @@ sharding_constraint_p.lower = lambda ctx, x, *, sharding, unconstrained_dims, **
 
 
 def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any):
+    aval = core.aval_of(x)
+    if aval.lies is not None:
+        bare = aval.update(lies=None)
+        _constraint_lie([tuple(aval.lies.spec)], [bare], [bare], {"sharding": sharding})
     devices = bound(x)
     places = sharding.devices or devices  # of an abstract mesh: where it is
     if devices is not None and len(devices) > 1 and devices != places:
@@ -200,30 +223,6 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return tree.unflatten(treedef, out)
 
 
-def lay_out(name: str, x: Any, out_sharding: Any) -> Any:
-    """The result of function `name`, on devices as its argument `out_sharding` says."""
-    if out_sharding is None:
-        return x
-    if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
-        raise errors.type_error(
-            f"`out_sharding` argument of {name} only supports instances of"
-            f" `NamedSharding` or `PartitionSpec`. Got {out_sharding} of type:"
-            f" {type(out_sharding)}"
-        )
-    sharding = concrete(out_sharding, name, "out_sharding")
-    kinds = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
-    for axis in (a for entry in sharding.spec for a in axes_of(entry)):
-        if kinds[axis] is not meshes.AxisType.Explicit:
-            raise errors.value_error(
-                f"PartitionSpec passed to {name} cannot contain axis names that are of"
-                f" type Auto or Manual. Got PartitionSpec: {sharding.spec} with axis name:"
-                f" {axis} of type: {kinds[axis]}",
-                why="along other axes, the compiler decides how values lie.",
-                tries=["lax.with_sharding_constraint(result, sharding)"],
-            )
-    return constrain(x, sharding, name)
-
-
 def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
     """A pytree prefix of shardings, a leaf each."""
     if given is None or isinstance(given, (PartitionSpec, Sharding, Format)):
@@ -238,6 +237,13 @@ def constrain(
     aval = core.aval_of(x)
     sharding.check_compatible_aval(aval.shape, what)
     spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
+    if spec and not sharding.mesh.are_all_axes_explicit and sharding.said(aval.ndim):
+        raise errors.value_error(
+            "The spec of NamedSharding passed to with_sharding_constraint can only refer"
+            f" to Auto axes of the mesh. Got spec={spec} and mesh={sharding.mesh}",
+            why="of others, types say how values lie.",
+            tries=["jax.sharding.reshard(x, sharding)"],
+        )
     free = frozenset(i for i, s in enumerate(spec) if s is UNCONSTRAINED)
     return sharding_constraint_p.bind(
         x, sharding=sharding, layout=None, context_mesh=meshes.get_abstract_mesh(),

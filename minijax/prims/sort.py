@@ -29,6 +29,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
+from .lying import aligned, along, check_whole
 from .math.logic import gt, lt
 from .shape.shapes import (
     broadcasted_iota,
@@ -228,6 +229,18 @@ sort_p.lower_on["cpu"] = _sort_lower_cpu
 sort_p.makes_nans = False
 
 
+def _sort_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    for spec, aval in zip(specs, avals, strict=True):
+        check_whole(
+            spec, [aval], [params["dimension"]],
+            "Arguments to sort must be unsharded over the sorting dimension.",
+        )  # fmt: skip
+    return aligned("sort")(specs, avals, outs, params)
+
+
+sort_p.lie = _sort_lie
+
+
 def sort(
     operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
 ) -> Any:
@@ -378,6 +391,10 @@ top_k_p = primitive(
     many=True,
 )  # fmt: skip
 top_k_p.makes_nans = False
+top_k_p.lie = along(
+    lambda avals, params: [params["axis"]],
+    "top_k operand must be unsharded over the axis that is searched.",
+)
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:

@@ -59,13 +59,23 @@ device_put_p.makes_nans = False
 
 
 def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:
+    found = []
+    for a, where in zip(avals, devices, strict=True):
+        aval = a.update(memory_space=memory_at(where, a.memory_space))
+        spread = isinstance(where, shardings.NamedSharding)
+        found.append(shardings.typed(aval, where) if spread else aval)
+    return found
+
+
+def _put_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [
-        a.update(memory_space=memory_at(where, a.memory_space))
-        for a, where in zip(avals, devices, strict=True)
+        None if isinstance(where, shardings.NamedSharding) else spec
+        for spec, where in zip(specs, params["devices"], strict=True)
     ]
 
 
 device_put_p.abstract = _put_type
+device_put_p.lie = _put_lie
 linear_many_jvp(device_put_p)
 
 

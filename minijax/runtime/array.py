@@ -407,8 +407,10 @@ class KeyArray(Array):
 
     @property
     def aval(self) -> Any:
-        shape = self._b.aval.shape
-        return shaped(shape[: len(shape) - len(self._dtype.base_shape)], self._dtype)
+        words = self._b.aval
+        n = len(words.shape) - len(self._dtype.base_shape)
+        lies = None if words.lies is None else words.lies.with_spec(words.lies.spec[:n])
+        return shaped(words.shape[:n], self._dtype, lies=lies)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -289,7 +289,7 @@ def compile_jaxpr(
     closed, kept = drop_unused(closed, keep_unused)
     over: Spread | None = None
     if isinstance(where, Spread):
-        where = over = where.keeping(kept)
+        where = over = where.keeping(kept).typed(closed)
     ordered = any(getattr(e, "ordered", False) for e in closed.effects)
     with monitoring.stage(monitoring.LOWERING, f"jit({name})"):
         lowered = lower_jaxpr(
@@ -608,7 +608,8 @@ def move_buffer(buffer: Any, where: Placement) -> Any:
     """The ArrayImpl on a device: itself if it is there."""
     found = arrays.placement_of(buffer)
     if found is None:
-        return arrays.put_numpy(arrays.host_value(buffer), buffer.aval, where)
+        aval = buffer.aval.update(lies=None)
+        return arrays.put_numpy(arrays.host_value(buffer), aval, where)
     if found[0] is where:
         return buffer
     if found[0].device.client is where.device.client:

@@ -15,6 +15,7 @@ This room names no operation of the ops floor.  Next: compile.py.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import warnings
@@ -47,9 +48,11 @@ def physical(aval: Any) -> Any:
     """The aval under which a value is stored: keys as trailing axes of numbers."""
     dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
-        return shaped(
-            aval.shape + dtype.base_shape, dtype.base_dtype, False, aval.memory_space
-        )
+        lies = aval.lies
+        if lies is not None:
+            lies = lies.with_spec((*lies.spec, *[None] * len(dtype.base_shape)))
+        shape = aval.shape + dtype.base_shape
+        return shaped(shape, dtype.base_dtype, False, aval.memory_space, lies)
     return aval
 
 
@@ -154,11 +157,23 @@ class Lowering:
             found = context.attributes[text] = ir.Attribute.parse(text)
         return found
 
-    def sharding(self, sharding: Any, aval: Any, free: Any = frozenset()) -> Any:
+    def sharding(
+        self, sharding: Any, aval: Any, free: Any = frozenset(), more: Any = False
+    ) -> Any:
         """The attribute that says how a value of type `aval` lies on the devices."""
         sharding = sharding.on(self.module.spread.devices)
         symbol = self.module.mesh(sharding.mesh)
-        return self.parse(sharding.shardy(len(physical(aval).shape), symbol, free))
+        ndim = len(physical(aval).shape)
+        return self.parse(sharding.shardy(ndim, symbol, free, more))
+
+    def cut(self, x: Any, aval: Any) -> Any:
+        """A value that lies as its type says."""
+        if aval.lies is None:
+            return x
+        more = len(aval.lies.mesh.explicit_axes) < len(aval.lies.mesh.axis_names)
+        attr = self.sharding(aval.lies, aval, more=more)
+        types = [self.type(aval)]
+        return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
     def gathered(self, x: Any, aval: Any) -> Any:
         """A value whole on every device of a program that is spread over some."""
@@ -480,6 +495,8 @@ def emit_jaxpr(
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
+    if ctx.module.spread is not None and has_cuts(jaxpr):
+        emit = functools.partial(_emit_cut, emit)
     literals: dict[Any, Any] = {}
     for eqn in jaxpr.eqns:
         values = []
@@ -511,6 +528,34 @@ def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
     if found is None:
         found = seen[key] = ctx.constant(a.val, a.aval)
     return found
+
+
+def has_cuts(jaxpr: Jaxpr) -> bool:
+    """Whether the type of any value in a jaxpr says along which mesh axes it is cut."""
+    found = jaxpr.memo.get("has_cuts")
+    if found is None:
+        values = (
+            *jaxpr.invars,
+            *jaxpr.constvars,
+            *(v for e in jaxpr.eqns for v in e.outs),
+        )
+        found = jaxpr.memo["has_cuts"] = any(
+            v.aval.lies is not None for v in values
+        ) or any(has_cuts(p.jaxpr) for p in programs_in(jaxpr))
+    return bool(found)
+
+
+def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+    """Emit an equation, and that its results lie as their types say."""
+    out = emit(ctx, eqn, values)
+    avals = [v.aval for v in eqn.outs]
+    if ctx.spread is None or eqn.primitive.regions is not None:
+        return out
+    if all(a.lies is None for a in avals):
+        return out
+    outs = out if eqn.primitive.multiple_results else [out]
+    outs = [ctx.cut(x, a) for x, a in zip(outs, avals, strict=True)]
+    return outs if eqn.primitive.multiple_results else outs[0]
 
 
 def has_keys(jaxpr: Jaxpr) -> bool:

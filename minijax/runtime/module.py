@@ -50,14 +50,15 @@ class Module:
 
     def mesh(self, mesh: Any) -> str:
         """The symbol of a mesh of the program's devices; its axes cut values."""
-        found = self.meshes.get(mesh)
+        key = mesh.flat, mesh.shape_tuple
+        found = self.meshes.get(key)
         if found is None:
             found = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
             axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
             places = {d: i for i, d in enumerate(self.spread.devices)}
             order = [places[d] for d in mesh.flat]
             ids = "" if order == sorted(order) else f", device_ids={order}"
-            self.meshes[mesh] = self._declare_mesh(found, f"[{axes}]{ids}")
+            self.meshes[key] = self._declare_mesh(found, f"[{axes}]{ids}")
         return found
 
     def first_device(self) -> str:

@@ -106,12 +106,12 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     elif held._sharding is sharding:
         return x  # type: ignore[no-any-return]
     elif lies(x) is not None:  # by way of the host
-        inner = held.aval.update(memory_space=DEVICE)
+        inner = held.aval.update(memory_space=DEVICE, lies=None)
         there = arrays.put_numpy(arrays.host_value(held), inner, place, committed=True)
         found = arrays.wrap(there, x.aval)
         return found if kind is None else _put_in(found, place, kind)
     else:
         moved = compat.copy_to(held, place.device, sharding)
-    inner = held.aval.update(memory_space=space)
-    aval = x.aval.update(memory_space=space)
+    inner = held.aval.update(memory_space=space, lies=None)
+    aval = x.aval.update(memory_space=space, lies=None)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)

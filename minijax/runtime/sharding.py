@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, util
-from ..types.avals import shaped
+from ..types.avals import register_uncut, shaped
 from . import client
 from . import jaxlib_compat as compat
-from .mesh import AbstractMesh, Mesh
+from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
 
 
@@ -260,7 +260,9 @@ class NamedSharding(_Spread):
 
     __module__ = "minijax.sharding"
 
-    __slots__ = ("_hash", "_holders", "_memory_kind", "devices", "mesh", "spec")
+    __slots__ = (
+        "_hash", "_holders", "_memory_kind", "_said", "devices", "mesh", "spec",
+    )  # fmt: skip
 
     def __init__(
         self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None,
@@ -288,6 +290,20 @@ class NamedSharding(_Spread):
         self._memory_kind = None if memory_kind == default else memory_kind
         self._hash = hash((mesh, spec, self._memory_kind))
         self._holders: list[int] | None = None
+        self._said: dict[int, NamedSharding | None] = {}
+
+    def said(self, ndim: int) -> NamedSharding | None:
+        """What types say of it: along which `Explicit` axes it cuts arrays, if any."""
+        if ndim not in self._said:
+            kept = set(self.mesh.explicit_axes)
+            spec = [
+                tuple(a for a in axes if a in kept) or None for axes in self.tiles(ndim)
+            ]
+            mesh, found = self.mesh.abstract_mesh, None
+            if any(spec):
+                found = NamedSharding(mesh, PartitionSpec(*spec))
+            self._said[ndim] = found
+        return self._said[ndim]
 
     @property
     def memory_kind(self) -> str | None:
@@ -449,18 +465,23 @@ class NamedSharding(_Spread):
             kinds,
         )
 
-    def shardy(self, ndim: int, symbol: str, free: frozenset[int] = frozenset()) -> str:
+    def shardy(
+        self, ndim: int, symbol: str, free: frozenset[int] = frozenset(),
+        more: bool = False,
+    ) -> str:  # fmt: skip
         """The attribute of the `sdy` dialect; `symbol` names the mesh.
 
         free: axes that the compiler may lay out as it likes.
+        more: whether it may cut all of them further.
         """
+        rest = ["?"] if more else []
         rows = []
         for i, axes in enumerate(self.tiles(ndim)):
             entry = self.spec[i] if i < len(self.spec) else None
             if entry is UNCONSTRAINED or i in free:
                 rows.append("{?}")
             else:
-                rows.append("{" + ", ".join(f'"{a}"' for a in axes) + "}")
+                rows.append("{" + ", ".join([*(f'"{a}"' for a in axes), *rest]) + "}")
         return f"#sdy.sharding<@{symbol}, [{', '.join(rows)}]>"
 
     def __hash__(self) -> int:
@@ -480,6 +501,18 @@ class NamedSharding(_Spread):
 
     def __reduce__(self) -> Any:
         return _rebuild_named, (self.mesh, self.spec, self._memory_kind)
+
+
+def typed(aval: Any, sharding: Any) -> Any:
+    """The type of a value of type `aval` that lies as a sharding says."""
+    known = isinstance(sharding, NamedSharding)
+    lies = sharding.said(len(aval.shape)) if known else None
+    return aval if lies == aval.lies else aval.update(lies=lies)
+
+
+register_uncut(
+    lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim))
+)
 
 
 def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:

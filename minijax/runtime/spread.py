@@ -23,10 +23,10 @@ from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, adopted, base_array, foreign
 from .compile import compile_module
-from .lower import lower_jaxpr, physical
+from .lower import has_cuts, lower_jaxpr, physical
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
-from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding
+from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding, typed
 
 PLACES = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
 
@@ -55,6 +55,19 @@ class Spread:
         if len(kept) == len(self.ins):
             return self
         return spread(self.mesh, [self.ins[i] for i in kept], self.outs)
+
+    def typed(self, closed: ClosedJaxpr) -> Spread:
+        """The same, with results that lie as the types of a program say, if they do."""
+        if not has_cuts(closed.jaxpr):
+            return self
+        if not self.mesh.are_all_axes_explicit:
+            return self
+        asked = self.outs or (None,) * len(closed.out_avals)
+        outs = [
+            s or NamedSharding(self.mesh, a.sharding.spec)
+            for s, a in zip(asked, closed.out_avals, strict=True)
+        ]
+        return spread(self.mesh, self.ins, outs)
 
     def sharding_in(self, i: int) -> NamedSharding:
         """How operand number `i` lies."""
@@ -137,13 +150,16 @@ def put(x: Any, sharding: Any) -> Any:
         buffer = base_array(x)
         inner = sharding.internal(len(buffer.aval.shape))
         if buffer._sharding is inner:
-            return buffer
+            aval = typed(buffer.aval, sharding)
+            return (
+                buffer if aval is buffer.aval else compat.with_aval(buffer, aval, inner)
+            )
         known = _moves.get((id(buffer._sharding), id(inner), buffer.aval))
         if known is not None:
             return known(buffer)
         mine = shardings.of_buffer(buffer)
         if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
-            return compat.with_aval(buffer, buffer.aval, inner)
+            return compat.with_aval(buffer, typed(buffer.aval, sharding), inner)
         sharding.check_compatible_aval(x.shape)
         if isinstance(mine, (NamedSharding, GSPMDSharding)):
             return _moved(buffer, mine, sharding)
@@ -198,7 +214,7 @@ def _in_memory(buffer: Any, sharding: Any) -> Any:
         return buffer
     aval = buffer.aval.update(memory_space=MemorySpace.of_kind(sharding.given_kind))
     moved = compat.copy_parts(buffer, sharding.devices, inner)
-    return compat.with_aval(moved, aval, inner)
+    return compat.with_aval(moved, typed(aval, sharding), inner)
 
 
 def _whole(sharding: Any) -> bool:
@@ -217,7 +233,7 @@ def _copies(buffer: Any, sharding: Any) -> Any:
         if d in mine
     ]
     return compat.assemble(
-        buffer.aval, sharding.internal(len(buffer.aval.shape)), parts
+        typed(buffer.aval, sharding), sharding.internal(len(buffer.aval.shape)), parts
     )
 
 
@@ -225,7 +241,7 @@ def _cut(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
     """A NumPy array cut into the parts that the devices hold."""
     shape = aval.shape
     space = MemorySpace.of_kind(sharding.given_kind)
-    aval = aval.update(memory_space=space)
+    aval = typed(aval.update(memory_space=space), sharding)
     key = sharding, shape
     found = _cuts.get(key)
     if found is None:
@@ -240,14 +256,14 @@ def _cut(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
     if value.dtype == aval.dtype:
         return compat.put_parts(aval, inner, parts, devices)
     held = compat.put_parts(
-        shaped(shape, value.dtype, False, space), inner, parts, devices
+        shaped(shape, value.dtype, False, space, aval.lies), inner, parts, devices
     )
     return compat.with_aval(held, aval, inner)
 
 
 def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
-    stored = physical(aval)
+    stored = typed(physical(aval), sharding)
     inner = sharding.internal(len(stored.shape))
     whole = compat.assemble(stored, inner, list(parts))
     for part in parts:
@@ -277,7 +293,7 @@ def resharding(buffer: Any, mine: Any, sharding: Any) -> Callable[[Any], Any]:
             lowered.module, where.devices, partitions=len(where.devices)
         )
         inner = sharding.internal(len(aval.shape))
-        handler = compat.result_handler(aval, inner, True)
+        handler = compat.result_handler(typed(aval, sharding), inner, True)
         run, handlers = executable.execute_sharded, [handler]
         found = lambda buffer: run([buffer]).consume_with_handlers(handlers)[0]
         util.remember(_moves, key, found, _MOST_MOVES)

@@ -1,7 +1,8 @@
 """Abstract values: what is known of a value before it is computed.
 
-`ShapedArray` is shape, dtype, weak type and memory space; equal ones are one object, so
-that caches hash and compare them by identity.  `AbstractToken` is the type of a
+`ShapedArray` is shape, dtype, weak type, memory space and, along `Explicit` axes of a mesh,
+how the value lies; equal ones are one object, so that caches hash and compare them by
+identity.  `AbstractToken` is the type of a
 token, `AbstractRef` of a mutable reference.  C++ reads `shape`, `dtype` and
 `weak_type` of what it is given, nothing else.
 
@@ -11,6 +12,7 @@ This room knows no operations.  Next: core/.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from . import dtypes
@@ -45,6 +47,7 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
     memory_space = DEVICE
+    lies: Any = None
 
     def str_short(self, short_dtypes: bool = True) -> str:
         raise TypeError("an abstract value must say what it is called")
@@ -57,26 +60,36 @@ class AbstractValue:
 class ShapedArray(AbstractValue):
     """An array of known shape and dtype.
 
+    `lies` is the sharding over an abstract mesh by which `Explicit` axes cut it, or None
+    where none does; `sharding` is that, or one that says of no axis that it is cut.
+
     >>> import numpy as np
     >>> shaped((3,), np.dtype('float32')).str_short()
     'f32[3]'
     """
 
-    __slots__ = ("dtype", "memory_space", "shape", "weak_type")
+    __slots__ = ("dtype", "lies", "memory_space", "shape", "weak_type")
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
     memory_space: MemorySpace
 
     def __new__(
-        cls, shape: Any, dtype: Any, weak_type: bool = False, *,
+        cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None,
         memory_space: MemorySpace = DEVICE,
     ) -> ShapedArray:  # fmt: skip
         dtype = dtypes.as_dtype(dtype)
-        return shaped(tuple(shape), dtype, bool(weak_type), memory_space)
+        lies = None if sharding is None else sharding.said(len(shape))
+        return shaped(tuple(shape), dtype, bool(weak_type), memory_space, lies)
 
     def __reduce__(self) -> Any:
-        return shaped, (self.shape, self.dtype, self.weak_type, self.memory_space)
+        parts = self.shape, self.dtype, self.weak_type, self.memory_space, self.lies
+        return shaped, parts
+
+    @property
+    def sharding(self) -> Any:
+        """How values lie along `Explicit` axes: a sharding over an abstract mesh."""
+        return _uncut[0](len(self.shape)) if self.lies is None else self.lies
 
     @property
     def ndim(self) -> int:
@@ -94,6 +107,10 @@ class ShapedArray(AbstractValue):
         name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
         there = self.memory_space
         space = "" if there is DEVICE else f"<{there.name.lower()}>"
+        if self.lies is not None:
+            return (
+                f"{name}{space}[{','.join(map(cut_text, self.shape, self.lies.spec))}]"
+            )
         return f"{name}{space}[{','.join(map(str, self.shape))}]"
 
     def __str__(self) -> str:
@@ -104,12 +121,17 @@ class ShapedArray(AbstractValue):
         return f"ShapedArray({self.str_short(False)}{weak})"
 
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some of `shape`, `dtype`, `weak_type`, `memory_space` changed."""
+        """A copy that differs in some of its parts, by their names.
+
+        One of another shape is not cut, unless `lies` says how.
+        """
+        lies = None if "shape" in changes else self.lies
         return shaped(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
             changes.get("memory_space", self.memory_space),
+            changes.get("lies", lies),
         )
 
     def strip_weak_type(self) -> ShapedArray:
@@ -126,21 +148,39 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
 
+def cut_text(size: int, entry: Any) -> str:
+    """An axis as types show it: its size, and the mesh axes that cut it."""
+    axes = f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else entry
+    return str(size) if entry is None else f"{size}@{axes}"
+
+
+class Known:
+    """What has been seen in this process."""
+
+    cuts = False  # a type that says how its values lie: else nobody need look
+
+
+# (number of axes) -> the sharding that types show which say nothing of it
+_uncut: list[Callable[[int], Any]] = []
+register_uncut = _uncut.append
+
 _interned: dict[tuple[Any, ...], ShapedArray] = {}
 _blank = object.__new__
 
 
 def shaped(
     shape: tuple[int, ...], dtype: Any, weak_type: bool = False,
-    memory: MemorySpace = DEVICE,
+    memory: MemorySpace = DEVICE, lies: Any = None,
 ) -> ShapedArray:  # fmt: skip
     """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
-    key = (shape, dtype, weak_type, memory)
+    key = (shape, dtype, weak_type, memory, lies)
     aval = _interned.get(key)
     if aval is None:
         aval = _blank(ShapedArray)
         aval.shape, aval.dtype = tuple(map(int, shape)), dtype
-        aval.weak_type, aval.memory_space = weak_type, memory
+        aval.weak_type, aval.memory_space, aval.lies = weak_type, memory, lies
+        if lies is not None:
+            Known.cuts = True
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
     return aval
@@ -250,5 +290,5 @@ def same_type(a: Any, b: Any) -> bool:
     """Equal types, weak types aside."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         same = a.shape == b.shape and a.memory_space is b.memory_space
-        return same and bool(a.dtype == b.dtype)
+        return same and a.lies == b.lies and bool(a.dtype == b.dtype)
     return bool(a == b)

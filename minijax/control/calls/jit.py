@@ -27,6 +27,7 @@ from ...ir.core import EVAL, STATE, Reference, Tracer
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
+from ...prims.resharding import lay_out
 from ...prims.sharding import concrete, constrain, spread_over
 from ...runtime import array as arrays
 from ...runtime import client, dispatch, key_checks, lower
@@ -220,6 +221,9 @@ class _LaidOut(_Dynamic):
 def _constrained(x: Any, sharding: Any, which: str) -> Any:
     if sharding is None:
         return x
+    if isinstance(sharding, NamedSharding) and sharding.mesh.are_all_axes_explicit:
+        sharding.check_compatible_aval(core.aval_of(x).shape, f"pjit {which}")
+        return lay_out("jit", x, sharding)
     return constrain(x, sharding, f"pjit {which}")
 
 

@@ -32,6 +32,7 @@ from ...passes.region_rules import holds
 from ...passes.stage import JitTracer, StageTrace, stage
 from ...prims import transfer
 from ...prims.define import batch_elementwise, linear_in_first
+from ...prims.lying import like_first
 from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import MemorySpace, shaped
@@ -98,6 +99,7 @@ def stored(answer: Any) -> bool | Offloadable:
 # ------------------------------------------------------------------ naming of values
 
 name_p = Primitive("name")
+name_p.lie = like_first
 name_p.abstract = lambda x, *, name: x
 linear_in_first(name_p, lambda ct, x, *, name: [ct])
 batch_elementwise(name_p)

@@ -23,6 +23,7 @@ from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, axes_of
+from ...ir.lying import axes_in, spec_of
 from ...ir.regions import Call
 from ...passes.algebra import Linear, nonzero_flags
 from ...passes.region_rules import flagged, holds
@@ -104,16 +105,31 @@ def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
     shape = list(aval.shape)
     if isinstance(spec, Stacked):
         shape.insert(spec.after, 1)
-    parts = cuts(placed(spec, params), params["mesh"], len(shape))
-    return aval.update(shape=tuple(n * k for n, k in zip(shape, parts, strict=True)))
+    spec, mesh = placed(spec, params), params["mesh"]
+    parts = cuts(spec, mesh, len(shape))
+    inner: list[Any] = list(spec_of(aval))
+    if len(inner) < len(shape):
+        inner = [None] * len(shape)
+    rows = [
+        (*axes_of_entry(spec[i] if i < len(spec) else None), *axes_in(entry))
+        for i, entry in enumerate(inner)
+    ]
+    lies = NamedSharding(mesh.abstract_mesh, PartitionSpec(*rows)).said(len(shape))
+    sizes = tuple(n * k for n, k in zip(shape, parts, strict=True))
+    return aval.update(shape=sizes, lies=lies)
 
 
-def part(aval: Any, spec: PartitionSpec, mesh: Any) -> Any:
+def part(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> Any:
     """The type of the parts of a whole value, whose axes are divisible."""
     parts = cuts(spec, mesh, len(aval.shape))
-    return aval.update(
-        shape=tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
-    )
+    lies = aval.lies
+    if lies is not None:
+        rest = [
+            tuple(a for a in axes_in(entry) if a not in manual) for entry in lies.spec
+        ]
+        lies = lies.with_spec(rest) if any(rest) else None
+    sizes = tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
+    return aval.update(shape=sizes, lies=lies)
 
 
 holds(
@@ -194,7 +210,7 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
     ins = [(core.aval_of(c), PartitionSpec()) for c in hidden]
     ins += zip(ctx.avals_in, in_specs, strict=True)
     outs = list(zip(ctx.avals_out, out_specs, strict=True))
-    parts = [part(a, spec, mesh) for a, spec in ins]
+    parts = [part(a, spec, mesh, manual) for a, spec in ins]
 
     def body(*values: Any) -> list[Any]:
         inner = Lowering(ctx.module, ctx.prefix)
@@ -208,7 +224,7 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
         out = inner.jaxpr(closed, *inside)
         for i, spec in enumerate(params["out_specs"]):
             if isinstance(spec, Stacked):
-                out[i] = inner.op("reshape", part(*outs[i], mesh), out[i])
+                out[i] = inner.op("reshape", part(*outs[i], mesh, manual), out[i])
         return out
 
     operands = [*(ctx.consts[id(c)] for c in hidden), *args]

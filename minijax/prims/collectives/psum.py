@@ -26,7 +26,13 @@ from ...types.avals import shaped
 from ..define import ANY, NUMBER, check_kind, linear_jvp
 from ..math.algebraic import add, add_p, div, max_p, min_p, mul
 from ..math.cast import cast, scalar
-from ..reduce.over_axes import emit_monoid, reduce_max_p, reduce_min_p, reduce_sum_p
+from ..reduce.over_axes import (
+    drop_cuts,
+    emit_monoid,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_sum_p,
+)
 from ..shape.concatenation import stack
 from ..shape.shapes import broadcast_in_dim, iota
 from . import named_axes
@@ -67,6 +73,9 @@ def _bump(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     """A primitive that reduces over named and positional axes."""
     prim = Primitive(name)
+    prim.lie = lambda specs, avals, outs, params: drop_cuts(
+        specs, avals, outs, {"axes": params["axes"]}
+    )
     kinds = NUMBER if reduce_p is reduce_sum_p else ANY
 
     def abstract(x: Any, *, axes: Any, axis_index_groups: Any) -> Any:

@@ -27,7 +27,8 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import defjvp, same_dtype
 from ..dot import precision as precisions
-from ..dot.dot import bit_width, check_out_sharding, element_type
+from ..dot.dot import bit_width, element_type
+from ..lying import asked, check_whole
 from ..math.cast import cast
 from ..shape.shapes import reshape, rev, zero_array
 from ..sliding import Pads, dilated, ints, padtype_to_pads, places
@@ -156,6 +157,26 @@ def _spatial(shape: Sequence[int], spec: Sequence[int]) -> list[int]:
 # ------------------------------------------------------------------ the type of results
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
+conv_general_dilated_p.asks = "out_sharding"
+
+
+def _conv_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    (left, right), (lhs, rhs, out) = specs, params["dimension_numbers"]
+    what = (
+        "conv operands must be unsharded over all but their batch and output features."
+    )
+    check_whole(left, avals, lhs[2:], what)
+    check_whole(right, avals[1:], rhs[2:], what)
+    if left[lhs[1]] and right[rhs[1]] and left[lhs[1]] != right[rhs[1]]:
+        check_whole(left, avals, [lhs[1]], what)  # they are summed over: cut alike
+    if params["feature_group_count"] * params["batch_group_count"] > 1:
+        check_whole(right, avals[1:], [rhs[0]], what)
+    spec = [None] * len(left)
+    spec[out[0]], spec[out[1]] = left[lhs[0]], right[rhs[0]]
+    return [tuple(spec)]
+
+
+conv_general_dilated_p.lie = _conv_lie
 
 
 def _conv_abstract(
@@ -597,7 +618,7 @@ def conv_general_dilated(
         preferred_element_type=element_type(
             preferred_element_type, "conv_general_dilated"
         ),
-        out_sharding=check_out_sharding("conv_general_dilated", out_sharding),
+        out_sharding=asked("conv_general_dilated", out_sharding, lhs, rhs),
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from ...passes.algebra import is_linear
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
 from ..define import defjvp, keep_nans
+from ..lying import ambiguous, asked, lane_sharding, moved_sharding
 from ..math.cast import cast
 from ..shape.shapes import transpose
 from . import precision as precisions
@@ -177,6 +178,40 @@ def _dot_abstract(
     return shaped(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
+def _dot_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    (left, right), numbers = specs, params["dimension_numbers"]
+    (l_sum, r_sum), (l_batch, r_batch) = numbers
+    batch = []
+    for i, j in zip(l_batch, r_batch, strict=True):
+        if None not in (left[i], right[j]) and left[i] != right[j]:
+            raise ambiguous(
+                "dot_general requires lhs batch dimensions and rhs batch dimensions to"
+                f" have the consistent sharding, got {left[i]} and {right[j]}."
+            )
+        batch.append(left[i] or right[j])
+    sums = tuple(left[i] for i in l_sum), tuple(right[j] for j in r_sum)
+    if any(a and b and a != b for a, b in zip(*sums, strict=True)):
+        raise ambiguous(
+            "dot_general requires contracting dimensions to have consistent sharding,"
+            f" got {sums[0]} and {sums[1]}."
+        )
+    if any(a and b for a, b in zip(*sums, strict=True)):
+        raise ambiguous(
+            "Contracting dimensions are sharded and it is ambiguous how the output should"
+            " be sharded. Please specify the output sharding via the `out_sharding`"
+            f" parameter. Got lhs_contracting_spec={sums[0]} and"
+            f" rhs_contracting_spec={sums[1]}",
+            tries=["out_sharding=P(...)", "jax.sharding.reshard(x, sharding)"],
+        )
+    l_kept = kept_axes(avals[0].ndim, l_sum, l_batch)
+    r_kept = kept_axes(avals[1].ndim, r_sum, r_batch)
+    return [(*batch, *(left[i] for i in l_kept), *(right[i] for i in r_kept))]
+
+
+dot_general_p.lie = _dot_lie
+dot_general_p.asks = "out_sharding"
+
+
 def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
     """The cotangent of one operand (with axes `own`: contracted, batch)."""
     (own_sum, own_batch), (other_sum, other_batch) = own, others
@@ -188,13 +223,17 @@ def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
     start = n + len(own_kept) if left else n
     ct_sum = tuple(range(start, start + len(other_kept)))
     assert len(core.aval_of(ct).shape) == ct_ndim
-    out = dot_general_p.bind(
-        ct, other,
-        dimension_numbers=((ct_sum, other_kept), (ct_batch, other_batch)), **params,
-    )  # fmt: skip
     # The dot leaves the operand's contracted axes in the order of the other's.
     by_other = sorted(range(len(other_sum)), key=other_sum.__getitem__)
     places = (*own_batch, *own_kept, *(own_sum[i] for i in by_other))
+    there = moved_sharding(aval, ct, other)
+    if there is not None:
+        there = there.with_spec([there.spec[i] for i in places])
+    out = dot_general_p.bind(
+        ct, other,
+        dimension_numbers=((ct_sum, other_kept), (ct_batch, other_batch)),
+        **{**params, "out_sharding": there},
+    )  # fmt: skip
     out = transpose(out, tuple(sorted(range(aval.ndim), key=places.__getitem__)))
     if core.aval_of(out).dtype != aval.dtype:
         out = cast(out, aval.dtype)
@@ -238,6 +277,7 @@ def batch_dimensions(
 def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
     ndims = [len(core.aval_of(x).shape) for x in args]
     numbers, out = batch_dimensions(ndims, dims, dimension_numbers)
+    params["out_sharding"] = lane_sharding(axis, params["out_sharding"], out)
     return dot_general_p.bind(*args, dimension_numbers=numbers, **params), out
 
 
@@ -291,7 +331,7 @@ def _dot_pretty(eqn: Any, printer: Any) -> list[tuple[str, Any]]:
     sums, batches = eqn.params["dimension_numbers"]
     lists = tuple(map(list, sums)), tuple(map(list, batches))
     shown = [("dimension_numbers", lists)]
-    for name in ("out_sharding", "precision", "preferred_element_type"):
+    for name in ("precision", "preferred_element_type"):
         if eqn.params[name] is not None:
             shown.append((name, eqn.params[name]))
     return shown
@@ -356,7 +396,7 @@ def dot_general(
         ),
         precision=precisions.canonical(precision),
         preferred_element_type=element_type(preferred_element_type, "dot_general"),
-        out_sharding=check_out_sharding("dot_general", out_sharding),
+        out_sharding=asked("dot_general", out_sharding, lhs, rhs),
     )
 
 
@@ -379,25 +419,6 @@ def element_type(dtype: Any, name: str) -> Any:
     if dtype is None:
         return None
     return dtypes.asked(dtype, name)
-
-
-def check_out_sharding(name: str, out_sharding: Any) -> Any:
-    """Refuse what only meshes with explicit axes can use; None is passed on."""
-    if out_sharding is None:
-        return out_sharding
-    kind = type(out_sharding).__name__
-    if kind not in ("NamedSharding", "PartitionSpec"):
-        raise TypeError(
-            f"`out_sharding` argument of {name} only supports instances of"
-            f" `NamedSharding` or `PartitionSpec`. Got {out_sharding} of type:"
-            f" {type(out_sharding)}"
-        )
-    raise errors.value_error(
-        f"{name} cannot lay its result out as {out_sharding}.",
-        why="out_sharding is for meshes with axes of type Explicit; the axes of"
-        " every mesh here are of type Auto, where the compiler decides.",
-        tries=["lax.with_sharding_constraint(result, sharding)"],
-    )
 
 
 def dot(

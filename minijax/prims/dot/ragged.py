@@ -26,6 +26,7 @@ from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import defjvp
+from ..lying import asked
 from ..math.algebraic import mul, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, ge, lt, select
@@ -39,7 +40,6 @@ from ..shape.shapes import (
 )
 from . import precision as precisions
 from .dot import (
-    check_out_sharding,
     dot_general,
     dot_general_p,
     dot_shape,
@@ -437,7 +437,7 @@ def ragged_dot_general(
             preferred_element_type, "ragged_dot_general"
         ),
         group_offset=None,
-        out_sharding=check_out_sharding("ragged_dot_general", out_sharding),
+        out_sharding=asked("ragged_dot_general", out_sharding, lhs, rhs),
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import ANY, NUMBER, check_kind, same_dtype
+from ..lying import unresolved
 from ..math.algebraic import add, neg, rem, sub
 from ..math.logic import lt, select_n
 from ..shape.concatenation import concatenate
@@ -194,6 +195,33 @@ def _gather_bounds(x, indices, *, dimension_numbers, slice_sizes, **_):
     return shape, indices, axes, [shape[a] - slice_sizes[a] for a in axes]
 
 
+def _gather_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    (operand, indices), dims = specs, params["dimension_numbers"]
+    sizes, shape = params["slice_sizes"], avals[0].shape
+    pairs = dict(
+        zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True)
+    )
+    rows: list[Any] = list(indices[:-1])  # the last axis holds the index vectors
+    clear = not any(s for i, s in enumerate(indices) if i not in pairs.values())
+    for i, entry in enumerate(operand):
+        if i in pairs:
+            other = rows[pairs[i]]
+            clear = clear and (entry is None or other in (None, entry))
+            rows[pairs[i]] = entry or other
+        else:
+            clear = clear and (entry is None or sizes[i] == shape[i])
+    if not clear:
+        raise unresolved(
+            "gather", ".at[...].get(out_sharding=)", "indexing", avals, specs
+        )
+    gone = {*pairs, *dims.collapsed_slice_dims}
+    kept = iter([s for i, s in enumerate(operand) if i not in gone])
+    lanes = iter(rows)
+    n = len(outs[0].shape)
+    return [tuple(next(kept if i in dims.offset_dims else lanes) for i in range(n))]
+
+
+gather_p.lie = _gather_lie
 gather_p.bounds = _gather_bounds
 gather_p.makes_nans = False
 
@@ -434,10 +462,31 @@ def _scatter_lower(
     return op.result
 
 
+def _scatter_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    (operand, indices, updates), dims = specs, params["dimension_numbers"]
+    sizes = window_sizes(avals[0], avals[2], dims)
+    pairs = dict(
+        zip(dims.operand_batching_dims, dims.scatter_indices_batching_dims, strict=True)
+    )
+    clear = not any(s for i, s in enumerate(indices) if i not in pairs.values())
+    gone = {*pairs, *dims.inserted_window_dims}
+    windows = [s for i, s in enumerate(operand) if i not in gone]
+    for i, entry in enumerate(operand):
+        whole = i in pairs or sizes[i] == avals[0].shape[i]
+        clear = clear and (entry is None or whole)
+    for i, entry in zip(dims.update_window_dims, windows, strict=True):
+        clear = clear and (updates[i] is None or updates[i] == entry)
+    if not clear:
+        method = ".at[...].set/add/mul/...(out_sharding=)"
+        raise unresolved("scatter", method, "update", avals, specs)
+    return [operand]
+
+
 def scatter_primitive(name: str) -> Primitive:
     """A scatter without its jvp and transpose."""
     prim = Primitive(name)
     prim.abstract = _scatter_type
+    prim.lie = _scatter_lie
     prim.batch = _scatter_batch(prim)
     prim.lower = _scatter_lower
     prim.bounds = _scatter_bounds

@@ -21,6 +21,7 @@ from ...types.avals import shaped
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..gather.gather import gather
+from ..lying import matrices
 from ..math.algebraic import add, mul, sub
 from ..math.logic import eq, select
 from ..reduce.over_axes import reduce_sum
@@ -127,6 +128,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 # ----------------------------------------------------------------------------------- lu
 
 lu_p = Primitive("lu", multiple_results=True)
+lu_p.lie = matrices
 
 
 @weak_if_operands
@@ -252,6 +254,7 @@ def solve(a: Any, b: Any) -> Any:
 # ----------------------------------------------------------------------- products x x^T
 
 symmetric_product_p = Primitive("symmetric_product")
+symmetric_product_p.lie = matrices
 
 
 @weak_if_operands

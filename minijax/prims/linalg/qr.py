@@ -23,6 +23,7 @@ from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import same_dtype, weak_if_operands
+from ..lying import matrices
 from ..math.algebraic import add, mul, neg, sub
 from ..math.logic import eq, gt, select
 from ..sequential import emit_loop
@@ -42,7 +43,9 @@ __all__ = (
 # ---------------------------------------------------- Householder's reflections, packed
 
 geqrf_p = Primitive("geqrf", multiple_results=True)
+geqrf_p.lie = matrices
 geqp3_p = Primitive("geqp3", multiple_results=True)
+geqp3_p.lie = matrices
 
 
 @weak_if_operands
@@ -271,6 +274,7 @@ def ormqr(
 # ----------------------------------------------------------------------------------- qr
 
 qr_p = Primitive("qr", multiple_results=True)
+qr_p.lie = matrices
 
 
 @weak_if_operands
@@ -449,6 +453,7 @@ def qr(
 # ----------------------------------------------------------- hessenberg and tridiagonal
 
 hessenberg_p = Primitive("hessenberg", multiple_results=True)
+hessenberg_p.lie = matrices
 
 
 @weak_if_operands
@@ -502,6 +507,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
 
 tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
+tridiagonal_p.lie = matrices
 
 
 @weak_if_operands

@@ -22,6 +22,7 @@ from ...passes.batch import move_lane
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands
+from ..lying import matrices
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..sequential import emit_loop
@@ -45,6 +46,7 @@ _HALF = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 # -------------------------------------------------------------------- triangular_solve
 
 triangular_solve_p = Primitive("triangular_solve")
+triangular_solve_p.lie = matrices
 
 
 @weak_if_operands
@@ -191,6 +193,7 @@ def triangular_solve(
 # ---------------------------------------------------------------------------- cholesky
 
 cholesky_p = Primitive("cholesky")
+cholesky_p.lie = matrices
 
 
 @weak_if_operands

@@ -24,6 +24,7 @@ from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import weak_if_operands
+from ..lying import matrices
 from ..math.algebraic import abs, add, complex, div, imag, mul, neg, real, sub
 from ..math.cast import cast, scalar
 from ..math.logic import eq, gt, lt, select
@@ -82,6 +83,7 @@ class EighImplementation(enum.Enum):
 
 
 eigh_p = Primitive("eigh", multiple_results=True)
+eigh_p.lie = matrices
 
 
 @weak_if_operands
@@ -224,6 +226,7 @@ class EigImplementation(enum.Enum):
 
 
 eig_p = Primitive("eig", multiple_results=True)
+eig_p.lie = matrices
 
 
 @weak_if_operands
@@ -435,6 +438,7 @@ def eig(
 # -------------------------------------------------------------------------------- schur
 
 schur_p = Primitive("schur", multiple_results=True)
+schur_p.lie = matrices
 
 
 @weak_if_operands

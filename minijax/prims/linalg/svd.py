@@ -24,6 +24,7 @@ from ...ir.core import Primitive
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import filled, weak_if_operands
+from ..lying import matrices
 from ..math.algebraic import abs, add, div, max, mul, rsqrt, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, eq, gt, lt, select
@@ -53,6 +54,7 @@ class SvdAlgorithm(enum.Enum):
 # ---------------------------------------------------------------------------------- svd
 
 svd_p = Primitive("svd", multiple_results=True)
+svd_p.lie = matrices
 
 
 @weak_if_operands

@@ -24,6 +24,7 @@ from ...runtime.array import put_numpy
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
+from ..lying import like_first
 from ..shape.shapes import is_array
 
 __all__ = (
@@ -80,6 +81,7 @@ convert_element_type_p.jvp = convert_jvp
 convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
+convert_element_type_p.lie = like_first
 convert_element_type_p.uses_keys = FORWARDS
 convert_element_type_p.pretty = {"sharding": None}
 
@@ -212,6 +214,7 @@ def warn_if_complex_to_real(old: Any, new: Any) -> None:
 # ---- conversion by bits
 
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
+bitcast_convert_type_p.lie = like_first
 
 
 def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:

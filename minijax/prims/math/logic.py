@@ -21,6 +21,7 @@ from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
+from ..lying import aligned, alike
 
 __all__ = (
     "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
@@ -394,6 +395,7 @@ def clz(x: Any) -> Any:
 # ---- choice
 
 select_n_p = Primitive("select_n")
+select_n_p.lie = alike("select cases must have the same shardings", 1)
 
 
 def select_abstract(which: Any, *cases: Any) -> Any:
@@ -556,6 +558,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 # ---- clamp
 
 clamp_p = Primitive("clamp")
+clamp_p.lie = aligned("clamp")
 
 
 def clamp_abstract(low: Any, x: Any, high: Any) -> Any:

@@ -19,12 +19,12 @@ from ...passes.batch import bring_front
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import zero_jvp
+from ..lying import asked, lane_sharding
 from ..shape.concatenation import concatenate
 from ..shape.shapes import (
     check_sizes,
     expand_dims,
     int_tuple,
-    placed,
     type_problem,
     value_problem,
 )
@@ -69,7 +69,10 @@ def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any
             why="bits come as uint8, uint16, uint32 or uint64.",
             tries=["lax.bitcast_convert_type for other dtypes"],
         )
-    return [state, shaped(shape, dtype)]
+    bits = shaped(shape, dtype)
+    if out_sharding is not None:
+        bits = bits.update(lies=out_sharding.said(len(shape)))
+    return [state, bits]
 
 
 _STATES = (((4,), dtypes.uint32), ((2,), dtypes.uint64))
@@ -78,11 +81,12 @@ zero_jvp(rng_bit_generator_p)
 rng_bit_generator_p.transpose = unsupported("random bits are linear in nothing")
 
 
-def _generator_batch(axis, args, dims, *, shape, **params):
+def _generator_batch(axis, args, dims, *, shape, out_sharding, **params):
     # The first lane's state makes the bits of all lanes, as in JAX: lanes differ, but
     # are not what the other lanes' states would give.
     states = bring_front(args[0], axis.size, dims[0])
     first = index_in_dim(states, 0, keepdims=False)
+    params["out_sharding"] = lane_sharding(axis, out_sharding, 0)
     new, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)
     new = concatenate([expand_dims(new, (0,)), slice_in_dim(states, 1, None)], 0)
     return [new, bits], 0
@@ -108,7 +112,7 @@ def _generator_lower(ctx, state, *, shape, dtype, algorithm, out_sharding) -> li
     state, value = out.results
     if narrow:
         state = ctx.op("reshape", new, ctx.op("bitcast_convert", pairs, state))
-    return [state, placed(ctx, value, out_sharding)]
+    return [state, value]
 
 
 rng_bit_generator_p.lower = _generator_lower
@@ -144,7 +148,7 @@ def rng_bit_generator(
         shape=int_tuple(shape, "shape"),
         dtype=dtypes.asked(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
-        out_sharding=out_sharding,
+        out_sharding=asked("rng_bit_generator", out_sharding),
     )
     return new, bits
 

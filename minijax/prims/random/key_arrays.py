@@ -28,6 +28,7 @@ from ...runtime.array import ArrayImpl, base_array, put_numpy, under_key
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import batch_elementwise, broadcast_shape, zero_jvp
+from ..lying import aligned, like_first
 from ..shape.shapes import (
     broadcast_in_dim,
     check_sizes,
@@ -123,6 +124,7 @@ def check_keys(name: str, keys: Any) -> None:
 # ------------------------------------------------------------------------- random_seed
 
 random_seed_p = Primitive("random_seed")
+random_seed_p.lie = like_first
 
 
 def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
@@ -156,6 +158,7 @@ def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
 # ------------------------------------------------------------------------ random_split
 
 random_split_p = Primitive("random_split")
+random_split_p.lie = like_first
 
 
 def _split_type(keys: Any, *, shape: Any, partitionable: Any = None) -> Any:
@@ -194,6 +197,7 @@ def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
 # ---------------------------------------------------------------------- random_fold_in
 
 random_fold_in_p = Primitive("random_fold_in")
+random_fold_in_p.lie = aligned("random_fold_in")
 
 
 def _fold_type(keys: Any, data: Any) -> Any:
@@ -240,6 +244,7 @@ def random_fold_in(keys: Any, data: Any) -> Any:
 # ------------------------------------------------------------------------- random_bits
 
 random_bits_p = Primitive("random_bits")
+random_bits_p.lie = like_first
 
 
 def _bits_type(keys, *, bit_width: int, shape, partitionable=None):
@@ -289,6 +294,7 @@ def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
+random_wrap_p.lie = random_unwrap_p.lie = like_first
 
 
 def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
@@ -365,6 +371,7 @@ def random_unwrap(keys: Any) -> Any:
 # ------------------------------------------------------------------------ random_clone
 
 random_clone_p = Primitive("random_clone")
+random_clone_p.lie = like_first
 
 
 def _clone_batch(axis: Any, args: Any, dims: Any) -> Any:

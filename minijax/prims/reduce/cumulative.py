@@ -18,6 +18,7 @@ from ...passes.algebra import Zero
 from ...passes.jvp import jvp_flat
 from ...types.avals import shaped
 from ..define import INEXACT, NUMBER, check_kind, filled, hands_on_nans, linear_in_first
+from ..lying import along
 from ..math.algebraic import add, add_p, max, max_p, min_p, mul, mul_p, sub
 from ..math.elementary import exp, log1p, logistic
 from ..math.logic import bitwise_and, eq, ne, select
@@ -40,6 +41,10 @@ def cumulative(
     emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
     """
     out = Primitive(name)
+    out.lie = along(
+        lambda avals, params: [params["axis"]],
+        "Input should be unsharded over the axis being reduced.",
+    )
 
     def abstract(x: Any, *, axis: int, reverse: bool) -> Any:
         check_kind(name, x, accepts, 0, 1)

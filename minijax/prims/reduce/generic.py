@@ -34,6 +34,7 @@ from .over_axes import (
     all_ones,
     check_axes,
     drop_axes,
+    drop_cuts,
     highest,
     lowest,
     reduce_and,
@@ -106,6 +107,9 @@ def _stage_computation(
 # ----------------------------------------------------------------------- the primitive
 
 reduce_p = Primitive("reduce", multiple_results=True)
+reduce_p.lie = lambda specs, avals, outs, params: drop_cuts(
+    specs, avals, outs, {"axes": params["dimensions"]}
+)
 
 
 def _split(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -22,6 +22,7 @@ from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
+from ..lying import asked
 from ..math.algebraic import add_p, div, max_p, min_p, mul, mul_p
 from ..math.cast import cast, user_dtype
 from ..math.logic import and_p, eq, or_p, xor_p
@@ -118,6 +119,13 @@ def drop_axes(dim: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
     return moved, dim - sum(a < dim for a in moved)
 
 
+def drop_cuts(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Results lie as the operands do, without the reduced axes."""
+    axes = params["axes"]
+    n = len(outs)
+    return [tuple(s for i, s in enumerate(spec) if i not in axes) for spec in specs[:n]]
+
+
 def reduction(
     name: str, accepts: frozenset[str], neutral: Callable[[Any], Any], prim: Primitive
 ) -> Primitive:
@@ -140,6 +148,7 @@ def reduction(
         return emit_reduce(ctx, x, neutral(aval.dtype), aval, axes, prim)
 
     out.abstract = abstract
+    out.lie = drop_cuts
     out.batch = batch
     out.lower = lower
     out.flops = lambda ins, outs, params: ins[0].size
@@ -173,6 +182,7 @@ def _checked_sum_type(x: Any, **params: Any) -> Any:
 
 reduce_sum_p.abstract = _checked_sum_type
 linear_in_first(reduce_sum_p, _sum_transpose)
+reduce_sum_p.asks = "out_sharding"
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -197,8 +207,9 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
       Array(6, dtype=int32)
     """
     return reduce_sum_p.bind(
-        operand, axes=int_tuple(axes, "axes"), out_sharding=out_sharding
-    )
+        operand, axes=int_tuple(axes, "axes"),
+        out_sharding=asked("reduce_sum", out_sharding, operand),
+    )  # fmt: skip
 
 
 # -------------------------------------------------------------------------- extremes
@@ -416,6 +427,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
         )
 
     out.abstract = abstract
+    out.lie = drop_cuts
     zero_jvp(out)
     out.batch = batch
     out.lower = lower

@@ -29,6 +29,7 @@ from ...passes.transpose import backward_pass
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import ANY, NUMBER, check_kind, linear_in_first
+from ..lying import check_whole
 from ..math.algebraic import add_p, max_p, min_p
 from ..math.logic import ge_p, le_p, select
 from ..shape.concatenation import pad
@@ -211,12 +212,23 @@ def _monoid(
         return emit_windows(ctx, [x], [init], [out], fill, params)[0]
 
     prim.abstract = abstract
+    prim.lie = window_cuts
     prim.batch = batch
     prim.lower = lower
     prim.flops = lambda ins, outs, params: (
         outs[0].size * math.prod(params["window_dimensions"])
     )
     return prim
+
+
+def window_cuts(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Results lie as operands do; axes along which windows run are whole."""
+    spec, sizes = specs[0], params["window_dimensions"]
+    check_whole(
+        spec, avals, [i for i, n in enumerate(sizes) if n != 1],
+        "reduce_window operand must be unsharded over the axes of windows.",
+    )  # fmt: skip
+    return [spec for _ in outs]
 
 
 def _sum_transpose(
@@ -274,6 +286,7 @@ def _worst(select_prim: Primitive) -> Callable[[Any], Any]:
 
 
 select_and_gather_add_p = Primitive("select_and_gather_add")
+select_and_gather_add_p.lie = window_cuts
 
 
 def _gather_add_abstract(t, x, *, select_prim: Primitive, **params):
@@ -362,6 +375,9 @@ select_and_gather_add_p.lower_on["tpu"] = _gather_add_lower_tpu
 
 
 select_and_scatter_add_p = Primitive("select_and_scatter_add")
+select_and_scatter_add_p.lie = lambda specs, avals, outs, params: window_cuts(
+    specs[1:], avals[1:], outs, params
+)
 
 
 def _scatter_add_abstract(source: Any, x: Any, **params: Any) -> Any:

@@ -22,9 +22,11 @@ from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear, lib
 from ...passes.batch import bring_front
 from ...passes.key_use import FORWARDS, KeyUse
+from ...runtime.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import hands_on_nans, keep_nans, linear_jvp, same_dtype
+from ..lying import alike, ambiguous, check_whole
 from ..math.algebraic import sub
 from .shapes import (
     broadcast,
@@ -135,6 +137,7 @@ def _concatenate_lower(ctx: Any, *xs: Any, dimension: int) -> Any:
 concatenate_p = primitive(
     "concatenate", type=_concatenate_type, transpose=_concatenate_transpose,
     batch=_concatenate_batch, lower=_concatenate_lower,
+    lie=alike("All operands should have the same sharding"),
 )  # fmt: skip
 linear_jvp(concatenate_p)
 
@@ -208,6 +211,7 @@ def _split_lower(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
 split_p = primitive(
     "split", type=_split_type, transpose=_split_transpose, batch=_split_batch,
     lower=_split_lower, many=True,
+    lie=lambda specs, avals, outs, params: [specs[0]] * len(outs),
 )  # fmt: skip
 linear_many_jvp(split_p)
 
@@ -268,9 +272,19 @@ def _stack_lower(ctx: Any, *xs: Any, axis: int) -> Any:
     return ctx.op("concatenate", out, *xs, dimension=ctx.i64(axis))
 
 
+def _stack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    if any(s != specs[0] for s in specs):
+        raise ambiguous(
+            "All operands should have the same sharding. Got shardings"
+            f" {[PartitionSpec(*s) for s in specs]}"
+        )
+    at = params["axis"]
+    return [(*specs[0][:at], None, *specs[0][at:])]
+
+
 stack_p = primitive(
     "stack", type=_stack_type, transpose=_stack_transpose, batch=_stack_batch,
-    lower=_stack_lower,
+    lower=_stack_lower, lie=_stack_lie,
 )  # fmt: skip
 linear_jvp(stack_p)
 
@@ -329,9 +343,15 @@ def _unstack_lower(ctx: Any, x: Any, *, axis: int) -> list[Any]:
     ]
 
 
+def _unstack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    (spec,), at = specs, params["axis"]
+    check_whole(spec, avals, [at], "unstack takes the axis apart, which must be whole.")
+    return [(*spec[:at], *spec[at + 1 :])] * len(outs)
+
+
 unstack_p = primitive(
     "unstack", type=_unstack_type, transpose=_unstack_transpose, batch=_unstack_batch,
-    lower=_unstack_lower, many=True,
+    lower=_unstack_lower, many=True, lie=_unstack_lie,
 )  # fmt: skip
 linear_many_jvp(unstack_p)
 
@@ -394,7 +414,7 @@ def _tile_lower(ctx: Any, x: Any, *, reps: Any) -> Any:
 
 tile_p = primitive(
     "tile", type=_tile_type, transpose=_tile_transpose, batch=_tile_batch,
-    lower=_tile_lower,
+    lower=_tile_lower, lie=lambda specs, *_: [specs[0]],
 )  # fmt: skip
 
 
@@ -511,6 +531,7 @@ def _pad_lower(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
 
 pad_p = primitive(
     "pad", type=_pad_type, transpose=_pad_transpose, batch=_pad_batch, lower=_pad_lower,
+    lie=lambda specs, *_: [specs[0]],
 )  # fmt: skip
 linear_jvp(pad_p)
 
@@ -569,6 +590,7 @@ optimization_barrier_p: Primitive = primitive(
         ctx.create("stablehlo.optimization_barrier", [x.type for x in xs], xs).results
     ),
     many=True,
+    lie=lambda specs, *_: list(specs),
 )
 
 

@@ -10,7 +10,7 @@ from ...ir import core
 from ...passes.algebra import lib
 from ...runtime.array import put_numpy
 from ...types import dtypes
-from ...types.avals import shaped
+from ...types.avals import Known, shaped
 from ..math.cast import (
     HOST,
     cast,
@@ -113,7 +113,8 @@ def full_like(
         core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
     )
     shape = shape_tuple(shape)
-    return _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
+    out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
+    return lib.lie_as(out, aval) if Known.cuts and sharding is None else out
 
 
 def dtype(x: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,15 @@ from ...base import errors
 from ...base.util import canonical_axis
 from ...ir import core, tracer_errors
 from ...ir.core import Primitive
+from ...ir.lying import axes_in
 from ...passes.algebra import lib
 from ...passes.key_use import FORWARDS, SPLITS
 from ...runtime.array import ARRAYS
+from ...runtime.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import AbstractValue, shaped
 from ..define import hands_on_nans, keep_nans, linear_in_first, zero_jvp
+from ..lying import ambiguous, asked, lane_sharding, like_first, moved_sharding
 
 __all__ = (
     "broadcast_in_dim_p", "broadcast_in_dim", "broadcast", "broadcast_to_rank",
@@ -43,13 +46,14 @@ Rule = Callable[..., Any]
 
 def primitive(
     name: str, *, type: Rule, batch: Rule, lower: Rule, jvp: Rule | None = None,
-    transpose: Rule | None = None, many: bool = False,
+    transpose: Rule | None = None, many: bool = False, lie: Rule | None = None,
 ) -> Primitive:  # fmt: skip
     """Declare a primitive by its rules; without `jvp` it is linear in operand 0."""
     prim = Primitive(name, multiple_results=many)
     prim.abstract = type
     prim.batch = batch
     prim.lower = lower
+    prim.lie = lie
     if jvp is None:
         linear_in_first(prim)
     else:
@@ -129,11 +133,6 @@ def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
         )
 
 
-def placed(ctx: Any, value: Any, sharding: Any) -> Any:
-    """Emit the wish that the result be laid out as `sharding` (None: no wish)."""
-    return value if sharding is None else sharding.constrain(ctx, value)
-
-
 def lane_first(x: Any, dim: int) -> Any:
     """`x` with its lane axis moved to the front."""
     return x if dim == 0 else lib.move_axis(x, dim, 0)
@@ -197,22 +196,29 @@ def _broadcast_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding)
         x,
         shape=(axis.size, *shape),
         broadcast_dimensions=(0, *(d + 1 for d in broadcast_dimensions)),
-        sharding=sharding,
+        sharding=lane_sharding(axis, sharding, 0),
     )
     return out, 0
 
 
 def _broadcast_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
     dims = ctx.i64s(broadcast_dimensions)
-    out = ctx.op("broadcast_in_dim", ctx.avals_out[0], x, broadcast_dimensions=dims)
-    return placed(ctx, out, sharding)
+    return ctx.op("broadcast_in_dim", ctx.avals_out[0], x, broadcast_dimensions=dims)
+
+
+def _broadcast_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    spec: list[Any] = [None] * len(outs[0].shape)
+    for d, entry in zip(params["broadcast_dimensions"], specs[0], strict=True):
+        spec[d] = entry
+    return [tuple(spec)]
 
 
 broadcast_in_dim_p = primitive(
     "broadcast_in_dim", type=_broadcast_type, transpose=_broadcast_transpose,
-    batch=_broadcast_batch, lower=_broadcast_lower,
+    batch=_broadcast_batch, lower=_broadcast_lower, lie=_broadcast_lie,
 )  # fmt: skip
-broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": None}
+broadcast_in_dim_p.asks = "sharding"
+broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": ...}
 
 
 def broadcast_in_dim(
@@ -243,8 +249,9 @@ def broadcast_in_dim(
     same = shape == old and dims == tuple(range(len(shape)))
     if same and out_sharding is None and is_array(operand):
         return operand
+    where = asked("broadcast_in_dim", out_sharding, operand)
     return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
+        operand, shape=shape, broadcast_dimensions=dims, sharding=where
     )
 
 
@@ -274,7 +281,7 @@ def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
         operand,
         shape=shape,
         broadcast_dimensions=tuple(range(len(sizes), len(shape))),
-        sharding=out_sharding,
+        sharding=asked("broadcast", out_sharding, operand),
     )
 
 
@@ -395,7 +402,8 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
 def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding) -> list[Any]:
     old = x.aval.shape
     if dimensions is None:
-        return [reshape(ct, old)]
+        there = moved_sharding(x.aval, ct)
+        return [reshape_p.bind(ct, new_sizes=old, dimensions=None, sharding=there)]
     ct = reshape(ct, tuple(old[d] for d in dimensions))
     return [transpose(ct, tuple(np.argsort(dimensions).tolist()))]
 
@@ -405,8 +413,9 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         dimensions = (0, *(d + 1 for d in dimensions))
     out = reshape_p.bind(
-        x, new_sizes=(axis.size, *new_sizes), dimensions=dimensions, sharding=sharding
-    )
+        x, new_sizes=(axis.size, *new_sizes), dimensions=dimensions,
+        sharding=lane_sharding(axis, sharding, 0),
+    )  # fmt: skip
     return out, 0
 
 
@@ -415,13 +424,63 @@ def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
         old = ctx.avals_in[0]
         turned = shaped(tuple(old.shape[d] for d in dimensions), old.dtype)
         x = ctx.op("transpose", turned, x, permutation=ctx.i64s(dimensions))
-    return placed(ctx, ctx.op("reshape", ctx.avals_out[0], x), sharding)
+    return ctx.op("reshape", ctx.avals_out[0], x)
+
+
+def _reshape_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Axes that are merged hand their cuts on, in order; one that is split, to the first.
+
+    Axes are taken in groups of equal products: of each group, one side is a single axis.
+    """
+    (spec,), (x,), (out,) = specs, avals, outs
+    if params["dimensions"] is not None:
+        spec = tuple(spec[d] for d in params["dimensions"])
+        x = x.update(shape=tuple(x.shape[d] for d in params["dimensions"]))
+    found: list[Any] = [None] * len(out.shape)
+    for ins, into in _groups(x.shape, out.shape):
+        cuts = [spec[i] for i in ins]
+        if not any(cuts):
+            continue
+        n = len([c for c in cuts if c is not None])
+        if None in cuts[:n] or len(ins) > 1 < len(into):
+            raise ambiguous(
+                "This reshape is not supported. Please specify the sharding of the output"
+                " via the `out_sharding` argument of jax.lax.reshape. Got operand type:"
+                f" {x.update(lies=None).str_short(False)} with spec {PartitionSpec(*spec)},"
+                f" new sizes: {out.shape}",
+                why="an axis that is cut becomes the first part of another, or data move.",
+                tries=["lax.reshape(x, sizes, out_sharding=...)"],
+            )
+        axes = tuple(a for c in cuts for a in axes_in(c))
+        found[into[0]] = axes if len(axes) > 1 else axes[0]
+    return [tuple(found)]
+
+
+def _groups(old: Any, new: Any) -> Iterator[tuple[list[int], list[int]]]:
+    """Axes before and after a reshape, in the smallest groups that hold as many elements.
+
+    Axes of size 1 belong nowhere.
+    """
+    left = [i for i, n in enumerate(old) if n != 1]
+    right = [i for i, n in enumerate(new) if n != 1]
+    while left and right:
+        ins, into = [left.pop(0)], [right.pop(0)]
+        a, b = old[ins[0]], new[into[0]]
+        while a != b and (left if a < b else right):
+            if a < b:
+                ins.append(left.pop(0))
+                a *= old[ins[-1]]
+            else:
+                into.append(right.pop(0))
+                b *= new[into[-1]]
+        yield ins, into
 
 
 reshape_p = primitive(
     "reshape", type=_reshape_type, transpose=_reshape_transpose, batch=_reshape_batch,
-    lower=_reshape_lower,
+    lower=_reshape_lower, lie=_reshape_lie,
 )  # fmt: skip
+reshape_p.asks = "sharding"
 
 
 def reshape(
@@ -456,8 +515,9 @@ def reshape(
     if same and out_sharding is None and is_array(operand):
         return operand
     return reshape_p.bind(
-        operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
-    )
+        operand, new_sizes=new_sizes, dimensions=dimensions,
+        sharding=asked("reshape", out_sharding, operand),
+    )  # fmt: skip
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> Any:
@@ -523,6 +583,9 @@ def _transpose_lower(ctx: Any, x: Any, *, permutation: Any) -> Any:
 transpose_p = primitive(
     "transpose", type=_transpose_type, transpose=_transpose_transpose,
     batch=_transpose_batch, lower=_transpose_lower,
+    lie=lambda specs, avals, outs, params: [
+        tuple(specs[0][d] for d in params["permutation"])
+    ],
 )  # fmt: skip
 
 
@@ -589,6 +652,9 @@ def _squeeze_lower(ctx: Any, x: Any, *, dimensions: Any) -> Any:
 squeeze_p = primitive(
     "squeeze", type=_squeeze_type, transpose=_squeeze_transpose, batch=_squeeze_batch,
     lower=_squeeze_lower,
+    lie=lambda specs, avals, outs, params: [
+        tuple(s for i, s in enumerate(specs[0]) if i not in params["dimensions"])
+    ],
 )  # fmt: skip
 
 
@@ -691,6 +757,7 @@ rev_p: Primitive = primitive(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=_rev_batch,
     lower=_rev_lower,
+    lie=like_first,
 )
 
 
@@ -720,6 +787,7 @@ copy_p: Primitive = primitive(
     transpose=lambda ct, x: [copy_p.bind(ct)],
     batch=lambda axis, args, dims: (copy_p.bind(args[0]), dims[0]),
     lower=lambda ctx, x: x,
+    lie=like_first,
 )
 
 
@@ -753,11 +821,11 @@ def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
 
 
 def _iota_lower(ctx, *, dtype, shape, dimension, sharding):
-    out = ctx.op("iota", ctx.avals_out[0], iota_dimension=ctx.i64(dimension))
-    return placed(ctx, out, sharding)
+    return ctx.op("iota", ctx.avals_out[0], iota_dimension=ctx.i64(dimension))
 
 
 iota_p = primitive("iota", type=_iota_type, batch=_no_operand, lower=_iota_lower)
+iota_p.asks = "sharding"
 zero_jvp(iota_p)
 
 
@@ -807,7 +875,7 @@ def broadcasted_iota(
         dtype=dtypes.asked(dtype, "broadcasted_iota"),
         shape=shape_tuple(shape),
         dimension=operator.index(dimension),
-        sharding=out_sharding,
+        sharding=asked("broadcasted_iota", out_sharding),
     )
 
 
@@ -817,10 +885,11 @@ def _empty_type(*, shape: Any, dtype: Any, out_sharding: Any) -> Any:
 
 
 def _empty_lower(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) -> Any:
-    return placed(ctx, ctx.constant(0, ctx.avals_out[0]), out_sharding)
+    return ctx.constant(0, ctx.avals_out[0])
 
 
 empty_p = primitive("empty", type=_empty_type, batch=_no_operand, lower=_empty_lower)
+empty_p.asks = "out_sharding"
 zero_jvp(empty_p)
 empty_p.takes_keys = True
 
@@ -845,7 +914,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     return empty_p.bind(
         shape=shape_tuple(shape),
         dtype=dtypes.asked(dtype, "empty"),
-        out_sharding=out_sharding,
+        out_sharding=asked("empty", out_sharding),
     )
 
 

@@ -32,6 +32,7 @@ from ..gather.dimension_numbers import (
 )
 from ..gather.gather import gather_p
 from ..gather.scatter import scatter_p
+from ..lying import boxes
 from ..math.algebraic import add
 from ..math.cast import convert_element_type
 from ..math.logic import lt, select_n
@@ -138,7 +139,7 @@ def _slice_lower(ctx, x, *, start_indices, limit_indices, strides):
 
 slice_p = primitive(
     "slice", type=_slice_type, transpose=_slice_transpose, batch=_slice_batch,
-    lower=_slice_lower,
+    lower=_slice_lower, lie=boxes,
 )  # fmt: skip
 
 
@@ -407,7 +408,7 @@ def _dynamic_slice_lower(ctx: Any, x: Any, *starts: Any, slice_sizes: Any) -> An
 dynamic_slice_p = primitive(
     "dynamic_slice", type=_dynamic_slice_type, jvp=_dynamic_slice_jvp,
     transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
-    lower=_dynamic_slice_lower,
+    lower=_dynamic_slice_lower, lie=boxes,
 )  # fmt: skip
 
 
@@ -508,6 +509,7 @@ dynamic_update_slice_p = primitive(
     "dynamic_update_slice", type=_update_type, jvp=_update_jvp,
     transpose=_update_transpose, batch=_update_batch,
     lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
+    lie=lambda specs, *_: [specs[0]],
 )  # fmt: skip
 
 

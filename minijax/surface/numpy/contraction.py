@@ -17,7 +17,8 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.dot.dot import check_out_sharding, check_width, element_type
+from ...prims.dot.dot import check_width, element_type
+from ...prims.resharding import lay_out, uncut
 from ...types import dtypes
 from ._common import as_array, check_arraylike, convert, no_out
 from .diagonals import diagonal_of
@@ -207,7 +208,10 @@ def _evaluate(
     subscripts: str, operands: Sequence[Any], optimize, precision, preferred,
     out_sharding, dot_general=None,
 ):  # fmt: skip
-    check_out_sharding("einsum", out_sharding)
+    if out_sharding is not None:  # the compiler moves what must be moved
+        options = optimize, precision, preferred, None, dot_general
+        out = _evaluate(subscripts, list(map(uncut, operands)), *options)
+        return lay_out("einsum", out, out_sharding)
     avals = [core.aval_of(x) for x in operands]
     shapes = [a.shape for a in avals]
     inputs, output = parse(subscripts, tuple(map(len, shapes)))

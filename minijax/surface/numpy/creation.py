@@ -23,7 +23,9 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
+from ...prims.lying import asked
 from ...prims.math.cast import scalar
+from ...prims.resharding import lay_out
 from ...runtime import array as arrays
 from ...runtime.array import ARRAYS, Array, ArrayImpl
 from ...types import dtypes
@@ -324,12 +326,13 @@ def stack_rows(x: Any, dtype: Any) -> Any:
     return lax.concatenate(lifted, 0)
 
 
-def on_device(x: Any, device: Any, out_sharding: Any = None) -> Any:
+def on_device(
+    x: Any, device: Any, out_sharding: Any = None, name: str = "array"
+) -> Any:
     """`x` put where `device` (a device or sharding) says."""
-    where = device if out_sharding is None else out_sharding
-    if where is None:
-        return x
-    return device_put(x, where)
+    if out_sharding is not None:
+        return lay_out(f"jnp.{name}", x, out_sharding)
+    return x if device is None else device_put(x, device)
 
 
 # --------------------------------------------------------------------- constant arrays
@@ -414,16 +417,21 @@ def constant(
     """`zeros`, `ones` and `empty`."""
     shape = static_shape(shape, name)
     dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, name)
-    out = filled(name, shape, value, shaped(shape, dtype))
+    aval = shaped(shape, dtype)
+    if out_sharding is not None and STATE.trace is not EVAL:
+        return filled(name, shape, value, aval, asked(name, out_sharding))
+    out = filled(name, shape, value, aval)
     if device is None and out_sharding is None:
         return out
-    return on_device(out, device, out_sharding)
+    return on_device(out, device, out_sharding, name)
 
 
-def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
+def filled(
+    name: str, shape: tuple[int, ...], value: Any, aval: Any, lies: Any = None
+) -> Any:
     """An array of one host number: made on the host if small, else by a program.
 
-    Of keys, the number is every word.
+    Of keys, the number is every word.  In programs, it lies as `lies` says.
     """
     if dtypes.is_extended(aval.dtype):
         check_sizes(shape, name)
@@ -433,7 +441,7 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any) -> Any:
         literal = literal_of(value, aval)
         if not shape:  # a lone number needs no equation
             return from_host(literal, aval)
-        return lax.broadcast_in_dim(literal, shape, ())
+        return lax.broadcast_in_dim(literal, shape, (), out_sharding=lies)
     if type(value) is int and (known := _templates.get((aval, value))) is not None:
         return arrays.put_own(known, aval)
     check_sizes(shape, name)
@@ -651,7 +659,8 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         weak = weak and not aval_of(value).shape
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
-        out = filled(name, shape, value, shaped(shape, dtype, weak))
+        lies = aval.lies if shape == aval.shape and out_sharding is None else None
+        out = filled(name, shape, value, shaped(shape, dtype, weak), lies)
     if (
         type(a) in ARRAYS and device is None and out_sharding is None and not weak
         and shape == a.shape and STATE.trace is EVAL and a.committed

@@ -19,7 +19,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...prims.dot.dot import check_out_sharding
+from ...prims.resharding import lay_out, uncut
 from ...prims.shape.shapes import move_axis
 from ...runtime import key_checks
 from ...runtime.array import ArrayImpl, in_slices, local_row
@@ -268,7 +268,8 @@ def get(
     fill_value: Any, wrap_negative_indices: bool, out_sharding: Any,
 ) -> Any:  # fmt: skip
     """`x.at[subscript].get(...)`."""
-    check_out_sharding("at[...].get", out_sharding)
+    if out_sharding is not None:  # the compiler moves what must be moved
+        x = uncut(x)
     mode = None if mode is None else mode_of(mode, _FILL)
     eager = STATE.trace is EVAL and type(x) is ArrayImpl
     if subscripts.checked and (mode is None or mode is _PROMISED):
@@ -276,6 +277,9 @@ def get(
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
     fill_value = None if mode is None else host_fill(fill_value)
     flags = (mode, fill_value, indices_are_sorted, unique_indices)
+    if out_sharding is not None:
+        leaves = list(map(uncut, leaves))
+        return lay_out("gather", read(x, leaves, plan, *flags), out_sharding)
     return (_read if eager else read)(x, leaves, plan, *flags)
 
 

@@ -18,8 +18,9 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.dot.dot import check_out_sharding, element_type
+from ...prims.dot.dot import element_type
 from ...prims.dot.precision import canonical as canonical_precision
+from ...prims.lying import asked
 from ...prims.shape.shapes import broadcast_to, move_axis
 from ...types import dtypes
 from ._common import (
@@ -60,7 +61,6 @@ def contract(
     weak: bool = False, out_sharding=None,
 ):  # fmt: skip
     """`dot_general` with the result's dtype and weakness."""
-    check_out_sharding("dot_general", out_sharding)
     out = lax.dot_general_p.bind(
         a,
         b,
@@ -70,7 +70,7 @@ def contract(
         ),
         precision=canonical_precision(precision),
         preferred_element_type=dtype,
-        out_sharding=None,
+        out_sharding=asked("dot_general", out_sharding, a, b),
     )
     return convert(out, dtype, weak)
 

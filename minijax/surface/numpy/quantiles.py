@@ -16,7 +16,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.dot.dot import check_out_sharding
+from ...prims.resharding import lay_out
 from ...prims.shape import shapes
 from ...types import dtypes
 from . import indexing
@@ -136,10 +136,10 @@ def percentile(
       >>> jnp.percentile(jnp.array([1., 2., 4.]), 25)
       Array(1.5, dtype=float32)
     """
-    check_out_sharding("percentile", out_sharding)
     axis = _checked("percentile", axis, out, overwrite_input, method, weights)
     check_arraylike("percentile", a, q)
-    return _quantile(a, share_of(q), weights, axis, method, keepdims, False)
+    found = _quantile(a, share_of(q), weights, axis, method, keepdims, False)
+    return lay_out("percentile", found, out_sharding)
 
 
 def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:

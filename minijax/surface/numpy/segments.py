@@ -15,7 +15,7 @@ import numpy as np
 from ...ir import core
 from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
-from ...prims.sharding import lay_out
+from ...prims.resharding import lay_out
 from ...types import dtypes
 from . import creation, reductions
 from ._common import as_array

@@ -15,7 +15,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.dot.dot import check_out_sharding
+from ...prims.resharding import lay_out
 from ...types import dtypes
 from . import (
     diagonals,
@@ -268,7 +268,6 @@ def bincount(
       >>> jnp.bincount(jnp.array([0, 2, 2]))
       Array([1, 0, 2], dtype=int32)
     """
-    check_out_sharding("bincount", out_sharding)
     check_arraylike("bincount", x)
     x = as_array(x)
     if dtypes.is_bool(x.dtype):
@@ -295,7 +294,7 @@ def bincount(
         weights = dtypes.int_default().type(1)
     elif core.aval_of(weights).shape != x.shape:
         raise ValueError("shape of weights must match shape of x.")
-    return _bincount(x, weights, length)
+    return lay_out("bincount", _bincount(x, weights, length), out_sharding)
 
 
 @composite(static=("length",))

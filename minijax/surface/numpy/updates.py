@@ -19,7 +19,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...prims.sharding import lay_out
+from ...prims.resharding import lay_out, uncut
 from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
@@ -171,6 +171,8 @@ def update(
         if 0 <= i < n:
             return _write_row(x, i, y, op)
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
+    if out_sharding is not None:  # the compiler moves what must be moved
+        x, y, leaves = uncut(x), uncut(y), list(map(uncut, leaves))
     if eager and fits(plan, leaves):
         out = _write_slice(x, leaves, y, plan, op)
     else:

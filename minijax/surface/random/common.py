@@ -22,10 +22,10 @@ from ...base import config, errors, source
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import Tracer, aval_of
-from ...passes.algebra import lib
 from ...prims.math.cast import convert_element_type
 from ...prims.random.implementations import find_impl
 from ...prims.random.key_arrays import random_wrap_p
+from ...prims.resharding import lay_out
 from ...prims.shape.shapes import broadcast_in_dim
 from ...runtime.array import ArrayImpl, KeyArray
 from ...types import dtypes
@@ -274,20 +274,7 @@ def safely(name: str, x: Any, dtype: Any) -> Any:
 
 def placed(x: Any, out_sharding: Any, name: str) -> Any:
     """A sample laid out as `out_sharding` says (None: anywhere)."""
-    if out_sharding is None:
-        return x
-    if (
-        not hasattr(out_sharding, "spec")
-        and type(out_sharding).__name__ != "PartitionSpec"
-    ):
-        raise type_problem(
-            f"`out_sharding` argument of {name} only supports instances of"
-            f" `NamedSharding` or `PartitionSpec`. Got {out_sharding} of type:"
-            f" {type(out_sharding)}",
-            why="it says how the result lies on a mesh of devices.",
-            tries=["NamedSharding(mesh, PartitionSpec('x'))"],
-        )
-    return lib.place(x, out_sharding)
+    return lay_out(name, x, out_sharding)
 
 
 # --------------------------------------------------------------------- the public samplers

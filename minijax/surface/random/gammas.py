@@ -23,6 +23,7 @@ from ...control.loops.while_loop import while_loop
 from ...ir.core import Primitive, aval_of
 from ...passes.algebra import Zero
 from ...passes.batch import bring_front
+from ...prims.lying import aligned
 from ...prims.math.algebraic import add, div, max, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow
 from ...prims.math.gamma import random_gamma_grad
@@ -50,6 +51,7 @@ __all__ = (
 # ------------------------------------------------------------------------ random_gamma
 
 random_gamma_p = Primitive("random_gamma")
+random_gamma_p.lie = aligned("random_gamma")
 
 
 def _gamma_type(keys, a, *, log_space: bool, partitionable=None):

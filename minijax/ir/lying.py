@@ -1,0 +1,132 @@
+"""How results lie along `Explicit` axes of a mesh: from how operands do.
+
+A type says in `lies` along which axes of the mesh each axis of its values is cut.  Where
+an operand is cut, `Primitive.lie` says how the results are; it sees specs, tuples with an
+entry for each axis: None, the name of a mesh axis, or several.
+
+    lie(specs, avals, outs, params) -> [spec | None]    types as if nothing were cut
+
+This room names no operation.  Next: jaxpr.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.errors import ShardingTypeError, error
+from ..types.avals import cut_text
+from ..types.dtypes import short_name
+from . import core
+
+Spec = tuple[Any, ...]
+
+
+def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
+    """The type(s) of results of operands that are cut, or of one that is to be."""
+    bare = [a if a.lies is None else a.update(lies=None) for a in avals]
+    out = prim.abstract(*bare, **params)
+    asked = params[prim.asks] if prim.asks is not None else None
+    mesh = common_mesh(prim.name, avals)
+    if asked is not None:
+        asked.check_compatible_aval(out.shape)
+        return out.update(lies=asked.said(len(out.shape)))
+    outs = out if prim.multiple_results else [out]
+    if prim.lie is None:
+        return out
+    found = prim.lie([spec_of(a) for a in avals], bare, outs, params)
+    like = next(a.lies for a in avals if a.lies is not None and a.lies.mesh is mesh)
+    outs = [
+        lying(prim.name, a, like, s, avals) for a, s in zip(outs, found, strict=True)
+    ]
+    return outs if prim.multiple_results else outs[0]
+
+
+def common_mesh(name: str, avals: Sequence[Any]) -> Any:
+    """The mesh of operands that are cut; all are over one."""
+    mesh = None
+    for a in avals:
+        if a.lies is None:
+            continue
+        if mesh is None:
+            mesh = a.lies.mesh
+        elif a.lies.mesh != mesh:
+            raise error(
+                ShardingTypeError,
+                f"{name}: the operands lie on different meshes: {mesh} and {a.lies.mesh}",
+                which=", ".join(x.str_short() for x in avals),
+                tries=["jax.sharding.reshard(x, sharding)"],
+            )
+    return mesh
+
+
+def spec_of(aval: Any) -> Spec:
+    """The spec of a type: an entry for each of its axes."""
+    shape = getattr(aval, "shape", ())
+    return tuple(aval.lies.spec) if aval.lies is not None else (None,) * len(shape)
+
+
+def axes_in(entry: Any) -> tuple[Any, ...]:
+    """The mesh axes of one entry."""
+    if entry is None:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def lying(
+    name: str, aval: Any, like: Any, spec: Spec | None, operands: Sequence[Any] = ()
+) -> Any:
+    """The type `aval` with its axes cut so, over the mesh of the sharding `like`.
+
+    Raises:
+      ShardingTypeError: a mesh axis cuts two axes, or one into unequal parts.
+    """
+    if spec is None or not any(spec):
+        return aval
+    sizes = like.mesh.shape
+    seen: set[Any] = set()
+    for n, entry in zip(aval.shape, spec, strict=True):
+        axes = axes_in(entry)
+        parts = math.prod(sizes[a] for a in axes)
+        if n % parts:
+            raise error(
+                ShardingTypeError,
+                f"{name}: an axis of size {n} cannot be cut along {entry!r} into {parts}"
+                " equal parts.",
+                which=f"a result of shape {aval.shape}, cut as {spec}",
+                tries=["jax.sharding.reshard(x, sharding) first"],
+            )
+        if not seen.isdisjoint(axes):
+            raise error(
+                ShardingTypeError,
+                f"{name} operation with inputs:"
+                f" {', '.join(a.str_short() for a in operands)} produces an illegally"
+                f" sharded result: {short_name(aval.dtype)}"
+                f"[{','.join(map(cut_text, aval.shape, spec))}]",
+                why="an axis of the mesh cuts one axis of an array.",
+                tries=["jax.sharding.reshard(x, sharding) of an operand first"],
+            )
+        seen.update(axes)
+    return aval.update(lies=like.with_spec(spec))
+
+
+def without(aval: Any, dim: int) -> Any:
+    """`aval` without axis `dim`."""
+    shape, lies = aval.shape, aval.lies
+    if lies is not None:
+        spec = tuple(lies.spec)
+        rest = spec[:dim] + spec[dim + 1 :]
+        lies = lies.with_spec(rest) if any(rest) else None
+    return aval.update(shape=shape[:dim] + shape[dim + 1 :], lies=lies)
+
+
+def with_axis(
+    aval: Any, size: int, dim: int, like: Any = None, entry: Any = None
+) -> Any:
+    """`aval` with one more axis, at `dim`, cut along `entry` over the mesh of `like`."""
+    shape, lies = aval.shape, aval.lies
+    if lies is not None or entry is not None:
+        spec = spec_of(aval)
+        lies = (lies or like).with_spec((*spec[:dim], entry, *spec[dim:]))
+    return aval.update(shape=(*shape[:dim], size, *shape[dim:]), lies=lies)

@@ -1,0 +1,225 @@
+"""How results are cut along `Explicit` axes of a mesh: the rules that primitives share.
+
+A rule takes the specs of operands (see ir/lying.py), their types, those of the results,
+and the params; it gives a spec for each result.  What would move data between devices, or
+could be done in two ways, is an error: the program says `reshard`, or `out_sharding=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import errors
+from ..base.errors import ShardingTypeError
+from ..ir import core
+from ..ir.lying import Spec
+from ..runtime import mesh as meshes
+from ..runtime.mesh import AxisType
+from ..runtime.partition_spec import PartitionSpec, axes_of
+from ..runtime.sharding import NamedSharding
+from ..types.avals import cut_text
+
+__all__ = (
+    "aligned", "alike", "along", "asked", "check_whole", "like_first", "moved_sharding",
+    "lane_sharding", "ambiguous", "boxes", "matrices", "unresolved",
+)  # fmt: skip
+
+Lie = Callable[..., list[Any]]
+
+
+def ambiguous(what: str, avals: Sequence[Any] = (), **parts: Any) -> ShardingTypeError:
+    """The error for operands whose result could not lie in one way alone."""
+    parts.setdefault("which", ", ".join(a.str_short() for a in avals) or None)
+    parts.setdefault("tries", ["jax.sharding.reshard(x, sharding) of an operand"])
+    return errors.error(ShardingTypeError, what, **parts)
+
+
+def aligned(name: str) -> Lie:
+    """Results lie as operands of their rank do, which must not contradict each other."""
+
+    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+        n = len(outs[0].shape)
+        mine = [s for s in specs if len(s) == n]
+        found: list[Any] = [None] * n
+        for spec in mine:
+            for i, entry in enumerate(spec):
+                if entry is not None and found[i] not in (None, entry):
+                    found_so = ", ".join(map(str, mine))
+                    raise ambiguous(
+                        f"{name} got incompatible shardings for broadcasting: {found_so}."
+                    )
+                found[i] = entry if entry is not None else found[i]
+        return [tuple(found) for _ in outs]
+
+    return lie
+
+
+def alike(what: str, k: int = 0) -> Lie:
+    """Operands from number `k` on lie equally, and so does the result.
+
+    Scalars aside, and what is whole everywhere, which may be cut at no cost.
+    """
+
+    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+        n = len(outs[0].shape)
+        mine = [s for s in specs[k:] if len(s) == n]
+        cut = [s for s in mine if any(s)]
+        if any(s != cut[0] for s in cut):
+            raise ambiguous(f"{what}, got {[PartitionSpec(*s) for s in mine]}.")
+        return [cut[0] if cut else aligned(what)(specs, avals, outs, params)[0]] * len(
+            outs
+        )
+
+    return lie
+
+
+def like_first(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Results whose shape begins as that of the first operand lie as it does."""
+    found: list[Any] = []
+    for a in outs:
+        n = len(a.shape)
+        spec = (*specs[0], *[None] * n)[:n]
+        same = a.shape[: len(specs[0])] == avals[0].shape[:n]
+        found.append(spec if same else None)
+    return found
+
+
+def matrices(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Results of stacks of matrices are stacks that lie as those do; matrices are whole."""
+    found: list[Any] = [None] * (len(specs[0]) - 2)
+    for spec, aval in zip(specs, avals, strict=True):
+        n = len(spec)
+        if n < 2:
+            continue
+        check_whole(spec, [aval], [n - 2, n - 1], "matrices must be unsharded.")
+        if n - 2 == len(found):
+            known = found
+            found = [a or b for a, b in zip(spec[:-2], known, strict=True)]
+    return [(*found, *[None] * (len(a.shape) - len(found))) for a in outs]
+
+
+def boxes(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+    """A box out of the first operand lies as that does; axes stay even where it is cut."""
+    for spec, a in zip(specs, avals, strict=False):
+        for n, m, entry in zip(a.shape, outs[0].shape, spec, strict=False):
+            if entry is not None and n != m and m == 1:
+                raise unresolved(
+                    "gather", ".at[...].get(out_sharding=)", "indexing", avals, specs
+                )
+        break
+    return [specs[0]]
+
+
+def unresolved(
+    name: str, method: str, doing: str, avals: Sequence[Any], specs: Sequence[Any]
+) -> Exception:
+    """The error for a gather or scatter of which it is not clear how its result lies."""
+    types = list(map(told, avals, specs))
+    return ambiguous(
+        f"Use `{method}` to provide output PartitionSpec for the {name} {doing} as out"
+        " sharding could not be resolved unambiguously (or would require collectives on"
+        f" inputs). Got operand={types[0]}, indices={', '.join(types[1:])}",
+        tries=[f"x{method}", "jax.sharding.reshard(x, sharding) first"],
+    )
+
+
+def along(axes: Callable[[Any, Any], Sequence[int]], why: str) -> Lie:
+    """Results lie as the first operand, which is whole along `axes(avals, params)`."""
+
+    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+        check_whole(specs[0], avals, axes(avals, params), why)
+        return [specs[0] for _ in outs]
+
+    return lie
+
+
+def told(aval: Any, spec: Spec) -> str:
+    """A type as it is printed, cut as a spec says."""
+    return f"{aval.dtype.name}[{','.join(map(cut_text, aval.shape, spec))}]"
+
+
+def check_whole(
+    spec: Spec, avals: Sequence[Any], axes: Sequence[int], what: str
+) -> None:
+    """Raise unless the first operand is cut along none of the axes."""
+    axes = [i for i in axes if spec[i] is not None]
+    if axes:
+        raise ambiguous(
+            f"{what} Got input type={told(avals[0], spec)} and axis={axes[0]}"
+        )
+
+
+def lane_sharding(axis: Any, sharding: Any, at: int) -> Any:
+    """A sharding that is asked for of one lane, as one of all lanes."""
+    if sharding is None:
+        return None
+    spec = list(sharding.spec)
+    spec += [None] * (at - len(spec))
+    spec.insert(at, None if axis.lies is None else axis.lies.spec[0])
+    return sharding.with_spec(spec)
+
+
+def moved_sharding(aval: Any, *others: Any) -> Any:
+    """What to ask for so that a result has the type `aval`, made of these operands."""
+    if aval.lies is not None:
+        return aval.lies
+    for x in others:
+        lies = core.aval_of(x).lies
+        if lies is not None:
+            return lies.with_spec([None] * len(aval.shape))
+    return None
+
+
+def asked(name: str, sharding: Any, *operands: Any) -> Any:
+    """What a user's `out_sharding` asks for: a sharding over an abstract mesh, or None.
+
+    Raises:
+      TypeError: it is neither a `NamedSharding` nor a `PartitionSpec`.
+      ValueError: it names axes that are not `Explicit`, or there is no mesh.
+    """
+    if sharding is None:
+        return None
+    if isinstance(sharding, PartitionSpec):
+        mesh = meshes.get_abstract_mesh()
+        if mesh.empty:
+            known = (core.aval_of(x).lies for x in operands)
+            lies = next((s for s in known if s is not None), None)
+            if lies is None:
+                raise errors.value_error(
+                    "Using PartitionSpec when you are not under a mesh context is not"
+                    " allowed. Please pass a NamedSharding instance or enter into a mesh"
+                    f" context via `jax.set_mesh`. Got {sharding}",
+                    where=name,
+                )
+            mesh = lies.mesh
+        found = NamedSharding(mesh, sharding)
+    elif isinstance(sharding, NamedSharding):
+        mesh = sharding.mesh.abstract_mesh
+        found = (
+            sharding if mesh is sharding.mesh else NamedSharding(mesh, sharding.spec)
+        )
+    else:
+        raise errors.type_error(
+            f"`out_sharding` argument of {name} only supports instances of"
+            f" `NamedSharding` or `PartitionSpec`. Got {sharding} of type:"
+            f" {type(sharding)}"
+        )
+    if found.spec.unreduced or found.spec.reduced:
+        raise errors.error(
+            NotImplementedError,
+            f"{name}: unreduced and reduced axes: {found.spec}",
+            why="a type cannot say here that values are sums not yet added up.",
+            tries=["a spec without them: the sum is taken at once"],
+        )
+    kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for axis in (a for entry in found.spec for a in axes_of(entry)):
+        if kinds[axis] is not AxisType.Explicit:
+            raise errors.value_error(
+                f"PartitionSpec passed to {name} cannot contain axis names that are of"
+                f" type Auto or Manual. Got PartitionSpec: {found.spec} with axis name:"
+                f" {axis} of type: {kinds[axis]}",
+                why="along other axes, the compiler decides how values lie.",
+                tries=["lax.with_sharding_constraint(result, sharding)"],
+            )
+    return found

@@ -1,0 +1,133 @@
+"""`reshard`: values lie otherwise, and their types say so; and casts between meshes.
+
+Along `Explicit` axes of a mesh types say how values lie.  `reshard_p` moves the parts of a
+value; `mesh_cast_p` leaves them where they are and changes what its type says: along axes
+that become `Auto` nothing, so that operations on it may leave the rest to the compiler.
+Next: lend.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import core
+from ..ir.core import Primitive
+from ..ir.lying import spec_of
+from ..passes.algebra import Zero
+from ..runtime import jaxlib_compat as compat
+from ..runtime.array import base_array, wrap
+from ..runtime.placing import put_one
+from ..runtime.sharding import NamedSharding
+from .lying import asked, moved_sharding
+from .sharding import concrete, lower_constraint
+
+__all__ = ("lay_out", "lie_as", "mesh_cast", "mesh_cast_p", "reshard_p", "uncut")
+
+reshard_p = Primitive("reshard")
+mesh_cast_p = Primitive("mesh_cast")
+
+
+def _recast(x: Any, *, dst_sharding: Any) -> Any:
+    lies = None if dst_sharding is None else dst_sharding.said(len(x.shape))
+    return x.update(lies=lies)
+
+
+def _set_rules(prim: Primitive) -> None:
+    """What both have in common: they are linear, and change types alone."""
+    prim.takes_keys = True
+    prim.makes_nans = False
+    prim.abstract = _recast
+    prim.asks = "dst_sharding"
+    prim.lie = lambda specs, avals, outs, params: [None]
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        (t,), out = tangents, prim.bind(*primals, **params)
+        if type(t) is Zero:
+            return out, Zero(core.aval_of(out).to_tangent())
+        return out, prim.bind(t, **params)
+
+    def batch(axis: Any, args: Any, dims: Any, *, dst_sharding: Any) -> Any:
+        (x,), (d,) = args, dims
+        aval = core.aval_of(x)
+        entry = spec_of(aval)[d]
+        if dst_sharding is None and entry is not None:
+            dst_sharding = aval.lies.with_spec(())
+        if dst_sharding is not None:
+            spec = list(dst_sharding.spec)
+            spec += [None] * (d - len(spec))
+            dst_sharding = dst_sharding.with_spec([*spec[:d], entry, *spec[d:]])
+        return prim.bind(x, dst_sharding=dst_sharding), d
+
+    prim.jvp, prim.batch = jvp, batch
+    prim.transpose = lambda ct, x, **_: [
+        prim.bind(ct, dst_sharding=moved_sharding(x.aval, ct))
+    ]
+
+
+_set_rules(reshard_p)
+_set_rules(mesh_cast_p)
+
+
+def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
+    aval = ctx.avals_out[0]
+    if aval.lies is not None:  # which is emitted for all such values
+        return x
+    return lower_constraint(ctx, x, aval, dst_sharding)
+
+
+reshard_p.lower = _lower
+
+
+def _move_now(x: Any, *, dst_sharding: Any) -> Any:
+    spec = [*dst_sharding.spec]
+    spec += [None] * (len(core.aval_of(x).shape) - len(spec))
+    return put_one(x, concrete(dst_sharding.with_spec(spec), "reshard"))
+
+
+reshard_p.impl = _move_now
+reshard_p.pretty = mesh_cast_p.pretty = {"dst_sharding": ...}
+mesh_cast_p.lower = lambda ctx, x, **_: x
+
+
+def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
+    """The same memory, under another type."""
+    held = base_array(x)
+    aval = held.aval
+    lies = None if dst_sharding is None else dst_sharding.said(len(aval.shape))
+    there = compat.with_aval(held, aval.update(lies=lies), held._sharding)
+    return wrap(there, core.aval_of(x))
+
+
+mesh_cast_p.impl = _recast_now
+
+
+def lie_as(x: Any, aval: Any) -> Any:
+    """A value that lies as the type `aval` says."""
+    mine = core.aval_of(x)
+    if mine.lies == aval.lies or mine.shape != aval.shape:
+        return x
+    return reshard_p.bind(x, dst_sharding=moved_sharding(aval, x))
+
+
+def mesh_cast(x: Any, lies: Any) -> Any:
+    """A value whose type says that it lies so, wherever it does."""
+    if core.aval_of(x).lies == lies:
+        return x
+    return mesh_cast_p.bind(x, dst_sharding=lies)
+
+
+def uncut(x: Any) -> Any:
+    """A value whose type says nothing of how it lies."""
+    known = core.is_value(x) and core.aval_of(x).lies is not None
+    return mesh_cast(x, None) if known else x
+
+
+def lay_out(name: str, x: Any, out_sharding: Any) -> Any:
+    """The result of function `name`, on devices as its argument `out_sharding` says."""
+    if out_sharding is None:
+        return x
+    sharding = asked(name, out_sharding, x)
+    sharding.check_compatible_aval(core.aval_of(x).shape, name)
+    if isinstance(out_sharding, NamedSharding) and core.STATE.trace is core.EVAL:
+        return _move_now(x, dst_sharding=out_sharding)  # which may name devices
+    return reshard_p.bind(x, dst_sharding=sharding)

@@ -1,0 +1,262 @@
+"""Meshes with `Explicit` axes: types say how values lie (recorded from JAX 0.10.2)."""
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax, nn
+from minijax.base.errors import ShardingTypeError
+from minijax.sharding import AxisType, auto_axes, explicit_axes, get_abstract_mesh
+from minijax.sharding import PartitionSpec as P
+
+MESH = mj.make_mesh((4, 2), ("x", "y"))  # both are Explicit
+A, B, C = ((8, 4), P("x", "y")), ((8, 4), P("x")), ((8, 4), P(None, "y"))
+R, W = ((8, 4), P()), ((4, 8), P(None, "y"))
+WY, WXY = ((4, 8), P("y")), ((4, 8), P("x", "y"))
+V = ((8,), P("x"))
+
+
+def struct(shape, spec, dtype="float32"):
+    where = mj.NamedSharding(MESH, spec)
+    return mj.ShapeDtypeStruct(shape, dtype, sharding=where)
+
+
+def types(fun, *operands):
+    """The types of the results, short, without computing them."""
+    with mj.set_mesh(MESH):
+        jaxpr = mj.make_jaxpr(fun)(*(struct(*o) for o in operands))
+    return " ".join(a.str_short() for a in jaxpr.out_avals)
+
+
+def body(c, w):
+    return jnp.tanh(jnp.einsum("bi,ij->bj", c, w, out_sharding=P("x", None))), c.sum()
+
+
+def attention(q):
+    s = jnp.einsum("bthd,bshd->bhts", q, q)
+    s = jnp.where(jnp.tril(jnp.ones((4, 4), bool)), s, -1e9)
+    return jnp.einsum("bhts,bshd->bthd", nn.softmax(s, -1), q)
+
+
+TYPES = [
+    ("add", lambda a, b: a + b, (A, B), "f32[8@x,4@y]"),
+    ("join", lambda b, c: b + c, (B, C), "f32[8@x,4@y]"),
+    ("whole", lambda a, r: a + r, (A, R), "f32[8@x,4@y]"),
+    ("scalar", lambda a: a * 2 + 1, (A,), "f32[8@x,4@y]"),
+    ("sum", lambda a: a.sum(0), (A,), "f32[4@y]"),
+    ("mean", lambda a: (a.mean(), a.var(1)), (A,), "f32[] f32[8@x]"),
+    ("transpose", lambda a: a.T, (A,), "f32[4@y,8@x]"),
+    ("dot", lambda b, w: b @ w, (B, W), "f32[8@x,8@y]"),
+    ("dot asked", lambda a, w: jnp.dot(a, w, out_sharding=P("x", None)), (A, WY),
+     "f32[8@x,8]"),
+    ("einsum", lambda a, w: jnp.einsum("ij,jk->ik", a, w, out_sharding=P("x")), (A, WY),
+     "f32[8@x,8]"),
+    ("merge", lambda a: a.reshape(32), (A,), "f32[32@(x,y)]"),
+    ("split", lambda a: a.reshape(4, 2, 4), (A,), "f32[4@x,2,4@y]"),
+    ("ones", lambda a: a.reshape(8, 1, 4), (A,), "f32[8@x,1,4@y]"),
+    ("reshape asked", lambda a: lax.reshape(a, (32,), out_sharding=P("x")), (A,),
+     "f32[32@x]"),
+    ("broadcast", lambda a: jnp.broadcast_to(a, (3, 8, 4)), (A,), "f32[3,8@x,4@y]"),
+    ("concatenate", lambda a: jnp.concatenate([a, a]), (A,), "f32[16@x,4@y]"),
+    ("stack", lambda b: jnp.stack([b, b], 1), (B,), "f32[8@x,2,4]"),
+    ("split at", lambda b: tuple(jnp.split(b, 2, 1)), (B,), "f32[8@x,2] f32[8@x,2]"),
+    ("slice", lambda b: b[:, :2], (B,), "f32[8@x,2]"),
+    ("column", lambda b: b[:, 0], (B,), "f32[8@x]"),
+    ("take", lambda c: jnp.take(c, jnp.array([0, 1]), axis=0), (C,), "f32[2,4@y]"),
+    ("rows", lambda r, i: r.at[i].get(out_sharding=P("x", None)),
+     (R, ((8,), P("x"), "int32")), "f32[8@x,4]"),
+    ("along", lambda b, i: jnp.take_along_axis(b, i, 1), (B, ((8, 1), P("x"), "int32")),
+     "f32[8@x,1]"),
+    ("add at", lambda r: r.at[jnp.array([0, 1])].add(1.0), (R,), "f32[8,4]"),
+    ("window", lambda b: lax.dynamic_update_slice(b, b[:, :2], (0, 0)), (B,),
+     "f32[8@x,4]"),
+    ("sort", lambda b: jnp.sort(b, 1), (B,), "f32[8@x,4]"),
+    ("argsort", lambda b: jnp.argsort(b, 1), (B,), "i32[8@x,4]"),
+    ("top_k", lambda b: tuple(lax.top_k(b, 2)), (B,), "f32[8@x,2] i32[8@x,2]"),
+    ("cumsum", lambda b: jnp.cumsum(b, 1), (B,), "f32[8@x,4]"),
+    ("argmax", lambda a: jnp.argmax(a, 0), (A,), "i32[4@y]"),
+    ("softmax", nn.softmax, (A,), "f32[8@x,4@y]"),
+    ("pad", lambda b: jnp.pad(b, ((0, 0), (1, 1))), (B,), "f32[8@x,6]"),
+    ("reverse", lambda b: b[::-1], (B,), "f32[8@x,4]"),
+    ("where", lambda a: jnp.where(a > 0, a, 0), (A,), "f32[8@x,4@y]"),
+    ("cast", lambda a: a.astype("int32"), (A,), "i32[8@x,4@y]"),
+    ("like", jnp.zeros_like, (A,), "f32[8@x,4@y]"),
+    ("made", lambda: jnp.zeros((8, 4), out_sharding=P("x", "y")), (), "f32[8@x,4@y]"),
+    ("counted", lambda: jnp.arange(8, out_sharding=P("x")), (), "i32[8@x]"),
+    ("drawn", lambda: mj.random.normal(mj.random.key(0), (8, 4), out_sharding=P("x")),
+     (), "f32[8@x,4]"),
+    ("one hot", lambda v: nn.one_hot(v, 4), (((8,), P("x"), "int32"),), "f32[8@x,4]"),
+    ("expand", lambda a: a[:, None, :], (A,), "f32[8@x,1,4@y]"),
+    ("tile", lambda b: jnp.tile(b, (1, 2)), (B,), "f32[8@x,8]"),
+    ("repeat", lambda b: jnp.repeat(b, 2, axis=1), (B,), "f32[8@x,8]"),
+    ("pool", lambda b: lax.reduce_window(b, 0.0, lax.add, (1, 2), (1, 1), "VALID"), (B,),
+     "f32[8@x,3]"),
+    ("convolve", lambda x, k: lax.conv(x, k, (1, 1), "SAME"),
+     (((8, 3, 5, 5), P("x")), ((4, 3, 3, 3), P())), "f32[8@x,4,5,5]"),
+    ("grad", mj.grad(lambda x: jnp.sin(x).sum()), (A,), "f32[8@x,4@y]"),
+    ("grad of dot", mj.grad(lambda x, y: (x @ y).sum(), (0, 1)), (B, W),
+     "f32[8@x,4] f32[4,8@y]"),
+    ("grad of split", mj.grad(lambda a: (a.reshape(4, 2, 4) ** 2).sum()), (A,),
+     "f32[8@x,4@y]"),
+    ("remat", mj.grad(mj.checkpoint(lambda x: jnp.sin(x).sum())), (A,), "f32[8@x,4@y]"),
+    ("jvp", lambda a, b: mj.jvp(jnp.sin, (a,), (b,)), (A, B), "f32[8@x,4@y] f32[8@x,4@y]"),
+    ("relu", mj.grad(lambda x: nn.relu(x).sum()), (A,), "f32[8@x,4@y]"),
+    ("vmap", mj.vmap(lambda x: x * 2), (A,), "f32[8@x,4@y]"),
+    ("vmap of dot", mj.vmap(jnp.dot), (B, B), "f32[8@x]"),
+    ("vmap along 1", mj.vmap(lambda x: x.sum(), in_axes=1), (A,), "f32[4@y]"),
+    ("vmap of a constant", mj.vmap(lambda x: jnp.ones(3)), (B,), "f32[8@x,3]"),
+    ("vmap of scan", mj.vmap(lambda a: lax.scan(lambda c, _: (c * 2, c), a, None, 2)),
+     (B,), "f32[8@x,4] f32[8@x,2,4]"),
+    ("scan", lambda x, w: lax.scan(body, x, w), (B, ((3, 4, 4), P(None, None, "y"))),
+     "f32[8@x,4] f32[3]"),
+    ("grad of scan", lambda x, w: mj.grad(lambda w: lax.scan(body, x, w)[0].sum())(w),
+     (B, ((3, 4, 4), P(None, None, "y"))), "f32[3,4,4@y]"),
+    ("loop", lambda a: lax.fori_loop(0, 3, lambda i, x: x * 2, a), (A,), "f32[8@x,4@y]"),
+    ("cond", lambda a: lax.cond(True, jnp.sin, jnp.cos, a), (A,), "f32[8@x,4@y]"),
+    ("attention", mj.grad(lambda q: attention(q).sum()),
+     (((8, 4, 2, 2), P("x", None, "y")),), "f32[8@x,4,2@y,2]"),
+    ("reshard", lambda a: mj.reshard(a, P("y", "x")), (A,), "f32[8@y,4@x]"),
+    ("whole again", lambda a: mj.reshard(a, P()), (A,), "f32[8,4]"),
+    ("auto", lambda b: auto_axes(lambda x: x @ x.T, axes="x", out_sharding=P("x"))(b),
+     (B,), "f32[8@x,8]"),
+    ("auto grad", mj.grad(
+        lambda b: auto_axes(lambda b: jnp.sort(b, 0), out_sharding=P("x"))(b).sum()),
+     (B,), "f32[8@x,4]"),
+    ("shard_map", mj.shard_map(lambda x: x * 2, mesh=MESH, in_specs=P("x"),
+     out_specs=P("x")), (B,), "f32[8@x,4]"),
+    ("shard_map inferred", mj.shard_map(lambda x: x * 2, mesh=MESH, out_specs=P("x")),
+     (B,), "f32[8@x,4]"),
+    ("constraint", lambda a: lax.with_sharding_constraint(a, P("x", "y")), (A,),
+     "f32[8@x,4@y]"),
+    ("device_put", lambda a: mj.device_put(a, P("y", "x")), (A,), "f32[8@y,4@x]"),
+    ("asked of jit", mj.jit(lambda a: a, out_shardings=mj.NamedSharding(MESH, P("y"))),
+     (A,), "f32[8@y,4]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "fun", "operands", "want"), TYPES)
+def test_types_of_results(name, fun, operands, want):
+    assert types(fun, *operands) == want
+
+
+REFUSED = [
+    ("add", lambda a, w: a + w.T, (A, WXY), "incompatible shardings for broadcasting"),
+    ("ambiguous", lambda a, w: a @ w, (A, WY), "Contracting dimensions are sharded and"),
+    ("unequal", lambda a, w: a @ w, (A, WXY), "contracting dimensions to have consistent"),
+    ("batch", lambda a, b: jnp.einsum("bi,bi->b", a, b), (B, ((8, 4), P("y"))),
+     "lhs batch dimensions and rhs batch dimensions"),
+    ("inner", lambda c: c.reshape(32), (C,), "This reshape is not supported"),
+    ("uneven", lambda a: a.reshape(2, 4, 4), (A,), "cannot be cut along 'x' into 4"),
+    ("concatenate", lambda a, b: jnp.concatenate([a, b], 1), (A, B),
+     "All operands should have the same sharding"),
+    ("row", lambda a: a[0], (A,), r"Use `.at\[...\].get\(out_sharding=\)`"),
+    ("rows", lambda b: b[jnp.array([0, 1])], (B,), "for the gather indexing"),
+    ("lookup", lambda r, i: r[i], (R, ((8,), P("x"), "int32")), "gather indexing"),
+    ("writes", lambda b: b.at[jnp.array([0, 1])].set(1.0), (B,), "scatter update"),
+    ("sort", lambda b: jnp.sort(b, 0), (B,), "unsharded over the sorting dimension"),
+    ("cumsum", lambda b: jnp.cumsum(b, 0), (B,), "unsharded over the axis being reduced"),
+    ("cases", lambda b, a, c: jnp.where(b > 0, a, c), (B, A, C), "select cases must"),
+    ("square", lambda b: b @ b.T, (B,), "illegally sharded result: f32.8@x,8@x."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "fun", "operands", "match"), REFUSED)
+def test_what_is_ambiguous_is_refused(name, fun, operands, match):
+    with pytest.raises(ShardingTypeError, match=match):
+        types(fun, *operands)
+
+
+def test_other_errors():
+    with pytest.raises(ValueError, match="inconsistent axis specs: x vs y"):
+        types(mj.vmap(jnp.add), V, ((8,), P("y")))
+    with pytest.raises(TypeError, match="carry input and carry output"):
+        types(lambda c: lax.scan(lambda c, x: (c + x, x), jnp.zeros(4), c), C)
+    with pytest.raises(TypeError, match="must have equal"):
+        types(lambda a: lax.cond(True, lambda x: x, lambda x: mj.reshard(x, P()), a), A)
+    with pytest.raises(AssertionError, match="acts as an assert"):
+        types(lambda a: lax.with_sharding_constraint(a, P("y", "x")), A)
+    with pytest.raises(ValueError, match="z"):
+        types(lambda a: mj.reshard(a, P("z")), A)
+    with pytest.raises(ValueError, match="partitioned 4 times"):
+        types(lambda: jnp.zeros((6,), out_sharding=P("x")))
+    with pytest.raises(TypeError, match="Missing required keyword argument"):
+        types(auto_axes(lambda x: x), A)
+    with pytest.raises(ValueError, match="not under a mesh context"):
+        jnp.zeros((8,), out_sharding=P("x"))
+    with pytest.raises(NotImplementedError, match="unreduced"):
+        types(lambda a: mj.reshard(a, P(unreduced={"x"})), R)
+
+
+def test_values_and_places():
+    """A network of two layers, its gradients, and their types, in one program."""
+    r = np.random.default_rng(0)
+    x, w1, w2 = (r.normal(size=s).astype("f") for s in ((8, 4), (4, 16), (16, 4)))
+
+    def loss(params, x):
+        h = jnp.tanh(x @ params[0])
+        return (jnp.dot(h, params[1], out_sharding=P("x", None)) ** 2).mean()
+
+    want = mj.value_and_grad(lambda p, x: ((jnp.tanh(x @ p[0]) @ p[1]) ** 2).mean())
+    value, (g1, g2) = want((w1, w2), x)
+    with mj.set_mesh(MESH):
+        params = mj.device_put(w1, P(None, "y")), mj.device_put(w2, P("y"))
+        found, (f1, f2) = mj.jit(mj.value_and_grad(loss))(
+            params, mj.device_put(x, P("x"))
+        )
+    np.testing.assert_allclose(found, value, rtol=1e-5)
+    for f, g, shown in ((f1, g1, "f32[4,16@y]"), (f2, g2, "f32[16@y,4]")):
+        np.testing.assert_allclose(f, g, rtol=1e-4, atol=1e-6)
+        assert mj.typeof(f).str_short() == shown
+    assert f1.sharding.spec == P(None, "y")
+    assert f2.sharding.is_equivalent_to(mj.NamedSharding(MESH, P("y")), 2)
+
+
+def test_arrays_bear_their_types():
+    with mj.set_mesh(MESH):
+        x = mj.device_put(np.arange(32.0, dtype="f").reshape(8, 4), P("x", "y"))
+        assert repr(mj.typeof(x)) == "ShapedArray(float32[8@x,4@y])"
+        assert mj.typeof(x).sharding.mesh == get_abstract_mesh()
+        y = mj.reshard(x, P("y"))
+        assert y.sharding.spec == P("y", None)
+        assert mj.typeof(mj.reshard(y, P())).str_short() == "f32[8,4]"
+        np.testing.assert_array_equal(mj.reshard(y, P()), x)
+        keys = mj.reshard(mj.random.split(mj.random.key(0), 8), P("x"))
+        assert mj.typeof(keys).str_short() == "key<fry>[8@x]"
+    z = auto_axes(lambda x: jnp.sort(-x, 0), out_sharding=P("x"))(x)  # the mesh is x's
+    assert mj.typeof(z).str_short() == "f32[8@x,4]"
+    np.testing.assert_array_equal(z, np.sort(-np.asarray(x), 0))
+    here = mj.device_put(x, mj.devices()[0])
+    assert mj.typeof(here).str_short() == "f32[8,4]"
+
+
+def test_some_axes_are_auto():
+    mixed = mj.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    with mj.set_mesh(mixed):
+        x = mj.device_put(np.ones((8, 4), "f"), mj.NamedSharding(mixed, P("x", "y")))
+        assert mj.typeof(x).str_short() == "f32[8@x,4]"
+        assert (x * 2).sharding.spec == P("x", "y")
+        seen = []
+
+        def f(x):
+            seen.append(mj.typeof(x).str_short())
+            return x * 3
+
+        out = explicit_axes(f, in_sharding=P("x", "y"))(x)
+        assert seen == ["f32[8@x,4@y]"]
+        assert mj.typeof(out).str_short() == "f32[8@x,4]"
+        np.testing.assert_array_equal(out, 3)
+        with pytest.raises(ValueError, match="can only refer to Auto axes"):
+            lax.with_sharding_constraint(x, P("x"))
+        with pytest.raises(ValueError, match="type Auto or Manual"):
+            mj.reshard(x, P("y"))
+
+
+def test_printed_programs():
+    with mj.set_mesh(MESH):
+        jaxpr = mj.make_jaxpr(lambda x: mj.reshard(x, P("y")))(struct(*B))
+    assert (
+        str(jaxpr) == "{ lambda ; a:f32[8@x,4]. let b:f32[8@y,4] = reshard a in (b,) }"
+    )
+    out = mj.eval_shape(lambda x: x.T, struct(*B))
+    assert out.sharding.spec == P(None, "x")
