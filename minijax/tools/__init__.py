@@ -8,8 +8,10 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
+    "control.calls.budget": "budget",
     "tools.costs": "Roofline cost",
     "tools.footprint": "memory",
+    "tools.ledger": "plan_remat residuals",
     "tools.nan_finder": "nans",
     "tools.recompiles": "watch why",
 }  # fmt: skip

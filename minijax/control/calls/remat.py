@@ -46,9 +46,10 @@ from ..arguments import (
 )
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
+from .budget import Budget
 from .jit import Jitted
 from .policies_inside import cut_equations, inline_calls, seen
-from .programs import jit_p
+from .programs import closed_call_p, jit_p
 
 
 class Offloadable(NamedTuple):
@@ -152,6 +153,13 @@ def remat_linearize(
     trace: Any, primals: Any, tangents: Any, *, jaxpr: Jaxpr, policy: Policy | None,
     **params: Any,
 ) -> Any:  # fmt: skip
+    if isinstance(policy, Budget):  # it chooses stretches, each a checkpoint
+        whole = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
+        divided = policy.divide(whole.jaxpr, _stretch)
+        assert closed_call_p.linearize is not None
+        return closed_call_p.linearize(
+            trace, primals, tangents, call_jaxpr=ClosedJaxpr(divided, whole.consts)
+        )
     nonzero = nonzero_flags(tangents)
     parts, forward, backward, used = _split(jaxpr, tuple(nonzero), policy)
     n = len(jaxpr.outvars)
@@ -172,6 +180,13 @@ def remat_linearize(
         {"jaxpr": backward, "policy": policy, **params, "differentiated": True},
     )  # fmt: skip
     return outs, with_zeros(found, parts.nonzero_out, jaxpr.out_avals)
+
+
+def _stretch(jaxpr: Jaxpr) -> tuple[Primitive, dict[str, Any]]:
+    """How a part of a program is held that is recomputed."""
+    return remat_p, dict(
+        jaxpr=jaxpr, prevent_cse=True, differentiated=False, policy=None
+    )
 
 
 def _log_residuals(name: str, inputs: Sequence[Any], saved: Sequence[Any]) -> None:

@@ -1,0 +1,329 @@
+"""`residuals`: what is kept for the backward pass; `plan_remat`: what should be.
+
+A residual is a value that equations of the forward pass make, or that comes in, and that
+one of the backward pass reads: names of equations tell which is which.  Loops and calls are
+looked into, on both sides, for the lines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..api.autodiff import grad
+from ..control.calls.budget import Budget, Plan, budget, plan
+from ..control.calls.policies_inside import inline_calls
+from ..control.calls.remat import checkpoint
+from ..ir.jaxpr import Equation, Jaxpr, Literal
+from ..ir.regions import Loop
+from ..passes.costs import equation_flops, flops, nbytes, parts
+from .footprint import xla_memory
+from .places import NOWHERE, Place, is_backward, place_of
+from .programs import amount, program_of, table
+
+
+@dataclasses.dataclass
+class Residual:
+    """A value that is kept.
+
+    made, read: the lines that make it, and that read it backwards.
+    by: the operation that makes it, or "argument x", or "constant".
+    flops: what recomputing it from other kept values and arguments takes.
+    why: why it could not be recomputed for free, in words; or that it could.
+    """
+
+    type: str
+    bytes: int
+    by: str
+    scope: str
+    made: Place
+    read: Place
+    reader: str
+    flops: float
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass
+class Ledger:
+    """The residuals, largest first, and sums by scope; arguments are there anyway."""
+
+    residuals: list[Residual]
+    scopes: dict[str, int]
+    bytes: int
+    arguments: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def __len__(self) -> int:
+        return len(self.residuals)
+
+    def __str__(self) -> str:
+        head = (
+            f"{len(self.residuals)} residuals, {amount(self.bytes)} kept by the forward"
+            f" pass; arguments read backwards, {amount(self.arguments)}"
+        )
+        rows = [
+            (amount(r.bytes), r.type, r.by, f"{r.made.short} {r.made.variable}",
+             f"{r.read.short} by {r.reader}", r.why)
+            for r in self.residuals[:40]
+        ]  # fmt: skip
+        columns = ("bytes", "type", "made by", "at", "read at", "recomputing")
+        sums = [(amount(n), s or "(no scope)") for s, n in sorted(
+            self.scopes.items(), key=lambda item: -item[1]
+        )]  # fmt: skip
+        return "\n".join(
+            [head, table(columns, rows), "", table(("bytes", "scope"), sums)]
+        )
+
+
+def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
+    """List what the forward pass of a gradient keeps for the backward pass.
+
+    Args:
+      grad_f: a function that differentiates: `grad(f)`, a training step, with any
+        transformations around and inside; it is not run.
+      args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s.
+
+    Returns:
+      A `Ledger`: for each residual its bytes and type, the line that makes it, the one that
+      reads it backwards, and what recomputing it would take; sums by scope.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> f = lambda x: jnp.exp(x @ x).sum()
+      >>> ledger = residuals(mj.grad(f), jnp.ones((8, 8)))
+      >>> [(r.type, r.by, r.why) for r in ledger.residuals]
+      [('f32[8,8]', 'exp', '1.09 kflop (dot_general, exp)')]
+      >>> ledger.bytes, ledger.arguments
+      (256, 256)
+    """
+    program = program_of(grad_f, args, kwargs)
+    found: list[Residual] = []
+    arguments = 0
+    for jaxpr, given in _gradients(program.jaxpr):
+        for v, reader in _kept(jaxpr).items():
+            if v in given:
+                arguments += nbytes(v.aval)
+            else:
+                found.append(_residual(jaxpr, v, reader))
+    found.sort(key=lambda r: -r.bytes)
+    scopes: dict[str, int] = {}
+    for r in found:
+        scopes[r.scope] = scopes.get(r.scope, 0) + r.bytes
+    return Ledger(found, scopes, sum(r.bytes for r in found), arguments)
+
+
+def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:
+    """The programs in which a forward meets a backward pass, calls spelled out."""
+    jaxpr = inline_calls(jaxpr)
+    if any(map(is_backward, jaxpr.eqns)):
+        yield jaxpr, {*jaxpr.constvars, *jaxpr.invars}
+    for eqn in jaxpr.eqns:
+        if not is_backward(eqn):
+            for p in parts(eqn):
+                yield from _gradients(p.closed.jaxpr)
+
+
+def _kept(jaxpr: Jaxpr) -> dict[Any, Equation]:
+    """The values of the forward pass that the backward pass reads, and who first does."""
+    made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
+    found: dict[Any, Equation] = {}
+    for eqn in jaxpr.eqns:
+        if not is_backward(eqn):
+            continue
+        for a in eqn.ins:
+            if type(a) is Literal or a in found:
+                continue
+            if a not in made or not is_backward(made[a]):
+                found[a] = eqn
+    return found
+
+
+def _residual(jaxpr: Jaxpr, v: Any, reader: Equation) -> Residual:
+    made = {w: eqn for eqn in jaxpr.eqns for w in eqn.outs}
+    eqn = made[v]
+    inner = _maker(eqn, list(eqn.outs).index(v))
+    use = _reader(reader, [a is v for a in reader.ins].index(True))
+    work, names = _recomputing(jaxpr, made, v)
+    why = "free: it only moves what is kept"
+    if work:
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        why = f"{amount(work, 'flop')} ({shown})"
+    return Residual(
+        v.aval.str_short(), nbytes(v.aval), inner.primitive.name, inner.names or eqn.names,
+        place_of(inner), place_of(use), use.primitive.name, work, why,
+    )  # fmt: skip
+
+
+def _maker(eqn: Equation, i: int) -> Equation:
+    """The innermost equation that makes result `i`."""
+    regions = eqn.primitive.regions
+    if regions is None:
+        return eqn
+    body = regions.bodies(eqn.params)[-1].jaxpr
+    out = body.outvars[i] if i < len(body.outvars) else None
+    for inner in body.eqns:
+        if out in inner.outs:
+            return _maker(inner, list(inner.outs).index(out))
+    return eqn
+
+
+def _reader(eqn: Equation, i: int) -> Equation:
+    """The innermost equation that reads operand `i` first."""
+    regions = eqn.primitive.regions
+    if regions is None:
+        return eqn
+    body = regions.bodies(eqn.params)[-1].jaxpr
+    skipped = 0 if isinstance(regions, Loop) else regions.index
+    at = i - skipped + (len(body.invars) - len(eqn.ins) + skipped)
+    v = body.invars[at] if 0 <= at < len(body.invars) else None
+    for inner in body.eqns:
+        for k, a in enumerate(inner.ins):
+            if a is v:
+                return _reader(inner, k)
+    return eqn
+
+
+def _recomputing(
+    jaxpr: Jaxpr, made: dict[Any, Equation], v: Any
+) -> tuple[float, list[str]]:
+    """The operations that lead to a value from arguments and what else is kept."""
+    there = set(_kept(jaxpr)) - {v}
+    todo, seen, work, names = [v], set(), 0.0, {}
+    while todo:
+        w = todo.pop()
+        eqn = made.get(w)
+        if w in there or eqn is None or id(eqn) in seen:
+            continue
+        seen.add(id(eqn))
+        n = equation_flops(eqn)
+        work += n
+        if n:
+            names[eqn.primitive.name] = n
+        todo += [a for a in eqn.ins if type(a) is not Literal]
+    return work, sorted(names, key=lambda name: -names[name])
+
+
+# -------------------------------------------------------------------------------- plans
+
+
+@dataclasses.dataclass
+class Piece:
+    """A stretch of the program: which lines, and whether it is recomputed."""
+
+    first: Place
+    last: Place
+    recomputed: bool
+    bytes: int
+    residuals: int
+    flops: float
+
+
+@dataclasses.dataclass
+class RematPlan:
+    """What to recompute under a budget.
+
+    function: `f` with this plan, to be differentiated.
+    bytes: what it stores, by the plan; extra: the operations it computes twice, and as a
+      part of the gradient's.
+    measured: bytes of temporaries of XLA's executable of the gradient: of `f` itself
+      ("before"), and with the plan ("after"); empty if not asked for.
+    """
+
+    function: Callable[..., Any]
+    budget: int
+    pieces: list[Piece]
+    bytes: int
+    extra_flops: float
+    extra: float
+    measured: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = dataclasses.fields(self)
+        found = {x.name: getattr(self, x.name) for x in fields if x.name != "function"}
+        return {**found, "pieces": [dataclasses.asdict(p) for p in self.pieces]}
+
+    def __str__(self) -> str:
+        lines = [
+            f"{amount(self.bytes)} of {amount(self.budget)};"
+            f" {amount(self.extra_flops, 'flop')} are computed twice,"
+            f" {self.extra:.0%} of the gradient's"
+        ]
+        if self.measured:
+            lines.append(
+                f"temporaries of the executable: {amount(self.measured['before'])} before,"
+                f" {amount(self.measured['after'])} with the plan"
+            )
+        rows = [
+            ("recompute" if p.recomputed else "keep", p.first.short, p.last.short,
+             amount(p.bytes), amount(p.residuals), amount(p.flops, "flop"))
+            for p in self.pieces
+        ]  # fmt: skip
+        head = ("what", "from", "to", "stored", "residuals", "flops")
+        return "\n".join([*lines, table(head, rows)])
+
+
+def plan_remat(
+    f: Callable[..., Any], nbytes: int, *args: Any, measure: bool = False, **kwargs: Any
+) -> RematPlan:
+    """Choose what the gradient of a function recomputes, to fit into so many bytes.
+
+    Args:
+      f: a scalar function, which `grad` is to differentiate by its first argument.
+      nbytes: the budget for residuals.
+      args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s.
+      measure: compile the gradient with and without the plan, and tell what each needs.
+
+    Returns:
+      A `RematPlan`: `function` is `checkpoint(f, policy=budget(nbytes))`; `pieces` are the
+      stretches that it keeps and recomputes, with their lines; `measured`, if asked for.
+
+    Raises:
+      ValueError: no choice fits; the message says what would.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> def f(x):
+      ...     for _ in range(8):
+      ...         x = jnp.sin(x)
+      ...     return x.sum()
+      >>> plan = plan_remat(f, 5 * 4000, jnp.zeros(1000))
+      >>> plan.bytes <= 20000, plan.extra_flops
+      (True, 8000.0)
+    """
+    program = program_of(f, args, kwargs)
+    jaxpr = inline_calls(program.jaxpr)
+    found: Plan = plan(jaxpr, int(nbytes))
+    policy: Budget = budget(nbytes)
+    slim = checkpoint(f, policy=policy)
+    pieces: list[Piece] = []
+    for s in found.stretches:
+        eqns = jaxpr.eqns[s.start : s.end]
+        first, last = (
+            (place_of(eqns[0]), place_of(eqns[-1])) if eqns else (NOWHERE,) * 2
+        )
+        if pieces and not s.recomputed and not pieces[-1].recomputed:
+            p = pieces[-1]
+            p.last, p.bytes = last, p.bytes + s.bytes
+            p.residuals, p.flops = p.residuals + s.residuals, p.flops + s.flops
+        else:
+            pieces.append(
+                Piece(first, last, s.recomputed, s.bytes, s.residuals, s.flops)
+            )
+    whole = program_of(grad(f), args, kwargs)
+    measured = {}
+    if measure:
+        after = program_of(grad(slim), args, kwargs)
+        measured = {
+            "before": xla_memory(whole).get("temporary", 0),
+            "after": xla_memory(after).get("temporary", 0),
+        }
+    return RematPlan(
+        slim, int(nbytes), pieces, found.bytes, found.flops,
+        found.flops / max(flops(whole.jaxpr), 1.0), measured,
+    )  # fmt: skip
