@@ -321,3 +321,12 @@ def test_shapes_of_jax_array():
     assert (jnp.shape(x), jnp.ndim(x), jnp.size(x)) == ((3,), 1, 3)
     assert jnp.nonzero(x)[0].tolist() == [1, 2]
     assert jnp.result_type(x) == jnp.int32
+
+
+def test_classes_bear_the_names_that_programs_look_for():
+    found = []
+    mj.jit(lambda x: found.append(type(x).__name__) or x)(1.0)
+    mj.vmap(lambda x: found.append(type(x).__name__) or x)(X)
+    mj.jvp(lambda x: found.append(type(x).__name__) or x, (1.0,), (1.0,))
+    found.append(type(mj.make_jaxpr(jnp.sin)(1.0).eqns[0]).__name__)
+    assert found == ["DynamicJaxprTracer", "BatchTracer", "JVPTracer", "JaxprEqn"]

@@ -527,7 +527,7 @@ class Tracer:
         return self.aval.shape[0]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.aval})"
+        return f"{type(self).__qualname__}({self.aval})"
 
     def __format__(self, spec: str) -> str:
         if spec:

@@ -180,6 +180,9 @@ class Equation:
         return str(hooks.equation_text.call(self))
 
 
+Equation.__name__ = "JaxprEqn"  # what programs look for that ask for its class
+
+
 class Jaxpr:
     """An open jaxpr."""
 

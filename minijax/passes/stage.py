@@ -115,6 +115,10 @@ def folding() -> Iterator[None]:
                 t.folds = folds
 
 
+# What programs look for that ask a value for its class.
+JitTracer.__name__ = "DynamicJaxprTracer"
+
+
 class StageTrace(Trace):
     """Records what is applied to its tracers."""
 

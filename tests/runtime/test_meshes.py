@@ -178,13 +178,14 @@ def test_the_current_mesh():
     with pytest.raises(RuntimeError, match="requires a non-empty mesh in context"):
         lax.with_sharding_constraint(spread(VALUE), P("x"))
     with pytest.raises(RuntimeError, match="jit requires a non-empty mesh in context"):
-        mj.jit(jnp.sin, in_shardings=P("x"))
+        mj.jit(jnp.sin, in_shardings=P("x"))(VALUE)
+    later = mj.jit(jnp.sin, in_shardings=P("x"), out_shardings=P("x"))
     with mj.set_mesh(MESH):
         assert mj.sharding.get_abstract_mesh() == MESH.abstract_mesh
         f = mj.jit(lambda x: lax.with_sharding_constraint(x + 1, P("y")))
         assert f(VALUE).sharding == over("y")
         assert jnp.ones(8).sharding == over()
-        assert mj.jit(jnp.sin, in_shardings=P("x"))(VALUE).sharding == over("x")
+        assert later(VALUE).sharding == over("x")
     assert mj.sharding.get_abstract_mesh().empty
     with pytest.warns(DeprecationWarning), MESH:
         assert f(VALUE).sharding == over("y")

@@ -35,7 +35,7 @@ from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, base_array
 from ...runtime.layouts import Format
 from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
-from ...runtime.sharding import NamedSharding, Sharding, described
+from ...runtime.sharding import Sharding, described
 from ...runtime.spread import Spread, put
 from ...types.avals import DEVICE, AbstractRef
 from ..arguments import (
@@ -139,8 +139,10 @@ class Lies:
         self.outs = outs
         for what, given in (("in_shardings", ins), ("out_shardings", outs)):
             for s in tree.leaves(given):
-                found = self._concrete(s, what)  # a spec needs a mesh
-                if isinstance(found, NamedSharding) and UNCONSTRAINED in found.spec:
+                later = isinstance(s, PartitionSpec)  # it needs a mesh, when called
+                found = s if later else self._concrete(s, what)
+                spec = found if later else getattr(found, "spec", ())
+                if UNCONSTRAINED in spec:
                     raise errors.value_error(
                         f"Unconstrained dims are not allowed when passed to {what}:"
                         f" {found}",

@@ -24,6 +24,21 @@ from ...passes.transpose import backward_pass
 from ...types import dtypes
 
 
+class WithRules:
+    """A function with rules, which also hands on the methods that set those of what it
+    wraps: of a `custom_vjp` of a `custom_vmap`, `def_vmap`."""
+
+    fun: Any
+
+    def __getattr__(self, name: str) -> Any:
+        inner = self.__dict__.get("fun")
+        if name.startswith("def") and isinstance(inner, WithRules):
+            return getattr(inner, name)
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
+
+
 def calls_with_rule(prim: Primitive, region: Region) -> None:
     """Give a primitive the rules in which it is the call of its function."""
     describe(prim, region)

@@ -32,7 +32,7 @@ from ...types.avals import AbstractRef, same_type
 from ..arguments import POSITIONAL, as_tuple, check_values, signature_of
 from ..effects import checking, checks
 from ..refs.discharge import RulePrimitive
-from .custom_calls import LaneAxes, call_pretty, calls_with_rule, stage_call
+from .custom_calls import LaneAxes, WithRules, call_pretty, calls_with_rule, stage_call
 from .stop_gradient import stop_gradient
 
 
@@ -448,7 +448,7 @@ class Result:
         )
 
 
-class custom_jvp:
+class custom_jvp(WithRules):
     """Give a function its own forward-mode derivative rule.
 
     Args:

@@ -34,6 +34,7 @@ from ..refs.discharge import RulePrimitive
 from . import rule_refs
 from .custom_calls import (
     LaneAxes,
+    WithRules,
     call_pretty,
     calls_with_rule,
     lane_closure_error,
@@ -493,7 +494,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return _map(value, tree)
 
 
-class custom_vjp:
+class custom_vjp(WithRules):
     """Give a function its own reverse-mode derivative rule.
 
     Args:

@@ -20,7 +20,7 @@ from ..arguments import check_values, signature_of
 from ..effects import checking
 from ..flat import FlatFun
 from ..loops.map import map as map_rows
-from .custom_calls import calls_with_rule, stage_call
+from .custom_calls import WithRules, calls_with_rule, stage_call
 from .custom_jvp import bind_arguments, name_of
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
@@ -131,7 +131,7 @@ def custom_vmap_checked(
 custom_vmap_call_p.checked = custom_vmap_checked
 
 
-class custom_vmap:
+class custom_vmap(WithRules):
     """Give a function its own batching rule.
 
     Example:

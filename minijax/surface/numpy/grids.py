@@ -627,12 +627,8 @@ class _Joiner:
         missing = rank - own
         if missing <= 0:
             return x
-        if start == -1:
-            return expand_dims(x, tuple(range(missing)))
-        after = missing - min(start, missing)
-        return expand_dims(
-            x, tuple(range(min(start, missing))) + tuple(range(rank - after, rank))
-        )
+        before = max(start + missing + 1, 0) if start < 0 else min(start, missing)
+        return expand_dims(x, (*range(before), *range(before + own, rank)))
 
     def __repr__(self) -> str:
         return f"<minijax.numpy.{self._name}>"

@@ -148,3 +148,20 @@ def test_sequential_vmap():
     assert " scan[" in str(mj.make_jaxpr(mj.vmap(f))(x, x))
     d = mj.grad(lambda x: mj.vmap(f, (0, None))(x, 2.0).sum())(x)
     np.testing.assert_allclose(d, 2 * np.cos(x), rtol=1e-6)
+
+
+def test_what_wraps_it_hands_on_its_rule():
+    @mj.custom_vjp
+    @custom_vmap
+    def f(x, y):
+        return jnp.sin(x) * y
+
+    @f.def_vmap
+    def rule(size, batched, x, y):
+        return jnp.cos(x) * y, True
+
+    f.defvjp(lambda x, y: (f(x, y), y), lambda y, ct: (ct * y, ct))
+    assert mj.vmap(f)(jnp.zeros(3), jnp.ones(3)).tolist() == [1, 1, 1]
+    assert mj.grad(f)(0.0, 2.0) == 2
+    with pytest.raises(AttributeError, match="object has no attribute 'def_x'"):
+        f.def_x
