@@ -3,8 +3,10 @@
 from ..base.config import disable_x64 as disable_x64
 from ..base.config import enable_x64 as enable_x64
 from ..control.effects.callbacks import io_callback as io_callback
+from . import array_serialization as array_serialization
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
+from . import colocated_python as colocated_python
 from . import compute_on as compute_on
 from . import control_deps as control_deps
 from . import custom_partitioning as custom_partitioning
@@ -24,8 +26,9 @@ from . import sparse as sparse
 from . import xla_metadata as xla_metadata
 
 __all__ = [
-    "buffer_callback", "checkify", "compute_on", "control_deps", "custom_partitioning",
-    "disable_x64", "enable_x64", "io_callback", "jet", "key_reuse", "layout",
-    "mesh_utils", "multihost_utils", "ode", "pjit", "random", "rnn",
-    "scheduling_groups", "shard_alike", "shard_map", "sparse", "xla_metadata"
+    "array_serialization", "buffer_callback", "checkify", "colocated_python",
+    "compute_on", "control_deps", "custom_partitioning", "disable_x64", "enable_x64",
+    "io_callback", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode",
+    "pjit", "random", "rnn", "scheduling_groups", "shard_alike", "shard_map", "sparse",
+    "xla_metadata"
 ]

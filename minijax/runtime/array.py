@@ -116,6 +116,11 @@ class _ArrayMeta(type):
             return type(x.aval) is ShapedArray
         return isinstance(x, core.Tracer) and isinstance(x.aval, ShapedArray)
 
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return (cls is not KeyArray and kind is ArrayImpl) or type.__subclasscheck__(
+            cls, kind
+        )
+
 
 class Array(metaclass=_ArrayMeta):
     """An immutable array on one device or spread over several.

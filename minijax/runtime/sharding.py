@@ -41,6 +41,16 @@ class Sharding:
         return {d for d in self.device_set if d.process_index == me}
 
     @property
+    def _addressable_device_assignment(self) -> tuple[Any, ...]:
+        """This process's devices, in the order of programs: libraries read it."""
+        mine = self.addressable_devices
+        return tuple(d for d in self._device_assignment if d in mine)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        raise TypeError(f"{type(self).__name__} names no devices")
+
+    @property
     def has_addressable_devices(self) -> bool:
         return bool(self.addressable_devices)
 

@@ -23,7 +23,12 @@ FACES = (
     "minijax.example_libraries",
     "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",
-    "minijax.experimental.buffer_callback",
+    "minijax.experimental.array_serialization",
+    "minijax.experimental.array_serialization.serialization",
+    "minijax.experimental.buffer_callback", "minijax.experimental.colocated_python",
+    "minijax.experimental.colocated_python.func",
+    "minijax.experimental.colocated_python.serialization",
+
     "minijax.experimental.custom_partitioning",
     "minijax.experimental.jet",
     "minijax.experimental.mesh_utils",

@@ -1,0 +1,201 @@
+"""Arrays stored while the program goes on; all processes agree when all is on disk."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import errors, log
+from ..runtime import client
+from ..runtime import jaxlib_compat as compat
+from ..runtime.cluster import state
+from . import stored_arrays
+from .stored_arrays import async_serialize, get_tensorstore_spec, run_deserialization
+
+_names = itertools.count()  # of checkpoints; all processes make the same
+
+
+class BarrierTimeoutError(Exception):
+    """Other processes have not stored their parts in time."""
+
+
+class AsyncManager:
+    """Waits, in a thread, until parts are on disk, of this process and all others.
+
+    Args:
+      timeout_secs: for how long to wait for the other processes.
+    """
+
+    def __init__(self, timeout_secs: int = 300) -> None:
+        self._timeout_secs = timeout_secs
+        self._timeout_in_ms = timeout_secs * 1000
+        self._commit_futures: Sequence[Any] | None = None
+        self._thread: threading.Thread | None = None
+        self._exception: BaseException | None = None
+        if client.process_count() > 1 and state.client is None:
+            raise errors.value_error(
+                "Please initialize the distributed system via"
+                " `jax.distributed.initialize()` at the start of your program."
+            )
+
+    def _thread_func(self, name: str, on_commit: Callable[[], None] | None) -> None:
+        try:
+            for future in self._commit_futures or ():
+                future.result()
+            if client.process_count() > 1:
+                self._agree(name, on_commit)
+            elif on_commit is not None:
+                on_commit()
+        except BaseException as e:
+            self._exception = e
+
+    def _agree(self, name: str, on_commit: Callable[[], None] | None) -> None:
+        """Have process 0 finish the checkpoint, once all have stored their parts."""
+        began = time.monotonic()
+        try:
+            state.client.wait_at_barrier(f"{name}/stored", self._timeout_in_ms)
+            if client.backend().process_index() == 0:
+                if on_commit is not None:
+                    on_commit()
+                state.tell(f"{name}/committed", b"1")
+        except compat.RuntimeFailure as e:
+            if "DEADLINE_EXCEEDED" not in str(e):
+                raise
+            raise errors.error(
+                BarrierTimeoutError,
+                f"Suggestions for possible fixes: after {time.monotonic() - began:.0f}"
+                " seconds not all processes have stored their parts.",
+                tries=["timeout_secs=..., of more seconds", "look for one that fails"],
+            ) from e
+
+    def _start_async_commit(
+        self, on_commit_callback: Callable[[], None] | None
+    ) -> None:
+        self._name = f"minijax/checkpoints/{next(_names)}"
+        self._on_commit_callback = on_commit_callback
+        self._thread = threading.Thread(
+            target=self._thread_func, args=(self._name, on_commit_callback)
+        )
+        self._thread.start()
+
+    def _add_futures(self, futures: Sequence[Any]) -> None:
+        self._commit_futures = futures
+
+    def check_for_errors(self) -> None:
+        """Raise what went wrong in the thread.
+
+        Returns:
+          None, if nothing did.
+        """
+        failure, self._exception = self._exception, None
+        if failure is not None:
+            raise failure
+
+    def wait_until_finished(self) -> None:
+        """Wait until all processes have stored their parts.
+
+        Returns:
+          None.
+
+        Raises:
+          BarrierTimeoutError: some have not, in time.
+        """
+        if self._thread is None:
+            return
+        self._thread.join()
+        self._thread = None
+        self.check_for_errors()
+        if client.process_count() > 1:
+            state.hear(f"{self._name}/committed")
+        log.logger.debug("checkpoint %s is stored", self._name)
+
+
+class GlobalAsyncCheckpointManagerBase(abc.ABC):
+    """What stores and reads many arrays, while the program goes on."""
+
+    @abc.abstractmethod
+    def check_for_errors(self) -> None:
+        """Raise what went wrong meanwhile."""
+
+    @abc.abstractmethod
+    def wait_until_finished(self) -> None:
+        """Wait until all is stored."""
+
+    @abc.abstractmethod
+    def serialize(
+        self, arrays: Any, tensorstore_specs: Any, *,
+        on_commit_callback: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Begin to store arrays."""
+
+    @abc.abstractmethod
+    def deserialize(
+        self, shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
+        global_shapes: Sequence[Any] | None = None, dtypes: Sequence[Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Read arrays."""
+
+
+class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
+    """Stores arrays by TensorStore: returns once they are copied, and writes meanwhile.
+
+    >>> import minijax as mj, tempfile
+    >>> manager = GlobalAsyncCheckpointManager()
+    >>> where = tempfile.mkdtemp() + '/x'
+    >>> manager.serialize_with_paths([mj.numpy.ones(2)], [where])  # doctest: +SKIP
+    >>> manager.wait_until_finished()  # doctest: +SKIP
+    """
+
+    def serialize(
+        self, arrays: Sequence[Any], tensorstore_specs: Sequence[Any], *,
+        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
+    ) -> None:  # fmt: skip
+        """Begin to store arrays; `on_commit_callback` runs, in process 0, when all is done.
+
+        One checkpoint at a time: wait for the one before first.
+        """
+        self.wait_until_finished()
+        futures: list[Any] = []
+        pairs = zip(arrays, tensorstore_specs, strict=True)
+        stored_arrays._run(stored_arrays._all([
+            async_serialize(x, spec, futures, transaction=transaction)
+            for x, spec in pairs
+        ]))  # fmt: skip
+        if transaction is not None:
+            futures.append(transaction.commit_async())
+        self._add_futures(futures)
+        self._start_async_commit(on_commit_callback)
+
+    def serialize_with_paths(
+        self, arrays: Sequence[Any], paths: Sequence[str], *,
+        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
+    ) -> None:  # fmt: skip
+        """Begin to store arrays at paths: see `serialize`."""
+        self.serialize(
+            arrays, list(map(get_tensorstore_spec, paths)),
+            on_commit_callback=on_commit_callback, transaction=transaction,
+        )  # fmt: skip
+
+    def deserialize(
+        self, shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
+        global_shapes: Sequence[Any] | None = None, dtypes: Sequence[Any] | None = None,
+        concurrent_gb: int = 32,
+    ) -> list[Any]:  # fmt: skip
+        """Read arrays: see `run_deserialization`."""
+        self.wait_until_finished()
+        return run_deserialization(
+            shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb
+        )
+
+    def deserialize_with_paths(
+        self, shardings: Sequence[Any], paths: Sequence[str],
+        global_shapes: Sequence[Any] | None = None, dtypes: Sequence[Any] | None = None,
+        concurrent_gb: int = 32,
+    ) -> list[Any]:  # fmt: skip
+        """Read arrays from paths."""
+        specs = list(map(get_tensorstore_spec, paths))
+        return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

@@ -1,0 +1,241 @@
+"""Python functions that run beside devices: in the processes that have them.
+
+Each process of a program runs the function itself, on arrays in the memory of its host; so
+it may read files there, keep state, and do what no compiled program does.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, tree
+from ..base.source import name_of, wraps
+from ..ir import core
+from ..runtime import client
+from ..runtime.array import ARRAYS
+from ..runtime.mesh import Mesh
+from ..runtime.sharding import NamedSharding, SingleDeviceSharding
+from .devices import device_put
+
+
+def _cpu_of(device: Any) -> Any:
+    """The CPU device of the host that has a device."""
+    if device.platform == "cpu":
+        return device
+    mates = sorted(
+        (d for d in device.client.devices() if d.process_index == device.process_index),
+        key=lambda d: d.id,
+    )
+    there = [
+        d for d in client.devices("cpu") if d.process_index == device.process_index
+    ]
+    place = mates.index(device)
+    if place >= len(there):
+        raise errors.value_error(
+            f"The host of {device} has {len(there)} CPU devices, and needs"
+            f" {len(mates)}, one for each of its devices.",
+            tries=[f"jax.config.update('jax_num_cpu_devices', {len(mates)})"],
+        )
+    return there[place]
+
+
+def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
+    """The CPU devices of the hosts that have some devices.
+
+    Args:
+      devices_or_mesh: a sequence of devices, or a mesh.
+
+    Returns:
+      A list of CPU devices, one for each; of a mesh, a mesh of them.
+
+    Raises:
+      ValueError: a host has fewer CPU devices than others.
+
+    Example:
+      >>> import minijax as mj
+      >>> colocated_cpu_devices(mj.devices('cpu')[:1])
+      [CpuDevice(id=0)]
+    """
+    if isinstance(devices_or_mesh, Mesh):
+        flat = np.empty(len(devices_or_mesh.flat), object)
+        flat[:] = [_cpu_of(d) for d in devices_or_mesh.flat]
+        grid = flat.reshape(devices_or_mesh.axis_sizes)
+        return Mesh(grid, devices_or_mesh.axis_names, devices_or_mesh.axis_types)
+    return [_cpu_of(d) for d in devices_or_mesh]
+
+
+def _specs(values: Any) -> Any:
+    return tree.map(lambda x: (tuple(x.shape), np.dtype(x.dtype)), values)
+
+
+def _check_arguments(name: str, args: Any, devices: Any) -> Any:
+    """The devices on which the arguments of a call lie."""
+    found = devices
+    for x in tree.leaves(args):
+        if isinstance(x, core.Tracer):
+            raise core.leak_error(x)
+        if type(x) not in ARRAYS:
+            raise errors.value_error(
+                f"colocated_python function takes JAX arrays, got {type(x)}.",
+                which=name,
+                tries=["device_put(x, sharding)"],
+            )
+        there = frozenset(x.devices())
+        if found is not None and there != found:
+            raise errors.value_error(
+                "All arguments of a colocated_python function must lie on the same"
+                " devices.",
+                which=f"{name}: {sorted(d.id for d in there)} and"
+                f" {sorted(d.id for d in found)}",
+            )
+        found = there
+    if found is None:
+        raise errors.value_error(
+            "No devices found. colocated_python function without input arguments must be"
+            " first specialized with devices.",
+            which=name,
+            tries=["f.specialize(devices=jax.devices())"],
+        )
+    return found
+
+
+def make_callable(
+    fun: Callable[..., Any], fun_sourceinfo: str | None = None, fun_signature: Any = None,
+    *, devices: Any = None, in_specs: Any = None,
+    out_specs_fn: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """A function that runs beside the devices of its arguments: see `colocated_python`.
+
+    Args:
+      fun: the function.
+      fun_sourceinfo: where it is written, for errors.
+      fun_signature: its signature; it is not looked at.
+      devices: the devices, where there are no arguments to tell them.
+      in_specs: the types that arguments must have, as a pair of args and kwargs.
+      out_specs_fn: of the types of arguments, those of the results.
+
+    Returns:
+      The function, with a method `specialize`.
+
+    Example:
+      >>> import minijax as mj
+      >>> make_callable(lambda x: x + 1)(mj.device_put(1., mj.devices()[0]))
+      Array(2., dtype=float32, weak_type=True)
+    """
+    name = fun_sourceinfo or name_of(fun)
+    fixed = None if devices is None else frozenset(devices)
+
+    @wraps(fun)
+    def colocated(*args: Any, **kwargs: Any) -> Any:
+        where = _check_arguments(name, (args, kwargs), fixed)
+        if in_specs is not None and _specs((args, kwargs)) != _specs(in_specs):
+            raise errors.value_error(
+                "Input specs of the colocated_python function do not match:"
+                f" {_specs((args, kwargs))}, not {_specs(in_specs)}.",
+                which=name,
+            )
+        out = fun(*args, **kwargs)
+        if out_specs_fn is not None:
+            wanted = out_specs_fn(*args, **kwargs)
+            out = tree.map(_lie_as, wanted, out)
+            if _specs(out) != _specs(wanted):
+                raise errors.value_error(
+                    "Results of the colocated_python function are not as out_specs_fn"
+                    f" says: {_specs(out)}, not {_specs(wanted)}.",
+                    which=name,
+                )
+        elif len(where) == 1:
+            (device,) = where
+            out = tree.map(lambda x: device_put(x, device), out)
+        return out
+
+    def specialize(
+        in_specs: Any = in_specs, out_specs_fn: Any = out_specs_fn,
+        devices: Sequence[Any] | None = devices,
+    ) -> Callable[..., Any]:  # fmt: skip
+        return make_callable(
+            fun, fun_sourceinfo, fun_signature, devices=devices, in_specs=in_specs,
+            out_specs_fn=out_specs_fn,
+        )  # fmt: skip
+
+    colocated.specialize = specialize  # type: ignore[attr-defined]
+    return colocated
+
+
+def _lie_as(wanted: Any, x: Any) -> Any:
+    lies = getattr(wanted, "sharding", None)
+    if isinstance(lies, (NamedSharding, SingleDeviceSharding)):
+        return device_put(x, lies)
+    return x
+
+
+def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a Python function beside devices, in the processes that have them.
+
+    Args:
+      fun: a function of arrays on CPU devices, which returns a tree of arrays.
+
+    Returns:
+      The function.  `f.specialize(in_specs, out_specs_fn, devices)` says what its arguments
+      and results are, and where it runs if it has no arguments.
+
+    Raises:
+      ValueError: arguments lie on different devices, or results are not as was said.
+
+    Example:
+      >>> import minijax as mj
+      >>> f = colocated_python(lambda x: x + 1)
+      >>> f(mj.device_put(1., mj.devices()[0]))
+      Array(2., dtype=float32, weak_type=True)
+    """
+    return make_callable(fun)
+
+
+def colocated_python_class(cls: type[object]) -> type[object]:
+    """A class whose objects live beside devices, and whose methods run there.
+
+    Args:
+      cls: the class.
+
+    Returns:
+      A class with its methods, each as by `colocated_python`.  The object is made when the
+      first of them is called.
+
+    Example:
+      >>> import minijax as mj
+      >>> @colocated_python_class
+      ... class Count:
+      ...     def __init__(self, start): self.n = start
+      ...     def add(self, x): self.n = self.n + x; return self.n
+      >>> count = Count(1)
+      >>> count.add(mj.device_put(2., mj.devices()[0]))
+      Array(3., dtype=float32, weak_type=True)
+    """
+
+    class Colocated:
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._make = functools.cache(lambda: cls(*args, **kwargs))
+
+        def __getattr__(self, name: str) -> Any:
+            method = getattr(cls, name, None)
+            if not callable(method) or name.startswith("__"):
+                raise AttributeError(
+                    f"{cls.__name__}.{name}: methods alone can be had from elsewhere."
+                )
+
+            @wraps(method)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return getattr(self._make(), name)(*args, **kwargs)
+
+            found = make_callable(call, f"{cls.__name__}.{name}")
+            self.__dict__[name] = found
+            return found
+
+    Colocated.__name__ = cls.__name__
+    Colocated.__qualname__ = cls.__qualname__
+    Colocated.__doc__ = cls.__doc__
+    return Colocated

@@ -1,0 +1,9 @@
+"""The face `minijax.experimental.array_serialization`: arrays on disk."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE: dict[str, str] = {}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, "serialization")

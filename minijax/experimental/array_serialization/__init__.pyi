@@ -1,0 +1,7 @@
+"""The face `minijax.experimental.array_serialization`: arrays on disk."""
+
+from . import serialization as serialization
+
+__all__ = [
+    "serialization"
+]

@@ -1,0 +1,25 @@
+"""The face `minijax.experimental.array_serialization.serialization`: arrays on disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...api import stored_arrays
+from ...base.faces import face
+
+_TABLE = {
+    "api.checkpoint_managers":
+        "AsyncManager BarrierTimeoutError GlobalAsyncCheckpointManager"
+        " GlobalAsyncCheckpointManagerBase",
+    "api.stored_arrays":
+        "async_deserialize async_serialize get_tensorstore_spec"
+        " is_remote_storage run_deserialization run_serialization",
+}  # fmt: skip
+
+_get, __dir__, __all__ = face(__name__, _TABLE)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TS_CONTEXT":  # TensorStore's, which is imported when it is asked for
+        return stored_arrays.default()
+    return _get(name)

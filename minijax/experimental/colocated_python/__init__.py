@@ -1,0 +1,12 @@
+"""The face `minijax.experimental.colocated_python`: functions that run beside devices."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "api.colocated":
+        "colocated_cpu_devices colocated_python colocated_python_class",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, "func serialization")

@@ -1,0 +1,12 @@
+"""The face `minijax.experimental.colocated_python`: functions that run beside devices."""
+
+from ...api.colocated import colocated_cpu_devices as colocated_cpu_devices
+from ...api.colocated import colocated_python as colocated_python
+from ...api.colocated import colocated_python_class as colocated_python_class
+from . import func as func
+from . import serialization as serialization
+
+__all__ = [
+    "colocated_cpu_devices", "colocated_python", "colocated_python_class", "func",
+    "serialization"
+]

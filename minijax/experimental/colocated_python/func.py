@@ -1,0 +1,9 @@
+"""The face `minijax.experimental.colocated_python.func`."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"api.colocated": "make_callable"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

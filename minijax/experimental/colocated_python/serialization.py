@@ -1,0 +1,9 @@
+"""The face `minijax.experimental.colocated_python.serialization`."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"runtime.jaxlib_compat": "DeviceList"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
