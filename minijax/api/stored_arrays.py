@@ -1,9 +1,8 @@
 """Arrays on disk, by TensorStore: each process writes and reads the parts that it holds.
 
 An array is stored in chunks of one device's part, so that no two processes write to the
-same file, and is read in any other way of lying on devices.  TensorStore is imported when it
-is first asked for: `pip install minijax[checkpoint]`.
-Next: checkpoint_managers.py.
+same file, and is read in any other way of lying on devices.  TensorStore is imported when
+it is first asked for: `pip install minijax[checkpoint]`.  Next: checkpoint_managers.py.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ from ..base.faces import face
 _TABLE = {
 }  # fmt: skip
 
-_MODULES = "backend core linear_util lowering mlir random sharding source_info_util"
+_MODULES = (
+    "backend core ifrt_programs linear_util lowering mlir random sharding"
+    " source_info_util"
+)
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

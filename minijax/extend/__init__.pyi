@@ -2,6 +2,7 @@
 
 from . import backend as backend
 from . import core as core
+from . import ifrt_programs as ifrt_programs
 from . import linear_util as linear_util
 from . import lowering as lowering
 from . import mlir as mlir
@@ -10,6 +11,6 @@ from . import sharding as sharding
 from . import source_info_util as source_info_util
 
 __all__ = [
-    "backend", "core", "linear_util", "lowering", "mlir", "random", "sharding",
-    "source_info_util"
+    "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "random",
+    "sharding", "source_info_util"
 ]

@@ -42,6 +42,7 @@ REPLICATED = xc.OpSharding.Type.REPLICATED
 RuntimeFailure = xc.XlaRuntimeError
 SingleDeviceSharding = xc.SingleDeviceSharding
 pjit = _jax.pjit
+ifrt_programs = _jax.ifrt_programs
 PjitFunctionCache = _jax.PjitFunctionCache
 _COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY

@@ -121,6 +121,7 @@ def install() -> None:
         importlib.import_module(f"{_PACKAGE}.version"),
     ):
         vars(module).update(__version__=INTERFACE, __version_info__=numbers)
+    importlib.import_module("jax._src")  # which libraries take to be there
 
 
 def main() -> None:

@@ -50,7 +50,9 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "control.effects.effects": "wait_for_tokens=effects_barrier",
         "views.backends": "apply_primitive",
     }),
-    "distributed": ("distributed", {}),
+    "distributed": ("distributed", {
+        "runtime.cluster": "State=Cluster global_state=state",
+    }),
     "dtypes": ("dtypes", {
         "types.dtypes":
             "ExtendedDType to_complex_dtype=complex_of to_inexact_dtype=to_inexact",

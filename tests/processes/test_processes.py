@@ -85,7 +85,7 @@ def test_programs_that_differ_are_found_and_the_launcher_says_so(tmp_path):
     assert {"[0] 2 6.0 --steps 3", "[1] 2 6.0 --steps 3"} <= set(said), done
     assert done.returncode == 1
     assert "compiles another program than process" in wrong
-    assert "process 1: %1 = stablehlo.cosine %0 : tensor<4xf32>" in wrong
+    assert re.search(r"process 1: %\d = stablehlo.cosine %\d : tensor<4xf32>", wrong)
     assert "jit(step)/" in wrong
     assert f"{script}:1" in wrong
     assert "has ended with an error; process" in wrong
@@ -264,7 +264,7 @@ def test_alone():
 
 
 def test_the_two_directions_are_transposes():
-    mesh = mj.make_mesh((2,), ("x",))
+    mesh = mj.sharding.Mesh(np.array(mj.devices()[:2]), ("x",))
     there = lambda x: hosts.host_local_array_to_global_array(x, mesh, mj.P("x"))
     back = lambda x: hosts.global_array_to_host_local_array(x, mesh, mj.P("x"))
     x = mj.numpy.arange(4.0)

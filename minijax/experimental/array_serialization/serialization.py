@@ -21,5 +21,8 @@ _get, __dir__, __all__ = face(__name__, _TABLE)
 
 def __getattr__(name: str) -> Any:
     if name == "TS_CONTEXT":  # TensorStore's, which is imported when it is asked for
-        return stored_arrays.default()
+        try:
+            return stored_arrays.default()
+        except ImportError as e:
+            raise AttributeError(str(e)) from None
     return _get(name)

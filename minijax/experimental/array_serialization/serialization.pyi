@@ -4,7 +4,6 @@ from ...api.checkpoint_managers import AsyncManager as AsyncManager
 from ...api.checkpoint_managers import BarrierTimeoutError as BarrierTimeoutError
 from ...api.checkpoint_managers import GlobalAsyncCheckpointManager as GlobalAsyncCheckpointManager
 from ...api.checkpoint_managers import GlobalAsyncCheckpointManagerBase as GlobalAsyncCheckpointManagerBase
-from ...api.stored_arrays import TS_CONTEXT as TS_CONTEXT
 from ...api.stored_arrays import async_deserialize as async_deserialize
 from ...api.stored_arrays import async_serialize as async_serialize
 from ...api.stored_arrays import get_tensorstore_spec as get_tensorstore_spec
@@ -14,7 +13,7 @@ from ...api.stored_arrays import run_serialization as run_serialization
 
 __all__ = [
     "AsyncManager", "BarrierTimeoutError", "GlobalAsyncCheckpointManager",
-    "GlobalAsyncCheckpointManagerBase", "TS_CONTEXT", "async_deserialize",
-    "async_serialize", "get_tensorstore_spec", "is_remote_storage",
-    "run_deserialization", "run_serialization"
+    "GlobalAsyncCheckpointManagerBase", "async_deserialize", "async_serialize",
+    "get_tensorstore_spec", "is_remote_storage", "run_deserialization",
+    "run_serialization"
 ]
