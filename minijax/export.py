@@ -8,7 +8,8 @@ _TABLE = {
     "api.export.exported":
         "DisabledSafetyCheck Exported default_export_platform deserialize export"
         " maximum_supported_calling_convention_version"
-        " minimum_supported_calling_convention_version",
+        " minimum_supported_calling_convention_version symbolic_args_specs"
+        " SymbolicScope is_symbolic_dim symbolic_shape",
     "api.export.serialization":
         "register_namedtuple_serialization register_pytree_node_serialization",
 }  # fmt: skip

@@ -26,7 +26,7 @@ from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
 from ..runtime import compile as compiler
-from ..runtime import dispatch, lower
+from ..runtime import dispatch, lower, sizes
 from ..runtime import sharding as shardings
 from ..runtime.layouts import Format, layout_of
 from ..runtime.portable import lower_for
@@ -175,7 +175,10 @@ class Lowered:
         closed, self._written = stage.jaxpr, due
         if any(due):
             closed, self._written = by_value(stage.jaxpr, due)
-        closed, self._kept = dispatch.drop_unused(closed, jitted.keep_unused)
+        # Arguments tell sizes that are not known, even those that nothing else reads.
+        symbolic = sizes.has_unknowns(closed.jaxpr)
+        keep = jitted.keep_unused or symbolic
+        closed, self._kept = dispatch.drop_unused(closed, keep)
         self._closed = closed
         if dispatch.is_host_driven(closed.jaxpr):
             raise errors.error(
@@ -199,6 +202,10 @@ class Lowered:
                 donated=kept if any(kept) else (), ordered=self._ordered,
                 spread=self._where if over_devices else None,
             )  # fmt: skip
+            if symbolic:
+                paths = tree.leaf_names(stage.in_tree)
+                options.update(emitter=sizes.SymbolicLowering, names=paths)
+            self._symbolic = symbolic
             if len(self._platforms) > 1:
                 self._lowered = lower_for(
                     closed, jitted.name, self._platforms, **options

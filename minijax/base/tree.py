@@ -114,6 +114,15 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
         raise _flatten_error(error, tree, is_leaf) from None
 
 
+def leaf_names(in_tree: PyTreeDef) -> list[str]:
+    """What the leaves of (args, kwargs) are called: `args[0]['a']`."""
+    names = []
+    for path in leaf_paths(in_tree):
+        label = "kwargs" if path[0].idx else "args"
+        names.append(label + keystr(path[1:]))
+    return names
+
+
 def _flatten_error(
     error: ValueError, tree: Any, is_leaf: IsLeaf, takes_path: bool = False
 ) -> ValueError:

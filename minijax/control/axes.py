@@ -13,6 +13,7 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text
 from ..ir import core
+from ..types.dimensions import size_of
 from .arguments import ArgNames
 
 
@@ -99,7 +100,7 @@ class Mapped:
                     size = n
                 elif n != size:
                     raise self._disagreement(avals, dims, names, axis_size)
-        return None if size is None else int(size)
+        return None if size is None else size_of(size)
 
     def _disagreement(
         self, avals: Sequence[Any], dims: Sequence[Any], names: ArgNames, given: Any

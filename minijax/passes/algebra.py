@@ -17,6 +17,7 @@ import numpy as np
 from ..base import errors, source
 from ..ir import core, hooks, lying
 from ..types import dtypes
+from ..types.dimensions import unknowns
 
 
 class Algebra:
@@ -104,7 +105,7 @@ def instantiate(x: Any) -> Any:
     """A value for a tangent that may be a `Zero`."""
     if type(x) is not Zero:
         return x
-    if x.aval.dtype == dtypes.float0:
+    if x.aval.dtype == dtypes.float0 and not unknowns(x.aval.shape):
         return np.zeros(x.aval.shape, dtypes.float0)
     return lib.zeros(x.aval)
 

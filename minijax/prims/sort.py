@@ -27,6 +27,7 @@ from ..passes.batch import move_lane
 from ..passes.stage import stage_closed
 from ..types import dtypes
 from ..types.avals import shaped
+from ..types.dimensions import Dimension
 from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
 from .lying import aligned, along, check_whole
@@ -200,7 +201,9 @@ def _is_short(key: Any, dimension: int) -> bool:
     """Whether key and index fit into 64 bits together."""
     if dtypes.is_complex(key.dtype) or dtypes.is_extended(key.dtype):
         return False
-    return key.dtype.itemsize <= 4 and 1 < key.shape[dimension] < 2**31
+    n = key.shape[dimension]
+    known = not isinstance(n, Dimension)
+    return key.dtype.itemsize <= 4 and known and 1 < n < 2**31
 
 
 def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:

@@ -102,6 +102,11 @@ class Lowering:
             else over
         )
 
+    def begin(
+        self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]
+    ) -> None:
+        """Emit what comes before a program, of inputs of these types and names."""
+
     # ---- types and attributes
     def type(self, aval: Any) -> Any:
         """The MLIR type of a value of type `aval`."""
@@ -716,19 +721,21 @@ def _lower_jaxpr(
     arg_attributes: Sequence[dict[str, Any]] = (),
     result_attributes: Sequence[dict[str, Any]] = (), ordered: bool = False,
     locations: bool = True, spread: Any = None, literals: bool = False,
+    emitter: type[Lowering] = Lowering, names: Sequence[str] = (),
 ) -> Lowered:  # fmt: skip
     """The module of a closed jaxpr, with a function `main`.
 
     `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
     is threaded through the operations that have ordered effects.  Of a program over
     several devices `spread` says how inputs and results lie on them.  With `literals` the
-    captured constants stand in the program.
+    captured constants stand in the program.  `emitter` emits it; it is told the inputs'
+    `names`.
     """
     with context.ir, context.unknown:
         module = Module(_module_name(name), platform, replicas, partitions)
         hidden = [] if literals else captured(closed)
         module.spread = spread
-        ctx = Lowering(module, f"jit({name})" if locations else "")
+        ctx = emitter(module, f"jit({name})" if locations else "")
         ctx.axes = axes
         hidden_avals = [core.aval_of(c) for c in hidden]
         types = [ctx.type(a) for a in (*hidden_avals, *closed.in_avals)]
@@ -764,6 +771,7 @@ def _lower_jaxpr(
                     "stablehlo.create_token", [hlo.TokenType.get()], []
                 ).result
             ctx.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
+            ctx.begin(args[len(hidden) :], closed.in_avals, names)
             values = ctx.jaxpr(closed, *args[len(hidden) :])
             ir.Operation.create("func.return", operands=values)
         if module.tagged:

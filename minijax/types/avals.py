@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import dtypes
+from .dimensions import size_of
 
 
 class MemorySpace(enum.Enum):
@@ -177,7 +178,7 @@ def shaped(
     aval = _interned.get(key)
     if aval is None:
         aval = _blank(ShapedArray)
-        aval.shape, aval.dtype = tuple(map(int, shape)), dtype
+        aval.shape, aval.dtype = tuple(map(size_of, shape)), dtype
         aval.weak_type, aval.memory_space, aval.lies = weak_type, memory, lies
         if lies is not None:
             Known.cuts = True

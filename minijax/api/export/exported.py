@@ -21,20 +21,24 @@ from ...control.calls.call_exported import call_exported_p, check_arguments
 from ...control.calls.jit import jit
 from ...control.rules.custom_vjp import custom_vjp
 from ...ir.jaxpr import ClosedJaxpr
+from ...prims.sizes import dim_as_value_p as dim_as_value_p  # the values of sizes
 from ...runtime import client, portable
 from ...runtime.mesh import AbstractMesh, Mesh
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import Spread
+from ...types.dimension_text import SymbolicScope, symbolic_shape
+from ...types.dimensions import Dimension, is_symbolic_dim, unknowns
+from ...types.solving import solution, solved
 from ..aot import Lowered, Traced
 from ..reverse import vjp
-from ..shapes import ShapeDtypeStruct
+from ..shapes import ShapeDtypeStruct, aval_like
 from . import serialization
 
 __all__ = (
     "DisabledSafetyCheck", "Exported", "call", "default_export_platform", "deserialize",
-    "export",
+    "export", "is_symbolic_dim", "symbolic_shape", "SymbolicScope",
     "maximum_supported_calling_convention_version",
-    "minimum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version", "symbolic_args_specs",
 )  # fmt: skip
 
 minimum_supported_calling_convention_version = 9
@@ -170,8 +174,18 @@ class Exported:
 
     def results_for(self, avals: Sequence[Any]) -> tuple[Any, ...]:
         """The types of the results for arguments of these types; ValueError for others."""
-        check_arguments(self, avals, _leaf_names(self.in_tree))
-        return self.out_avals
+        names = tree.leaf_names(self.in_tree)
+        check_arguments(self, avals, names)
+        known = [a.shape for a in self.in_avals]
+        if not unknowns([d for shape in known for d in shape]):
+            return self.out_avals
+        found = solved(solution(known, names), [a.shape for a in avals], names)
+        return tuple(
+            a.update(shape=tuple(
+                d.evaluated(found) if isinstance(d, Dimension) else d for d in a.shape
+            ))
+            for a in self.out_avals
+        )  # fmt: skip
 
     @functools.cached_property
     def _flat(self) -> Any:
@@ -189,15 +203,6 @@ class Exported:
         found = custom_vjp(f_flat)
         found.defvjp(forwards, backwards)
         return found
-
-
-def _leaf_names(in_tree: Any) -> list[str]:
-    """What the leaves of (args, kwargs) are called: `args[0]['a']`."""
-    names = []
-    for path in tree.leaf_paths(in_tree):
-        label = "args" if path[0].idx == 0 else "kwargs"
-        names.append(label + tree.keystr(path[1:]))
-    return names
 
 
 def _over(sharding: Any, mesh: Any) -> Any:
@@ -291,7 +296,48 @@ def deserialize(blob: Any) -> Exported:
         ]
         return Exported(disabled_safety_checks=tuple(checks), **parts)
 
-    return serialization.from_bytes(blob, lambda sizes: tuple(map(int, sizes)), made)  # type: ignore[no-any-return]
+    scope = SymbolicScope()
+    shape_of = lambda sizes: symbolic_shape(",".join(sizes), scope=scope)
+    return serialization.from_bytes(blob, shape_of, made)  # type: ignore[no-any-return]
+
+
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Any = None
+) -> Any:
+    """The types of arguments, of shapes with sizes that are not known yet.
+
+    Args:
+      args: a pytree of arrays, or of values with `shape` and `dtype`.
+      shapes_specs: texts as `symbolic_shape` takes them, with `args` as what '_' and '...'
+        stand for, or None for shapes as they are; a pytree like `args`, or one that it
+        begins with.
+      constraints: what is known of the names.
+      scope: where names belong to; default: a new one for all of them.
+
+    Returns:
+      A pytree like `args`, of `ShapeDtypeStruct`s.
+
+    Raises:
+      ValueError: the trees do not fit, or a text is none.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> symbolic_args_specs((jnp.ones((2, 3)), jnp.ones(4)), ("b, ...", None))[0]
+      ShapeDtypeStruct(shape=(b, 3), dtype=float32)
+    """
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise errors.value_error("Cannot use both `scope` and `constraints`")
+    leaves, structure = tree.flatten(args)
+    is_spec = lambda x: x is None or isinstance(x, str)
+    specs = tree.broadcast_prefix(shapes_specs, args, is_leaf=is_spec)
+    found = []
+    for x, spec in zip(leaves, specs, strict=True):
+        aval = aval_like(x)
+        shape = symbolic_shape(spec, scope=scope, like=aval.shape)
+        found.append(ShapeDtypeStruct(shape, aval.dtype))
+    return tree.unflatten(structure, found)
 
 
 # ----------------------------------------------------------------------------- export
@@ -394,7 +440,7 @@ def _exported(
             ins[i] = _abstract(where.ins[k])
         if where.outs is not None:
             outs = list(map(_abstract, where.outs))
-    polymorphic = len(platforms) > 1
+    polymorphic = len(platforms) > 1 or lowered._symbolic
     ordered: list[Any] = []
     unordered: list[Any] = []
     for effect in lowered._closed.effects:

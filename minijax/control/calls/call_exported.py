@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...base import errors
 from ...ir.core import Primitive, unsupported
 from ...runtime import portable
+from ...runtime.sizes import is_symbolic
 from ...types import dtypes
+from ...types.avals import shaped
 
 call_exported_p = Primitive("call_exported", multiple_results=True)
 call_exported_p.takes_keys = True
@@ -43,12 +47,15 @@ def _lower(ctx: Any, *args: Any, exported: Any) -> list[Any]:
     _check_devices(ctx, exported)
     kept = [args[i] for i in exported.module_kept_var_idx]
     types = [x.type for x in kept]
+    several = len(exported.platforms) > 1
+    static = not any(map(is_symbolic, ctx.avals_in))
+    if not static and several:
+        kept.insert(0, ctx.constant(np.int32(index), shaped((), dtypes.int32)))
     key = exported, tuple(map(str, types)), index
     found = ctx.module.functions.get(key)
     if found is None:
         module = portable.from_bytes(exported.mlir_module_serialized)
-        if exported.uses_global_constants:
-            several = len(exported.platforms) > 1
+        if exported.uses_global_constants and static:
             module = portable.refined(module, index if several else None, types)
         wanted = portable.argument_types(module)
         results = portable.result_types(module)

@@ -37,6 +37,7 @@ from ...prims.shape import concatenation, shapes
 from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension
 from .. import bodies
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
@@ -342,6 +343,9 @@ def scan_lower(
         return carry, ys
 
     ys = [ctx.constant(0, a) for a in y_avals]
+    if isinstance(length, Dimension):
+        carry, ys = _emit_loop(ctx, length, 1, one_step, carry, ys, number)
+        return [*carry, *ys]
     step = max(1, min(unroll or length, length))
     blocks = length // step
     done = 0

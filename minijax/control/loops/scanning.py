@@ -17,6 +17,7 @@ from ...base.tracebacks import boundary
 from ...base.util import merge, split_list
 from ...ir import core
 from ...prims.shape import concatenation
+from ...types.dimensions import size_of
 from .. import bodies
 from ..arguments import as_value
 from ..refs import discharge
@@ -186,7 +187,7 @@ def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
                 f"scan got `length` argument of {length} which disagrees with leading"
                 f" axis sizes {sizes}."
             )
-        return int(length)
+        return size_of(length)
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     if len(set(sizes)) > 1:

@@ -42,6 +42,7 @@ from ...prims.math import logic
 from ...prims.reduce import over_axes
 from ...prims.shape import shapes
 from ...types import dtypes
+from ...types.dimensions import Dimension
 from .. import bodies
 from ..arguments import as_value
 from ..branches.switch import cond
@@ -362,6 +363,10 @@ def fori_loop(
             )  # fmt: skip
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    lower, upper = (
+        x.dimension_as_value() if isinstance(x, Dimension) else x
+        for x in (lower, upper)
+    )
     lo, up = core.aval_of(lower), core.aval_of(upper)
     for a in (lo, up):
         number = dtypes.is_integer(a.dtype) or dtypes.is_float(a.dtype)

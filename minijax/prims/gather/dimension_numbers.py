@@ -22,6 +22,7 @@ import numpy as np
 
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import unknowns
 from ..shape.shapes import type_problem, value_problem
 
 __all__ = ("GatherScatterMode", "GatherDimensionNumbers", "ScatterDimensionNumbers")
@@ -373,7 +374,10 @@ def window_sizes(operand: Any, updates: Any, dims: ScatterDimensionNumbers) -> D
 def last_starts(operand, indices, index_map: Sequence[int], sizes: Dims):
     """The largest index in bounds of each component, as the indices' dtype holds it."""
     top = int(ml_dtypes.iinfo(indices.dtype).max)
-    bounds = [min(operand.shape[i] - sizes[i], top) for i in index_map]
+    bounds = [operand.shape[i] - sizes[i] for i in index_map]
+    if unknowns(bounds):
+        return bounds
+    bounds = [min(b, top) for b in bounds]
     return np.array(bounds, indices.dtype)
 
 

@@ -429,6 +429,15 @@ def _scatter_batch(prim: Primitive) -> Any:
     return batch
 
 
+def _emit_rows(ctx: Any, row: Any, aval: Any) -> Any:
+    """Emit an array of which every row is the same."""
+    if isinstance(row, np.ndarray):
+        return ctx.constant(np.broadcast_to(row, aval.shape), aval)
+    column = shaped((*aval.shape[:-1], 1), aval.dtype)
+    columns = [ctx.constant(x, column) for x in row]
+    return ctx.op("concatenate", aval, *columns, dimension=ctx.i64(aval.ndim - 1))
+
+
 def _scatter_lower(
     ctx, x, indices, updates, *, dimension_numbers, indices_are_sorted: bool,
     unique_indices: bool, mode, update_jaxpr, update_consts,
@@ -439,10 +448,8 @@ def _scatter_lower(
     if mode is CLIP and dimension_numbers.scatter_dims_to_operand_dims:
         sizes = window_sizes(operand, update, dimension_numbers)
         index_map = dimension_numbers.scatter_dims_to_operand_dims
-        bounds = np.broadcast_to(
-            last_starts(operand, index, index_map, sizes), index.shape
-        )
-        low, high = ctx.constant(0, index), ctx.constant(bounds, index)
+        bounds = last_starts(operand, index, index_map, sizes)
+        low, high = ctx.constant(0, index), _emit_rows(ctx, bounds, index)
         indices = ctx.op("clamp", index, low, indices, high)
     op = ctx.region_op(
         "stablehlo.scatter", [ctx.type(out)], [x, indices, updates],

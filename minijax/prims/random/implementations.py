@@ -23,6 +23,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension, exceeds
 from ..math.algebraic import add, mul
 from ..math.cast import bitcast_convert_type_p, convert_element_type_p
 from ..math.logic import bitwise_or, bitwise_xor, shift_left, shift_right_logical
@@ -146,7 +147,7 @@ def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
     own part.  `wide` asks for 64-bit counting, needed above 2**32 elements.
     """
     if wide is None:
-        wide = prod(shape) > 2**32
+        wide = exceeds(prod(shape), 2**32)
     dtype = dtypes.uint64 if wide else dtypes.uint32
     place: Any = None
     stride = 1
@@ -156,7 +157,7 @@ def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
                 dtype=dtype, shape=tuple(shape), dimension=axis, sharding=None
             )
             if stride != 1:
-                step = mul(step, dtype.type(stride))
+                step = mul(step, _stride(stride, dtype))
             place = step if place is None else add(place, step)
         stride *= shape[axis]
     if place is None:
@@ -165,6 +166,12 @@ def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
         return np.uint32(0), place
     high = shift_right_logical(place, np.uint64(32))
     return to_uint(high, dtypes.uint32), to_uint(place, dtypes.uint32)
+
+
+def _stride(stride: Any, dtype: Any) -> Any:
+    if isinstance(stride, Dimension):
+        return to_uint(stride.dimension_as_value(), dtype)
+    return dtype.type(stride)
 
 
 def seed_words(seed: Any) -> tuple[Any, Any]:

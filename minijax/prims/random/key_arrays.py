@@ -27,6 +27,7 @@ from ...runtime import dispatch, lower
 from ...runtime.array import ArrayImpl, base_array, put_numpy, under_key
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension
 from ..define import batch_elementwise, broadcast_shape, zero_jvp
 from ..lying import aligned, like_first
 from ..shape.shapes import (
@@ -279,7 +280,8 @@ def _bits_cpu(ctx: Any, keys: Any, **params: Any) -> Any:
     # erf_inv.  Large hashes get a loop of their own.
     (aval,) = ctx.avals_out
     out = _emit_bits(ctx, keys, **params)
-    return out if aval.size < 4096 else ctx.op("optimization_barrier", aval, out)
+    small = isinstance(aval.size, Dimension) or aval.size < 4096
+    return out if small else ctx.op("optimization_barrier", aval, out)
 
 
 random_bits_p.lower_on["cpu"] = _bits_cpu

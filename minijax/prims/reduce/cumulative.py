@@ -16,7 +16,9 @@ from typing import Any
 from ...ir.core import Primitive
 from ...passes.algebra import Zero
 from ...passes.jvp import jvp_flat
+from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension
 from ..define import INEXACT, NUMBER, check_kind, filled, hands_on_nans, linear_in_first
 from ..lying import along
 from ..math.algebraic import add, add_p, max, max_p, min_p, mul, mul_p, sub
@@ -68,6 +70,8 @@ def cumulative(
         n, rank = aval.shape[axis], len(aval.shape)
         if n == 0:
             return x
+        if isinstance(n, Dimension):
+            return _emit_steps(ctx, x, axis, reverse, neutral, emit)
         low, high = (0, n - 1) if reverse else (n - 1, 0)
         rows = [[low, high] if i == axis else [0, 0] for i in range(rank)]
         cell, ones = shaped((), aval.dtype), (1,) * rank
@@ -89,6 +93,43 @@ def cumulative(
     out.batch = batch
     out.lower = lower
     return out
+
+
+def _emit_steps(
+    ctx: Any, x: Any, axis: int, reverse: bool, neutral: Callable[[Any], Any],
+    emit: Callable[[Any, Any, Any], None],
+) -> Any:  # fmt: skip
+    """Emit the same one element after the other, for a length that is not known."""
+    aval = ctx.avals_in[0]
+    shape, rank = aval.shape, len(aval.shape)
+    resized = lambda n: shaped((*shape[:axis], n, *shape[axis + 1 :]), aval.dtype)
+    row, pair, cell = resized(1), resized(2), shaped((), aval.dtype)
+    rest = shaped((*shape[:axis], *shape[axis + 1 :]), aval.dtype)
+    i32, flag = shaped((), dtypes.int32), shaped((), dtypes.bool_)
+    number = lambda n: ctx.constant(n, i32)
+    start = [number(0), ctx.constant(neutral(aval.dtype), row), x]
+    types = [ctx.type(i32), ctx.type(row), ctx.type(aval)]
+    loop = ctx.region_op("stablehlo.while", types, start, regions=2)
+    with ctx.block(loop.regions[0], *types) as (i, *_):
+        ctx.return_(ctx.op(
+            "compare", flag, i, number(shape[axis]),
+            comparison_direction=ctx.parse("#stablehlo<comparison_direction LT>"),
+        ))  # fmt: skip
+    with ctx.block(loop.regions[1], *types) as (i, before, out):
+        at = ctx.op("subtract", i32, number(shape[axis] - 1), i) if reverse else i
+        where = [at if d == axis else number(0) for d in range(rank)]
+        sizes = ctx.i64s(row.shape)
+        here = ctx.op("dynamic_slice", row, x, *where, slice_sizes=sizes)
+        both = ctx.op("concatenate", pair, before, here, dimension=ctx.i64(axis))
+        fold = ctx.region_op(
+            "stablehlo.reduce", [ctx.type(rest)],
+            [both, ctx.constant(neutral(aval.dtype), cell)], dimensions=ctx.i64s((axis,)),
+        )  # fmt: skip
+        emit(ctx, fold.regions[0], cell)
+        new = ctx.op("reshape", row, fold.results[0])
+        out = ctx.op("dynamic_update_slice", aval, out, new, *where)
+        ctx.return_(ctx.op("add", i32, i, number(1)), new, out)
+    return loop.results[2]
 
 
 def _by(prim: Primitive) -> Callable[[Any, Any, Any], None]:

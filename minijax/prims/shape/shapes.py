@@ -10,6 +10,7 @@ This room joins and cuts nothing: that is concatenation.py, which hands these na
 
 from __future__ import annotations
 
+import builtins
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ from ...runtime.array import ARRAYS
 from ...runtime.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import AbstractValue, shaped
+from ...types.dimensions import Dimension, is_negative
 from ..define import hands_on_nans, keep_nans, linear_in_first, zero_jvp
 from ..lying import ambiguous, asked, lane_sharding, like_first, moved_sharding
 
@@ -92,17 +94,23 @@ def int_tuple(values: Any, what: str) -> tuple[int, ...]:
     try:
         return tuple(map(operator.index, values))
     except TypeError:
+        if isinstance(values, (tuple, list)) and builtins.any(
+            isinstance(v, Dimension) for v in values
+        ):
+            known: Any = (size_of(v, what) for v in values)
+            return tuple(known)
         raise _shape_error(values, what) from None
 
 
 def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
     """A shape as a tuple; one integer stands for an array of one axis."""
-    return int_tuple((shape,) if isinstance(shape, int) else shape, what)
+    one = isinstance(shape, (int, Dimension))
+    return int_tuple((shape,) if one else shape, what)
 
 
-def size_of(value: Any, what: str) -> int:
-    """One size as a Python int; TypeError for anything that is no integer."""
-    return int_tuple([value], what)[0]
+def size_of(value: Any, what: str) -> Any:
+    """One size as a Python int, or a `Dimension`; TypeError for anything else."""
+    return value if isinstance(value, Dimension) else int_tuple([value], what)[0]
 
 
 def _shape_error(values: Any, what: str) -> TypeError:
@@ -125,7 +133,7 @@ def _shape_error(values: Any, what: str) -> TypeError:
 
 def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
     """TypeError if any size is negative."""
-    if sizes and min(sizes) < 0:
+    if is_negative(sizes):
         raise type_problem(
             f"{name} {what} must have every element be nonnegative, got {sizes}.",
             why="a negative size or position means nothing here.",

@@ -24,6 +24,7 @@ from ...passes.algebra import Zero, instantiate, is_linear
 from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension, exceeds
 from ..define import hands_on_nans, same_dtype
 from ..gather.dimension_numbers import (
     GatherDimensionNumbers,
@@ -45,6 +46,7 @@ from .shapes import (
     primitive,
     problem,
     shape_tuple,
+    size_of,
     squeeze,
     type_problem,
     value_problem,
@@ -197,12 +199,12 @@ def slice_in_dim(
     shape = core.aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
     n = shape[axis]
-    start = 0 if start_index is None else operator.index(start_index)
-    limit = n if limit_index is None else operator.index(limit_index)
+    start = 0 if start_index is None else size_of(start_index, "start_index")
+    limit = n if limit_index is None else size_of(limit_index, "limit_index")
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis] = start + n if start < 0 else start
     limits[axis] = limit + n if limit < 0 else limit
-    strides[axis] = operator.index(stride)
+    strides[axis] = size_of(stride, "stride")
     return slice(operand, starts, limits, strides)
 
 
@@ -287,7 +289,7 @@ def _too_narrow(index: Any, n: int) -> bool:
     if type(index) is int:
         return False
     dtype = core.aval_of(index).dtype
-    return dtypes.is_signed(dtype) and n > int(ml_dtypes.iinfo(dtype).max)
+    return dtypes.is_signed(dtype) and exceeds(n, int(ml_dtypes.iinfo(dtype).max))
 
 
 def _from_start(index: Any, n: int, negative: bool) -> Any:
@@ -301,12 +303,16 @@ def _from_start(index: Any, n: int, negative: bool) -> Any:
                 " allow_negative_indices=False",
                 why="it would be moved to 0.",
             )
-        return np.asarray(value + n if negative and value < 0 else value, aval.dtype)[
-            ()
-        ]
+        value = value + n if negative and value < 0 else value
+        if isinstance(value, Dimension):
+            return convert_element_type(value.dimension_as_value(), aval.dtype)
+        return np.asarray(value, aval.dtype)[()]
     if not negative or not dtypes.is_signed(aval.dtype):
         return index
-    size = np.asarray(n, aval.dtype)[()]
+    if isinstance(n, Dimension):
+        size = convert_element_type(n.dimension_as_value(), aval.dtype)
+    else:
+        size = np.asarray(n, aval.dtype)[()]
     if aval.weak_type:
         below = lt(index, 0)
         wrapped = add(convert_element_type(index, aval.dtype), size)

@@ -32,6 +32,7 @@ from ...runtime import array as arrays
 from ...runtime.array import ARRAYS, Array
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension, broadcast_sizes
 
 __all__ = (
     "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",
@@ -39,7 +40,7 @@ __all__ = (
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
-    "joint_shape", "broadcast_to", "choose", "canonical_axes", "has_items",
+    "joint_shape", "number", "broadcast_to", "choose", "canonical_axes", "has_items",
     "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
     "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
 )  # fmt: skip
@@ -308,6 +309,11 @@ def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequen
         ) from e
 
 
+def number(n: Any, dtype: Any) -> Any:
+    """A size as a scalar of this dtype; one that is not known as a value."""
+    return convert(n, dtype) if isinstance(n, Dimension) else dtype.type(n)
+
+
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one dtype and rank."""
     check_arraylike(name, *xs)
@@ -333,7 +339,7 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
     if all(s == first for s in shapes):
         return first
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_sizes(*shapes)
     except ValueError:
         raise errors.value_error(
             f"{name}: Incompatible shapes for broadcasting:"
@@ -346,7 +352,7 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
 def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     """What shapes broadcast to; TypeError, as of the operation `op`, if they do not."""
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_sizes(*shapes)
     except ValueError:
         raise errors.type_error(
             f"{op} got incompatible shapes for broadcasting:"

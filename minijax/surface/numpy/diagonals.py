@@ -18,6 +18,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
 from ...types import dtypes
+from ...types.dimensions import max_dim, min_dim
 from ._common import *
 from .reductions import sum_axes, wide_int
 
@@ -33,7 +34,9 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
     """
     *lead, m, n = core.aval_of(x).shape
     start = offset if offset >= 0 else -offset * n
-    length = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
+    length = max_dim(
+        0, min_dim(m, n - offset) if offset >= 0 else min_dim(m + offset, n)
+    )
     flat_x = lax.reshape(x, (*lead, m * n))
     if not length:
         return lax.slice_in_dim(flat_x, 0, 0, axis=len(lead))

@@ -21,6 +21,7 @@ from ...prims import lax
 from ...prims.reduce.over_axes import all_ones
 from ...prims.shape.shapes import broadcast_to
 from ...types import dtypes
+from ...types.dimensions import Dimension
 from ._common import (
     ArrayLike,
     Axis,
@@ -31,6 +32,7 @@ from ._common import (
     choose,
     convert,
     no_out,
+    number,
     promote_dtypes_inexact,
     static_dtype,
     wider,
@@ -124,7 +126,7 @@ def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     a = strong(a, dtype)
     shape = core.aval_of(a).shape
     axes, names = reduce_axes(axis, len(shape))
-    count: Any = dtype.type(size_along(shape, axes))
+    count: Any = number(size_along(shape, axes), dtype)
     if where is not None:
         count = count_where(where, shape, axes, dtype)
         a = masked(a, where, dtype.type(0))
@@ -225,8 +227,8 @@ def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any)
             return convert(lax.div(total, dtype.type(n)), result)
         nan = lax.broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
         return convert(nan, result)
-    if isinstance(count, int):
-        count = dtype.type(count)
+    if isinstance(count, (int, Dimension)):
+        count = number(count, dtype)
     n = lax.sub(count, convert(correction, dtype))
     x = choose(lax.gt(n, dtype.type(0)), lax.div(total, n), dtype.type(np.nan))
     return convert(x, result)

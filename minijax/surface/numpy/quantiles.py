@@ -231,7 +231,7 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     dtype = x.dtype if core.aval_of(q).weak_type else wider(x.dtype, q.dtype)
     nans = lax.ne(x, x)
     last = x.ndim - 1
-    count: Any = dtype.type(n)
+    count: Any = number(n, dtype)
     if squash:
         there = convert(lax.bitwise_not(nans), dtype)
         count = lax.reduce_sum(there, (last,))

@@ -23,6 +23,7 @@ from ...runtime import array as arrays
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension, max_dim
 from . import elementwise
 from ._common import *
 from .creation import SMALL, on_device
@@ -77,7 +78,10 @@ def arange(
     first, last, by = values["start"], values.get("stop"), values.get("step", 1)
     if last is None:
         first, last = 0, first
-    size = max(0, math.ceil((last - first) / by))
+    if any(isinstance(x, Dimension) for x in (first, last, by)):
+        size = max_dim(-((first - last) // by), 0)
+    else:
+        size = max(0, math.ceil((last - first) / by))
     out = _range(size, first, by, wanted, step is not None)
     return on_device(out, device, out_sharding)
 
@@ -114,6 +118,8 @@ def known_number(x: Any, name: str) -> Any:
 
 def type_of_number(x: Any) -> tuple[Any, bool]:
     """(dtype, weak) of a scalar argument."""
+    if isinstance(x, Dimension):
+        return dtypes.scalar_dtype(int), True
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         kind = next(k for k in (bool, int, float) if isinstance(x, k))
         return dtypes.scalar_dtype(kind), kind is not bool

@@ -10,6 +10,7 @@ from typing import Any
 from ...control.calls.jit import composite
 from ...prims import lax
 from ...types import dtypes
+from ...types.dimensions import exceeds
 from ._common import *
 
 __all__ = ("sort", "argsort", "lexsort", "sort_complex", "partition", "argpartition")
@@ -68,7 +69,11 @@ def sort(
 
 def index_dtype(n: int) -> Any:
     """The dtype of positions along an axis of size `n`."""
-    return dtypes.canonical(dtypes.int64) if n > 2**31 - 1 else dtypes.int_default()
+    return (
+        dtypes.canonical(dtypes.int64)
+        if exceeds(n, 2**31 - 1)
+        else dtypes.int_default()
+    )
 
 
 def with_positions(

@@ -23,6 +23,14 @@ from ...prims import lax
 from ...prims.shape.spans import Slice
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
+from ...types.dimensions import (
+    Dimension,
+    broadcast_sizes,
+    exceeds,
+    inconclusive,
+    max_dim,
+    min_dim,
+)
 
 # The kinds of entries of a plan, which are tuples that begin with their kind.
 NEW = 0  # (NEW,): an axis of size 1 in the result
@@ -147,6 +155,12 @@ def _no_row(axis: int, shape: tuple[int, ...]) -> IndexError:
 
 def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
     """The entry of a slice of an axis of size `n`."""
+    if (
+        isinstance(n, Dimension)
+        or isinstance(s.start, Dimension)
+        or isinstance(s.stop, Dimension)
+    ):
+        return _unknown_span(s, n)
     try:
         start, stop, step = s.indices(n)
     except TypeError:
@@ -158,6 +172,28 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
     if step == 1 and eager and 0 < size < n:
         leaves.append(start)
         return SPAN, None, size, 1, False
+    return SPAN, start, size, step, False
+
+
+def _unknown_span(s: slice, n: Any) -> Any:
+    """The entry of a slice where sizes are not known."""
+    step = 1 if s.step is None else operator.index(s.step)
+    if step < 0 and s.start is None and s.stop is None:
+        size = max_dim((n - step - 1) // -step, 0)
+        return SPAN, n - 1 + (size - 1) * step, size, -step, True
+    if step < 0:
+        raise inconclusive(
+            f"x[{s.start}:{s.stop}:{step}] of an axis of size {n}: where it ends is not"
+            " known.", "x[::-1], and a slice of that",
+        )  # fmt: skip
+
+    def bound(i: Any, default: Any) -> Any:
+        if i is None:
+            return default
+        return max_dim(n + i, 0) if i < 0 else min_dim(n, i)
+
+    start = bound(s.start, 0)
+    size = max_dim((bound(s.stop, n) - start + step - 1) // step, 0)
     return SPAN, start, size, step, False
 
 
@@ -467,7 +503,11 @@ def wrap(index: Any, n: int) -> Any:
         index = lax.convert_element_type(index, dtype)
         if unsigned:
             return index
-    zero, size = dtype.type(0), dtype.type(n)
+    zero = dtype.type(0)
+    if isinstance(n, Dimension):
+        size = lax.convert_element_type(n.dimension_as_value(), dtype)
+    else:
+        size = dtype.type(n)
     below = lax.lt_p.bind(index, zero)
     return lax.select_n_p.bind(below, index, lax.add_p.bind(index, size))
 
@@ -482,7 +522,7 @@ def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
         if e[0] == ARRAY
     ]
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_sizes(*shapes)
     except ValueError:
         raise errors.value_error(
             f"Incompatible shapes for broadcasting: shapes={shapes} of index arrays.",
@@ -546,7 +586,7 @@ def _index_dtype(values: Sequence[Any], plan: Plan) -> Any:
     for v in values:
         if getattr(v, "dtype", None) == dtypes.int64:
             return dtypes.canonical(dtypes.int64)
-    if max(plan.operand, default=0) > 2**31 - 1:
+    if any(exceeds(n, 2**31 - 1) for n in plan.operand):
         return dtypes.canonical(dtypes.int64)
     return dtypes.int32
 

@@ -11,7 +11,6 @@ This room knows no distribution.  Next: keys.py.
 from __future__ import annotations
 
 import functools
-import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +28,7 @@ from ...prims.resharding import lay_out
 from ...prims.shape.shapes import broadcast_in_dim
 from ...runtime.array import ArrayImpl, KeyArray
 from ...types import dtypes
+from ...types.dimensions import index_of
 
 __all__ = (
     "problem", "type_problem", "value_problem", "is_key", "opaque", "check_words",
@@ -150,8 +150,8 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
             return shape
     try:
         if not hasattr(shape, "__iter__") or not getattr(shape, "shape", (1,)):
-            return (operator.index(shape),)
-        return tuple([operator.index(n) for n in shape])
+            return (index_of(shape),)
+        return tuple([index_of(n) for n in shape])
     except errors.JAXTypeError:
         raise
     except TypeError:

@@ -1,0 +1,38 @@
+"""`dim_as_value`: a size that is not known while a program is traced, as its value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base import errors
+from ..ir.core import Primitive, register_aval
+from ..types.avals import scalar_aval
+from ..types.dimensions import Dimension, as_value
+from .define import zero_jvp
+
+dim_as_value_p = Primitive("dim_as_value")
+dim_as_value_p.abstract = lambda *, dim: scalar_aval(int)
+zero_jvp(dim_as_value_p)
+
+
+def _evaluate(*, dim: Any) -> Any:
+    raise errors.error(
+        NotImplementedError,
+        "Evaluation rule for 'dim_as_value' is not implemented. It seems that you are using"
+        " shape polymorphism outside jax.export.",
+        which=str(dim),
+        why="its value is known when the exported program is called.",
+        tries=["export(jit(f))(...)"],
+    )
+
+
+dim_as_value_p.impl = _evaluate
+dim_as_value_p.lower = lambda ctx, *, dim: ctx.size(dim, ctx.avals_out[0])
+
+
+@as_value.fill
+def _value(dim: Any) -> Any:
+    return dim_as_value_p.bind(dim=dim)
+
+
+register_aval(Dimension, lambda dim: scalar_aval(int))

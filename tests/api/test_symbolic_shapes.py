@@ -1,0 +1,309 @@
+"""Sizes that are not known: arithmetic, comparison, texts, and programs that have them.
+
+Texts and answers are recorded from JAX 0.10.2.  `exported_by_jax.txt` holds a program that
+JAX exported; see test_export.py.
+"""
+
+import base64
+import pathlib
+import zlib
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import export, lax
+from minijax.types.dimensions import InconclusiveDimensionOperation, max_dim, min_dim
+
+a, b, c = export.symbolic_shape("a, b, c")
+
+# fmt: off
+# ruff: noqa: E501
+ARITHMETIC = [
+    ("b+a", "b + a"), ("a*2", "2*a"), ("2*a*b+4*a+3", "2*a*b + 4*a + 3"), ("a-b", "- b + a"),
+    ("-a", "- a"), ("a*a*b", "a^2*b"), ("(a+b)*(a+b)", "2*a*b + b^2 + a^2"),
+    ("a//2", "floordiv(a, 2)"), ("a%2", "mod(a, 2)"), ("-a//2", "floordiv(- a, 2)"),
+    ("(2*a)//2", "a"), ("(4*a+3)//2", "2*a + 1"), ("(a*b+b)//b", "a + 1"), ("a%b", "mod(a, b)"),
+    ("(2*a)%2", "0"), ("(a+2)%2", "mod(a + 2, 2)"), ("divmod(2*a+1,2)", "(a, 1)"), ("a-a", "0"),
+    ("a**2", "a^2"), ("a**0", "1"), ("3-a", "- a + 3"), ("1+a-1", "a"), ("a*b-b*a", "0"),
+    ("(a//2)*2+a%2", "mod(a, 2) + 2*floordiv(a, 2)"), ("a+b+c", "c + b + a"), ("c*a", "a*c"),
+    ("a*a+b+1", "a^2 + b + 1"), ("b+a//2", "floordiv(a, 2) + b"), ("np.int32(2)*a", "2*a"),
+    ("np.prod((a,2))", "2*a"), ("max_dim(a, 1)", "a"), ("min_dim(a, 2)", "min(a, 2)"),
+    ("max_dim(a, b)", "max(a, b)"), ("sum([a,b])", "b + a"), ("max(a, 1)", "a"),
+]
+ANSWERS = [
+    ("a==b", False), ("a==a+0", True), ("a==1", False), ("a!=b", True), ("a>=1", True),
+    ("a>0", True), ("a<1", False), ("a+b>=2", True), ("a*b>=1", True), ("a+1>a", True),
+    ("a<=a+b", True), ("2*a>=a", True), ("a//2>=0", True), ("a//2<=a", True), ("a%2<2", True),
+    ("a%2>=0", True), ("bool(a)", True), ("hash(a)==hash(a+0)", True), ("a in (1,b)", False),
+    ("(a,1)==(a,1)", True), ("2*a==2*b", False), ("a=='x'", False), ("isinstance(a,int)", False),
+    ("a==export.symbolic_shape('a')[0]", False), ("export.is_symbolic_dim(a)", True),
+]
+UNCLEAR = ["a>=2", "a>b", "max(a,b)", "a*a>=a", "sorted([b,a])", "int(a)"]
+CONSTRAINED = [
+    ("a>=2", "a>=2", "True"), ("a<=5", "a<=5", "True"), ("a>=b", "a+1>b", "True"),
+    ("a>=b;b>=c", "a>=c", "True"), ("a==2*b", "a", "2*b"), ("mod(a,2)==0", "a%2", "0"),
+    ("mod(a,2)==0", "a//2*2", "a"), ("a==4", "a", "4"), ("a+b<=8", "a<=7", "True"),
+    ("2*a>=5", "a>=3", "True"), ("a*b==c", "a*b", "c"), ("floordiv(a,2)==b", "a//2", "b"),
+    ("max(a,b)<=4", "a<=4", "True"), ("a==a", "a", "a"),
+]
+TEXTS = [
+    ("a, b", "(a, b)"), ("(a, b)", "(a, b)"), ("a,", "(a,)"), ("", "()"), ("3", "(3,)"),
+    ("a^2", "(a^2,)"), ("-2*a+3", "(- 2*a + 3,)"), ("a - -1", "(a + 1,)"), ("A_1", "(A_1,)"),
+    ("floordiv(a+b, 2)*3", "(3*floordiv(b + a, 2),)"), ("mod(a,2)", "(mod(a, 2),)"),
+    ("max(a,b)", "(max(a, b),)"),
+]
+NO_TEXTS = ["a//2", "a b", "2a", "a+", "a,,b", "a*(b+1)", "f(a)", "...", "_", None, "a)", "(a"]
+# fmt: on
+
+
+@pytest.mark.parametrize("text, want", ARITHMETIC)
+def test_arithmetic(text, want):
+    assert str(eval(text)) == want
+
+
+@pytest.mark.parametrize("text, want", ANSWERS)
+def test_comparison(text, want):
+    assert eval(text) is want
+
+
+@pytest.mark.parametrize("text", UNCLEAR)
+def test_what_does_not_follow(text):
+    with pytest.raises(InconclusiveDimensionOperation, match="Symbolic dimension"):
+        eval(text)
+
+
+@pytest.mark.parametrize("constraints, text, want", CONSTRAINED)
+def test_constraints(constraints, text, want):
+    known = export.symbolic_shape("a, b, c", constraints=constraints.split(";"))
+    names = dict(zip("abc", known, strict=True))
+    assert str(eval(text, names)) == want
+
+
+def test_bounds_hold():
+    """What is proved of a size holds for every value of its unknowns."""
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        atoms = [a, b, a // 2, b % 3, max_dim(a, b), min_dim(a, 3), 1]
+        size = sum(
+            int(k) * x for k, x in zip(rng.integers(-2, 3, 7), atoms, strict=True)
+        )
+        if isinstance(size, int):
+            continue
+        values = [
+            size.evaluated(dict(a=i, b=j)) for i in range(1, 7) for j in range(1, 7)
+        ]
+        try:
+            proved = size >= 0
+        except InconclusiveDimensionOperation:
+            continue
+        assert all((v >= 0) == proved for v in values), size
+
+
+@pytest.mark.parametrize("text, want", TEXTS)
+def test_texts(text, want):
+    assert str(export.symbolic_shape(text)) == want
+
+
+@pytest.mark.parametrize("text", NO_TEXTS)
+def test_no_texts(text):
+    with pytest.raises(ValueError, match="syntax error in symbolic shape"):
+        export.symbolic_shape(text)
+
+
+def test_shapes_like_others():
+    assert str(export.symbolic_shape("a, _, ...", like=(1, 2, 3, 4))) == "(a, 2, 3, 4)"
+    assert export.symbolic_shape(None, like=(1, 2)) == (1, 2)
+    for text, like, what in (
+        ("a, 3", (1, 2), "different size 3 for known dimension"),
+        ("a, ...", (1, None), "unexpected placeholder for unknown dimension"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            export.symbolic_shape(text, like=like)
+    args = (np.ones((2, 3)), [np.ones(4, np.int32)])
+    specs = export.symbolic_args_specs(args, ("a, ...", None))
+    assert str(specs[0].shape) == "(a, 3)" and specs[1][0].shape == (4,)
+    every = export.symbolic_args_specs(args, "a, ...")
+    assert every[0].shape[0] == every[1][0].shape[0]
+    for constraint in ("a>2", "a=2", "a"):
+        with pytest.raises(
+            ValueError, match="must contain one of '==' or '>=' or '<='"
+        ):
+            export.SymbolicScope([constraint])
+    with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
+        a + export.symbolic_shape("a")[0]
+    with pytest.raises(NotImplementedError, match="using shape polymorphism outside"):
+        a + 1.0
+
+
+# ---------------------------------------------------------------------------- programs
+
+F4 = np.dtype("float32")
+RNG = np.random.default_rng(1)
+
+
+def exported(fun, *shapes, constraints=(), **options):
+    scope = export.SymbolicScope(constraints)
+    specs = [
+        mj.ShapeDtypeStruct(export.symbolic_shape(s, scope=scope), F4)
+        if isinstance(s, str) else s for s in shapes
+    ]  # fmt: skip
+    return export.export(mj.jit(fun), **options)(*specs)
+
+
+def check(fun, made, *args):
+    """The program computes what the function does, of these sizes."""
+    for want, got in zip(
+        mj.tree.leaves(mj.jit(fun)(*args)),
+        mj.tree.leaves(made.call(*args)),
+        strict=True,
+    ):
+        assert want.shape == got.shape and want.dtype == got.dtype
+        np.testing.assert_allclose(want, got, rtol=2e-5, atol=1e-6)
+
+
+def shapes_of_all_kinds(x, y):
+    n, m = x.shape
+    return dict(
+        product=x @ y, scaled=n * x / m + n // 2, flat=x.reshape(-1), pairs=x.reshape(m, -1),
+        joined=jnp.concatenate([x, y.T[: n - 1]]), wide=jnp.broadcast_to(x, (2, n, m)),
+        tiled=jnp.tile(x, (2, 1)), padded=jnp.pad(x, ((1, n), (0, 1))), swapped=x.T,
+        parts=(x[1:], x[:2], x[-1], x[::2], x[::-1], x[:, 1:-1], x[..., 0]),
+        made=(jnp.zeros((n, 2)), jnp.arange(1, n + 1), jnp.eye(m), jnp.tril(x)),
+    )  # fmt: skip
+
+
+def what_is_computed(x, i):
+    m = x.shape[1]
+    step = lambda carry, row: (carry + row, jnp.tanh(carry))
+    return dict(
+        sums=(x.sum(), x.max(0), x.mean(1), x.std(), x.argmax(1), (x > 0).any()),
+        soft=(mj.nn.softmax(x), mj.nn.log_softmax(x, axis=0)),
+        loops=(lax.scan(step, jnp.zeros(m), x), lax.scan(lambda c, _: (jnp.tanh(c), c.sum()), x, None, length=2),
+               lax.fori_loop(0, m, lambda k, s: s + x[0, k], 0.0)),
+        chosen=(jnp.where(x > 0, x, 0.0), lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x)),
+        read=(x[i], x.at[i].add(1.0), jnp.take_along_axis(x, x.argmax(1)[:, None], 1)),
+        ordered=(jnp.sort(x), jnp.cumsum(x, 0), jnp.cumsum(x[:, ::-1], 1)),
+        mapped=mj.vmap(lambda r: jnp.dot(r, r))(x),
+        slope=mj.grad(lambda x: jnp.sum(jnp.sin(x) ** 2))(x),
+        random=mj.random.uniform(mj.random.key(0), x.shape),
+    )  # fmt: skip
+
+
+def test_shapes():
+    made = exported(
+        shapes_of_all_kinds, "n, m", "m, n", constraints=["n >= 3", "m >= 3"]
+    )
+    assert made.uses_global_constants
+    assert "(n, n)" in [str(aval.shape) for aval in made.out_avals]
+    for n, m in ((4, 3), (3, 5)):
+        args = RNG.normal(size=(n, m)).astype(F4), RNG.normal(size=(m, n)).astype(F4)
+        check(shapes_of_all_kinds, made, *args)
+        check(shapes_of_all_kinds, export.deserialize(made.serialize()), *args)
+
+
+def test_computations():
+    index = np.array([0, 2, 1], np.int32)
+    made = exported(what_is_computed, "n, m", index, constraints=["n >= 3"])
+    check(what_is_computed, made, RNG.normal(size=(4, 3)).astype(F4), index)
+
+
+def perceptron(weights, x):
+    for w, bias in weights:
+        x = mj.nn.gelu(x @ w + bias)
+    return mj.nn.log_softmax(x)
+
+
+def test_cotangents_and_calls_of_calls():
+    """The size of a batch is left open: of a network, its slopes, and of a call of it."""
+    rows = [(3, 4), (4, 2)]
+    weights = [(RNG.normal(size=s).astype(F4), np.zeros(s[1], F4)) for s in rows]
+    made = exported(perceptron, weights, "batch, 3", platforms=["tpu", "cpu"])
+    made = export.deserialize(made.serialize(vjp_order=1))
+    x = RNG.normal(size=(5, 3)).astype(F4)
+    loss = lambda fun: lambda w: jnp.sum(fun(w, x)[:, 0])
+    want, got = mj.grad(loss(perceptron))(weights), mj.grad(loss(made.call))(weights)
+    for u, v in zip(mj.tree.leaves(want), mj.tree.leaves(got), strict=True):
+        np.testing.assert_allclose(u, v, rtol=2e-4, atol=1e-6)
+    twice = exported(
+        lambda w, x: 2 * made.call(w, jnp.concatenate([x, x])), weights, "k, 3"
+    )
+    assert str(twice.out_avals[0].shape) == "(2*k, 2)"
+    check(lambda w, x: 2 * perceptron(w, jnp.concatenate([x, x])), twice, weights, x)
+
+
+def test_a_program_of_jax():
+    """(2*a, b), (b,) -> (concatenate([x, x + y]).reshape(-1), x.shape[0] * y); a >= 2."""
+    text = (pathlib.Path(__file__).parent / "exported_by_jax.txt").read_text()
+    data = next(
+        line.split()[1] for line in text.splitlines() if line.startswith("symbolic")
+    )
+    made = export.deserialize(zlib.decompress(base64.b85decode(data)))
+    assert str(made.in_avals[0].shape) == "(2*a, b)"
+    x, y = np.arange(8, dtype=F4).reshape(4, 2), np.array([1, 2], F4)
+    flat, scaled = made.call(x, y)
+    assert flat.tolist() == np.concatenate([x, x + y]).reshape(-1).tolist()
+    assert scaled.tolist() == [4, 8]
+    slope = mj.grad(lambda y: made.call(x, y)[1].sum())(y)
+    assert slope.tolist() == [4, 4]
+
+
+@pytest.fixture(scope="module")
+def sum_of_two():
+    fun = lambda x, y: x.sum() + y.sum()
+    return exported(fun, "2*a", "b, a + 1", constraints=["b <= 4"])
+
+
+# fmt: off
+CALLS = [
+    ((4,), (2, 3), None),
+    ((3,), (2, 3), "Division had remainder 1 when computing the value of 'a'"),
+    ((0,), (2, 1), "Expected value >= 1 for dimension variable 'a'"),
+    ((4,), (2, 4), r"inconsistency between dimension size args\[1\].shape\[1\] \(= 4\) and the specification 'a \+ 1' \(= 3\)"),
+    ((4,), (5, 3), r"do not match the symbolic shape constraint b <= 4. Expected '- b \+ 4' to be greater or equal to 0, but found -1"),
+    ((4, 1), (2, 3), r"Rank mismatch for args\[0\]"),
+]
+REFUSED = [
+    (lambda x, y: x if x.shape[0] > 2 else -x, InconclusiveDimensionOperation, "'a' > '2' is inconclusive"),
+    (lambda x, y: x + y, TypeError, "incompatible shapes for broadcasting"),
+    (lambda x, y: x[: range(x.shape[0])], TypeError, "cannot be interpreted as an integer"),
+    (lambda x, y: jnp.linalg.cholesky(x[:, None, None]), NotImplementedError, "of sizes that are not known is not supported"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("x, y, text", CALLS)
+def test_sizes_of_a_call(sum_of_two, x, y, text):
+    args = np.ones(x, F4), np.ones(y, F4)
+    if text is None:
+        assert sum_of_two.call(*args) == 10
+        return
+    with pytest.raises(ValueError, match=text):
+        sum_of_two.call(*args)
+
+
+def test_assertions_are_in_the_program(sum_of_two):
+    """What calls it without asking for shapes is told, too."""
+    text = sum_of_two.mlir_module()
+    assert (
+        text.count("@shape_assertion") == 5 and "dynamic" not in text.split("main")[0]
+    )
+    assert "{0}" in text and "{}" not in text.split("error_message")[1].split('"')[1]
+
+
+@pytest.mark.parametrize("fun, kind, text", REFUSED, ids=[t for _, _, t in REFUSED])
+def test_what_needs_sizes(fun, kind, text):
+    with pytest.raises(kind, match=text):
+        exported(fun, "a", "b")
+
+
+def test_unknowns_that_nothing_tells():
+    for shape in ("a*b", "a + b"):
+        with pytest.raises(
+            ValueError, match="Cannot solve for values of dimension variables"
+        ):
+            exported(jnp.sin, shape)
+    apart = [mj.ShapeDtypeStruct(export.symbolic_shape("n"), F4) for _ in range(2)]
+    with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
+        export.export(mj.jit(lambda x, y: x))(*apart)
