@@ -35,7 +35,7 @@ from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, base_array
 from ...runtime.layouts import Format
 from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
-from ...runtime.sharding import Sharding, described
+from ...runtime.sharding import NamedSharding, Sharding, described
 from ...runtime.spread import Spread, put
 from ...types.avals import DEVICE, AbstractRef
 from ..arguments import (
