@@ -90,6 +90,11 @@ class Primitive:
         or writes an array of that shape, of which axes, and the last one of each;
         makes_nans: whether results may hold a NaN where no operand does
     keeps_nans: whether results always hold a NaN or an infinity where an operand does
+    elementwise: whether each element of a result is made of those at its own place
+    moves: whether results are elements of those operands that have their dtype, moved;
+        "back": sums of such elements, which the transpose moves back
+    axes_of(avals of operands, of results, params) -> for each operand, for each axis of
+        the result, the operand's axis that it is (or None); along its others elements mix
     flops(avals of operands, of results, params) -> how many operations on numbers it takes;
         without it one for each element, see passes/costs.py
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
@@ -100,11 +105,11 @@ class Primitive:
     """
 
     __slots__ = (
-        "__weakref__", "abstract", "asks", "batch", "batch_named", "bounds", "checked",
-        "closes", "dce", "depends", "divisor", "effects", "flops", "impl", "jvp",
-        "keeps_nans", "lie", "linearize", "lower", "lower_on", "makes_nans",
-        "multiple_results", "name", "named_axes", "places", "pretty", "regions", "stage",
-        "takes_keys", "taylor", "text", "transpose", "uses_keys", "varies",
+        "__weakref__", "abstract", "asks", "axes_of", "batch", "batch_named", "bounds",
+        "checked", "closes", "dce", "depends", "divisor", "effects", "elementwise", "flops",
+        "impl", "jvp", "keeps_nans", "lie", "linearize", "lower", "lower_on", "makes_nans",
+        "moves", "multiple_results", "name", "named_axes", "places", "pretty", "regions",
+        "stage", "takes_keys", "taylor", "text", "transpose", "uses_keys", "varies",
     )  # fmt: skip
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -141,6 +146,9 @@ class Primitive:
         self.bounds: Rule | None = None
         self.makes_nans = True
         self.keeps_nans = False
+        self.elementwise = False
+        self.moves: bool | str = False
+        self.axes_of: Rule | None = None
         self.flops: Rule | None = None
         self.taylor: Rule | None = None
         self.register()

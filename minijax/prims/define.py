@@ -30,7 +30,8 @@ __all__ = (
     "BITS", "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp",
     "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
     "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
-    "const", "factor", "filled", "hands_on_nans", "keep_nans", "repeat_like",
+    "const", "factor", "filled", "hands_on_nans", "keep_nans", "move_elements",
+    "repeat_like",
     "unbroadcast",
 )  # fmt: skip
 
@@ -152,6 +153,12 @@ def hands_on_nans(*prims: Primitive) -> None:
     """Declare that results have no NaN but those of the operands: for `checkify`."""
     for prim in prims:
         prim.makes_nans = False
+
+
+def move_elements(*prims: Primitive) -> None:
+    """Declare that results are elements of the operands, moved."""
+    for prim in prims:
+        prim.moves = True
 
 
 def keep_nans(*prims: Primitive) -> None:
@@ -354,6 +361,7 @@ def nary(
     demands equal dtypes.  A result is weak if all operands are.
     """
     prim = Primitive(name)
+    prim.elementwise = True
     n = len(accepts)
 
     def abstract(*avals: Any, **params: Any) -> Any:

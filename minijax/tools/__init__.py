@@ -9,6 +9,7 @@ from ..base.faces import face
 
 _TABLE = {
     "control.calls.budget": "budget",
+    "tools.coloring": "sparse_hessian sparse_jacobian sparsity",
     "tools.costs": "Roofline cost",
     "tools.footprint": "memory",
     "tools.ledger": "plan_remat residuals",

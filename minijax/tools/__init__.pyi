@@ -1,6 +1,9 @@
 """Floor 11: tools that look at programs from outside, and the `jax` alias."""
 
 from ..control.calls.budget import budget as budget
+from ..tools.coloring import sparse_hessian as sparse_hessian
+from ..tools.coloring import sparse_jacobian as sparse_jacobian
+from ..tools.coloring import sparsity as sparsity
 from ..tools.costs import Roofline as Roofline
 from ..tools.costs import cost as cost
 from ..tools.footprint import memory as memory
@@ -11,6 +14,6 @@ from ..tools.recompiles import watch as watch
 from ..tools.recompiles import why as why
 
 __all__ = [
-    "Roofline", "budget", "cost", "memory", "nans", "plan_remat", "residuals", "watch",
-    "why"
+    "Roofline", "budget", "cost", "memory", "nans", "plan_remat", "residuals",
+    "sparse_hessian", "sparse_jacobian", "sparsity", "watch", "why"
 ]

@@ -495,3 +495,20 @@ def _dot_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
 
 
 dot_general_p.flops = _dot_flops
+
+
+def _dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
+    """The result has the axes of batches, then those of either operand that are left."""
+    contracted, batches = params["dimension_numbers"]
+    free = [
+        [i for i in range(a.ndim) if i not in (*c, *b)]
+        for a, c, b in zip(ins, contracted, batches, strict=True)
+    ]
+    nothing = [[None] * len(f) for f in free]
+    return [
+        [*batches[0], *free[0], *nothing[1]],
+        [*batches[1], *nothing[0], *free[1]],
+    ]
+
+
+dot_general_p.axes_of = _dot_axes

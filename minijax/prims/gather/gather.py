@@ -224,6 +224,7 @@ def _gather_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 gather_p.lie = _gather_lie
 gather_p.bounds = _gather_bounds
 gather_p.makes_nans = False
+gather_p.moves = True
 
 
 def gather(
@@ -554,6 +555,7 @@ def _linear_scatter(prim: Primitive) -> None:
 scatter_add_p = scatter_primitive("scatter-add")
 _linear_scatter(scatter_add_p)
 scatter_add_p.transpose = _scatter_add_transpose(lambda ct: ct)
+scatter_add_p.moves = "back"
 
 scatter_sub_p = scatter_primitive("scatter-sub")
 _linear_scatter(scatter_sub_p)

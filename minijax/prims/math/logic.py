@@ -657,3 +657,4 @@ hands_on_nans(clamp_p, select_n_p)
 select_n_p.uses_keys = lambda avals, params: KeyUse(
     dict.fromkeys(range(1, len(avals)), True), frozenset({0})
 )
+select_n_p.elementwise = clamp_p.elementwise = True

@@ -92,6 +92,9 @@ def cumulative(
     out.abstract = abstract
     out.batch = batch
     out.lower = lower
+    out.axes_of = lambda ins, outs, params: [
+        [None if i == params["axis"] else i for i in range(ins[0].ndim)]
+    ]
     return out
 
 

@@ -152,6 +152,9 @@ def reduction(
     out.batch = batch
     out.lower = lower
     out.flops = lambda ins, outs, params: ins[0].size
+    out.axes_of = lambda ins, outs, params: [
+        [i for i in range(ins[0].ndim) if i not in params["axes"]]
+    ]
     return out
 
 

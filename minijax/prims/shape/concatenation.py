@@ -25,7 +25,7 @@ from ...passes.key_use import FORWARDS, KeyUse
 from ...runtime.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import hands_on_nans, keep_nans, linear_jvp, same_dtype
+from ..define import hands_on_nans, keep_nans, linear_jvp, move_elements, same_dtype
 from ..lying import alike, ambiguous, check_whole
 from ..math.algebraic import sub
 from .shapes import (
@@ -634,3 +634,4 @@ unstack_p.uses_keys = lambda avals, params: KeyUse(
 optimization_barrier_p.uses_keys = lambda avals, params: KeyUse(
     forwards={i: i for i in range(len(avals))}
 )
+move_elements(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)

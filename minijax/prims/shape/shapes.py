@@ -30,7 +30,7 @@ from ...runtime.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import AbstractValue, shaped
 from ...types.dimensions import Dimension, is_negative
-from ..define import hands_on_nans, keep_nans, linear_in_first, zero_jvp
+from ..define import hands_on_nans, keep_nans, linear_in_first, move_elements, zero_jvp
 from ..lying import ambiguous, asked, lane_sharding, like_first, moved_sharding
 
 __all__ = (
@@ -946,3 +946,4 @@ keep_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):
     _prim.uses_keys = FORWARDS
 transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # the keys lie elsewhere
+move_elements(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)

@@ -25,7 +25,7 @@ from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import Dimension, exceeds
-from ..define import hands_on_nans, same_dtype
+from ..define import hands_on_nans, move_elements, same_dtype
 from ..gather.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -699,3 +699,4 @@ def _sliced_keys(avals, params):
 slice_p.uses_keys = _sliced_keys
 dynamic_slice_p.uses_keys = FORWARDS
 dynamic_update_slice_p.uses_keys = KeyUse({1: True}, forwards={0: 0})
+move_elements(slice_p, dynamic_slice_p, dynamic_update_slice_p)

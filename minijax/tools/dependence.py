@@ -1,0 +1,338 @@
+"""Which elements of results depend on which of an input: an interpreter of index sets.
+
+A value is a set for each of its elements, all in one sorted array of numbers
+`element * n + input`.  What a primitive does to them it says itself: `elementwise`,
+`moves` (it is then applied to the elements' numbers), `axes_of`; of others every
+result depends on every operand.  Programs inside are run; a loop as often as it is known
+to, else until its sets grow no more.  What depends on no input is computed, as far as it
+can be, for indices are read off it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..base.util import split_list
+from ..ir import core
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
+from ..ir.regions import Loop
+from ..passes.algebra import Linear
+from ..types import dtypes
+
+MOST = 50_000_000
+
+
+class Sets:
+    """The sets of a value's elements; `pairs` is sorted, each number once."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: Any) -> None:
+        self.pairs = pairs
+
+
+NOTHING = Sets(np.zeros(0, np.int64))
+
+
+class Unknown:
+    """A value that depends on no input, and is not known."""
+
+    __slots__ = ()
+
+
+UNKNOWN = Unknown()
+
+
+class Interpreter:
+    """Runs programs on sets of up to `n` inputs."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    # ------------------------------------------------------------------------- sets
+    def identity(self) -> Sets:
+        """Each element is an input."""
+        return Sets(np.arange(self.n, dtype=np.int64) * (self.n + 1))
+
+    def union(self, many: Sequence[Sets]) -> Sets:
+        some = [s for s in many if s.pairs.size]
+        if len(some) < 2:
+            return some[0] if some else NOTHING
+        return self.of(np.concatenate([s.pairs for s in some]))
+
+    def of(self, pairs: Any) -> Sets:
+        if pairs.size > 4 * MOST:
+            raise self.too_many()
+        found = np.unique(pairs)
+        if found.size > MOST:
+            raise self.too_many()
+        return Sets(found)
+
+    def too_many(self) -> Exception:
+        return errors.value_error(
+            f"sparsity: more than {MOST} elements depend on inputs.",
+            why="the Jacobian is dense, or an operation inside says nothing of its"
+            " structure.",
+            tries=["jacfwd, jacrev or hessian"],
+        )
+
+    def all_inputs(self, many: Sequence[Sets]) -> Any:
+        if not many:
+            return np.zeros(0, np.int64)
+        return np.unique(np.concatenate([s.pairs % self.n for s in many]))
+
+    def dense(self, many: Sequence[Sets], size: int) -> Sets:
+        """Every element depends on all that any one does."""
+        inputs = self.all_inputs(many)
+        if inputs.size * size > MOST:
+            raise self.too_many()
+        rows = np.arange(size, dtype=np.int64)[:, None] * self.n
+        return Sets((rows + inputs).ravel())
+
+    def taken(self, sets: Sets, sources: Any) -> Sets:
+        """The sets of elements that come from these (-1: from nowhere)."""
+        if not sets.pairs.size:
+            return NOTHING
+        rows = sets.pairs // self.n
+        sources = np.asarray(sources, np.int64).ravel()
+        start, end = np.searchsorted(rows, sources), np.searchsorted(rows, sources + 1)
+        count = np.where(sources < 0, 0, end - start)
+        if count.sum() > MOST:
+            raise self.too_many()
+        to = np.repeat(np.arange(sources.size), count)
+        first = np.repeat(np.cumsum(count) - count, count)
+        at = np.arange(count.sum()) - first + np.repeat(start, count)
+        return Sets(to * self.n + sets.pairs[at] % self.n)
+
+    # --------------------------------------------------------------------- programs
+    def run(
+        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
+    ) -> list[Any]:
+        """The results of a program: `Sets`, known values, or `UNKNOWN`."""
+        env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+        env.update(zip(jaxpr.invars, args, strict=True))
+
+        def value(a: Any) -> Any:
+            return a.val if type(a) is Literal else env[a]
+
+        for eqn in jaxpr.eqns:
+            outs = self.equation(eqn, [value(a) for a in eqn.ins])
+            env.update(zip(eqn.outs, outs, strict=True))
+        return [value(a) for a in jaxpr.outvars]
+
+    def closed(self, body: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+        return self.run(body.jaxpr, body.consts, args)
+
+    def equation(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
+        prim, params, regions = eqn.primitive, eqn.params, eqn.primitive.regions
+        if isinstance(regions, Loop):
+            return self.loop(eqn, args)
+        if regions is not None and not regions.per_out:
+            with regions.scope(params):
+                return self.choice(eqn, args)
+        sets = [x for x in args if type(x) is Sets]
+        if not any(s.pairs.size for s in sets):
+            return self.constant(eqn, args)
+        outs = [v.aval for v in eqn.outs]
+        moving = [dtypes.is_inexact(getattr(a, "dtype", np.dtype(bool))) for a in outs]
+        if not any(moving):
+            return [UNKNOWN] * len(outs)
+        rule = None
+        if prim.elementwise:
+            rule = self.elementwise(eqn, args)
+        elif prim.moves:
+            rule = self.moved(eqn, args)
+        elif prim.axes_of is not None:
+            rule = self.along_axes(eqn, args)
+        if rule is None:
+            rule = [self.dense(sets, a.size) for a in outs]
+        return [r if m else UNKNOWN for r, m in zip(rule, moving, strict=True)]
+
+    def constant(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
+        """An equation that no input reaches."""
+        small = all(getattr(v.aval, "size", MOST) <= 10_000_000 for v in eqn.outs)
+        whole = not any(type(x) in (Unknown, Sets) for x in args)
+        # Numbers of other kinds matter to nobody: indices are what is read off values.
+        exact = not any(
+            dtypes.is_inexact(getattr(v.aval, "dtype", np.dtype(bool)))
+            for v in eqn.outs
+        )
+        if not (small and whole and exact) or eqn.effects or programs(eqn.params):
+            return [UNKNOWN] * len(eqn.outs)
+        out = eqn.primitive.bind(*args, **eqn.params)
+        return out if eqn.primitive.multiple_results else [out]
+
+    # -------------------------------------------------------------------- primitives
+    def elementwise(self, eqn: Equation, args: Sequence[Any]) -> Any:
+        found = []
+        for v in eqn.outs:
+            parts = []
+            for x, a in zip(args, eqn.ins, strict=True):
+                if type(x) is not Sets:
+                    continue
+                if a.aval.shape == v.aval.shape:
+                    parts.append(x)
+                else:
+                    numbers = np.arange(a.aval.size).reshape(a.aval.shape)
+                    parts.append(self.taken(x, np.broadcast_to(numbers, v.aval.shape)))
+            found.append(self.union(parts))
+        return found
+
+    def moved(self, eqn: Equation, args: Sequence[Any]) -> Any:
+        """Apply the primitive to the numbers of elements."""
+        dtype = eqn.outs[0].aval.dtype
+        data = [getattr(a.aval, "dtype", None) == dtype for a in eqn.ins]
+        if any(not d and type(x) is Unknown for d, x in zip(data, args, strict=True)):
+            return None
+        if eqn.primitive.moves == "back":
+            return self.moved_back(eqn, args)
+        found: list[list[Sets]] = [[] for _ in eqn.outs]
+        for k, x in enumerate(args):
+            if not data[k] or type(x) is not Sets:
+                continue
+            numbers = [
+                _numbers(a.aval, 0 if i == k else None) if data[i] else args[i]
+                for i, a in enumerate(eqn.ins)
+            ]
+            out = eqn.primitive.bind(*numbers, **eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+            size = eqn.ins[k].aval.size
+            for i, o in enumerate(outs):
+                sources = np.asarray(o).astype(np.int64) - 1
+                sources = np.where((sources < 0) | (sources >= size), -1, sources)
+                found[i].append(self.taken(x, sources))
+        return [self.union(parts) for parts in found]
+
+    def moved_back(self, eqn: Equation, args: Sequence[Any]) -> Any:
+        """Elements are added where the transpose takes them from."""
+        (out,) = eqn.outs
+        positions = _numbers(out.aval, 0)
+        data = [a.aval.dtype == out.aval.dtype for a in eqn.ins]
+        given = [
+            Linear(core.aval_of(_numbers(a.aval, 0))) if d else x
+            for a, d, x in zip(eqn.ins, data, args, strict=True)
+        ]
+        back = eqn.primitive.transpose(positions, *given, **eqn.params)
+        parts = []
+        for x, b in zip(args, back, strict=True):
+            if type(x) is not Sets or b is None or not x.pairs.size:
+                continue
+            to = np.asarray(b).astype(np.int64).ravel() - 1
+            rows, inputs = x.pairs // self.n, x.pairs % self.n
+            at = to[rows]
+            parts.append(self.of((at * self.n + inputs)[at >= 0]))
+        return [self.union(parts)]
+
+    def along_axes(self, eqn: Equation, args: Sequence[Any]) -> Any:
+        rule = eqn.primitive.axes_of
+        assert rule is not None
+        ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
+        maps = rule(ins, outs, eqn.params)
+        (out,) = outs
+        strides = _strides(out.shape)
+        parts = []
+        for x, a, axes in zip(args, ins, maps, strict=True):
+            if type(x) is not Sets or not x.pairs.size:
+                continue
+            at = np.zeros(a.size, np.int64)
+            where = np.unravel_index(np.arange(a.size), a.shape) if a.shape else ()
+            for k, axis in enumerate(axes):
+                if axis is not None:
+                    at += where[axis] * strides[k]
+            free = [k for k, axis in enumerate(axes) if axis is None]
+            many = [range(out.shape[k]) for k in free]
+            offsets = np.array([
+                sum(i * strides[k] for i, k in zip(index, free, strict=True))
+                for index in itertools.product(*many)
+            ], np.int64)  # fmt: skip
+            rows, inputs = x.pairs // self.n, x.pairs % self.n
+            base = self.of(at[rows] * self.n + inputs).pairs
+            if base.size * offsets.size > MOST:
+                raise self.too_many()
+            parts.append(self.of((base[:, None] + offsets * self.n).ravel()))
+        return [self.union(parts)]
+
+    # --------------------------------------------------------------- what holds programs
+    def choice(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
+        region, params = eqn.primitive.regions, eqn.params
+        bodies, rest = region.bodies(params), args[region.index :]
+        if any(type(x) is Sets and x.pairs.size for x in args[: region.index]):
+            sets = [x for x in args if type(x) is Sets]
+            return [self.dense(sets, v.aval.size) for v in eqn.outs]
+        found = [self.closed(b, rest) for b in bodies]
+        return [self.joined(column, len(bodies)) for column in zip(*found, strict=True)]
+
+    def joined(self, many: Sequence[Any], n: int) -> Any:
+        """What a value can be that is one of these."""
+        if n == 1:
+            return many[0]
+        sets = [x for x in many if type(x) is Sets]
+        return self.union(sets) if sets else UNKNOWN
+
+    def loop(self, eqn: Equation, args: Sequence[Any]) -> list[Any]:
+        loop, params = eqn.primitive.regions, eqn.params
+        *test, body = loop.bodies(params)
+        _, consts, carry, rows = loop.groups(params, args)
+        carry, n = list(carry), len(carry)
+        if test:
+            while True:  # until the sets grow no more
+                outs = self.closed(body, [*consts, *carry])
+                new = [self.joined(pair, 2) for pair in zip(carry, outs, strict=True)]
+                same = [
+                    type(a) is type(b)
+                    and (type(a) is not Sets or np.array_equal(a.pairs, b.pairs))
+                    for a, b in zip(carry, new, strict=True)
+                ]
+                carry = new
+                if all(same):
+                    return carry
+        assert loop.length is not None
+        length, reverse = params[loop.length], params.get("reverse", False)
+        row_avals = body.in_avals[-len(rows) :] if rows else []
+        ys: list[list[Any]] = [[] for _ in eqn.outs[n:]]
+        for i in reversed(range(length)) if reverse else range(length):
+            now = [self.row(x, a, i) for x, a in zip(rows, row_avals, strict=True)]
+            outs = self.closed(body, [*consts, *carry, *now])
+            carry, more = split_list(outs, [n])
+            for y, v in zip(ys, more, strict=True):
+                y.append(v)
+        if reverse:
+            ys = [y[::-1] for y in ys]
+        avals = body.out_avals[n:]
+        return [*carry, *(self.stacked(y, a) for y, a in zip(ys, avals, strict=True))]
+
+    def row(self, x: Any, aval: Any, i: int) -> Any:
+        if type(x) is Sets:
+            start, size = i * aval.size, aval.size
+            low, high = np.searchsorted(
+                x.pairs, [start * self.n, (start + size) * self.n]
+            )
+            return Sets(x.pairs[low:high] - start * self.n)
+        return x if type(x) is Unknown else x[i]
+
+    def stacked(self, ys: Sequence[Any], aval: Any) -> Any:
+        if not any(type(y) is Sets for y in ys):
+            return UNKNOWN
+        return Sets(np.concatenate([
+            y.pairs + i * aval.size * self.n for i, y in enumerate(ys) if type(y) is Sets
+        ]))  # fmt: skip
+
+
+def _numbers(aval: Any, first: int | None) -> Any:
+    """The elements' numbers, from 1 on; zeros for an operand that is not asked for."""
+    if first is None:
+        return np.zeros(aval.shape, np.int32)
+    return np.arange(1, aval.size + 1, dtype=np.int32).reshape(aval.shape)
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    out, step = [], 1
+    for size in reversed(shape):
+        out.append(step)
+        step *= size
+    return out[::-1]

@@ -1,0 +1,107 @@
+"""Sparsity of derivatives: sound against dense ones, and few products for many columns."""
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax, tools
+
+S = jnp.linspace(0.1, 1, 6)
+
+
+def chain(x):
+    padded = jnp.pad(x, 1)
+    return padded[2:] - 2 * padded[1:-1] ** 3 + jnp.sin(padded[:-2])
+
+
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def looped(x):
+    def body(c, a):
+        c = lax.cond(a > 0.5, lambda c: c * a, lambda c: c, c)
+        return c, c + 1
+
+    return lax.scan(body, x[0], x)[1]
+
+
+@mj.custom_jvp
+def shifted(x):
+    return x
+
+
+shifted.defjvp(
+    lambda x, t: (x[0], jnp.roll(t[0], 1))
+)  # by the rule, not by the function
+
+
+# Where the pattern is exact, how many elements it has.
+CASES = {
+    "chain": (chain, 16),
+    "loop": (looped, 21),
+    "reverse": (
+        lambda x: lax.scan(lambda c, a: (c + a, c * a), 0.0, x, reverse=True)[1], 21,
+    ),
+    "scatter": (lambda x: x.at[jnp.array([1, 1, 4])].add(x[:3] ** 2), 8),
+    "gather": (lambda x: x[jnp.array([5, 0, 0])] * 2, 3),
+    "branches": (lambda x: jnp.where(x > 0.5, x, x[::-1]), 12),
+    "matmul": (lambda x: x.reshape(2, 3) @ jnp.ones((3, 2)), 12),
+    "batched": (lambda x: mj.vmap(jnp.dot)(x.reshape(3, 2), x.reshape(3, 2)), 6),
+    "join": (lambda x: jnp.concatenate([x[3:], jnp.stack([x[0], x[1]])]), 5),
+    "still": (lambda x: jnp.floor(x) + lax.stop_gradient(x) + 1, 0),
+    "custom rule": (shifted, 6),
+    "while": (lambda x: lax.fori_loop(0, jnp.int32(3), lambda i, y: y * x, x), 6),
+    "call": (mj.jit(mj.checkpoint(lambda x: jnp.tanh(x) * 2)), 6),
+    "unstructured": (jnp.sort, 36),
+    "grad": (mj.grad(rosenbrock), 16),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_patterns_hold_all_that_may_differ_from_zero(case):
+    f, nnz = CASES[case]
+    pattern = tools.sparsity(f, S)
+    dense = np.asarray(mj.jacfwd(f)(S))
+    assert pattern.shape == dense.shape
+    assert pattern.nnz == nnz
+    assert not (dense[~pattern.todense()]).any()
+
+
+@pytest.mark.parametrize("case", ["chain", "scatter", "matmul", "join", "custom rule"])
+def test_jacobians_are_those_of_forward_mode(case):
+    f, _ = CASES[case]
+    sparse = tools.sparse_jacobian(f)(S)
+    np.testing.assert_allclose(sparse.todense(), mj.jacfwd(f)(S), rtol=1e-6)
+
+
+def test_a_tridiagonal_problem_takes_three_products():
+    x = jnp.linspace(0, 1, 100_000)
+    jac = tools.sparse_jacobian(chain)
+    plan = jac.plan(x)
+    assert (plan.evaluations, plan.forward, plan.pattern.nnz) == (3, True, 299_998)
+    diagonal = jac(x).data[:2]
+    np.testing.assert_allclose(diagonal, [0.0, 1.0], atol=1e-6)
+    hess = tools.sparse_hessian(rosenbrock)
+    assert hess.plan(S).evaluations == 3
+    np.testing.assert_allclose(hess(S).todense(), mj.hessian(rosenbrock)(S), rtol=1e-4)
+    assert hess.plan(S).to_dict()["evaluations"] == 3
+
+
+def test_rows_have_colours_where_they_are_fewer():
+    def f(x, scale):
+        return jnp.stack([x[:3].sum() * scale, (x[3:] ** 2).sum()])
+
+    jac = tools.sparse_jacobian(f)
+    plan = jac.plan(S, 2.0)
+    assert (plan.evaluations, plan.forward) == (1, False)
+    np.testing.assert_allclose(jac(S, 2.0).todense(), mj.jacfwd(f)(S, 2.0), rtol=1e-6)
+    assert "1 pull-backs of rows" in str(plan)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="of must be"):
+        tools.sparsity(chain, S, of="x")
+    with pytest.raises(TypeError, match="must be arrays"):
+        tools.sparsity(lambda x: (x, x), S)
