@@ -8,7 +8,7 @@
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
-#   make notebooks   execute the tutorials into build/notebooks/*.ipynb
+#   make notebooks   execute the tutorials and the book into build/notebooks/
 #   make clean       remove the environments and whatever was built
 #
 # Use another interpreter with `make PYTHON=python3.12 test`.
@@ -72,6 +72,8 @@ compatibility: .venv/.test
 notebooks: .venv/.docs
 	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
 	    --output-dir build/notebooks tutorials/[0-9]*.py
+	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
+	    --output-dir build/notebooks/stack tutorials/stack/[0-9]*.py
 	@echo "The notebooks are in build/notebooks"
 
 clean:

@@ -1,0 +1,288 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 2. `bind` and the current trace
+#
+# **Question.** The line `y = sin(x) * x` computes numbers, records a program, or carries
+# a derivative along, without being told. Who decides what it does?
+#
+# Not the operation, and not the values. There is one *current trace* per thread, and every
+# operation is handed to it. A transformation is a trace that is current while your
+# function runs.
+
+# %%
+import draw
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.ir import core
+
+# %% [markdown]
+# This is all that applying a primitive does. (`simplify` shortens tracebacks.)
+
+# %%
+bind = draw.source(core.Primitive.bind)
+assert "STATE.trace.process(self, args, params)" in bind
+bind
+
+# %% [markdown]
+# Outside of all transformations the current trace is `EVAL`: it runs the operation.
+
+# %%
+assert core.STATE.trace is core.EVAL
+draw.source(core.EvalTrace)
+
+# %% [markdown]
+# Inside, it is the innermost one. Each trace knows its *parent*, the one that was current
+# when it came. So the stack of transformations is a chain, and nobody counts levels.
+
+# %%
+seen = []
+
+
+def f(x):
+    seen.append(draw.current())
+    return jnp.sin(x) * x
+
+
+jax.jit(jax.vmap(jax.grad(f)))(jnp.ones(3))
+assert seen == [["grad", "vmap", "jit", "eager"]]
+
+# %% [markdown]
+# Why do they not get into each other's way? While a trace applies a rule, its *parent* is
+# current: what the rule binds goes one step outwards, and so on until `EVAL`. Here is the
+# one of `vmap`. It unboxes its own tracers, takes all else for values that lanes share,
+# makes its parent current, asks the rule, and boxes the results.
+
+# %%
+from minijax.passes.batch import BatchTrace
+
+process = draw.source(BatchTrace.process)
+assert "STATE.trace, STATE.names = self.parent" in process
+assert "rule(self.axis, vals, dims, **params)" in process
+process
+
+# %% [markdown]
+# ## The picture: who hands what to whom
+#
+# `draw.binds` notes each call of `process` while a function runs. An arrow says "was
+# handed"; what stands further right was bound by the rule above it.
+
+# %%
+from minijax import lax
+
+product = lambda x: lax.mul(lax.sin(x), x)
+picture = draw.binds(jax.vmap(jax.grad(product)), jnp.ones(3))
+picture
+
+# %% [markdown]
+# Read the first lines: the function says `sin`; the trace of `grad` gets it first, being
+# innermost. Its rule asks for `sin` and `cos` of the primal, which go to `vmap` and on to
+# evaluation, and for a product with the tangent, which nobody evaluates yet: that is
+# recorded, and runs backwards at the end (chapters 6 and 7).
+
+# %%
+assert picture.by("grad") == ["sin", "mul"]  # what the user wrote
+assert picture.by("vmap")[:2] == ["sin", "cos"]  # what the rules asked for
+assert picture.by("eager") == picture.by("vmap")  # all lanes in one operation each
+assert picture.events[0] == (0, "grad", "sin")
+
+# %% [markdown]
+# ## Thirty lines to try: a trace of your own
+#
+# A trace that counts. It has no values of its own, so that there is nothing to box: it
+# notes the name and hands everything on.
+
+
+# %%
+class CountTrace(core.Trace):
+    __slots__ = ("counts",)
+    transform = "count"
+
+    def __init__(self, parent):
+        super().__init__(parent)
+        self.counts = {}
+
+    def process(self, prim, args, params):
+        self.counts[prim.name] = self.counts.get(prim.name, 0) + 1
+        with core.current(self.parent):
+            return prim.bind(*args, **params)
+
+
+def count(f):
+    """How often f(*args) applies each primitive."""
+
+    def count_f(*args):
+        trace = CountTrace(core.STATE.trace)
+        core.under(
+            trace, f, *args
+        )  # `trace` is current while f runs, and dead afterwards
+        return trace.counts
+
+    return count_f
+
+
+assert count(product)(2.0) == {"sin": 1, "mul": 1}
+
+# %% [markdown]
+# It composes at once. Around `grad` it sees what `grad` does; inside of `grad` it sees
+# what the user wrote. Of a compiled function it sees one operation.
+
+# %%
+assert count(jax.grad(product))(2.0) == {"sin": 1, "cos": 1, "mul": 4, "add_any": 1}
+inside = []
+jax.grad(lambda x: [product(x), inside.append(count(product)(x))][0])(2.0)
+assert inside == [{"sin": 1, "mul": 1}]
+assert count(jax.jit(product))(2.0) == {"jit": 1}
+
+# %% [markdown]
+# A tracer that outlives its trace is no use to anyone. The trace is marked dead when its
+# function returns, and whoever uses the tracer later is told where it came from.
+
+# %%
+kept = []
+jax.jit(lambda x: [kept.append(x), x][1])(1.0)
+assert not kept[0]._trace.alive
+try:
+    kept[0] + 1.0
+except jax.errors.UnexpectedTracerError as error:
+    leak = str(error)
+assert "the argument x" in leak
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Write `stack()`: the names of the transformations around the place where it is
+# called, outermost first, as `"jit > vmap"`; `""` outside of all.
+
+
+# %%
+def exercise_1(stack):
+    found = []
+    note = lambda x: [found.append(stack()), x][1]
+    jax.jit(jax.vmap(note))(jnp.ones(2))
+    note(1.0)
+    jax.jvp(jax.jit(note), (1.0,), (1.0,))
+    assert found == ["jit > vmap", "", "jvp > jit"]
+
+
+# %% [markdown]
+# **2.** Write `swap(f, old, new)`: as `f`, but where it applies the primitive `old`, the
+# function `new` of the same operands is called instead.
+
+
+# %%
+def exercise_2(swap):
+    to_cos = swap(product, "sin", lambda x, **params: lax.cos(x))
+    assert jnp.allclose(to_cos(2.0), jnp.cos(2.0) * 2.0)
+    assert jnp.allclose(jax.grad(to_cos)(2.0), jnp.cos(2.0) - 2.0 * jnp.sin(2.0))
+    assert jax.jit(jax.vmap(to_cos))(jnp.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+
+
+# %% [markdown]
+# **3.** Write `first_bad(f)(*args)`: the name of the first primitive that makes a NaN of
+# operands without one, or None.
+
+
+# %%
+def exercise_3(first_bad):
+    assert first_bad(lambda x: lax.log(lax.sub(x, 2.0)) * 3.0)(1.0) == "log"
+    assert first_bad(lambda x: lax.log(x) * 3.0)(1.0) is None
+    assert first_bad(jax.grad(lambda x: jnp.sqrt(x) * 0.0))(0.0) == "mul"  # 0 · ∞
+
+
+# %% [markdown]
+# ## What JAX does otherwise, and why
+#
+# For years JAX numbered its traces: each had a *level*, an operation went to the operand
+# with the highest one, and operands of lower levels were lifted to it. Since 2024 it has
+# a current trace too ("stackless"). That is simpler, and it changes what is
+# observable: an operation on constants alone, inside of `jit`, is recorded and no longer
+# evaluated while tracing. Here it is so as well.
+
+# %%
+staged = jax.make_jaxpr(lambda x: (jnp.ones(3) * 2.0, x)[1])(1.0)
+assert [eqn.primitive.name for eqn in staged.eqns] == ["broadcast_in_dim", "mul"]
+
+# %% [markdown]
+# ## Answers
+#
+# **1.**
+
+
+# %%
+def stack():
+    return " > ".join(reversed(draw.current()[:-1]))
+
+
+exercise_1(stack)
+assert draw.refuses(exercise_1, lambda: " > ".join(draw.current()))
+
+# %% [markdown]
+# **2.** A rule is applied while the parent is current; so is `new`.
+
+
+# %%
+class SwapTrace(core.Trace):
+    __slots__ = ("new", "old")
+    transform = "swap"
+
+    def process(self, prim, args, params):
+        with core.current(self.parent):
+            apply = self.new if prim.name == self.old else prim.bind
+            return apply(*args, **params)
+
+
+def swap(f, old, new):
+    def swap_f(*args):
+        trace = SwapTrace(core.STATE.trace)
+        trace.old, trace.new = old, new
+        return core.under(trace, f, *args)
+
+    return swap_f
+
+
+exercise_2(swap)
+assert draw.refuses(exercise_2, lambda f, old, new: f)
+
+# %% [markdown]
+# **3.** It looks at values, so its parent must be evaluation.
+
+
+# %%
+class NanTrace(core.Trace):
+    __slots__ = ("bad",)
+    transform = "first_bad"
+
+    def process(self, prim, args, params):
+        with core.current(self.parent):
+            out = prim.bind(*args, **params)
+            isnan = lambda x: bool(jnp.isnan(jnp.asarray(x)).any())
+            if self.bad is None and not any(map(isnan, args)):
+                found = out if prim.multiple_results else [out]
+                self.bad = prim.name if any(map(isnan, found)) else None
+        return out
+
+
+def first_bad(f):
+    def first_bad_f(*args):
+        trace = NanTrace(core.STATE.trace)
+        trace.bad = None
+        core.under(trace, f, *args)
+        return trace.bad
+
+    return first_bad_f
+
+
+exercise_3(first_bad)
+assert draw.refuses(exercise_3, lambda f: lambda *args: "log")

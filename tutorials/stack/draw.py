@@ -1,0 +1,285 @@
+"""What the chapters draw with: source text, tables, trees, graphs and curves.
+
+Everything is made from live objects: `source` reads the text of the code that runs,
+`binds` watches traces at work, `graph` and `nest` read jaxprs.  A `Text` shows itself as
+it is; a `Picture` is an SVG in a notebook and a text elsewhere.
+"""
+
+import inspect
+import pathlib
+import textwrap
+from contextlib import contextmanager
+from html import escape
+
+import minijax
+from minijax.ir.core import STATE, Trace
+from minijax.ir.jaxpr import ClosedJaxpr, Literal, sub_jaxprs
+
+HOUSE = pathlib.Path(minijax.__file__).parents[1]
+
+
+class Text(str):
+    """Text that a notebook shows as it is."""
+
+    def __repr__(self):
+        return str(self)
+
+
+class Picture:
+    """An SVG picture; `boxes` and `arrows` say what is in it, `text` says it in words."""
+
+    def __init__(self, width, height, parts, text, boxes=(), arrows=()):
+        self.svg = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+            f' width="{width}" height="{height}" font-family="monospace" font-size="12">'
+            f"{''.join(parts)}</svg>"
+        )
+        self.text, self.boxes, self.arrows = text, list(boxes), list(arrows)
+
+    def _repr_svg_(self):
+        return self.svg
+
+    def __repr__(self):
+        return self.text
+
+
+# ------------------------------------------------------------------------ source text
+
+
+def source(*objects):
+    """The source of functions, methods and classes, with where it stands."""
+    pieces = []
+    for x in objects:
+        lines, first = inspect.getsourcelines(x)
+        path = pathlib.Path(inspect.getsourcefile(x))
+        inside = path.is_relative_to(HOUSE)
+        where = path.relative_to(HOUSE) if inside else path.name
+        pieces.append(f"# {where}, line {first}\n{textwrap.dedent(''.join(lines))}")
+    return Text("\n".join(pieces))
+
+
+def refuses(check, *wrong):
+    """Whether an exercise's check rejects each of these answers."""
+    for answer in wrong:
+        try:
+            check(answer)
+        except AssertionError:
+            continue
+        return False
+    return bool(wrong)
+
+
+# --------------------------------------------------------------------- tables and bars
+
+
+def table(head, *rows):
+    """A table with a line under its head."""
+    cells = [[str(x) for x in row] for row in (head, *rows)]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(x.ljust(n) for x, n in zip(row, wide, strict=True)) for row in cells
+    ]
+    lines.insert(1, "  ".join("─" * n for n in wide))
+    return Text("\n".join(line.rstrip() for line in lines))
+
+
+def bars(counts, width=40):
+    """A bar for each labelled number."""
+    most = max(counts.values()) or 1
+    wide = max(map(len, counts))
+    rows = [
+        f"{label.ljust(wide)} {'█' * round(width * n / most)} {n:g}"
+        for label, n in counts.items()
+    ]
+    return Text("\n".join(rows))
+
+
+# ----------------------------------------------------------------------- traces at work
+
+
+class Binds:
+    """The operations that traces were handed: (depth, trace, primitive), in order."""
+
+    def __init__(self):
+        self.events = []
+        self.out = None
+
+    def by(self, transform):
+        """The names of the primitives that traces of this transformation were handed."""
+        return [prim for _, t, prim in self.events if t == transform]
+
+    def __repr__(self):
+        return "\n".join(f"{'    ' * d}{t} ← {prim}" for d, t, prim in self.events)
+
+
+def _kinds(kind):
+    for sub in kind.__subclasses__():
+        yield sub
+        yield from _kinds(sub)
+
+
+@contextmanager
+def _watching(seen):
+    """While the block runs, `seen` gets every operation that any trace is handed."""
+    stack, kinds = [], [k for k in _kinds(Trace) if "process" in vars(k)]
+    plain = {kind: kind.process for kind in kinds}
+
+    def watched(process):
+        def processes(self, prim, args, params):
+            if (self, prim) in stack[-1:]:  # a subclass asks the class it is based on
+                return process(self, prim, args, params)
+            seen.append((len(stack), self.transform or "tangent", prim.name))
+            stack.append((self, prim))
+            try:
+                return process(self, prim, args, params)
+            finally:
+                stack.pop()
+
+        return processes
+
+    for kind in kinds:
+        kind.process = watched(plain[kind])
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            kind.process = plain[kind]
+
+
+def binds(fun, *args):
+    """Run `fun(*args)` and note which trace is handed which primitive, and by whom."""
+    told = Binds()
+    with _watching(told.events):
+        told.out = fun(*args)
+    return told
+
+
+def current():
+    """The current trace and its parents, innermost first."""
+    chain, trace = [], STATE.trace
+    while trace.parent is not trace:
+        chain.append(trace.transform or "tangent")
+        trace = trace.parent
+    return [*chain, trace.transform]
+
+
+# ------------------------------------------------------------------------------ jaxprs
+
+
+def opened(jaxpr):
+    """The open jaxpr of a closed one."""
+    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+
+
+def names(jaxpr):
+    """A letter for each variable, in the order in which they are bound."""
+    jaxpr = opened(jaxpr)
+    made = [v for eqn in jaxpr.eqns for v in eqn.outs]
+    every = dict.fromkeys([*jaxpr.constvars, *jaxpr.invars, *made])
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return {v: letters[i % 26] * (1 + i // 26) for i, v in enumerate(every)}
+
+
+def reads(atom, known):
+    """An atom as text."""
+    return str(atom.val) if type(atom) is Literal else known[atom]
+
+
+def lines(jaxpr):
+    """An equation a line, with types."""
+    jaxpr, known = opened(jaxpr), names(jaxpr)
+    return [
+        f"{', '.join(known[v] for v in eqn.outs)}:{eqn.outs[0].aval.str_short()} ="
+        f" {eqn.primitive} {' '.join(reads(a, known) for a in eqn.ins)}"
+        for eqn in jaxpr.eqns
+    ]
+
+
+def _types(jaxpr):
+    return f"program of ({', '.join(a.str_short() for a in jaxpr.in_avals)})"
+
+
+def nest(jaxpr, depth=0):
+    """Equations as a tree: those of the programs that an equation holds stand inside."""
+    rows = []
+    for eqn, line in zip(opened(jaxpr).eqns, lines(jaxpr), strict=True):
+        rows.append("│   " * depth + line)
+        for inner in sub_jaxprs(eqn.params):
+            rows.append("│   " * depth + "├─ " + _types(inner))
+            rows.append(nest(inner, depth + 1))
+    return Text("\n".join(r for r in rows if r))
+
+
+def graph(jaxpr, mark=(), flip=False):
+    """The dataflow of a jaxpr: boxes are equations, arrows variables.
+
+    Variables of `mark` are drawn thick; `flip` draws from the bottom to the top.
+    """
+    jaxpr, known = opened(jaxpr), names(jaxpr)
+    layer = {v: 0 for v in (*jaxpr.constvars, *jaxpr.invars)}
+    nodes = [(f"{known[v]}:{v.aval.str_short()}", 0, [], [v]) for v in layer]
+    for eqn in jaxpr.eqns:
+        read = [a for a in eqn.ins if type(a) is not Literal]
+        at = 1 + max([layer[a] for a in read], default=0)
+        layer.update(dict.fromkeys(eqn.outs, at))
+        nodes.append((eqn.primitive.name, at, read, eqn.outs))
+    last = 1 + max(layer.values(), default=0)
+    for a in jaxpr.outvars:
+        read = [] if type(a) is Literal else [a]
+        nodes.append((f"result {reads(a, known)}", last, read, []))
+    seats, place, parts, arrows = {}, {}, [], []
+    for i, (_, at, _, _) in enumerate(nodes):
+        place[i] = seats.setdefault(at, 0)
+        seats[at] += 1
+    width, height = 130 * max(seats.values()) + 20, 60 * (last + 1)
+    where, maker = {}, {}
+    for i, (_, at, _, outs) in enumerate(nodes):
+        y = height - 60 * at - 36 if flip else 60 * at + 12
+        where[i] = (width - 130 * seats[at]) / 2 + 130 * place[i] + 65, y
+        maker.update(dict.fromkeys(outs, i))
+    for i, (_, _, read, _) in enumerate(nodes):
+        for a in read:
+            (x1, y1), (x2, y2) = where[maker[a]], where[i]
+            y1, y2 = (y1, y2 + 24) if flip else (y1 + 24, y2)
+            thick = 4 if a in mark else 1
+            parts.append(
+                f'<path d="M{x1:g} {y1} L{x2:g} {y2}" stroke="#357" fill="none"'
+                f' stroke-width="{thick}"/>'
+            )
+            arrows.append((nodes[maker[a]][0], nodes[i][0]))
+    for i, (label, *_) in enumerate(nodes):
+        x, y = where[i]
+        parts.append(
+            f'<rect x="{x - 58:g}" y="{y}" width="116" height="24" rx="6" fill="#eef4ff"'
+            f' stroke="#357"/><text x="{x:g}" y="{y + 16}" text-anchor="middle">'
+            f"{escape(label[:16])}</text>"
+        )
+    boxes = [label for label, *_ in nodes]
+    said = "\n".join(f"{a} → {b}" for a, b in arrows)
+    return Picture(width, height, parts, said, boxes, arrows)
+
+
+# ------------------------------------------------------------------------------ curves
+
+
+def curves(*series, width=420, height=240):
+    """Polylines of (label, xs, ys), in one frame."""
+    xs = [float(x) for _, line, _ in series for x in line]
+    ys = [float(y) for _, _, line in series for y in line]
+    low, high = (min(xs), min(ys)), (max(xs), max(ys))
+    colours, parts, said = ("#357", "#c52", "#283", "#839"), [], []
+
+    def at(x, y):
+        right = (float(x) - low[0]) / (high[0] - low[0] or 1)
+        up = (float(y) - low[1]) / (high[1] - low[1] or 1)
+        return f"{10 + right * (width - 20):.1f} {height - 10 - up * (height - 20):.1f}"
+
+    for i, (label, line, values) in enumerate(series):
+        path = " L".join(at(x, y) for x, y in zip(line, values, strict=True))
+        colour = colours[i % 4]
+        parts.append(f'<path d="M{path}" stroke="{colour}" fill="none"/>')
+        parts.append(
+            f'<text x="14" y="{20 + 14 * i}" fill="{colour}">{escape(label)}</text>'
+        )
+        said.append(f"{label}: {float(values[0]):.3g} … {float(values[-1]):.3g}")
+    return Picture(width, height, parts, "\n".join(said), [s[0] for s in series])
