@@ -1,5 +1,6 @@
 """Derivatives and programs go through pickle, to another process too."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -77,3 +78,18 @@ def test_an_unknown_primitive_is_named():
     data = pickle.dumps(lax.sin_p).replace(b"sin", b"nis")
     with pytest.raises(LookupError, match="no primitive 'nis'"):
         pickle.loads(data)
+
+
+def test_functions_of_the_library_are_pickled_by_name():
+    functions = (
+        jnp.sin, jnp.add, jnp.linalg.norm, mj.random.normal, mj.nn.relu, lax.scan,
+        mj.scipy.special.gammaln, mj.scipy.stats.norm.pdf, pickled_by_name,
+    )  # fmt: skip
+    for f in functions:
+        assert again(f) is f and copy.copy(f) is f and copy.deepcopy(f) is f
+    assert again(mj.jit(jnp.square))(3.0) == 9
+
+
+@mj.jit
+def pickled_by_name(x):
+    return x

@@ -43,6 +43,7 @@ RuntimeFailure = xc.XlaRuntimeError
 SingleDeviceSharding = xc.SingleDeviceSharding
 pjit = _jax.pjit
 ifrt_programs = _jax.ifrt_programs
+PjitFunction = _jax.PjitFunction
 PjitFunctionCache = _jax.PjitFunctionCache
 _COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY

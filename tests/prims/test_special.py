@@ -262,3 +262,10 @@ def test_floats_alone(name):
 def test_weak_types():
     assert lax.erf(1.0).weak_type and lax.igamma(1.0, 1.0).weak_type
     assert not lax.igamma(np.float32(1), 1.0).weak_type
+
+
+def test_the_lower_tail_keeps_its_digits_far_below_the_peak():
+    a = np.array([10, 10, 30, 100, 3], np.float32)
+    x = np.array([1e-3, 0.1, 3, 40, 1e-10], np.float32)
+    expected = scipy.gammainc(np.float64(a), np.float64(x))
+    np.testing.assert_allclose(lax.igamma(a, x), expected, rtol=2e-5)

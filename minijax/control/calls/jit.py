@@ -11,7 +11,9 @@ inlined when traced.  Next: cond.py, where control flow begins.
 
 from __future__ import annotations
 
+import copyreg
 import functools
+import sys
 import time
 from collections.abc import Callable, Sequence
 from types import MethodType
@@ -724,6 +726,20 @@ def jit(
         lies=lies,
     )  # fmt: skip
     return finish(jitted, fun)
+
+
+def _reduced(function: Any) -> Any:
+    """How a compiled function is pickled: by its name, if that names it."""
+    try:
+        found: Any = sys.modules[function.__module__]
+        for name in function.__qualname__.split("."):
+            found = getattr(found, name)
+    except (AttributeError, KeyError):
+        found = None
+    return function.__qualname__ if found is function else function.__reduce_ex__(2)
+
+
+copyreg.pickle(compat.PjitFunction, _reduced)
 
 
 def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:

@@ -262,7 +262,8 @@ def _weight_over_a(a: Any, x: Any) -> Any:
     large = ge(a, const(a, 10))
     big = select(large, a, filled(a, 10))
     log_small = sub(sub(mul(a, log(x)), x), lgamma(add(a, const(a, 1))))
-    log_big = neg(add(mul(big, log_gap(div(sub(x, big), big))), stirling_rest(big)))
+    gap = log_gap(div(sub(x, big), big), div(x, big))
+    log_big = neg(add(mul(big, gap), stirling_rest(big)))
     square_of = reciprocal(mul(big, const(a, 2 * math.pi)))
     return select(large, mul(sqrt(square_of), exp(log_big)), exp(log_small))
 
@@ -279,14 +280,15 @@ STIRLING = (
 )  # fmt: skip
 
 
-def log_gap(u: Any) -> Any:
-    """u - ln(1 + u): near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u)."""
+def log_gap(u: Any, whole: Any) -> Any:
+    """u - ln(1 + u): near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u);
+    elsewhere by `whole`, 1 + u as it is known without the rounding of u."""
     near = lt(abs(u), const(u, 0.3))
     v = select(near, u, filled(u, 0))
     t = div(v, add(v, const(v, 2)))
     cube = mul(const(t, 2), mul(t, square(t)))
     series = sub(mul(v, t), mul(cube, polynomial(square(t), ODD_INVERSES)))
-    return select(near, series, sub(u, log1p(u)))
+    return select(near, series, sub(u, log(whole)))
 
 
 ODD_INVERSES = tuple(1 / (2 * k + 3) for k in range(12))

@@ -308,3 +308,10 @@ def test_types():
         special.fresnel(1j)
     with pytest.raises(TypeError, match=r"x.dtype=int32 is not supported"):
         special.spence(2)
+
+
+@pytest.mark.parametrize(("f", "edge"), [(special.xlogy, 0.0), (special.xlog1py, -1.0)])
+def test_slopes_of_products_beside_a_constant_edge(f, edge):
+    slope = mj.grad(lambda x: f(x, edge))
+    assert slope(0.0) == -np.inf and mj.jit(slope)(0.0) == -np.inf
+    assert np.isnan(mj.jvp(lambda x: f(x, edge), (0.0,), (1.0,))[1])

@@ -38,11 +38,11 @@ def _xlog1py(x: Any, y: Any) -> Any:
 _xlogy.__name__, _xlog1py.__name__ = "xlogy", "xlog1py"
 _xlogy = custom_jvp(_xlogy)  # type: ignore[assignment]
 _xlogy.defjvps(  # type: ignore[attr-defined]
-    lambda t, ans, x, y: t * lax.log(y), lambda t, ans, x, y: t * x / y
+    lambda t, ans, x, y: t * lax.log(y), lambda t, ans, x, y: lax.div(t * x, y)
 )
 _xlog1py = custom_jvp(_xlog1py)  # type: ignore[assignment]
 _xlog1py.defjvps(  # type: ignore[attr-defined]
-    lambda t, ans, x, y: t * lax.log1p(y), lambda t, ans, x, y: t * x / (1 + y)
+    lambda t, ans, x, y: t * lax.log1p(y), lambda t, ans, x, y: lax.div(t * x, 1 + y)
 )
 
 
@@ -119,7 +119,7 @@ _log_ratio.defjvps(
 @custom_jvp
 def _divergence(p: Any, q: Any) -> Any:
     near, u = _near(p, q)
-    return choose(near, p * log_gap(u), _log_ratio(p, q) - p + q)
+    return choose(near, p * log_gap(u, 1 + u), _log_ratio(p, q) - p + q)
 
 
 _divergence.defjvps(
