@@ -6,6 +6,7 @@
 #   make smoke       a part of the suite on every jaxlib that is admitted
 #   make stress      threads, interrupts, forks, faults (STRESS="--minutes 10 disk" ...)
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
+#   make proofs      train a transformer by every route, in one process and in several
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
 #   make notebooks   execute the tutorials and the book into build/notebooks/
@@ -25,13 +26,14 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 TEST_ARGS ?= -n $(CORES) --maxprocesses=4
 BENCH ?=
 STRESS ?=
+PROOFS ?=
 FUZZ ?= --programs 300 --calls 10000
 
 PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench fuzz compatibility notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs fuzz compatibility notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -60,6 +62,9 @@ stress: .venv/.test
 
 bench: .venv-bench/.ready .venv-bench-jax/.ready
 	.venv-bench/bin/python -m bench --jax .venv-bench-jax/bin/python $(BENCH)
+
+proofs: .venv/.test
+	.venv/bin/python -m proofs $(PROOFS)
 
 fuzz: .venv/.test .venv-bench-jax/.ready
 	.venv/bin/python -m tests.fuzz --jax .venv-bench-jax/bin/python $(FUZZ)

@@ -1,0 +1,1 @@
+"""Programs that prove what the tests have no time for; `make proofs` runs them."""

@@ -1,0 +1,113 @@
+"""Train the transformer of proofs/decoder.py by every route, and compare the losses.
+
+    python -m proofs [--layers 8] [--steps 50] [--jax PYTHON]
+
+Each route is to have the losses of the one before to rounding: one device, pmap over 8,
+sharded jit over a 4 x 2 mesh, shard_map; the last two as 2 processes of 4 devices and as 4
+of 2.  With orbax-checkpoint there, the run of 2 processes is killed after it has saved step
+30, and goes on in one process on a 2 x 4 mesh.  With an interpreter that has JAX, its
+losses of one device are the measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).parent.parent
+LIMIT = 3600.0
+# Losses are sums of thousands of terms, which each route takes in another order; what that
+# makes of one step grows over fifty.
+TOLERANCE = 2e-5
+
+
+def run(
+    route: list[str], size: list[str], processes: int = 1, killed: bool = False,
+    python: str | None = None,
+) -> tuple[list[float], float]:  # fmt: skip
+    """The losses of one route, and how long it took in all."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
+    env |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
+    module = ["-m", "proofs.decoder", *route, *size]
+    if python is not None:
+        command = [python, *module]
+    elif processes > 1:
+        command = [
+            sys.executable, "-m", "minijax.launch", "-n", str(processes),
+            "--devices-per-process", str(8 // processes), "--alias", *module,
+        ]  # fmt: skip
+    else:
+        command = [sys.executable, "-m", "minijax.tools.alias", *module]
+    began = time.monotonic()
+    done = subprocess.run(
+        command, cwd=ROOT, env=env, text=True, capture_output=True, timeout=LIMIT
+    )
+    took = time.monotonic() - began
+    if bool(done.returncode) is not killed:
+        raise SystemExit(f"{' '.join(command)}: {done.returncode}\n{done.stderr}")
+    said = next(s for s in done.stdout.splitlines() if '"losses"' in s)
+    return json.loads(said[said.index("{") :])["losses"], took
+
+
+def main() -> int:
+    """Run all routes; the status says whether they agree."""
+    parser = argparse.ArgumentParser(prog="python -m proofs")
+    parser.add_argument("--layers", default="8")
+    parser.add_argument("--steps", default="50")
+    parser.add_argument("--jax", help="an interpreter that has JAX")
+    said = parser.parse_args()
+    size = ["--layers", said.layers, "--steps", said.steps]
+    wrong = 0
+
+    def row(name: str, losses: list[float], took: float, measure: list[float]) -> None:
+        nonlocal wrong
+        apart = max(abs(a - b) / b for a, b in zip(losses, measure, strict=True))
+        wrong += apart > TOLERANCE
+        print(
+            f"| {name:34} | {losses[0]:.5f} | {losses[-1]:.5f} | {apart:.1e} |"
+            f" {took:5.0f} |",
+            flush=True,
+        )
+
+    print(f"| {'route':34} | first   | last    | apart   | secs  |")
+    print(f"| {'-' * 34} | ------- | ------- | ------- | ----- |")
+    if said.jax:
+        measure, took = run(["one"], size, python=said.jax)
+        row("JAX, one device", measure, took, measure)
+        first, took = run(["one"], size)
+    else:
+        first, took = run(["one"], size)
+        measure = first
+    row("one device", first, took, measure)
+    for name, route, n in (
+        ("pmap over 8", ["pmap"], 1), ("jit over 4 x 2", ["jit"], 1),
+        ("shard_map over 4 x 2", ["shard_map"], 1),
+        ("jit, 2 processes of 4 devices", ["jit"], 2),
+        ("jit, 4 processes of 2 devices", ["jit"], 4),
+        ("shard_map, 2 processes of 4", ["shard_map"], 2),
+    ):  # fmt: skip
+        row(name, *run(route, size, n), measure)
+    if importlib.util.find_spec("orbax") is None:
+        print("orbax-checkpoint is not installed: nothing was saved and restored")
+        return bool(wrong)
+    with tempfile.TemporaryDirectory() as folder:
+        where = f"{folder}/run"
+        until = int(said.steps) * 3 // 5
+        stop = ["jit", "--save", where, "--until", str(until)]
+        begun, took = run(stop, size, 2, killed=True)
+        row(f"2 processes, killed at {until}", begun, took, measure[:until])
+        again = ["jit", "--mesh", "2x4", "--restore", where]
+        rest, took = run(again, size)
+        row("restored over 2 x 4", rest, took, measure[until:])
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
