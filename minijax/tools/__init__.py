@@ -14,6 +14,7 @@ _TABLE = {
     "tools.footprint": "memory",
     "tools.ledger": "plan_remat residuals",
     "tools.nan_finder": "nans",
+    "tools.parting": "diff",
     "tools.recompiles": "watch why",
 }  # fmt: skip
 

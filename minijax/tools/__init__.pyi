@@ -10,10 +10,11 @@ from ..tools.footprint import memory as memory
 from ..tools.ledger import plan_remat as plan_remat
 from ..tools.ledger import residuals as residuals
 from ..tools.nan_finder import nans as nans
+from ..tools.parting import diff as diff
 from ..tools.recompiles import watch as watch
 from ..tools.recompiles import why as why
 
 __all__ = [
-    "Roofline", "budget", "cost", "memory", "nans", "plan_remat", "residuals",
+    "Roofline", "budget", "cost", "diff", "memory", "nans", "plan_remat", "residuals",
     "sparse_hessian", "sparse_jacobian", "sparsity", "watch", "why"
 ]

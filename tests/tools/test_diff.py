@@ -1,0 +1,58 @@
+"""`tools.diff`: where two programs part."""
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax, tools
+
+X = jnp.linspace(0.1, 1, 12).reshape(3, 4)
+
+
+def layer(x, eps=1e-5, gain=1.0):
+    mean = x.mean(-1, keepdims=True)
+    var = ((x - mean) ** 2).mean(-1, keepdims=True)
+    normal = (x - mean) * lax.rsqrt(var + eps)
+    return jnp.tanh(normal * gain)
+
+
+def test_the_first_operation_that_differs_is_named():
+    report = tools.diff(layer, mj.jit(lambda x: layer(x, gain=1.1)), X)
+    assert report
+    assert report.first.primitive == "mul"
+    assert report.first.first.variable == "return"
+    assert report.first.relative == pytest.approx(0.1, rel=1e-3)
+    assert report.left == report.right == 0
+    assert len(report.partings) == 3  # mul, tanh and the result
+    assert "First: the operation mul differs by" in str(report)
+    assert report.to_dict()["first"]["second"]["function"] == "layer"
+
+
+def test_other_equations_may_give_the_same():
+    other = lambda x: layer(x) * 1.0 + 0.0
+    report = tools.diff(layer, other, X)
+    assert not report
+    assert report.right == 2
+    assert "They agree." in str(report)
+    assert not tools.diff(
+        mj.grad(lambda x: layer(x).sum()), mj.grad(lambda x: layer(x).sum()), X
+    )
+    close = lambda x: layer(x, eps=1.1e-5)
+    assert not tools.diff(layer, close, X)
+    assert tools.diff(layer, close, X, rtol=1e-7).first.first.variable == "normal"
+
+
+def test_another_library():
+    def numpy_layer(x):
+        assert type(x) is np.ndarray
+        mean = x.mean(-1, keepdims=True)
+        return np.tanh((x - mean) / np.sqrt(x.var(-1, keepdims=True) + 1e-5))
+
+    assert not tools.diff(layer, numpy_layer, X)
+    report = tools.diff(layer, lambda x: np.asarray(numpy_layer(np.asarray(x))) * 2, X)
+    assert (report.first.what, report.matched) == ("a result", 0)
+    nan = tools.diff(lambda x: x, lambda x: x / (x - x), jnp.float32(1))
+    assert nan.first.error == np.inf
+    with pytest.raises(ValueError, match="differ in structure"):
+        tools.diff(lambda x: x, lambda x: (x, x), X)
