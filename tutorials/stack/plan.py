@@ -13,6 +13,22 @@ PLAN = [
     ("01_one_primitive", "What must be known of an operation?", ["ir/core.py"]),
     ("02_bind_and_the_current_trace", "Who decides what `x * y` does?", ["ir/core.py"]),
     ("03_jaxprs", "What is a program made of?", ["ir/jaxpr.py", "ir/check.py"]),
+    ("04_staging", "How does Python become a program?", ["passes/stage.py"]),
+    (
+        "05_jvp",
+        "How can a program compute an exact derivative?",
+        ["passes/algebra.py", "passes/jvp.py"],
+    ),
+    (
+        "06_linearize",
+        "Backwards through what?",
+        ["passes/linearize.py", "passes/dce.py"],
+    ),
+    (
+        "07_transpose_and_grad",
+        "Why is a gradient as cheap as the loss?",
+        ["passes/transpose.py"],
+    ),
 ]
 CORE = 8  # chapters
 

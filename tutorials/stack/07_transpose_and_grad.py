@@ -1,0 +1,271 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 7. Transpose and `grad`
+#
+# **Question.** Why does the gradient of a loss with a million parameters cost about as much
+# as the loss itself, and not a million times as much?
+#
+# The linear program of chapter 6 is a matrix that nobody writes down: tangents in, one
+# number out. Multiplied from the right by unit vectors it gives one column a run. Its
+# *transpose* gives all of them in one run. And the transpose of a linear program is found
+# by turning each equation around.
+
+# %%
+import draw
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.ir import core
+from minijax.ir.jaxpr import ClosedJaxpr, Literal
+from minijax.passes import transpose
+from minijax.passes.algebra import Linear
+from minijax.passes.linearize import linearize_flat
+
+# %% [markdown]
+# A transpose rule takes the cotangent of the result and gives those of the operands. In
+# place of a linear operand stands a mark, `Linear(aval)`: it has no value. A product is
+# linear in one operand while the other is fixed.
+
+# %%
+mul_p = core.named("mul")
+number = core.aval_of(jnp.float32(1))
+cotangents = mul_p.transpose(jnp.float32(10), Linear(number), jnp.float32(3))
+assert cotangents == [30.0, None]
+
+# %% [markdown]
+# ## Thirty lines to try: reverse mode
+#
+# Walk over the equations from the last to the first. What a variable gets from several
+# readers is added up: to read twice is to copy, and the transpose of a copy is a sum.
+
+
+# %%
+def backward(jaxpr, consts, ct):
+    """The cotangents of a linear jaxpr's inputs, from that of its result."""
+    value, ct_of = dict(zip(jaxpr.constvars, consts, strict=True)), {}
+
+    def add(atom, ct):
+        if ct is not None and type(atom) is not Literal:
+            ct_of[atom] = ct_of[atom] + ct if atom in ct_of else ct
+
+    add(jaxpr.outvars[0], ct)
+    for eqn in reversed(jaxpr.eqns):
+        (out,) = eqn.outvars
+        if out not in ct_of:
+            continue  # nobody reads it
+        args = [
+            a.val if type(a) is Literal else value.get(a, Linear(a.aval))
+            for a in eqn.invars
+        ]
+        found = eqn.primitive.transpose(ct_of.pop(out), *args, **eqn.params)
+        for atom, ct_in in zip(eqn.invars, found, strict=True):
+            add(atom, ct_in)
+    return [ct_of.get(v, jnp.zeros(v.aval.shape)) for v in jaxpr.invars]
+
+
+def gradient(f):
+    def gradient_f(*args):
+        outs, part = linearize_flat(lambda *xs: [f(*xs)], args)
+        return backward(part.jaxpr, part.consts, jnp.ones_like(outs[0]))
+
+    return gradient_f
+
+
+def loss(w, b, x):
+    return jnp.sum(jnp.tanh(x * w + b) ** 2)
+
+
+w, b, x = jnp.arange(3.0), jnp.float32(0.5), jnp.array([1.0, -1.0, 0.3])
+mine = gradient(loss)(w, b, x)
+theirs = jax.grad(loss, argnums=(0, 1, 2))(w, b, x)
+assert all(jnp.allclose(m, t) for m, t in zip(mine, theirs, strict=True))
+
+# %% [markdown]
+# It runs under the other transformations, and so under itself.
+
+# %%
+batch = jnp.stack([x, 2 * x])
+mapped = jax.jit(jax.vmap(gradient(loss), in_axes=(None, None, 0)))(w, b, batch)
+assert jnp.allclose(mapped[0][0], mine[0])
+curved = gradient(lambda x: gradient(lambda x: jnp.sum(x**3))(x)[0].sum())(x)[0]
+assert jnp.allclose(curved, 6 * x)
+
+# %% [markdown]
+# The library's `grad` is these two steps as well: `linearize_flat`, then `backward_pass`.
+
+# %%
+from minijax.api import autodiff
+
+shown = draw.source(transpose.backward_pass, autodiff.pull_back)
+assert "tape.pop()" in shown
+assert "linearize_flat(flat, leaves)" in draw.source(autodiff.value_and_grad)
+shown
+
+# %% [markdown]
+# ## The picture: arrows turned around
+#
+# A linear program and its transpose. The second is drawn from the bottom to the top: each
+# equation stands about where the one stands of which it is the transpose.
+
+# %%
+_, part = linearize_flat(lambda x: [lax.sin(x) * x + x * 3.0], [jnp.float32(2)])
+there = ClosedJaxpr(part.jaxpr, part.consts)
+back, _ = transpose.transpose_jaxpr(there, [True])
+sums = sum(e.primitive.name in ("add", "add_any") for e in there.eqns)
+copies = [a for e in back.eqns for a in e.invars].count(back.jaxpr.invars[0])
+assert sums >= 2
+assert copies >= 2  # what were sums are now copies, and the other way round
+draw.graph(there)
+
+# %%
+draw.graph(back, flip=True)
+
+# %% [markdown]
+# Operations come in pairs, each the other's transpose. We ask the rules:
+
+# %%
+
+
+def turned(linear, *shape):
+    x = jnp.ones(shape)
+    program = jax.make_jaxpr(jax.linear_transpose(linear, x))(linear(x))
+    return program.eqns[-1].primitive.name
+
+
+pairs = {
+    "repeat": turned(lambda x: jnp.broadcast_to(x, (4, 3)), 3),
+    "sum": turned(lambda x: x.sum(0), 4, 3),
+    "slice": turned(lambda x: lax.slice(x, (1,), (2,)), 3),
+    "pad": turned(lambda x: jnp.pad(x, 1)[1:-1], 3),
+    "look up": turned(lambda x: x[jnp.array([0, 0, 2])], 3),
+    "reverse": turned(lambda x: jnp.flip(x), 3),
+}
+assert pairs["repeat"] == "reduce_sum"
+assert pairs["sum"] == "broadcast_in_dim"
+assert pairs["slice"] == "pad"
+assert pairs["look up"] == "scatter-add"
+assert pairs["reverse"] == "rev"
+draw.table(("linear operation", "its transpose"), *pairs.items())
+
+# %% [markdown]
+# And the price? A run backwards has about as many equations as the linear program.
+
+# %%
+count = lambda f: len(jax.make_jaxpr(f)(jnp.float32(0.5)).eqns)
+
+
+def deep(x):
+    for _ in range(50):
+        x = jnp.sin(x) * x
+    return x
+
+
+assert count(deep) == 100
+assert count(jax.grad(deep)) < 5 * count(deep)
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Write `matrix(linear, n)`: the matrix of a linear function of vectors of length n,
+# a *row* for each run, by `jax.linear_transpose`.
+
+
+# %%
+def exercise_1(matrix):
+    a = jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert matrix(lambda x: a @ x, 3).tolist() == a.tolist()
+    assert matrix(lambda x: jnp.cumsum(x)[-1:], 2).tolist() == [[1.0, 1.0]]
+
+
+# %% [markdown]
+# **2.** Write `vjp(f, x)`: the value, and a function from cotangents to cotangents, by
+# `linearize_flat` and `backward`.
+
+
+# %%
+def exercise_2(vjp):
+    g = lambda x: jnp.sin(x) * 2.0
+    value, pull = vjp(g, x)
+    assert jnp.allclose(value, g(x))
+    assert jnp.allclose(pull(x)[0], jax.vjp(g, x)[1](x)[0])
+
+
+# %% [markdown]
+# **3.** Write `hvp(f, x, v)`: the product of the Hessian with a vector, and no Hessian.
+
+
+# %%
+def exercise_3(hvp):
+    f = lambda x: jnp.sum(jnp.sin(x) * x[::-1])
+    v = jnp.array([1.0, 2.0, 3.0])
+    assert jnp.allclose(hvp(f, x, v), jax.hessian(f)(x) @ v, atol=1e-5)
+    program = jax.make_jaxpr(lambda x: hvp(f, x, v))(x)
+    assert "3,3" not in str(program)  # no matrix anywhere
+
+
+# %% [markdown]
+# ## What JAX does otherwise, and why
+#
+# The rules and the order of the sums are JAX's, so that jaxprs of gradients read the same.
+# What is not linear cannot be transposed: JAX's rules find that out by an assertion
+# deep inside; here a rule that computes with the mark is told where.
+
+# %%
+try:
+    jax.linear_transpose(lambda x: x * x, 1.0)(1.0)
+except TypeError as error:
+    complaint = str(error)
+assert "Only linear functions can be transposed" in complaint
+
+# %% [markdown]
+# ## Answers
+#
+# **1.**
+
+
+# %%
+def matrix(linear, n):
+    pull = jax.linear_transpose(linear, jnp.ones(n))
+    rows = jax.eval_shape(linear, jnp.ones(n)).shape[0]
+    return jnp.stack([pull(e)[0] for e in jnp.eye(rows)])
+
+
+exercise_1(matrix)
+assert draw.refuses(exercise_1, lambda linear, n: matrix(linear, n).T)
+
+# %% [markdown]
+# **2.**
+
+
+# %%
+def vjp(f, x):
+    outs, part = linearize_flat(lambda x: [f(x)], [x])
+    return outs[0], lambda ct: backward(part.jaxpr, part.consts, ct)
+
+
+exercise_2(vjp)
+assert draw.refuses(exercise_2, lambda f, x: (f(x), lambda ct: [ct]))
+
+# %% [markdown]
+# **3.** Forwards over reverse.
+
+
+# %%
+def hvp(f, x, v):
+    return jax.jvp(jax.grad(f), (x,), (v,))[1]
+
+
+exercise_3(hvp)
+assert draw.refuses(exercise_3, lambda f, x, v: jax.hessian(f)(x) @ v)
