@@ -12,7 +12,8 @@ _TABLE = {
 _MODULES = (
     "array_serialization buffer_callback checkify colocated_python compute_on"
     " control_deps custom_partitioning jet key_reuse layout mesh_utils multihost_utils ode"
-    " pjit random rnn scheduling_groups shard_alike shard_map sparse xla_metadata"
+    " pjit random rnn scheduling_groups shard_alike shard_map sparse topologies"
+    " xla_metadata"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

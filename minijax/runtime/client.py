@@ -197,6 +197,46 @@ def _make_cuda() -> Any:
     return xc.make_c_api_client("cuda", options, cluster.client)
 
 
+def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
+    """Devices that are not there, to compile for: the plugin makes them of a description.
+
+    Raises:
+      RuntimeError: the plugin's wheel is not installed.
+      NotImplementedError: the platform has no plugin.
+    """
+    xc = compat.xc
+    kind = _ALIASES.get(platform, platform)
+    if kind == "tpu":
+        if not _has_tpu():  # it would ask machines of the cloud what it runs on
+            os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
+            os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
+            os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
+        try:
+            path = tpu_library()
+        except ImportError:
+            raise errors.error(
+                RuntimeError,
+                "JAX TPU support not installed; cannot generate TPU topology.",
+                tries=["pip install libtpu"],
+            ) from None
+    elif kind == "cuda":
+        library = cuda_library()
+        if library is None:
+            raise errors.error(
+                RuntimeError,
+                "The CUDA plugin is not installed; cannot generate CUDA topology.",
+                tries=["pip install --no-deps jax-cuda13-pjrt"],
+            )
+        path = str(library)
+    else:
+        raise NotImplementedError(f"topology not implemented for {platform}")
+    api = load_plugin(kind, path)
+    if not xc.pjrt_plugin_initialized(kind):
+        xc.initialize_pjrt_plugin(kind)
+    made = compat._jax.get_c_api_topology(api, name, options)
+    return list(made._make_compile_only_devices())
+
+
 def _make_tpu() -> Any:
     xc, _jax = compat.xc, compat._jax
     load_plugin("tpu", tpu_library())

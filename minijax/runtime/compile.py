@@ -120,6 +120,9 @@ def compile_module(
     ahead: it may never run, so that other processes need not compile it, too.
     """
     client = devices[0].client
+    if compat.is_compile_only(client):
+        options = compat.compile_options(devices, replicas, partitions, overrides)
+        return client.compile(module, compat.DeviceList(tuple(devices)), options)
     shared = clients.cluster.client is not None and not _is_local(devices)
     # Of programs for GPUs of several processes all compile their parts together.
     cache = None if shared and client.platform != "cpu" else _cache()

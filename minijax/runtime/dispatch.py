@@ -58,6 +58,14 @@ from .spread import (
 )
 
 
+def _not_loaded(*_: Any, **__: Any) -> Any:
+    raise errors.error(
+        RuntimeError,
+        "This program was compiled for devices that are not there: it cannot be called.",
+        tries=["compile it for jax.devices()"],
+    )
+
+
 class Program:
     """An executable with what calling it takes."""
 
@@ -89,7 +97,7 @@ class Program:
             for a, s in zip(stored, self.out_shardings, strict=True)
         ]
         self.has_keys = any(map(arrays.is_key, out_avals))
-        self.run = executable.execute_sharded
+        self.run = getattr(executable, "execute_sharded", _not_loaded)
         self.stable = True
         self.ordered = False
         self.failures: Failures | None = None

@@ -405,6 +405,11 @@ def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) ->
             os.environ.pop(name, None)
 
 
+def is_compile_only(client: Any) -> bool:
+    """Whether a client's devices are not there: it compiles, and loads nothing."""
+    return type(client).__name__ == "CompileOnlyPyClient"
+
+
 _lapack_ready = False
 
 

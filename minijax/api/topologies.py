@@ -1,0 +1,110 @@
+"""Devices that are not there: slices of TPUs and machines with GPUs, to compile for.
+
+The plugin's wheel is enough.  What is compiled for such devices has its text, its cost and
+its memory, and cannot be called.
+
+Next: aot.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base import errors
+from ..runtime import client
+from ..runtime.jaxlib_compat import Device, RuntimeFailure
+from ..runtime.mesh import Mesh
+from .device_meshes import create_device_mesh
+
+__all__ = (
+    "Device", "TopologyDescription", "get_attached_topology", "get_topology_desc",
+    "make_mesh",
+)  # fmt: skip
+
+
+class TopologyDescription:
+    """Devices of a machine, or of several that are connected: `devices`."""
+
+    def __init__(self, devices: list[Any]) -> None:
+        self.devices = devices
+
+
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
+    """The devices that are there.
+
+    Args:
+      platform: of which platform; None: of the default one.
+
+    Returns:
+      A `TopologyDescription`.
+
+    Example:
+      >>> get_attached_topology('cpu').devices[0].platform
+      'cpu'
+    """
+    return TopologyDescription(client.devices(platform))
+
+
+def get_topology_desc(
+    topology_name: str = "", platform: str | None = None, **kwargs: Any
+) -> TopologyDescription:
+    """Devices that are not there, by a name or a description of them.
+
+    Args:
+      topology_name: of TPUs, kind and form of a slice: 'v5e:2x2', 'v5e:16x16'.
+      platform: 'tpu' (also for None) or 'cuda'.
+      kwargs: handed to the plugin; of GPUs `target_config`, the text of a
+        `GpuTargetConfigProto`, and `topology`: slices x machines x GPUs, such as '1x1x8'.
+
+    Returns:
+      A `TopologyDescription`; its devices make a `Mesh` as others do.
+
+    Raises:
+      RuntimeError: the platform's wheel is not installed.
+      NotImplementedError: the platform has no such descriptions.
+
+    Example:
+      >>> topology = get_topology_desc('v5e:2x2', 'tpu')  # doctest: +SKIP
+    """
+    try:
+        found = client.topology(platform or "tpu", topology_name, kwargs)
+    except RuntimeFailure as e:
+        if str(e).startswith("UNIMPLEMENTED"):
+            raise NotImplementedError(str(e)) from e
+        raise
+    return TopologyDescription(found)
+
+
+def make_mesh(
+    topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple[str, ...], *,
+    contiguous_submeshes: bool = False,
+) -> Mesh:  # fmt: skip
+    """The devices of a topology as a mesh.
+
+    Args:
+      topo: the topology.
+      mesh_shape: sizes of the mesh's axes.
+      axis_names: their names.
+      contiguous_submeshes: see `mesh_utils.create_device_mesh`.
+
+    Returns:
+      A `Mesh`.
+
+    Raises:
+      ValueError: there are not as many devices.
+
+    Example:
+      >>> import minijax as mj
+      >>> make_mesh(TopologyDescription(mj.devices()[:1]), (1,), ('x',)).shape_tuple
+      (('x', 1),)
+    """
+    if len(mesh_shape) != len(axis_names):
+        raise errors.value_error(
+            f"make_mesh: there are {len(mesh_shape)} sizes, and names {axis_names}.",
+            which=f"mesh_shape={tuple(mesh_shape)}",
+        )
+    grid = create_device_mesh(
+        mesh_shape, list(topo.devices), contiguous_submeshes=contiguous_submeshes
+    )
+    return Mesh(grid, axis_names)
