@@ -288,7 +288,7 @@ class Lowered:
             len(self._stage.jaxpr.in_avals), self._closed, self._where,
             self._committed, self._ordered,
         )  # fmt: skip
-        return Compiled(self, program)
+        return Compiled(self, program, options)
 
 
 class Compiled:
@@ -296,9 +296,10 @@ class Compiled:
 
     _program: Any  # a `dispatch.Program`, or what takes its place in a subclass
 
-    def __init__(self, lowered: Lowered, program: Any) -> None:
+    def __init__(self, lowered: Lowered, program: Any, options: Any = None) -> None:
         self._lowered = lowered
         self._program = program
+        self._options = options  # of the compiler
         name = lowered._stage._jitted.name
         self._cpp = dispatcher(name, self._run, self._miss, NO_STATICS, (id(self),))
 
@@ -366,7 +367,7 @@ class Compiled:
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the program's cost, as a dict."""
-        return self._program.executable.cost_analysis()
+        return compiler.cost_of(self._program.executable)
 
     def memory_analysis(self) -> Any:
         """Sizes of arguments, results, temporaries and code, in bytes."""
@@ -402,7 +403,7 @@ class Compiled:
                 tries=["leave out static arguments: the program has their values"],
             )
         wrong = []
-        names = ArgNames(stage._jitted.fun, in_tree, stage._call.positions)
+        names = stage._jitted.names(stage._call)
         for i, (x, aval) in enumerate(zip(leaves, stage.arg_types, strict=True)):
             got = core.aval_of(x)
             same = type(got) is type(aval) and got.shape == aval.shape
@@ -465,6 +466,8 @@ class Compiled:
     def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls for types that it has not seen: they are checked here."""
         leaves = self.checked_leaves(args, kwargs)
+        if self._program.run is dispatch.not_loaded:
+            dispatch.not_loaded()
         self.check_places(leaves)
         result = self._evaluate(leaves)
         fast = None
@@ -481,6 +484,7 @@ class Compiled:
         )
         donated = self._lowered._donated
         once = any(donated) or any(refs)  # what was there cannot be had again
+        once = once or stage.jaxpr is None  # it was read from bytes
         again = None if once else functools.partial(stage.jaxpr, *leaves)
         out = run_program(self._program, buffers, stage._jitted.name, again)
         results = self._program.wrap(out)

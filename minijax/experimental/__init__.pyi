@@ -7,6 +7,7 @@ from . import array_serialization as array_serialization
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
 from . import colocated_python as colocated_python
+from . import compilation_cache as compilation_cache
 from . import compute_on as compute_on
 from . import control_deps as control_deps
 from . import custom_partitioning as custom_partitioning
@@ -20,15 +21,18 @@ from . import pjit as pjit
 from . import random as random
 from . import rnn as rnn
 from . import scheduling_groups as scheduling_groups
+from . import serialize_executable as serialize_executable
 from . import shard_alike as shard_alike
 from . import shard_map as shard_map
 from . import sparse as sparse
+from . import topologies as topologies
 from . import xla_metadata as xla_metadata
 
 __all__ = [
     "array_serialization", "buffer_callback", "checkify", "colocated_python",
-    "compute_on", "control_deps", "custom_partitioning", "disable_x64", "enable_x64",
-    "io_callback", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode",
-    "pjit", "random", "rnn", "scheduling_groups", "shard_alike", "shard_map", "sparse",
-    "xla_metadata"
+    "compilation_cache", "compute_on", "control_deps", "custom_partitioning",
+    "disable_x64", "enable_x64", "io_callback", "jet", "key_reuse", "layout",
+    "mesh_utils", "multihost_utils", "ode", "pjit", "random", "rnn",
+    "scheduling_groups", "serialize_executable", "shard_alike", "shard_map", "sparse",
+    "topologies", "xla_metadata"
 ]

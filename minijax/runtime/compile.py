@@ -87,6 +87,40 @@ def _cache() -> disk_cache.DiskCache | None:
     return _caches[key]
 
 
+def set_cache_dir(path: Any) -> None:
+    """Say where compiled programs are kept from one process to the next.
+
+    Args:
+      path: a directory; it is made when something is written.  It is trusted: programs in
+        it are run.
+
+    Returns:
+      None.
+
+    Example:
+      >>> import minijax as mj, tempfile
+      >>> before = mj.config.jax_compilation_cache_dir
+      >>> set_cache_dir(tempfile.mkdtemp())
+      >>> mj.config.update("jax_compilation_cache_dir", before)
+    """
+    config.config.update("jax_compilation_cache_dir", str(path))
+
+
+def reset_cache() -> None:
+    """Forget which directories are in use, and the latest programs.
+
+    What is on disk stays; what is compiled next is looked up there again.
+
+    Returns:
+      None.
+
+    Example:
+      >>> reset_cache()
+    """
+    _caches.clear()
+    _recent.clear()
+
+
 def module_bytes(module: Any) -> bytes:
     """The module as bytecode without locations."""
     from jaxlib.mlir import passmanager
@@ -152,6 +186,31 @@ def compile_module(
         return found
     executable = _compile_or_load(client, module, device_list, options, cache, key)
     return util.remember(_recent, recent, executable, _RECENT)
+
+
+def compile_anew(
+    module: Any, devices: Sequence[Any], partitions: int, overrides: Any
+) -> Any:
+    """Compile a module without the caches: what they hold cannot be written again."""
+    client = devices[0].client
+    options = compat.compile_options(
+        devices, 1, partitions, overrides, config.DISABLE_MOST_OPTIMIZATIONS.value
+    )
+    statistics.compiled += 1
+    device_list = compat.DeviceList(tuple(devices))
+    return client.compile_and_load(module, device_list, options, [])
+
+
+def cost_of(executable: Any) -> Any:
+    """XLA's estimate of a program's cost, as a dict."""
+    try:
+        return executable.cost_analysis()
+    except compat.RuntimeFailure as e:
+        if "UNIMPLEMENTED" not in str(e):
+            raise
+        (module,) = executable.hlo_modules()
+        # Of devices that are not there, one that is can count the operations.
+        return compat._jax.hlo_module_cost_analysis(clients.backend("cpu"), module)
 
 
 # The latest executables by key: an equal program traced anew is not compiled again.  They

@@ -58,7 +58,8 @@ from .spread import (
 )
 
 
-def _not_loaded(*_: Any, **__: Any) -> Any:
+def not_loaded(*_: Any, **__: Any) -> Any:
+    """What running a program does whose devices are not there: it raises."""
     raise errors.error(
         RuntimeError,
         "This program was compiled for devices that are not there: it cannot be called.",
@@ -97,7 +98,7 @@ class Program:
             for a, s in zip(stored, self.out_shardings, strict=True)
         ]
         self.has_keys = any(map(arrays.is_key, out_avals))
-        self.run = getattr(executable, "execute_sharded", _not_loaded)
+        self.run = getattr(executable, "execute_sharded", not_loaded)
         self.stable = True
         self.ordered = False
         self.failures: Failures | None = None

@@ -87,6 +87,13 @@ class Sharding:
         return bool(self == other)
 
 
+def _default_kind(device: Any) -> str:
+    try:
+        return str(device.default_memory().kind)
+    except compat.RuntimeFailure:  # a device that is not there may not say
+        return "device"
+
+
 class SingleDeviceSharding(Sharding):
     """The whole array on one device.
 
@@ -141,7 +148,7 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def memory_kind(self) -> str | None:
-        return self._memory_kind or str(self._device.default_memory().kind)
+        return self._memory_kind or _default_kind(self._device)
 
     def __hash__(self) -> int:
         return hash((self._device, self.memory_kind))
@@ -319,7 +326,7 @@ class NamedSharding(_Spread):
     def memory_kind(self) -> str | None:
         if self._memory_kind is not None or not self.devices:
             return self._memory_kind
-        return str(self.devices[0].default_memory().kind)
+        return _default_kind(self.devices[0])
 
     @property
     def given_kind(self) -> str | None:

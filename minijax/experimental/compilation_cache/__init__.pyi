@@ -1,0 +1,7 @@
+"""The face `minijax.experimental.compilation_cache`."""
+
+from . import compilation_cache as compilation_cache
+
+__all__ = [
+    "compilation_cache"
+]

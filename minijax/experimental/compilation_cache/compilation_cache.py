@@ -1,0 +1,9 @@
+"""The face of where compiled programs are kept: `set_cache_dir`, `reset_cache`."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {"runtime.compile": "reset_cache set_cache_dir"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

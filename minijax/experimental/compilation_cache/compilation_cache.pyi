@@ -1,0 +1,8 @@
+"""The face of where compiled programs are kept: `set_cache_dir`, `reset_cache`."""
+
+from ...runtime.compile import reset_cache as reset_cache
+from ...runtime.compile import set_cache_dir as set_cache_dir
+
+__all__ = [
+    "reset_cache", "set_cache_dir"
+]

@@ -1,0 +1,9 @@
+"""The face `minijax.experimental.serialize_executable`: compiled programs as bytes."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {"api.serialized": "deserialize_and_load serialize"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
