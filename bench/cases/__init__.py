@@ -10,6 +10,7 @@ NAMES = (
     "start",
     "dispatch",
     "eager",
+    "most_used",
     "loops",
     "grad",
     "devices",
