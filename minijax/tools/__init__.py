@@ -15,6 +15,7 @@ _TABLE = {
     "tools.ledger": "plan_remat residuals",
     "tools.nan_finder": "nans",
     "tools.parting": "diff",
+    "tools.stages_page": "show",
     "tools.recompiles": "watch why",
 }  # fmt: skip
 

@@ -13,8 +13,9 @@ from ..tools.nan_finder import nans as nans
 from ..tools.parting import diff as diff
 from ..tools.recompiles import watch as watch
 from ..tools.recompiles import why as why
+from ..tools.stages_page import show as show
 
 __all__ = [
     "Roofline", "budget", "cost", "diff", "memory", "nans", "plan_remat", "residuals",
-    "sparse_hessian", "sparse_jacobian", "sparsity", "watch", "why"
+    "show", "sparse_hessian", "sparse_jacobian", "sparsity", "watch", "why"
 ]

@@ -80,7 +80,7 @@ def _targets(file: str) -> dict[int, str]:
     found: dict[int, str] = {}
     for node in ast.walk(tree):  # outer statements first
         if isinstance(node, ast.Assign):
-            name = ", ".join(ast.unparse(t) for t in node.targets)
+            name = ", ".join(ast.unparse(t).strip("()") for t in node.targets)
         elif isinstance(node, ast.AnnAssign | ast.AugAssign):
             name = ast.unparse(node.target)
         elif isinstance(node, ast.Return):
