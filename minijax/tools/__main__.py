@@ -1,0 +1,86 @@
+"""`python -m minijax.tools TOOL WHERE [ARGUMENT ...]`: a tool from the shell.
+
+WHERE is `module:function` or `script.py:function`.  The function is called with what the
+module gives as its arguments: `FUNCTION_args`, or else `example_args`, a tuple or a
+function that makes one.  `why script.py ...` runs the script and logs what was traced and
+compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pathlib
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .coloring import sparsity
+from .costs import cost
+from .footprint import memory
+from .ledger import residuals
+from .nan_finder import nans
+from .recompiles import watch
+from .stages_page import show
+
+TOOLS: dict[str, Callable[..., Any]] = {
+    "nans": lambda f, *args: nans(f)(*args),
+    "memory": memory,
+    "cost": cost,
+    "residuals": residuals,
+    "sparsity": sparsity,
+    "show": show,
+}
+
+
+def found_at(where: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function that is named so, and its arguments."""
+    home, colon, name = where.rpartition(":")
+    if not colon:
+        raise SystemExit(f"{where}: name a function, as in module:function")
+    if home.endswith(".py"):
+        given = runpy.run_path(home)
+    else:
+        sys.path.insert(0, "")
+        given = vars(importlib.import_module(home))
+    if name not in given:
+        raise SystemExit(f"{home} has no function {name}")
+    args = given.get(f"{name}_args", given.get("example_args", ()))
+    return given[name], tuple(args() if callable(args) else args)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Run a tool and print what it found."""
+    parser = argparse.ArgumentParser(
+        prog="python -m minijax.tools", description=__doc__.split("\n\n")[1]
+    )
+    parser.add_argument("tool", choices=[*TOOLS, "why"])
+    parser.add_argument(
+        "where", help="module:function, script.py:function, or script.py"
+    )
+    parser.add_argument("rest", nargs="*", help="arguments of the script, for why")
+    parser.add_argument("--json", action="store_true", help="print the data")
+    parser.add_argument("--html", help="write the page of show to this file")
+    asked = parser.parse_args(given)
+    report: Any
+    if asked.tool == "why":
+        before, sys.argv = sys.argv, [asked.where, *asked.rest]
+        try:
+            with watch() as log:
+                sys.path.insert(0, str(pathlib.Path(asked.where).parent))
+                runpy.run_path(asked.where, run_name="__main__")
+            report = log
+        finally:
+            sys.argv = before
+    else:
+        fun, args = found_at(asked.where)
+        report = TOOLS[asked.tool](fun, *args)
+    if asked.html and asked.tool == "show":
+        report.save(asked.html)
+    print(json.dumps(report.to_dict(), default=str) if asked.json else report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""`python -m minijax.tools`, and the page that tells of the tools."""
+
+import doctest
+import json
+import pathlib
+import sys
+
+import pytest
+
+from minijax.tools import __main__ as command
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPT = """
+import minijax as mj, minijax.numpy as jnp
+
+def f(x):
+    y = jnp.log(x)
+    return y * 2
+
+example_args = (jnp.array([0.0, 1.0]),)
+for n in (1, 2):
+    mj.jit(f)(jnp.ones(n))
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "some_script.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_a_function_of_a_script(script, capsys):
+    command.main(["nans", f"{script}:f"])
+    assert "log makes an infinity" in capsys.readouterr().out
+    command.main(["sparsity", f"{script}:f", "--json"])
+    assert json.loads(capsys.readouterr().out)["rows"] == [0, 1]
+    page = script.with_suffix(".html")
+    command.main(["show", f"{script}:f", "--html", str(page)])
+    assert "<!doctype html>" in page.read_text()
+    with pytest.raises(SystemExit, match="has no function g"):
+        command.main(["cost", f"{script}:g"])
+    with pytest.raises(SystemExit, match="name a function"):
+        command.main(["cost", str(script)])
+
+
+def test_a_log_of_a_script(script, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    command.main(["why", str(script)])
+    said = capsys.readouterr().out
+    assert "x: known float32[1], now float32[2]" in said
+    assert "some_script.py" in said
+
+
+def test_the_page_tells_what_is_so():
+    found = doctest.testfile(
+        str(ROOT / "docs" / "tools.md"), module_relative=False,
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+    )  # fmt: skip
+    assert found.attempted > 20
+    assert not found.failed
