@@ -208,9 +208,9 @@ def exercise_2(error_class, transpose):
 
 
 # %% [markdown]
-# **3.** A wrong rule is worse than a missing one. Write a function of a linear primitive's
-# `bind` and an array that tells whether its transpose rule fits: for random `u` and `v`,
-# `sum(u * A v)` must be `sum(v * Aᵀ u)`. Use `jax.linear_transpose`.
+# **3.** A wrong rule is worse than a missing one. Write a function of a linear
+# primitive's `bind` and an array that tells whether its transpose rule fits: for random
+# `u` and `v`, `sum(u * A v)` must be `sum(v * Aᵀ u)`. Use `jax.linear_transpose`.
 
 
 # %%

@@ -16,9 +16,9 @@
 # **Question.** The line `y = sin(x) * x` computes numbers, records a program, or carries
 # a derivative along, without being told. Who decides what it does?
 #
-# Not the operation, and not the values. There is one *current trace* per thread, and every
-# operation is handed to it. A transformation is a trace that is current while your
-# function runs.
+# Not the operation, and not the values. There is one *current trace* per thread, and
+# every operation is handed to it. A transformation is a trace that is current while
+# your function runs.
 
 # %%
 import draw

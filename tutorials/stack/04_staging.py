@@ -119,8 +119,8 @@ except jax.errors.TracerBoolConversionError as error:
 assert "lax.cond" in refusal  # chapter 11
 
 # %% [markdown]
-# Values from outside are found when an operation meets them: `atom` makes scalars literals
-# and arrays *constants*, each once, however often they are used.
+# Values from outside are found when an operation meets them: `atom` makes scalars
+# literals and arrays *constants*, each once, however often they are used.
 
 # %%
 atom = draw.source(StageTrace.atom)
@@ -189,8 +189,9 @@ def exercise_2(captured):
 
 # %% [markdown]
 # **3.** Running a jaxpr while a `StageTrace` is current copies it. Use that to write
-# `inline(jaxpr, *avals)`: the same program with no `jit` equation in it. (An interpreter as
-# in chapter 3, that runs the program in `eqn.params["jaxpr"]` where it meets one.)
+# `inline(jaxpr, *avals)`: the same program with no `jit` equation in it. (An
+# interpreter as in chapter 3, that runs the program in `eqn.params["jaxpr"]` where it
+# meets one.)
 
 
 # %%
@@ -205,10 +206,10 @@ def exercise_3(inline):
 # %% [markdown]
 # ## What JAX does otherwise, and why
 #
-# Equations, types and error classes are JAX's. One thing differs: what becomes of an array
-# of one number that a function closes over. In JAX it is a constant like any other array,
-# and is not read while tracing; here it becomes a literal, so that the compiler sees the
-# number. It costs a read from the device, once for each trace.
+# Equations, types and error classes are JAX's. One thing differs: what becomes of an
+# array of one number that a function closes over. In JAX it is a constant like any
+# other array, and is not read while tracing; here it becomes a literal, so that the
+# compiler sees the number. It costs a read from the device, once for each trace.
 
 # %%
 two = jnp.float32(2.0)

@@ -14,7 +14,8 @@
 # # 5. jvp: derivatives forwards
 #
 # **Question.** A derivative by differences is inexact, one by symbols grows without
-# bounds. How can a program compute an exact derivative at about the price of the function?
+# bounds. How can a program compute an exact derivative at about the price of the
+# function?
 #
 # By carrying it along. Beside each value goes the direction in which it moves, its
 # *tangent*, and each primitive knows how its result moves if its operands do.
@@ -30,8 +31,8 @@ from minijax.passes.algebra import Zero
 from minijax.passes.jvp import JVPTrace, jvp_jaxpr
 
 # %% [markdown]
-# `jvp` stands for *Jacobian-vector product*: at a point `x`, along a tangent `v`, it gives
-# `f(x)` and `f'(x) v`.
+# `jvp` stands for *Jacobian-vector product*: at a point `x`, along a tangent `v`, it
+# gives `f(x)` and `f'(x) v`.
 
 # %%
 value, slope = jax.jvp(jnp.sin, (0.0,), (1.0,))

@@ -41,9 +41,9 @@ assert jnp.allclose(tangent_map(2.0, 5.0), both)  # it is linear
 # ## Thirty lines to try: cut a function in two
 #
 # Take forward mode (chapter 5) as it is, and a recorder (chapter 4) with one change: it
-# records only what depends on a tangent, and hands all else to its parent, to be computed
-# now. Then run `jvp` under it. Each rule splits by itself into the two parts, since a rule
-# for derivatives is always linear in the tangents.
+# records only what depends on a tangent, and hands all else to its parent, to be
+# computed now. Then run `jvp` under it. Each rule splits by itself into the two parts,
+# since a rule for derivatives is always linear in the tangents.
 
 
 # %%
@@ -180,12 +180,12 @@ def exercise_3(jacobian):
 # %% [markdown]
 # ## What JAX does otherwise, and why
 #
-# For most of its life JAX had no such trace: it staged `jvp` of the whole function and cut
-# the mixed program by *partial evaluation*, into what is known (primals) and unknown
-# (tangents). That is more general, and much of JAX (`jax.interpreters.partial_eval`) is
-# about it; it also means that primal and tangent part of a loop have to be told apart
-# afterwards. Cutting while tracing came later. Here it is the only way, so there is no
-# partial evaluation at all.
+# For most of its life JAX had no such trace: it staged `jvp` of the whole function and
+# cut the mixed program by *partial evaluation*, into what is known (primals) and
+# unknown (tangents). That is more general, and much of JAX
+# (`jax.interpreters.partial_eval`) is about it; it also means that primal and tangent
+# part of a loop have to be told apart afterwards. Cutting while tracing came later.
+# Here it is the only way, so there is no partial evaluation at all.
 #
 # A small difference can be seen: a Python number, such as the 2.0 in `2.0 * x`, is a
 # residual array in JAX's linear program, and stays a number in ours.

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 7. Transpose and `grad`
 #
-# **Question.** Why does the gradient of a loss with a million parameters cost about as much
-# as the loss itself, and not a million times as much?
+# **Question.** Why does the gradient of a loss with a million parameters cost about as
+# much as the loss itself, and not a million times as much?
 #
 # The linear program of chapter 6 is a matrix that nobody writes down: tangents in, one
 # number out. Multiplied from the right by unit vectors it gives one column a run. Its
@@ -178,8 +178,8 @@ assert count(jax.grad(deep)) < 5 * count(deep)
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write `matrix(linear, n)`: the matrix of a linear function of vectors of length n,
-# a *row* for each run, by `jax.linear_transpose`.
+# **1.** Write `matrix(linear, n)`: the matrix of a linear function of vectors of length
+# n, a *row* for each run, by `jax.linear_transpose`.
 
 
 # %%
@@ -218,9 +218,9 @@ def exercise_3(hvp):
 # %% [markdown]
 # ## What JAX does otherwise, and why
 #
-# The rules and the order of the sums are JAX's, so that jaxprs of gradients read the same.
-# What is not linear cannot be transposed: JAX's rules find that out by an assertion
-# deep inside; here a rule that computes with the mark is told where.
+# The rules and the order of the sums are JAX's, so that jaxprs of gradients read the
+# same. What is not linear cannot be transposed: JAX's rules find that out by an
+# assertion deep inside; here a rule that computes with the mark is told where.
 
 # %%
 try:

@@ -29,6 +29,17 @@ PLAN = [
         "Why is a gradient as cheap as the loss?",
         ["passes/transpose.py"],
     ),
+    ("08_vmap", "How does one example become a thousand?", ["passes/batch.py"]),
+    (
+        "09_lowering",
+        "What does the compiler read, and what does it make of it?",
+        ["runtime/lower.py", "runtime/recipes.py"],
+    ),
+    (
+        "10_jit",
+        "Who remembers what, from call to call?",
+        ["control/calls/jit.py", "runtime/dispatch.py", "runtime/compile.py"],
+    ),
 ]
 CORE = 8  # chapters
 
