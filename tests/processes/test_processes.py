@@ -1,11 +1,13 @@
 """Programs over several processes: values as in JAX 0.10.2, and what ends them."""
 
+import importlib.machinery
 import pathlib
 import re
 import socket
 import subprocess
 import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -68,6 +70,11 @@ def step(x):
 
 if me == 0:
     mj.jit(lambda x: x * 3).lower(x).compile()  # which no other need do
+# A pmap inside of another goes over this process's devices alone.
+inner = lambda v: (mj.lax.psum(v, "o"), mj.lax.psum(v, ("o", "i")))
+nested = mj.pmap(lambda row: mj.pmap(inner, "i")(row), "o")
+columns, everything = nested(np.arange(2).reshape(1, 2) + 10 * me)
+assert (columns.tolist(), everything.tolist()) == ([[10, 12]], [[22, 22]])
 print(mj.local_device_count(), float(mj.jit(lambda x: x.sum())(x)), *sys.argv[1:])
 step(x).block_until_ready()
 """
@@ -237,6 +244,73 @@ def test_environments(monkeypatch, given, address):
     )
     assert found.address("99", 1.0).endswith(":99" if len(given) > 3 else ":80")
     assert found.local() == (1 if len(given) > 3 else None)
+
+
+def test_a_job_of_kubernetes(monkeypatch, tmp_path):
+    """As its API server tells of it; stood in for by what has the same attributes."""
+    clean(monkeypatch)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("HOSTNAME", "localhost")
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "3")
+    (tmp_path / "namespace").write_text("training\n")
+    monkeypatch.setattr(environments, "_NAMESPACE", tmp_path / "namespace")
+    asked, known = [], types.SimpleNamespace
+    pod = known(
+        metadata=known(labels={"job-name": "localhost"}), spec=known(subdomain=None)
+    )
+    job = known(metadata=known(name="job", labels={}), spec=known(parallelism=4))
+
+    class Core:
+        def list_namespaced_pod(self, namespace, field_selector):
+            asked.append((namespace, field_selector))
+            return known(items=[pod])
+
+    class Batch:
+        def read_namespaced_job(self, name, namespace):
+            return job
+
+    module = types.ModuleType("kubernetes")
+    module.__spec__ = importlib.machinery.ModuleSpec("kubernetes", None)
+    module.config = known(load_incluster_config=lambda: None)
+    failure = type("ApiException", (Exception,), {})
+    module.client = known(
+        CoreV1Api=Core, BatchV1Api=Batch, exceptions=known(ApiException=failure)
+    )
+    monkeypatch.setitem(sys.modules, "kubernetes", module)
+    found = environments.find(None)
+    assert (found.processes(), found.process(), found.local()) == (4, 3, None)
+    assert asked[0] == ("training", "status.podIP=127.0.0.1")
+    with pytest.raises(RuntimeError, match="need a headless service"):
+        found.address(None, 0.0)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, port: [host])
+    pod.spec.subdomain = "workers"
+    assert found.address(None, 0.0) == "job-0.workers:55527"
+    job.metadata.labels["jobset.sigs.k8s.io/jobset-name"] = "set"
+    assert found.address("99", 0.0) == "job-0.set:99"
+    pod.metadata.labels.clear()
+    with pytest.raises(RuntimeError, match="only supports Job/JobSet"):
+        found.processes()
+    monkeypatch.delenv("JOB_COMPLETION_INDEX")
+    with pytest.raises(RuntimeError, match="completionMode"):
+        found.process()
+
+
+def test_processes_that_mpi_started(monkeypatch):
+    """mpi4py stood in for by what has the same names; it is used if asked for alone."""
+    clean(monkeypatch)
+    world = types.SimpleNamespace(
+        Get_rank=lambda: 3, Get_size=lambda: 4, bcast=lambda x, root: "first:61440",
+        Split_type=lambda kind: types.SimpleNamespace(Get_rank=lambda: 1),
+    )  # fmt: skip
+    package, module = types.ModuleType("mpi4py"), types.ModuleType("mpi4py.MPI")
+    package.__spec__ = importlib.machinery.ModuleSpec("mpi4py", None)
+    module.COMM_WORLD, module.COMM_TYPE_SHARED = world, 0
+    monkeypatch.setitem(sys.modules, "mpi4py", package)
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", module)
+    assert environments.find(None) is None
+    found = environments.find("mpi4py")
+    assert (found.processes(), found.process(), found.local()) == (4, 3, 1)
+    assert found.address(None, 0.0) == "first:61440"
 
 
 # ------------------------------------------------------------------------------ alone
