@@ -25,7 +25,7 @@ SMALL = (
 # What libraries build on: who calls these knows them, and a sentence will do.
 FOR_LIBRARIES = (
     "minijax.api_util", "minijax.core", "minijax.extend", "minijax.interpreters",
-    "minijax.lib",
+    "minijax.lib", "minijax.experimental.hijax",
 )  # fmt: skip
 # Rooms whose functions have a formula or a source.
 SOURCED = (

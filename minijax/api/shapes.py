@@ -14,6 +14,7 @@ from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
+from ..passes.algebra import lib
 from ..passes.key_use import use_of
 from ..runtime import key_checks
 from ..runtime.mesh import current_mesh
@@ -264,6 +265,24 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
 
 
 @boundary
+class _TypesToo(FlatCall):
+    """A function of which some results may be types already."""
+
+    __slots__ = ()
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        out = super().call(leaves)
+        if not any(type(x) is ShapeDtypeStruct for x in tree.leaves(out)):
+            return out
+        return tree.map(_of_type, out)
+
+
+def _of_type(x: Any) -> Any:
+    if type(x) is not ShapeDtypeStruct:
+        return x
+    return lib.zeros(shaped(x.shape, x.dtype, x.weak_type))
+
+
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of `fun(*args, **kwargs)`, without computing it.
 
@@ -287,6 +306,6 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     names = ArgNames(fun, in_tree, range(len(args)))
     check_passed_once(leaves, fun, "jit", names)
     avals = avals_like(leaves, fun, names)
-    flat = FlatCall(fun, in_tree)
+    flat = _TypesToo(fun, in_tree)
     jaxpr, _ = flat.stage(avals, transform="eval_shape")
     return flat.result(map(struct_of, jaxpr.out_avals))

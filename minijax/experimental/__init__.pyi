@@ -11,6 +11,7 @@ from . import compilation_cache as compilation_cache
 from . import compute_on as compute_on
 from . import control_deps as control_deps
 from . import custom_partitioning as custom_partitioning
+from . import hijax as hijax
 from . import jet as jet
 from . import key_reuse as key_reuse
 from . import layout as layout
@@ -31,7 +32,7 @@ from . import xla_metadata as xla_metadata
 __all__ = [
     "array_serialization", "buffer_callback", "checkify", "colocated_python",
     "compilation_cache", "compute_on", "control_deps", "custom_partitioning",
-    "disable_x64", "enable_x64", "io_callback", "jet", "key_reuse", "layout",
+    "disable_x64", "enable_x64", "hijax", "io_callback", "jet", "key_reuse", "layout",
     "mesh_utils", "multihost_utils", "ode", "pjit", "random", "rnn",
     "scheduling_groups", "serialize_executable", "shard_alike", "shard_map", "sparse",
     "topologies", "xla_metadata"

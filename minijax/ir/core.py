@@ -239,6 +239,11 @@ class Trace:
         """Apply `prim` to arguments, of which some are this trace's tracers."""
         raise TypeError(f"{type(self).__name__} cannot apply {prim}")
 
+    @property
+    def main(self) -> Trace:
+        """What the tracers of one trace share, as libraries ask for it: the trace."""
+        return self
+
     def describe(self) -> str:
         """What is being traced, for messages."""
         return self.transform

@@ -30,7 +30,7 @@ FACES = (
     "minijax.experimental.colocated_python.serialization",
 
     "minijax.experimental.custom_partitioning",
-    "minijax.experimental.jet",
+    "minijax.experimental.hijax", "minijax.experimental.jet",
     "minijax.experimental.mesh_utils",
     "minijax.experimental.pjit",
     "minijax.experimental.multihost_utils",

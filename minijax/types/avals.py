@@ -57,6 +57,17 @@ class AbstractValue:
         """The type of this value's tangents."""
         return self
 
+    # As libraries ask for it, and for that of cotangents.
+    def to_tangent_aval(self) -> AbstractValue:
+        return self.to_tangent()
+
+    def to_ct_aval(self) -> AbstractValue:
+        return self.to_tangent()
+
+    def normalize(self) -> AbstractValue:
+        """The type that equal ones share: itself."""
+        return self
+
 
 class ShapedArray(AbstractValue):
     """An array of known shape and dtype.

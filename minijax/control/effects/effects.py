@@ -22,15 +22,20 @@ class Effect:
     also happen where a transformation computes something again, or what is not needed.
     """
 
-    __slots__ = ("name", "once", "ordered")
+    # Those of a library's own effects, which say nothing of themselves.
+    name = ""
+    ordered = False
+    once = True
 
-    def __init__(self, name: str, *, ordered: bool, once: bool) -> None:
+    def __init__(
+        self, name: str = "", *, ordered: bool = False, once: bool = True
+    ) -> None:
         self.name = name
         self.ordered = ordered
         self.once = once
 
     def __repr__(self) -> str:
-        return self.name
+        return self.name or type(self).__name__
 
 
 class DebugEffect(Effect):

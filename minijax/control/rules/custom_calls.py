@@ -22,6 +22,7 @@ from ...passes.region_rules import describe
 from ...passes.stage import StageTrace, hoist_tracers, stage
 from ...passes.transpose import backward_pass
 from ...types import dtypes
+from ..arguments import as_array
 
 
 class WithRules:
@@ -81,6 +82,15 @@ def stage_call(
         return hoist_tracers(*stage(call, avals, name=name, text=name, transform=name))
     finally:
         core.leave(before)
+
+
+def as_arrays(primals: Sequence[Any]) -> list[Any]:
+    """The operands of a call in a program, as its rule gets them.
+
+    Arrays of one number are literals there; the function was handed arrays.
+    """
+    numbers = (int, float, complex)
+    return [as_array(x) if type(x) in numbers else x for x in primals]
 
 
 class LaneAxes:

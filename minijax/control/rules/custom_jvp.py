@@ -32,7 +32,14 @@ from ...types.avals import AbstractRef, same_type
 from ..arguments import POSITIONAL, as_tuple, check_values, signature_of
 from ..effects import checking, checks
 from ..refs.discharge import RulePrimitive
-from .custom_calls import LaneAxes, WithRules, call_pretty, calls_with_rule, stage_call
+from .custom_calls import (
+    LaneAxes,
+    WithRules,
+    as_arrays,
+    call_pretty,
+    calls_with_rule,
+    stage_call,
+)
 from .stop_gradient import stop_gradient
 
 
@@ -111,11 +118,21 @@ custom_jvp_call_p.pretty = call_pretty
 def custom_jvp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
     closed, hoisted = stage_call(trace, params["call_jaxpr"], args, params["name"])
     jvp = params["jvp"]
+    if closed is not params["call_jaxpr"]:
+        jvp = _on_arrays(jvp)
     if hoisted:
         jvp = _skip_leading(jvp, len(hoisted), params["name"])
     atoms = [trace.atom(x) for x in (*hoisted, *args)]
     new = {**params, "call_jaxpr": closed, "jvp": jvp}
     return trace.record(custom_jvp_call_p, atoms, new, closed.out_avals)
+
+
+def _on_arrays(jvp: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(jvp)
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return jvp(as_arrays(primals), tangents)
+
+    return rule
 
 
 def _skip_leading(jvp: Callable[..., Any], n: int, name: str) -> Callable[..., Any]:

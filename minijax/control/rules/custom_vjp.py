@@ -35,6 +35,7 @@ from . import rule_refs
 from .custom_calls import (
     LaneAxes,
     WithRules,
+    as_arrays,
     call_pretty,
     calls_with_rule,
     lane_closure_error,
@@ -73,8 +74,18 @@ def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any
         new["call_jaxpr"] = taking_more(closed, n, rules.captured)
         new["fwd"] = _skip(rules.fwd, n, len(hoisted), params)
         new["bwd"] = _pad(rules.bwd, len(hoisted), params["bwd"])
+    elif closed is not params["call_jaxpr"]:
+        new["fwd"] = _on_arrays(params["fwd"])
     atoms = [trace.atom(x) for x in (*hoisted, *args)]
     return trace.record(custom_vjp_call_p, atoms, new, closed.out_avals)
+
+
+def _on_arrays(fwd: Any) -> Any:
+    @functools.wraps(fwd)
+    def rule(flags: Sequence[bool], *args: Any) -> Any:
+        return fwd(flags, *as_arrays(args))
+
+    return rule
 
 
 class ClosedRules:

@@ -1,0 +1,16 @@
+"""The face `minijax.experimental.hijax`: types and primitives made of others."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "passes.algebra":
+        "Zero instantiate_zeros=instantiate is_undefined_primal=is_linear",
+    "types.avals": "AbstractRef AbstractValue ShapedArray",
+    "views.hijax":
+        "AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType VJPHiPrimitive"
+        " aval_method aval_property control_flow_allowed_effects register_hitype",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)
