@@ -44,6 +44,7 @@ SingleDeviceSharding = xc.SingleDeviceSharding
 pjit = _jax.pjit
 ifrt_programs = _jax.ifrt_programs
 PjitFunction = _jax.PjitFunction
+inspecting = _jax.encode_inspect_sharding_callback
 PjitFunctionCache = _jax.PjitFunctionCache
 _COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY

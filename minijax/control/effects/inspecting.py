@@ -14,8 +14,12 @@ from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.key_use import READS
-from ...runtime import client
-from ...runtime.sharding import SingleDeviceSharding
+from ...runtime import client, metadata
+from ...runtime import jaxlib_compat as compat
+from ...runtime import sharding as shardings
+from ...runtime.compile import OF_THIS_PROCESS
+from ...runtime.partition_spec import PartitionSpec
+from ...runtime.sharding import NamedSharding, SingleDeviceSharding
 from .effects import Effect
 
 
@@ -53,13 +57,24 @@ inspect_sharding_p.batch = lambda axis, args, dims, **params: (
 
 
 def _lower(ctx: Any, x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:
-    if ctx.module.spread is not None:
-        raise errors.error(
-            NotImplementedError,
-            "inspect_array_sharding of a value inside of a program over several devices.",
-            why="how it lies is chosen by the compiler, long after the program is made.",
-            tries=["return the value, and inspect the result"],
-        )
+    over = ctx.module.spread
+    if over is not None and len(over.devices) > 1:
+        ndim = len(ctx.avals_in[0].shape)
+
+        def told(hlo: Any) -> None:
+            if hlo.is_manual():
+                callback(NamedSharding(over.mesh, PartitionSpec()))
+            else:
+                callback(shardings.named(hlo, over.mesh, ndim))
+
+        op = ctx.create(
+            "stablehlo.custom_call", [x.type], [x],
+            call_target_name=ctx.string("InspectSharding"), has_side_effect=ctx.bool(True),
+            api_version=ctx.i32(1), backend_config=ctx.string(compat.inspecting(told)),
+        )  # fmt: skip
+        metadata.tag(op, {"asks": OF_THIS_PROCESS})
+        ctx.module.keepalive.append(told)
+        return []
     device = client.backend(ctx.platform).local_devices()[0]
     callback(SingleDeviceSharding(device))
     return []
@@ -71,7 +86,8 @@ inspect_sharding_p.lower = _lower
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> None:
     """Call a function with the sharding of each array.
 
-    In a program it is called once, when the program is lowered.
+    In a program it is called once: when the program is lowered or, over several devices,
+    when the compiler has laid out its values.
 
     Args:
       value: a pytree of arrays.
@@ -81,7 +97,6 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
       None.
 
     Raises:
-      NotImplementedError: a value inside of a program over several devices.
       TypeError: what is no array.
 
     Example:

@@ -4,6 +4,7 @@ import pytest
 
 import minijax as mj
 import minijax.numpy as jnp
+from minijax.base import config
 
 MESH = mj.make_mesh((2, 2), ("x", "y"))
 
@@ -91,7 +92,38 @@ def test_what_cannot_be_shown():
         mj.debug.visualize_array_sharding(jnp.ones((2, 2, 2)))
     with pytest.raises(TypeError, match="takes arrays"):
         mj.debug.inspect_array_sharding(3.0, callback=print)
-    x = mj.device_put(jnp.ones(4), over("x"))
-    f = mj.jit(lambda x: (mj.debug.inspect_array_sharding(x, callback=print), x)[1])
-    with pytest.raises(NotImplementedError, match="over several devices"):
-        f(x)
+
+
+def test_the_compiler_tells_how_values_inside_of_a_program_lie(capsys, tmp_path):
+    auto = (mj.sharding.AxisType.Auto,) * 2
+    mesh = mj.make_mesh((2, 2), ("x", "y"), axis_types=auto)
+    at = lambda *spec: mj.NamedSharding(mesh, mj.P(*spec))
+    seen = []
+
+    def f(x):
+        y = jnp.sin(x)
+        mj.debug.inspect_array_sharding(y, callback=seen.append)
+        mj.debug.visualize_array_sharding(y, use_color=False, scale=0.2)
+        z = y @ y.T
+        mj.debug.inspect_array_sharding(z, callback=seen.append)
+        return z.sum()
+
+    x = mj.device_put(jnp.ones((4, 4)), at("x", "y"))
+    with config.CACHE_DIR(str(tmp_path)):
+        run = mj.jit(f)
+        run(x)
+        assert seen == [at("x", "y"), at("x")]  # recorded from JAX 0.10.2
+        run(x)
+    assert len(seen) == 2  # once, when it is compiled
+    assert "│ CPU 2 │ CPU 3 │" in capsys.readouterr().out
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+    seen.clear()
+
+    @mj.jit
+    @mj.shard_map(mesh=mesh, in_specs=mj.P("x", "y"), out_specs=mj.P("x", "y"))
+    def part(x):
+        mj.debug.inspect_array_sharding(x * 2, callback=seen.append)
+        return x
+
+    part(x)
+    assert seen == [at()]
