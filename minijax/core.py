@@ -17,7 +17,8 @@ _TABLE = {
         " eval_jaxpr no_effects",
     "types.avals": "AbstractToken AbstractValue ShapedArray abstract_token",
     "views.primitives": "CallPrimitive Primitive call call_impl jaxpr_as_fun",
-    "views.programs": "Effects ParamDict Value new_jaxpr_eqn max_dim min_dim",
+    "views.programs": "Effects ParamDict Value new_jaxpr_eqn",
+    "types.dimensions": "max_dim min_dim",
     "views.traces":
         "Trace TraceTag concrete_or_error=to_value eval_context find_top_trace gensym"
         " get_opaque_trace_state is_constant_dim is_constant_shape jaxprs_in_params"

@@ -24,6 +24,8 @@ from .types.avals import AbstractToken as AbstractToken
 from .types.avals import AbstractValue as AbstractValue
 from .types.avals import ShapedArray as ShapedArray
 from .types.avals import abstract_token as abstract_token
+from .types.dimensions import max_dim as max_dim
+from .types.dimensions import min_dim as min_dim
 from .views.primitives import CallPrimitive as CallPrimitive
 from .views.primitives import Primitive as Primitive
 from .views.primitives import call as call
@@ -32,8 +34,6 @@ from .views.primitives import jaxpr_as_fun as jaxpr_as_fun
 from .views.programs import Effects as Effects
 from .views.programs import ParamDict as ParamDict
 from .views.programs import Value as Value
-from .views.programs import max_dim as max_dim
-from .views.programs import min_dim as min_dim
 from .views.programs import new_jaxpr_eqn as new_jaxpr_eqn
 from .views.traces import Trace as Trace
 from .views.traces import TraceTag as TraceTag

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.errors import InconclusiveDimensionOperation
 
 __all__ = (
     "Dimension", "InconclusiveDimensionOperation", "as_value", "broadcast_sizes",
@@ -35,10 +36,6 @@ Terms = dict[Monomial, int]
 Size = Any  # int | Dimension
 
 _INFINITE = math.inf
-
-
-class InconclusiveDimensionOperation(Exception):
-    """What is asked of sizes does not follow from what is known of them."""
 
 
 class Lent:
@@ -372,14 +369,14 @@ def _sorted(monomial: Monomial) -> Monomial:
     return tuple(sorted(monomial, key=_factor_order))
 
 
-def max_dim(x: Size, y: Size) -> Size:
+def max_dim(d1: Size, d2: Size) -> Size:
     """The greater of two sizes, known or not."""
-    return _extreme(x, y, "max")
+    return _extreme(d1, d2, "max")
 
 
-def min_dim(x: Size, y: Size) -> Size:
+def min_dim(d1: Size, d2: Size) -> Size:
     """The lesser of two sizes, known or not."""
-    return _extreme(x, y, "min")
+    return _extreme(d1, d2, "min")
 
 
 def _extreme(x: Size, y: Size, op: str) -> Size:

@@ -39,16 +39,6 @@ class Token:
         return self
 
 
-def max_dim(d1: Any, d2: Any) -> Any:
-    """The larger of two sizes."""
-    return max(d1, d2)
-
-
-def min_dim(d1: Any, d2: Any) -> Any:
-    """The smaller of two sizes."""
-    return min(d1, d2)
-
-
 def new_jaxpr_eqn(
     invars: Sequence[Any], outvars: Sequence[Var], primitive: Primitive,
     params: dict[str, Any], effects: Iterable[Any] = (),

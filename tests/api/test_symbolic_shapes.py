@@ -188,6 +188,7 @@ def what_is_computed(x, i):
         mapped=mj.vmap(lambda r: jnp.dot(r, r))(x),
         slope=mj.grad(lambda x: jnp.sum(jnp.sin(x) ** 2))(x),
         random=mj.random.uniform(mj.random.key(0), x.shape),
+        drawn=mj.random.categorical(mj.random.key(1), x), steps=jnp.diff(x, axis=0),
     )  # fmt: skip
 
 

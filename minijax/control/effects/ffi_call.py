@@ -191,10 +191,7 @@ def check_alias(
 def build_ffi_lowering_function(
     call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,
     result_layouts: Sequence[Any] | None = None, backend_config: Any = None,
-    skip_ffi_layout_processing: bool = False, has_side_effect: bool = False,
-    api_version: int = 4, operand_output_aliases: Mapping[int, int] | None = None,
-    result_types: Sequence[Any] | None = None,
-    extra_attributes: Mapping[str, Any] | None = None,
+    skip_ffi_layout_processing: bool = False, **lowering_args: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """The function that emits a call of a foreign function into a program.
 
@@ -205,11 +202,11 @@ def build_ffi_lowering_function(
       result_layouts: the same of results.
       backend_config: attributes, as MLIR attributes by name; a string in versions before 4.
       skip_ffi_layout_processing: whether to leave layouts to the compiler.
-      has_side_effect: whether it is called even if nobody needs its results.
-      api_version: the version of the compiler's calls; 4 that of the headers.
-      operand_output_aliases: operand -> result, pairs that share memory.
-      result_types: MLIR types of the results, if not those of the equation.
-      extra_attributes: MLIR attributes of the operation, by name.
+      lowering_args: `has_side_effect`, whether it is called even if nobody needs its
+        results; `api_version` of the compiler's calls, by default 4, that of the headers;
+        `operand_output_aliases`, operand -> result, pairs that share memory;
+        `result_types`, MLIR types of the results, if not those of the equation;
+        `extra_attributes`, MLIR attributes of the operation, by name.
 
     Returns:
       `emit(ctx, *operands, **attributes)`, which returns the operation.
@@ -220,6 +217,22 @@ def build_ffi_lowering_function(
     Example:
       >>> emit = build_ffi_lowering_function("mine")  # in a primitive's lowering rule
     """
+
+    return _emitter(
+        call_target_name, operand_layouts, result_layouts, backend_config,
+        skip_ffi_layout_processing, **lowering_args,
+    )  # fmt: skip
+
+
+def _emitter(
+    call_target_name: str, operand_layouts: Sequence[Any] | None,
+    result_layouts: Sequence[Any] | None, backend_config: Any,
+    skip_ffi_layout_processing: bool, *, has_side_effect: bool = False,
+    api_version: int = 4, operand_output_aliases: Mapping[int, int] | None = None,
+    result_types: Sequence[Any] | None = None,
+    extra_attributes: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """See `build_ffi_lowering_function`."""
 
     def emit(ctx: Any, *operands: Any, **params: Any) -> Any:
         config: Any
@@ -266,12 +279,17 @@ def build_ffi_lowering_function(
     return emit
 
 
-def ffi_lowering(call_target_name: str, **options: Any) -> Callable[..., list[Any]]:
+def ffi_lowering(
+    call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None, backend_config: Any = None,
+    skip_ffi_layout_processing: bool = False, **lowering_args: Any,
+) -> Callable[..., list[Any]]:  # fmt: skip
     """The lowering rule of a primitive that is a foreign function.
 
     Args:
       call_target_name: what the function is known by.
-      options: those of `build_ffi_lowering_function`.
+      operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing,
+        lowering_args: see `build_ffi_lowering_function`.
 
     Returns:
       `rule(ctx, *operands, **params)`, which returns the results; params become
@@ -280,7 +298,11 @@ def ffi_lowering(call_target_name: str, **options: Any) -> Callable[..., list[An
     Example:
       >>> rule = ffi_lowering("mine", operand_layouts=[(0, 1)])
     """
-    emit = build_ffi_lowering_function(call_target_name, **options)
+    emit = build_ffi_lowering_function(
+        call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
+        backend_config=backend_config,
+        skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args,
+    )  # fmt: skip
     return lambda ctx, *operands, **params: list(emit(ctx, *operands, **params).results)
 
 

@@ -40,7 +40,8 @@ __all__ = (
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
-    "joint_shape", "number", "broadcast_to", "choose", "canonical_axes", "has_items",
+    "joint_shape", "number", "broadcast_sizes", "broadcast_to", "choose", "canonical_axes",
+    "has_items",
     "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
     "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
 )  # fmt: skip

@@ -17,6 +17,7 @@ from ...ir import core
 from ...prims import lax
 from ...prims.shape import shapes
 from ...types import dtypes
+from ...types.dimensions import Dimension
 from . import reductions, running, searching, selection, sorting, ufuncs
 from ._common import *
 
@@ -25,6 +26,8 @@ __all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
 
 def part(x: Any, axis: int, start: int | None = None, stop: int | None = None) -> Any:
     """`x[..., start:stop, ...]` along an axis."""
+    if isinstance(x.shape[axis], Dimension):
+        return lax.slice_in_dim(x, start, stop, axis=axis)
     start, stop, _ = slice(start, stop).indices(x.shape[axis])
     return lax.slice_in_dim(x, start, max(start, stop), axis=axis)
 

@@ -211,7 +211,7 @@ def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     x, y = promote_args(name, x1, x2)
     if not dtypes.is_integer(_dtype(x)):
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
-    shape = np.broadcast_shapes(shape_of(x), shape_of(y))
+    shape = broadcast_sizes(shape_of(x), shape_of(y))
     return settled(broadcast_to(x, shape)), settled(broadcast_to(y, shape))
 
 

@@ -472,7 +472,7 @@ def _pick(x: Any, i: Any, axis: int) -> Any:
             _pick(lax.convert_element_type(x, dtypes.int32), i, axis), np.int32(0)
         )
     x, i = move_axis(x, axis, rank - 1), move_axis(i, axis, rank - 1)
-    lead = np.broadcast_shapes(x.shape[:-1], i.shape[:-1])
+    lead = broadcast_sizes(x.shape[:-1], i.shape[:-1])
     x = broadcast_to(x, (*lead, n))
     i = broadcast_to(lax.convert_element_type(i, dtypes.int32), (*lead, i.shape[-1]))
     places = lax.broadcasted_iota(dtypes.int32, (*i.shape, n), rank)

@@ -20,6 +20,7 @@ from ...control.calls.jit import composite
 from ...prims import lax
 from ._common import (
     as_array,
+    broadcast_sizes,
     canonical_axes,
     canonical_axis,
     check_arraylike,
@@ -549,14 +550,14 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> jnp.broadcast_shapes((2, 1), 3)
+      >>> jbroadcast_sizes((2, 1), 3)
       (2, 3)
     """
     if not shapes:
         return ()
     full = [(s,) if np.ndim(s) == 0 else tuple(map(int, s)) for s in shapes]
     try:
-        return np.broadcast_shapes(*full)
+        return broadcast_sizes(*full)
     except ValueError:
         raise errors.value_error(
             f"Incompatible shapes for broadcasting: shapes={full}",

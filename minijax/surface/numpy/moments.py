@@ -27,6 +27,7 @@ from ._common import (
     Axis,
     DTypeLike,
     as_array,
+    broadcast_sizes,
     canonical_axes,
     check_arraylike,
     choose,
@@ -78,7 +79,7 @@ def count_where(where: Any, shape: tuple[int, ...], axes: Any, dtype: Any) -> An
 def broadcast_or_none(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape that shapes broadcast to; None if there is none."""
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_sizes(*shapes)
     except ValueError:
         return None
 
@@ -185,7 +186,7 @@ def difference(x: Any, y: Any) -> Any:
     """`x - y`, with size-1 axes and missing ones of `y` repeated."""
     shape, other = core.aval_of(x).shape, core.aval_of(y).shape
     if other and len(other) != len(shape):
-        y = broadcast_to(y, np.broadcast_shapes(shape, other))
+        y = broadcast_to(y, broadcast_sizes(shape, other))
     return lax.sub(x, y)
 
 

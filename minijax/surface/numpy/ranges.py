@@ -209,7 +209,7 @@ def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
     shapes = aval_of(start).shape, aval_of(stop).shape
     if all(shapes):
         check_ranks("linspace", shapes)
-    shape = np.broadcast_shapes(*shapes)
+    shape = broadcast_sizes(*shapes)
     rank = len(shape)
     start, stop = convert(start, compute), convert(stop, compute)
     low, high = broadcast_to(start, shape), broadcast_to(stop, shape)
@@ -339,7 +339,7 @@ def _geomspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
         ratio = lax.div_p.bind(x, sign)
         return lax.mul_p.bind(lax.log(ratio), log10)
 
-    shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
+    shape = broadcast_sizes(aval_of(start).shape, aval_of(stop).shape)
     start, stop, sign = (broadcast_to(x, shape) for x in (start, stop, sign))
     powers, _ = _linspace(log(start), log(stop), num, endpoint, None, 0)
     out = lax.pow_p.bind(ten, powers)

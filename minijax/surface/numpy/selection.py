@@ -22,6 +22,7 @@ from . import indexing, searching
 from ._common import (
     ArrayLike,
     as_array,
+    broadcast_sizes,
     broadcast_to,
     canonical_axis,
     check_arraylike,
@@ -149,7 +150,7 @@ def select(
 def _select(conditions: Any, choices: Any, default: Any) -> Any:
     check_arraylike("select", *conditions, *choices, default)
     conditions = [as_mask(c) for c in conditions]
-    shape = np.broadcast_shapes(
+    shape = broadcast_sizes(
         *(core.aval_of(x).shape for x in (*conditions, *choices, default))
     )
     cases = promote_dtypes(default, *choices)
@@ -211,7 +212,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
 def _choose(a: Any, choices: Any, mode: str) -> Any:
     check_arraylike("choose", *choices)
     choices = promote_dtypes(*choices)
-    shape = np.broadcast_shapes(*(core.aval_of(x).shape for x in (a, *choices)))
+    shape = broadcast_sizes(*(core.aval_of(x).shape for x in (a, *choices)))
     n = len(choices)
     a = convert(broadcast_to(a, shape), dtypes.int_default())
     a = a % n if mode == "wrap" else a.clip(0, n - 1)

@@ -28,7 +28,7 @@ from ...prims.resharding import lay_out
 from ...prims.shape.shapes import broadcast_in_dim
 from ...runtime.array import ArrayImpl, KeyArray
 from ...types import dtypes
-from ...types.dimensions import index_of
+from ...types.dimensions import broadcast_sizes, index_of
 
 __all__ = (
     "problem", "type_problem", "value_problem", "is_key", "opaque", "check_words",
@@ -217,7 +217,7 @@ def shape_of_all(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
 def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that shapes broadcast to."""
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_sizes(*shapes)
     except ValueError:
         raise value_problem(
             f"Incompatible shapes for broadcasting: shapes={list(shapes)}",
