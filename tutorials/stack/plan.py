@@ -40,6 +40,20 @@ PLAN = [
         "Who remembers what, from call to call?",
         ["control/calls/jit.py", "runtime/dispatch.py", "runtime/compile.py"],
     ),
+    (
+        "11_control_flow",
+        "How can a loop be one equation?",
+        ["ir/regions.py", "passes/region_rules.py", "passes/loop_rules.py"],
+    ),
+    (
+        "12_pmap_and_sharding",
+        "Who tells a device what others hold?",
+        [
+            "prims/collectives/psum.py",
+            "control/calls/pmap.py",
+            "control/calls/shard_map.py",
+        ],
+    ),
 ]
 CORE = 8  # chapters
 

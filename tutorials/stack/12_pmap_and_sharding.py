@@ -1,0 +1,292 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12. pmap, sharding and collectives
+#
+# **Question.** Eight devices work on one problem, and each sees only its own memory.
+# Where in the program does it say that one needs what another one has?
+#
+# In few operations, the *collectives*: sum over all, gather, exchange. Either you write
+# them and each device runs your program (`pmap`, `shard_map`), or you say how arrays lie
+# and the compiler writes them (`jit` with shardings).
+
+# %%
+import re
+
+import draw
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.ir import core
+from minijax.sharding import NamedSharding
+from minijax.sharding import PartitionSpec as P
+
+jax.config.update("jax_num_cpu_devices", 8)  # this machine, as if it were eight devices
+assert jax.device_count() == 8
+
+# %% [markdown]
+# A collective is a primitive like any other. What is special is its param: the *name*
+# of an axis. `psum(x, "i")` is the sum of the x of all that stand along the axis `i`.
+
+# %%
+share = lambda x: x / lax.psum(x, "i")
+numbers = jnp.arange(8.0) + 1
+apart = jax.pmap(share, axis_name="i")(numbers)
+assert jnp.allclose(apart, numbers / 36)
+
+# %% [markdown]
+# Who stands along it is the transformation's business. Under `vmap` they are lanes of one
+# array, and the very same function sums over an axis of it, on one device.
+
+# %%
+lanes = jax.vmap(share, axis_name="i")
+assert jnp.allclose(lanes(numbers), apart)
+staged = jax.make_jaxpr(lanes)(numbers)
+assert [eqn.primitive.name for eqn in staged.eqns] == ["psum", "div"]
+assert staged.eqns[0].params["axes"] == (0,)  # no name any more, but a position
+
+# %% [markdown]
+# Under `pmap` they are *replicas*: copies of the program, each on its device. The
+# lowering rule emits an operation that names the groups of replicas which talk to each
+# other.
+
+# %%
+lowered = jax.pmap(share, axis_name="i").lower(numbers).as_text()
+assert "mhlo.num_replicas = 8" in lowered
+assert "replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]>" in lowered
+rule = draw.source(core.named("psum").lower)
+assert "stablehlo.all_reduce" in rule
+rule
+
+# %% [markdown]
+# ## Thirty lines to try: a sum over all, from messages to neighbours
+#
+# How do eight devices add up what they have, if each can only send to its neighbour? Pass
+# everything around the ring: seven messages of full size each. Better: cut it into eight
+# blocks. In seven steps block b travels the ring, and each device adds its own; in seven
+# more the finished blocks go round. Each device then sends less than two arrays, however
+# many devices there are.
+
+# %%
+N = 8
+RING = [(i, (i + 1) % N) for i in range(N)]
+
+
+def send(x):
+    """What each sends to its right-hand neighbour; so one gets that of the left."""
+    return lax.ppermute(x, "i", RING)
+
+
+def ring_sum(x):
+    """psum(x, "i"), of an array of N blocks."""
+    me = lax.axis_index("i")
+    blocks = x.reshape(N, -1)
+    moving = blocks[me]
+    for k in range(1, N):  # what arrives has begun k devices to the left
+        moving = send(moving) + blocks[(me - k) % N]
+    done = jnp.zeros_like(blocks).at[(me + 1) % N].set(moving)
+    for k in range(N - 1):
+        moving = send(moving)
+        done = done.at[(me - k) % N].set(moving)
+    return done.reshape(x.shape)
+
+
+values = jnp.arange(8.0 * 16).reshape(8, 16)
+ring = jax.pmap(ring_sum, axis_name="i")(values)
+assert jnp.allclose(ring, jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(values))
+assert jnp.allclose(
+    ring, jax.vmap(ring_sum, axis_name="i")(values)
+)  # try it on one device
+
+# %% [markdown]
+# Collectives have transposes, as all linear operations. Gathering turns into a sum of
+# which each keeps its part.
+
+# %%
+pull = lambda x: jax.linear_transpose(lambda x: lax.all_gather(x, "i"), x)(
+    jnp.ones((8, 2))
+)
+turned = jax.make_jaxpr(pull, axis_env=[("i", 8)])(jnp.ones(2))
+assert [eqn.primitive.name for eqn in turned.eqns][-1] == "reduce_scatter"
+
+# %% [markdown]
+# ## The picture: how an array lies
+#
+# A *mesh* arranges the devices in a grid with named axes. A *spec* says for each axis
+# of an array along which axis of the mesh it is cut; `None`: not at all.
+
+# %%
+mesh = jax.make_mesh(
+    (4, 2), ("rows", "cols"), axis_types=(jax.sharding.AxisType.Auto,) * 2
+)
+x = jnp.arange(32.0).reshape(8, 4)
+
+
+def held(spec):
+    """Which part of x each device holds."""
+    lies = jax.device_put(x, NamedSharding(mesh, spec))
+    span = lambda s, n: f"{s.start or 0}:{n if s.stop is None else s.stop}"
+    return [
+        "x[{}, {}]".format(*map(span, shard.index, x.shape))
+        for shard in lies.addressable_shards
+    ]
+
+
+specs = [P("rows", "cols"), P("rows", None), P(None, "cols"), P()]
+picture = draw.table(
+    ("device", *map(str, specs)), *zip(range(8), *map(held, specs), strict=True)
+)
+assert len(set(held(P("rows", "cols")))) == 8
+assert len(set(held(P("rows", None)))) == 4  # each part twice
+assert set(held(P())) == {"x[0:8, 0:4]"}  # whole, everywhere
+picture
+
+# %% [markdown]
+# With arrays that lie so, `jit` compiles one program for all devices. You write no
+# collective; the compiler puts in what the layout asks for. Which ones? We read the
+# program that it made.
+
+
+# %%
+def collectives(f, *args):
+    text = jax.jit(f).lower(*args).compile().as_text()
+    kinds = "all-reduce|all-gather|reduce-scatter|collective-permute|all-to-all"
+    return sorted(set(re.findall(rf"= \S+ ({kinds})\(", text)))
+
+
+def put(x, *spec):
+    return jax.device_put(x, NamedSharding(mesh, P(*spec)))
+
+
+w = jnp.ones((4, 6))
+needs = {
+    "2 x": collectives(lambda x: 2 * x, put(x, "rows", "cols")),
+    "sum over the cut axis": collectives(lambda x: x.sum(0), put(x, "rows")),
+    "sum over the other": collectives(lambda x: x.sum(1), put(x, "rows")),
+    "x @ w, rows of x cut": collectives(lambda x, w: x @ w, put(x, "rows"), put(w)),
+    "x @ w, summed axis cut": collectives(
+        lambda x, w: x @ w, put(x, None, "cols"), put(w, "cols")
+    ),
+}
+assert needs["2 x"] == needs["sum over the other"] == []
+assert needs["sum over the cut axis"] == ["all-reduce"]
+assert needs["x @ w, rows of x cut"] == []  # data parallelism
+assert needs["x @ w, summed axis cut"] == ["all-reduce"]  # tensor parallelism
+draw.table(("program", "what it needs"), *[(k, " ".join(v)) for k, v in needs.items()])
+
+# %% [markdown]
+# `shard_map` stands between: arrays lie as specs say, and the function is what each
+# device does with its part, with collectives that you write.
+
+# %%
+column_sums = jax.shard_map(
+    lambda part: lax.psum(part.sum(0), "rows"),
+    mesh=mesh, in_specs=P("rows", "cols"), out_specs=P("cols"),
+)  # fmt: skip
+assert jnp.allclose(column_sums(put(x, "rows", "cols")), x.sum(0))
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Data-parallel training: write `parallel_grad(loss)`, a function of `(w, xs)`
+# with the examples `xs` divided among eight devices, that gives on each the gradient of
+# the mean loss of *all* examples. (`lax.pmean`.)
+
+
+# %%
+def exercise_1(parallel_grad):
+    loss = lambda w, xs: jnp.mean(jnp.tanh(xs @ w) ** 2)
+    w, xs = jnp.array([0.3, -0.2]), jnp.linspace(-1.0, 1.0, 32).reshape(16, 2)
+    step = jax.pmap(parallel_grad(loss), axis_name="i", in_axes=(None, 0))
+    found = step(w, xs.reshape(8, 2, 2))
+    assert found.shape == (8, 2)
+    assert jnp.allclose(found, jax.grad(loss)(w, xs), atol=1e-6)
+
+
+# %% [markdown]
+# **2.** In `jnp.tanh(x @ a) @ b` the matrix `a` is cut along its second axis by
+# `P(None, "cols")`, and `x` lies whole. Along which axis has `b` to be cut, so that one
+# all-reduce is all that is needed?
+
+
+# %%
+def exercise_2(spec):
+    f = lambda x, a, b: jnp.tanh(x @ a) @ b
+    args = put(jnp.ones((3, 4))), put(w, None, "cols"), put(jnp.ones((6, 4)), *spec)
+    assert collectives(f, *args) == ["all-reduce"]
+    assert args[2].addressable_shards[0].data.size == 12  # half of it on each
+
+
+# %% [markdown]
+# **3.** Write `running(x)`: on device i the sum of the x of devices 0 to i. It is to
+# work under `pmap` and `vmap` with the axis `i`.
+
+
+# %%
+def exercise_3(running):
+    expected = jnp.cumsum(numbers)
+    assert jnp.allclose(jax.vmap(running, axis_name="i")(numbers), expected)
+    assert jnp.allclose(jax.pmap(running, axis_name="i")(numbers), expected)
+
+
+# %% [markdown]
+# ## What JAX does otherwise, and why
+#
+# JAX once ran `pmap` on replicas, and now runs it as a `shard_map`, on *partitions* of
+# one program. That is one mechanism less. Replicas have what partitions lack: each runs
+# a program of its own, with its own control flow, and `pmap` nests. So they are kept
+# here. The program above says so: `num_replicas = 8`. One with shardings says
+# `num_partitions`.
+
+# %%
+text = jax.jit(lambda x: x.sum(0)).lower(put(x, "rows")).as_text()
+assert "mhlo.num_partitions = 8" in text
+pairs = jax.pmap(jax.pmap(lambda x: lax.psum(x, "i"), axis_name="j"), axis_name="i")
+assert pairs(jnp.arange(8.0).reshape(4, 2)).tolist() == [[12.0, 16.0]] * 4
+
+# %% [markdown]
+# ## Answers
+#
+# **1.**
+
+
+# %%
+def parallel_grad(loss):
+    return lambda w, xs: lax.pmean(jax.grad(loss)(w, xs), "i")
+
+
+exercise_1(parallel_grad)
+assert draw.refuses(exercise_1, jax.grad)
+
+# %% [markdown]
+# **2.** Along its first: each device multiplies its columns of the inner layer with its
+# rows of `b`, and the sum over the inner layer is the sum over devices.
+
+# %%
+exercise_2(("cols", None))
+assert draw.refuses(exercise_2, (None, "cols"), (None, None))
+
+# %% [markdown]
+# **3.** Gather all, and add up those that are not to the right.
+
+
+# %%
+def running(x):
+    return jnp.where(
+        jnp.arange(8) <= lax.axis_index("i"), lax.all_gather(x, "i"), 0
+    ).sum()
+
+
+exercise_3(running)
+assert draw.refuses(exercise_3, lambda x: lax.psum(x, "i"))
