@@ -288,5 +288,10 @@ def test_flatbuffers():
     )
     assert table.numbers(8, "H") == (1, 2, 3) and table.numbers(1, "H") == ()
     assert table.table(9).number(1, "b") == 4 and table.table(4) is None
+    starts = [t.start for t in (table, table.table(9), *table.tables(10))]
+    assert all(start % 4 == 0 for start in starts)  # as readers in C++ need
+    for count in range(1, 6):
+        row = flatbuffers.read(flatbuffers.write({count: ("I", 7)}))
+        assert row.start % 4 == 0 and row.number(count, "I") == 7
     assert [t.text(0) for t in table.tables(10)] == ["", ""]
     assert table.texts(11) == ("a", "bc", "")
