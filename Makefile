@@ -9,6 +9,7 @@
 #   make proofs      train a transformer by every route, in one process and in several
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
+#   make docs        make the site: build/site/index.html
 #   make notebooks   execute the tutorials and the book into build/notebooks/
 #   make clean       remove the environments and whatever was built
 #
@@ -33,7 +34,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs fuzz compatibility notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs fuzz compatibility docs notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -80,6 +81,15 @@ notebooks: .venv/.docs
 	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
 	    --output-dir build/notebooks/stack tutorials/stack/[0-9]*.py
 	@echo "The notebooks are in build/notebooks"
+
+# Examples in docstrings run as tests; tutorials and chapters as the site is built, where
+# a link without a target, or any other warning, is an error.
+docs: .venv/.test .venv/.docs
+	.venv/bin/python -m pytest -q tests/test_docstrings.py $(TEST_ARGS)
+	rm -rf build/pages build/site
+	.venv/bin/python -m website.pages build/pages
+	.venv/bin/sphinx-build --fail-on-warning --keep-going -q -c website build/pages build/site
+	@echo "The site is in build/site: open build/site/index.html"
 
 clean:
 	rm -rf .venv .venv-bench .venv-bench-jax .venv-jaxlib-* build dist *.egg-info

@@ -1,0 +1,166 @@
+"""Docstrings of the house's form as Markdown: a page for each public module."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from minijax.tools import stubs
+
+SMALL = (
+    "minijax.ad_checkpoint", "minijax.checkpoint_policies", "minijax.custom_batching",
+    "minijax.custom_derivatives", "minijax.debug", "minijax.dlpack", "minijax.dtypes",
+    "minijax.errors", "minijax.flatten_util", "minijax.memory", "minijax.ref",
+    "minijax.sharding", "minijax.stages", "minijax.test_util", "minijax.tree",
+    "minijax.tree_util", "minijax.typing",
+)  # fmt: skip
+SECTIONS = re.compile(r"(Args|Returns|Raises|Yields|Attributes|Examples?|Source):$")
+
+
+@dataclasses.dataclass
+class Page:
+    """A module's page: its path, its title, its text, and the anchors in it."""
+
+    module: str
+    text: str
+    anchors: list[str]
+
+    @property
+    def path(self) -> str:
+        return f"reference/{self.module.replace('minijax', 'jax', 1)}.md"
+
+    @property
+    def title(self) -> str:
+        return self.module.replace("minijax", "jax", 1)
+
+
+def pages() -> list[Page]:
+    """The pages of all public modules that hold anything of ours, by name."""
+    found = [page(name) for name in sorted({*stubs.FACES, *SMALL})]
+    return [p for p in found if p.anchors]
+
+
+def page(name: str) -> Page:
+    """The page of one module."""
+    module = importlib.import_module(name)
+    shown = name.replace("minijax", "jax", 1)
+    lines = [f"# {shown}", "", escaped((module.__doc__ or "").strip()), ""]
+    anchors: list[str] = []
+    for label, value in members(module):
+        anchor = f"{shown}.{label}"
+        if anchor.lower() in map(str.lower, anchors):  # `optimizer` beside `Optimizer`
+            anchor += "-"
+        anchors.append(anchor)
+        lines += [f"({anchor})=", f"## {code(label)}", "", *entry(label, value), ""]
+    return Page(name, "\n".join(lines), anchors)
+
+
+def members(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The public names of a module that say what they are, but for modules."""
+    for name in sorted(set(dir(module)), key=lambda n: (n.lower(), n)):
+        if name.startswith("_"):
+            continue
+        value = getattr(module, name)
+        if inspect.ismodule(value) or not isinstance(value.__doc__, str):
+            continue
+        ours = (getattr(value, "__module__", None) or "").startswith("minijax")
+        if ours and (callable(value) or inspect.isclass(value)):
+            yield name, value
+
+
+def entry(name: str, value: Any) -> list[str]:
+    """What a page says of a function or class."""
+    lines = ["```python", name + signature(value), "```", ""]
+    lines += markdown(inspect.getdoc(value) or "")
+    if inspect.isclass(value):
+        for label, method in sorted(vars(value).items()):
+            text = getattr(method, "__doc__", None)
+            if label.startswith("_") or not text or not callable(method):
+                continue
+            first = escaped(inspect.cleandoc(text).splitlines()[0])
+            lines += [f"- {code(label + signature(method))}: {first}"]
+    return lines
+
+
+def signature(value: Any) -> str:
+    """The parameters of a callable and their defaults, as they are written."""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return "(...)"
+    plain = [
+        p.replace(
+            annotation=p.empty,
+            default=p.empty if p.default is p.empty else _Shown(p.default),
+        )
+        for p in found.parameters.values()
+    ]
+    return str(found.replace(parameters=plain, return_annotation=found.empty))
+
+
+class _Shown:
+    """A default value, by a text that Python could read."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        if isinstance(self.value, enum.Enum):
+            return str(self.value)
+        text = repr(self.value)
+        named = text.startswith("<") and getattr(self.value, "__name__", None)
+        return str(named or ("..." if text.startswith("<") else text))
+
+
+def markdown(text: str) -> list[str]:
+    """A docstring as Markdown: sections, their items, examples."""
+    lines, section = [], ""
+    blocks = text.splitlines()
+    i = 0
+    while i < len(blocks):
+        line = blocks[i]
+        if found := SECTIONS.match(line):
+            section = found[1]
+            lines += ["", f"**{section}**", ""]
+        elif line.strip().startswith(">>>"):
+            taken = example(blocks, i)
+            lines += ["", "```pycon", *taken, "```", ""]
+            i += len(taken) - 1
+        elif section and (item := re.match(r"  (\*{0,2}[\w, .*]+): (.*)", line)):
+            lines.append(f"- **{escaped(item[1])}**: {escaped(item[2])}")
+        elif section and re.match(r"    +\S", line):
+            lines.append("  " + escaped(line.strip()))
+        else:
+            if line and not line.startswith(" "):
+                section = ""
+            lines.append(escaped(line.strip()))
+        i += 1
+    return lines
+
+
+def example(lines: list[str], at: int) -> list[str]:
+    """The lines of the example that begins there, without their indentation."""
+    margin = len(lines[at]) - len(lines[at].lstrip())
+    end = at
+    while end < len(lines) and lines[end].strip():
+        end += 1
+    return [line[margin:] for line in lines[at:end]]
+
+
+def code(text: str) -> str:
+    """Text as code, within a line."""
+    return f"`{text}`"
+
+
+def escaped(text: str) -> str:
+    """Text whose stars and angle brackets are no markup, but for code in it."""
+    parts = text.split("`")
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(r"([*<\[])", r"\\\1", parts[i])
+    return "`".join(parts)
