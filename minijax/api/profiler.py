@@ -23,7 +23,8 @@ from ..runtime import client
 __all__ = (
     "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane",
     "StepTraceAnnotation", "TraceAnnotation", "annotate_function",
-    "device_memory_profile", "register_subprocess", "save_device_memory_profile",
+    "device_memory_profile", "get_profiled_instructions_proto",
+    "register_subprocess", "save_device_memory_profile",
     "start_server", "start_trace", "stop_server", "stop_trace", "trace",
 )  # fmt: skip
 
@@ -357,6 +358,28 @@ def device_memory_profile(backend: str | None = None) -> bytes:
       b'\\x1f\\x8b'
     """
     return gzip.compress(client.backend(backend).heap_profile())
+
+
+def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
+    """How long each instruction took, of the profile in a folder: for XLA's compiler.
+
+    Args:
+      tensorboard_dir: the folder of one run: `<log_dir>/plugins/profile/<run>/`.
+
+    Returns:
+      A serialized `ProfiledInstructionsProto`; of profiles of CPUs it is empty.
+
+    Raises:
+      RuntimeError: there is no such folder.
+
+    Example:
+      >>> try:
+      ...   get_profiled_instructions_proto('/nowhere')
+      ... except RuntimeError as e:
+      ...   print(str(e).split(':')[0])
+      NOT_FOUND
+    """
+    return bytes(_profiler.get_profiled_instructions_proto(str(tensorboard_dir)))
 
 
 def save_device_memory_profile(

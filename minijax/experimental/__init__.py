@@ -12,7 +12,7 @@ _TABLE = {
 _MODULES = (
     "array_serialization buffer_callback checkify colocated_python compilation_cache"
     " compute_on control_deps custom_partitioning hijax jet key_reuse layout"
-    " mesh_utils multihost_utils ode pjit random rnn scheduling_groups"
+    " mesh_utils multihost_utils ode pjit profiler random rnn scheduling_groups"
     " serialize_executable shard_alike shard_map sparse topologies xla_metadata"
 )
 

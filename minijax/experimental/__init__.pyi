@@ -19,6 +19,7 @@ from . import mesh_utils as mesh_utils
 from . import multihost_utils as multihost_utils
 from . import ode as ode
 from . import pjit as pjit
+from . import profiler as profiler
 from . import random as random
 from . import rnn as rnn
 from . import scheduling_groups as scheduling_groups
@@ -33,7 +34,7 @@ __all__ = [
     "array_serialization", "buffer_callback", "checkify", "colocated_python",
     "compilation_cache", "compute_on", "control_deps", "custom_partitioning",
     "disable_x64", "enable_x64", "hijax", "io_callback", "jet", "key_reuse", "layout",
-    "mesh_utils", "multihost_utils", "ode", "pjit", "random", "rnn",
+    "mesh_utils", "multihost_utils", "ode", "pjit", "profiler", "random", "rnn",
     "scheduling_groups", "serialize_executable", "shard_alike", "shard_map", "sparse",
     "topologies", "xla_metadata"
 ]

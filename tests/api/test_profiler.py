@@ -12,6 +12,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import monitoring, profiler
+from minijax.experimental.profiler import get_profiled_instructions_proto
 
 
 def work():
@@ -34,6 +35,9 @@ def test_a_profile_names_what_was_annotated(tmp_path):
     ]
     assert names.count("train") == 2
     assert names.count("my load") == 2
+    assert get_profiled_instructions_proto(str(path.parent)) == b""  # it is the CPU's
+    with pytest.raises(RuntimeError, match=r"NOT_FOUND: .*nowhere; No such file"):
+        get_profiled_instructions_proto(str(path.parent / "nowhere"))
     (path,) = tmp_path.glob("plugins/profile/*/perfetto_trace.json.gz")
     events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     assert any(e.get("name") == "train" for e in events)

@@ -401,13 +401,13 @@ pure_callback_p.lower = lambda ctx, *args, callback, **params: emit_callback(
 )
 
 
-def _check_callback(callback: Any, sharding: Any) -> None:
+def _check_callback(name: str, callback: Any, sharding: Any) -> None:
     if not callable(callback):
         raise TypeError(f"Expected a callable value, got {callback!r}.")
     if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
         raise NotImplementedError(
             errors.message(
-                f"callback: sharding={sharding!r} is not supported.",
+                f"{name} only supports SingleDeviceSharding, but got {type(sharding)}",
                 why="a program runs on one device here, and calls back from there.",
                 tries=["sharding=None", "pmap, whose replicas each call back"],
             )
@@ -444,7 +444,7 @@ def pure_callback(
       >>> mj.pure_callback(np.sin, mj.ShapeDtypeStruct((), 'float32'), np.float32(0.))
       Array(0., dtype=float32)
     """
-    _check_callback(callback, sharding)
+    _check_callback("pure_callback", callback, sharding)
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
             "vmap_method must be on of the allowed methods"
@@ -526,7 +526,7 @@ def io_callback(
       >>> io_callback(lambda: np.int32(7), mj.ShapeDtypeStruct((), 'int32'))
       Array(7, dtype=int32)
     """
-    _check_callback(callback, sharding)
+    _check_callback("io_callback", callback, sharding)
     leaves, flat, avals, out_tree = flat_call(
         "io_callback", callback, result_shape_dtypes, args, kwargs
     )

@@ -1,0 +1,7 @@
+"""The face `minijax.experimental.profiler`: what the compiler learns of profiles."""
+
+from ..api.profiler import get_profiled_instructions_proto as get_profiled_instructions_proto
+
+__all__ = [
+    "get_profiled_instructions_proto"
+]
