@@ -64,6 +64,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="print the data")
     parser.add_argument("--html", help="write the page of show to this file")
     asked = parser.parse_args(given)
+    if asked.html and asked.tool != "show":
+        parser.error("--html is for show")
     report: Any
     if asked.tool == "why":
         before, sys.argv = sys.argv, [asked.where, *asked.rest]
@@ -77,7 +79,7 @@ def main(given: Sequence[str] | None = None) -> None:
     else:
         fun, args = found_at(asked.where)
         report = TOOLS[asked.tool](fun, *args)
-    if asked.html and asked.tool == "show":
+    if asked.html:
         report.save(asked.html)
     print(json.dumps(report.to_dict(), default=str) if asked.json else report)
 

@@ -31,6 +31,7 @@ from ..passes.stage import stage_closed
 from ..prims import lax
 from ..surface import jnp
 from ..types import dtypes
+from ..types.avals import ShapedArray
 
 NOTHING = np.int32(2**31 - 1)
 STATS = ("nans", "infs", "first", "min", "max", "mean")
@@ -71,8 +72,9 @@ class Around:
 
 def is_float(aval: Any) -> bool:
     """Whether values of this type can be bad."""
-    dtype = getattr(aval, "dtype", None)
-    return dtype is not None and dtypes.is_inexact(dtype) and 0 not in aval.shape
+    if type(aval) is not ShapedArray or 0 in aval.shape:
+        return False
+    return dtypes.is_inexact(aval.dtype)
 
 
 def badness(x: Any, quick: bool = False) -> Any:

@@ -21,6 +21,7 @@ from ..control.calls.policies_inside import inline_calls
 from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from .places import NOWHERE, Place, place_of
 from .programs import program_of
 
@@ -186,8 +187,8 @@ def _evaluate(
 
 
 def _is_array(x: Any) -> bool:
-    dtype = getattr(core.aval_of(x), "dtype", None)
-    return dtype is not None and not dtypes.is_extended(dtype)
+    aval = core.aval_of(x)
+    return type(aval) is ShapedArray and not dtypes.is_extended(aval.dtype)
 
 
 def _kind(eqn: Equation) -> tuple[Any, ...]:

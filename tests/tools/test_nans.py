@@ -53,6 +53,17 @@ def asking(x):
     return lax.while_loop(lambda c: jnp.log(c - 2.0) < 100, lambda c: c - 1.0, x)
 
 
+def by_reference(x):
+    total = mj.new_ref(jnp.zeros(2))
+
+    def body(i, _):
+        part = jnp.log(x - i)
+        total[...] = total[...] + part
+
+    lax.fori_loop(0, 3, body, None)
+    return total[...].sum()
+
+
 def masked(x):
     scores = jnp.where(x > 0, x, -jnp.inf)
     return jnp.log(mj.nn.softmax(scores).max() * 2.0 - 2.0)
@@ -74,6 +85,8 @@ FOUND = {
              ("log", "infinity", "forward", "return", [("iteration of while", 3)])),
     "masked": (masked, (jnp.array([-1.0, 2.0, -3.0]),),
                ("log", "infinity", "forward", "return", [])),
+    "reference": (by_reference, (jnp.full(2, 1.5),),
+                  ("log", "NaN", "forward", "part", [("iteration of scan", 2)])),
     "argument": (jnp.sin, (np.float32(np.nan),), ("argument", "NaN", "forward", "", [])),
     "replica": (mj.pmap(lambda x: 1 / x), (jnp.array([1.0, 0.0]),),
                 ("div", "infinity", "forward", "FOUND", [("device of xla_pmap", 1)])),

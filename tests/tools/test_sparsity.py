@@ -49,7 +49,7 @@ CASES = {
     "branches": (lambda x: jnp.where(x > 0.5, x, x[::-1]), 12),
     "matmul": (lambda x: x.reshape(2, 3) @ jnp.ones((3, 2)), 12),
     "batched": (lambda x: mj.vmap(jnp.dot)(x.reshape(3, 2), x.reshape(3, 2)), 6),
-    "join": (lambda x: jnp.concatenate([x[3:], jnp.stack([x[0], x[1]])]), 5),
+    "join": (lambda x: jnp.concatenate([x[3:], x[:2]]), 5),
     "still": (lambda x: jnp.floor(x) + lax.stop_gradient(x) + 1, 0),
     "custom rule": (shifted, 6),
     "while": (lambda x: lax.fori_loop(0, jnp.int32(3), lambda i, y: y * x, x), 6),
@@ -69,7 +69,7 @@ def test_patterns_hold_all_that_may_differ_from_zero(case):
     assert not (dense[~pattern.todense()]).any()
 
 
-@pytest.mark.parametrize("case", ["chain", "scatter", "matmul", "join", "custom rule"])
+@pytest.mark.parametrize("case", ["chain", "scatter", "custom rule"])
 def test_jacobians_are_those_of_forward_mode(case):
     f, _ = CASES[case]
     sparse = tools.sparse_jacobian(f)(S)
