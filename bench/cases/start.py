@@ -18,6 +18,10 @@ ROWS = (
     Row("training script, warm", 0.5),
     Row("training script, cold: wall clock", None),
     Row("training script, warm: wall clock", None),
+    Row("four processes to a first step, cold", None),
+    Row("four processes to a first step, warm", None),
+    Row("four processes to a first step, cold: wall clock", 0.6),
+    Row("four processes to a first step, warm: wall clock", 0.6),
 )
 
 FIRST = """
@@ -25,12 +29,16 @@ import LIB as jax
 import LIB.numpy as jnp
 print(jax.jit(lambda x: x * 2 + 1)(jnp.arange(3.0)))
 """
-TRAINING = pathlib.Path(__file__).parents[1] / "scripts" / "training.py"
+SCRIPTS = pathlib.Path(__file__).parents[1] / "scripts"
 
 
 def outside(side, sheet) -> None:
     _cold_and_warm(side, sheet, "first jitted result", FIRST)
-    _cold_and_warm(side, sheet, "training script", TRAINING.read_text())
+    for name, script in (
+        ("training script", "training.py"),
+        ("four processes to a first step", "processes.py"),
+    ):
+        _cold_and_warm(side, sheet, name, (SCRIPTS / script).read_text())
 
 
 def _cold_and_warm(side, sheet, name, text) -> None:

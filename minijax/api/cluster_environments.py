@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -131,9 +132,16 @@ _NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 def _in_kubernetes() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ and (
-        importlib.util.find_spec("kubernetes") is not None
+    if "KUBERNETES_SERVICE_HOST" not in os.environ:
+        return False
+    if importlib.util.find_spec("kubernetes") is not None:
+        return True
+    warnings.warn(
+        "Kubernetes environment detected, but the `kubernetes` package is not installed to"
+        " enable automatic bootstrapping in this environment: pip install kubernetes.",
+        stacklevel=3,
     )
+    return False
 
 
 def _kubernetes() -> Any:

@@ -276,6 +276,8 @@ def test_a_job_of_kubernetes(monkeypatch, tmp_path):
     module.client = known(
         CoreV1Api=Core, BatchV1Api=Batch, exceptions=known(ApiException=failure)
     )
+    with pytest.warns(UserWarning, match="`kubernetes` package is not installed"):
+        assert environments.find(None) is None
     monkeypatch.setitem(sys.modules, "kubernetes", module)
     found = environments.find(None)
     assert (found.processes(), found.process(), found.local()) == (4, 3, None)
