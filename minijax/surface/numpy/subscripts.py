@@ -155,15 +155,11 @@ def _no_row(axis: int, shape: tuple[int, ...]) -> IndexError:
 
 def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
     """The entry of a slice of an axis of size `n`."""
-    if (
-        isinstance(n, Dimension)
-        or isinstance(s.start, Dimension)
-        or isinstance(s.stop, Dimension)
-    ):
-        return _unknown_span(s, n)
     try:
         start, stop, step = s.indices(n)
     except TypeError:
+        if any(isinstance(x, Dimension) for x in (n, s.start, s.stop)):
+            return _unknown_span(s, n)
         start, stop, step = _checked_slice(s, axis).indices(n)
     size = len(range(start, stop, step))
     if step < 0:
