@@ -76,10 +76,12 @@ compatibility: .venv/.test
 	mv build/compatibility.md docs/compatibility.md
 
 notebooks: .venv/.docs
-	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
-	    --output-dir build/notebooks tutorials/[0-9]*.py
-	.venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
-	    --output-dir build/notebooks/stack tutorials/stack/[0-9]*.py
+	@mkdir -p build/notebooks/stack
+	@for page in tutorials/[0-9]*.py tutorials/stack/[0-9]*.py; do \
+	    echo $$page; out=build/notebooks/$${page#tutorials/}; \
+	    .venv/bin/jupytext --quiet --to ipynb --execute --set-kernel python3 \
+	        --run-path $$(dirname $$page) --output $${out%.py}.ipynb $$page || exit 1; \
+	done
 	@echo "The notebooks are in build/notebooks"
 
 # Examples in docstrings run as tests; tutorials and chapters as the site is built, where

@@ -108,7 +108,7 @@ def test_plan_counts_lines():
     for old, new in zip(number.findall(told), number.findall(now), strict=True):
         # Files grow a little; the plan is made again when it misleads.
         assert abs(int(old) - int(new)) <= int(new) / 10, "run tutorials/stack/plan.py"
-    assert plan.total(plan.PLAN[: plan.CORE]) < 3000  # one afternoon
+    assert plan.total(plan.PLAN[: plan.CORE]) < 3200  # one afternoon
 
 
 def test_source_is_read_from_the_library():
