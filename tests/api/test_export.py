@@ -16,7 +16,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import export, ffi
 from minijax.base import flatbuffers
-from minijax.sharding import Mesh, NamedSharding
+from minijax.sharding import AxisType, Mesh, NamedSharding
 from minijax.sharding import PartitionSpec as P
 
 F4 = np.dtype("float32")
@@ -223,6 +223,18 @@ def test_over_devices(of_jax):
             read.call(x)
         with pytest.raises(ValueError, match="does not match the mesh used for export"):
             read.in_shardings_jax(Mesh(np.array(mj.devices()[:4]), ("x",)))
+
+
+def test_explicit_axes():
+    """Types that say how values lie are told, too."""
+    mesh = mj.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+    x = np.arange(32, dtype=F4).reshape(4, 8)
+    with mj.set_mesh(mesh):
+        x = mj.device_put(x, NamedSharding(mesh, P("x", "y")))
+        read = again(export.export(mj.jit(lambda x: 2 * x))(x))
+        assert str(read.in_avals[0]) == "float32[4@x,8@y]"
+        found = read.call(x)
+        assert found.sharding == x.sharding and (found == 2 * x).all()
 
 
 # ------------------------------------------------------------------------------ errors

@@ -26,7 +26,7 @@ from ...prims.random.implementations import impls
 from ...runtime.jaxlib_compat import HloSharding
 from ...runtime.mesh import AbstractDevice, AbstractMesh, AxisType
 from ...runtime.partition_spec import PartitionSpec
-from ...runtime.sharding import NamedSharding
+from ...runtime.sharding import NamedSharding, typed
 from ...types import dtypes
 from ...types.avals import MemorySpace, ShapedArray, shaped
 
@@ -443,6 +443,11 @@ def _parts(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> dict[str, 
     old = any(isinstance(s, HloSharding) for s in (*ins_lie, *outs_lie))
     named = lambda row: (None,) * len(row) if old else row
     told = lambda row: row if old else (None,) * len(row)
+    if not old:
+        ins, outs = (
+            tuple(a if s is None else typed(a, s) for a, s in zip(*row, strict=True))
+            for row in ((ins, ins_lie), (outs, outs_lie))
+        )
     return {
         "fun_name": table.text(1), "in_tree": tree.structure(_tree(table.table(2))),
         "in_avals": ins, "out_tree": tree.structure(_tree(table.table(4))),
