@@ -14,31 +14,38 @@ from typing import Any, ClassVar
 
 from jaxlib.mlir import ir
 
-# The extension modules, not the dialects' generated builders: those take long to load.
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy
-from jaxlib.mlir._mlir_libs import _stablehlo as hlo
-
 from ..base import util
 from ..types import dtypes
+
+
+def load_whole(module: str) -> Any:
+    """Import a module where no interrupt comes: what its import has registered stays so,
+    and if it were cut short each later import would fail.
+
+    So another thread imports it: interrupts reach the main one.
+    """
+    if module not in sys.modules:
+        load = importlib.import_module
+        thread = threading.Thread(name="load_whole", target=load, args=(module,))
+        with contextlib.suppress(RuntimeError):  # at exit, when no thread starts
+            thread.start()
+            thread.join()
+    return importlib.import_module(module)  # which also waits for one that is under way
 
 
 def load_dialect(name: str) -> None:
     """Import the Python side of a dialect, which C++ does when it first needs it.
 
-    An interrupt in an import that C++ began would end the process; one in an import that
-    Python began would leave the dialect registered and its module unmade, so that each
-    later import fails.  So another thread imports it: interrupts reach the main one.
+    An interrupt in an import that C++ began would end the process.
     """
-    module = f"jaxlib.mlir.dialects.{name}"
-    if module not in sys.modules:
-        load = importlib.import_module
-        thread = threading.Thread(name="load_dialect", target=load, args=(module,))
-        with contextlib.suppress(
-            RuntimeError
-        ):  # the interpreter ends: no thread starts
-            thread.start()
-            thread.join()
-    importlib.import_module(module)  # which also waits for one that is under way
+    load_whole(f"jaxlib.mlir.dialects.{name}")
+
+
+# The extension modules, not the dialects' generated builders: those take long to load.
+_sdy, _chlo, _jax_mlir_ext, hlo = (
+    load_whole(f"jaxlib.mlir._mlir_libs.{name}")
+    for name in ("_sdy", "_chlo", "_jax_mlir_ext", "_stablehlo")
+)
 
 
 class Context:
