@@ -227,26 +227,38 @@ def graph(jaxpr, mark=(), flip=False):
     for a in jaxpr.outvars:
         read = [] if type(a) is Literal else [a]
         nodes.append((f"result {reads(a, known)}", last, read, []))
-    seats, place, parts, arrows = {}, {}, [], []
-    for i, (_, at, _, _) in enumerate(nodes):
-        place[i] = seats.setdefault(at, 0)
-        seats[at] += 1
-    width, height = 130 * max(seats.values()) + 20, 60 * (last + 1)
-    where, maker = {}, {}
-    for i, (_, at, _, outs) in enumerate(nodes):
-        y = height - 60 * at - 36 if flip else 60 * at + 12
-        where[i] = (width - 130 * seats[at]) / 2 + 130 * place[i] + 65, y
-        maker.update(dict.fromkeys(outs, i))
-    for i, (_, _, read, _) in enumerate(nodes):
-        for a in read:
-            (x1, y1), (x2, y2) = where[maker[a]], where[i]
-            y1, y2 = (y1, y2 + 24) if flip else (y1 + 24, y2)
-            thick = 4 if a in mark else 1
+    # A variable that passes a layer gets a seat there, so that no line crosses a box.
+    maker = {v: i for i, (_, _, _, outs) in enumerate(nodes) for v in outs}
+    seats = [[] for _ in range(last + 1)]
+    for i, (_, at, read, _) in enumerate(nodes):
+        seats[at].append(i)
+        for a in dict.fromkeys(read):
+            for passed in range(nodes[maker[a]][1] + 1, at):
+                seats[passed].append((a, i, passed))
+    room = lambda seat: 130 if type(seat) is int else 50
+    widths = [sum(map(room, row)) for row in seats]
+    width, height = max(widths) + 20, 60 * (last + 1)
+    where = {}
+    for at, row in enumerate(seats):
+        x, y = (width - widths[at]) / 2, height - 60 * at - 36 if flip else 60 * at + 12
+        for seat in row:
+            where[seat] = x + room(seat) / 2, y
+            x += room(seat)
+    parts, arrows = [], []
+    leave, enter = (0, 24) if flip else (24, 0)
+    for i, (label, at, read, _) in enumerate(nodes):
+        for k, a in enumerate(read):
+            (x, y), (to_x, to_y) = where[maker[a]], where[i]
+            path = f"M{x:g} {y + leave}"
+            for passed in range(nodes[maker[a]][1] + 1, at):
+                x, y = where[a, i, passed]
+                path += f" L{x:g} {y + enter} L{x:g} {y + leave}"
+            path += f" L{to_x + 24 * (k - (len(read) - 1) / 2):g} {to_y + enter}"
             parts.append(
-                f'<path d="M{x1:g} {y1} L{x2:g} {y2}" stroke="#357" fill="none"'
-                f' stroke-width="{thick}"/>'
+                f'<path d="{path}" stroke="#357" fill="none"'
+                f' stroke-width="{4 if a in mark else 1}"/>'
             )
-            arrows.append((nodes[maker[a]][0], nodes[i][0]))
+            arrows.append((nodes[maker[a]][0], label))
     for i, (label, *_) in enumerate(nodes):
         x, y = where[i]
         parts.append(
@@ -278,8 +290,10 @@ def curves(*series, width=420, height=240):
         path = " L".join(at(x, y) for x, y in zip(line, values, strict=True))
         colour = colours[i % 4]
         parts.append(f'<path d="M{path}" stroke="{colour}" fill="none"/>')
-        parts.append(
-            f'<text x="14" y="{20 + 14 * i}" fill="{colour}">{escape(label)}</text>'
-        )
+        y, word = 20 + 14 * i, escape(label)
+        parts.append(f'<text x="{width + 8}" y="{y}" fill="{colour}">{word}</text>')
         said.append(f"{label}: {float(values[0]):.3g} … {float(values[-1]):.3g}")
-    return Picture(width, height, parts, "\n".join(said), [s[0] for s in series])
+    named = 16 + 8 * max(len(label) for label, *_ in series)
+    return Picture(
+        width + named, height, parts, "\n".join(said), [s[0] for s in series]
+    )
