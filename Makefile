@@ -8,6 +8,7 @@
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
 #   make proofs      train a transformer by every route, in one process and in several
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
+#   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
 #   make docs        make the site: build/site/index.html
 #   make notebooks   execute the tutorials and the book into build/notebooks/
@@ -34,7 +35,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs fuzz compatibility docs notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs fuzz ecosystem compatibility docs notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -69,6 +70,9 @@ proofs: .venv/.test
 
 fuzz: .venv/.test .venv-bench-jax/.ready
 	.venv/bin/python -m tests.fuzz --jax .venv-bench-jax/bin/python $(FUZZ)
+
+ecosystem: .venv/.test
+	.venv/bin/python ecosystem/run.py $(ECOSYSTEM)
 
 compatibility: .venv/.test
 	@mkdir -p build

@@ -112,6 +112,9 @@ class Primitive:
         "stage", "takes_keys", "taylor", "text", "transpose", "uses_keys", "varies",
     )  # fmt: skip
 
+    # As interpreters of libraries ask: whether `bind` takes a function first.
+    call_primitive = map_primitive = False
+
     def __init__(self, name: str, multiple_results: bool = False) -> None:
         self.name = name
         self.multiple_results = multiple_results

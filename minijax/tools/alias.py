@@ -148,11 +148,9 @@ def main() -> None:
         runpy.run_path(kind, run_name="__main__")
 
 
-if os.environ.get("MINIJAX_AS_JAX", "0") not in ("", "0"):
-    install()
-
-
 if __name__ == "__main__":
     from . import alias  # the one that others import
 
     alias.main()
+elif os.environ.get("MINIJAX_AS_JAX", "0") not in ("", "0"):
+    install()

@@ -89,7 +89,15 @@ def test_it_is_refused_where_jax_is_there_and_runs_modules(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     refused = python("-m", "late", PYTHONPATH=path)
     assert "RuntimeError: jax was imported before the alias." in refused.stderr
-    ran = python("-m", "minijax.tools.alias", "-m", "mod", "7", PYTHONPATH=path)
+    ran = python(
+        "-m",
+        "minijax.tools.alias",
+        "-m",
+        "mod",
+        "7",
+        PYTHONPATH=path,
+        MINIJAX_AS_JAX="1",
+    )
     assert ran.stdout == "0.10.2 ['7']\n", ran.stderr
 
 

@@ -200,4 +200,7 @@ def test_lowering_by_platform_and_core_calls():
 
 def test_all_primitives_of_the_face_are_ours():
     for name in primitives.__all__:
-        assert isinstance(getattr(primitives, name), Primitive), name
+        prim = getattr(primitives, name)
+        assert isinstance(prim, Primitive), name
+        assert prim.call_primitive is (name == "call_p")
+        assert not prim.map_primitive
