@@ -310,7 +310,7 @@ def backend(platform: Any = None) -> Any:
                     client = _clients[name] = _MAKERS[name]()
                 except (ImportError, RuntimeError) as e:
                     raise RuntimeError(
-                        f"Unable to initialize backend '{name}': {e}"
+                        f"Backend '{name}' failed to initialize: {e}"
                     ) from e
     return client
 

@@ -1,5 +1,7 @@
 """Primitives and types that are made of others; what libraries rely on besides."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,10 @@ def test_tracers_of_one_trace_share_its_main():
     jax.jvp(lambda x: mains.append((x._trace.main, STATE.trace)) or x, (1.0,), (1.0,))
     ((mine, current),) = mains
     assert mine is current.main
+
+
+def test_a_platform_that_is_not_there_is_told_as_jax_does():
+    if importlib.util.find_spec("libtpu") is not None:
+        pytest.skip("this machine may have a TPU")
+    with pytest.raises(RuntimeError, match=r"'tpu' failed to initialize: .*libtpu"):
+        jax.devices("tpu")
