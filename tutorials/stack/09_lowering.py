@@ -138,8 +138,8 @@ draw.Text(compiled.as_text().split("\n\n")[-2])
 # %% [markdown]
 # ## The picture: the same function, four times
 #
-# From forty lines of Python to one loop. (The first number counts what the function does
-# when Python runs it.)
+# From forty operations to one loop or two. (The first number counts what runs without
+# `jit`, one after the other.)
 
 
 # %%

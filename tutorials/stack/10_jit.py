@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 10. jit: caches and dispatch
 #
-# **Question.** The first call of a jitted function takes a hundred milliseconds, the
-# second one two microseconds. Who remembers what, and what makes it forget?
+# **Question.** The first call of a jitted function runs hundreds of Python functions and a
+# compiler, the second one none of them. Who remembers what, and what makes it forget?
 #
 # There are four memories, one behind the other. Each is asked only if those before it do
 # not know.
