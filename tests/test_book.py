@@ -72,6 +72,13 @@ def test_chapters_run(tmp_path):
     assert not wrong, "\n".join(wrong.values())
 
 
+def lines_to_try(cells):
+    """How many lines the cell has that a student is to write, without empty ones."""
+    (at,) = [i for i, cell in enumerate(cells) if "lines to try" in cell.source]
+    code = next(cell for cell in cells[at:] if cell.cell_type == "code")
+    return sum(bool(line.strip()) for line in code.source.splitlines())
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_chapter_is_a_notebook(path):
     jupytext = pytest.importorskip("jupytext")
@@ -89,6 +96,7 @@ def test_chapter_is_a_notebook(path):
     assert exercises == "Exercises"
     assert otherwise == "What JAX does otherwise, and why"
     assert answers == "Answers"
+    assert lines_to_try(rest) <= (60 if "Sixty lines" in prose else 40)
     code = [cell.source for cell in rest if cell.cell_type == "code"]
     assert sum("assert" in source for source in code) >= len(code) / 2
     for i in (1, 2, 3):  # each has a check, an answer, and a wrong answer or an error

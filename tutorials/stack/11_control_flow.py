@@ -152,6 +152,26 @@ def sine(prim, args, params):  # it moves no faster than its argument
     return Interval(jnp.maximum(middle - radius, -1), jnp.minimum(middle + radius, 1))
 
 
+def bounds(f):
+    """(low, high) -> the interval of f(x) for all x between them."""
+
+    def bounds_f(low, high):
+        closed = jax.make_jaxpr(f)(low)
+        return interpret(closed.jaxpr, closed.consts, [Interval(low, high)])[0]
+
+    return bounds_f
+
+
+line = bounds(lambda x: x * 2.0 - jnp.exp(x))(jnp.float32(0), jnp.float32(1))
+assert jnp.allclose(jnp.stack(line), jnp.array([-jnp.e, 1.0]))  # 0 - e, 2 - 1
+
+# %% [markdown]
+# So far it reads straight programs. Thirty lines more, and it reads all of them: a call is
+# interpreted in its place, a choice is the hull of what may be chosen, and a loop is a loop
+# over intervals.
+
+
+# %%
 @rule("jit")
 def call(prim, args, params):
     return interpret(params["jaxpr"].jaxpr, params["jaxpr"].consts, args)
@@ -184,16 +204,6 @@ def steps(prim, args, params):  # a loop over intervals
     options = {"length": params["length"], "reverse": params["reverse"]}
     carry, rows = lax.scan(step, carry, args[k + n :], **options)
     return [*carry, *rows]
-
-
-def bounds(f):
-    """(low, high) -> the interval of f(x) for all x between them."""
-
-    def bounds_f(low, high):
-        closed = jax.make_jaxpr(f)(low)
-        return interpret(closed.jaxpr, closed.consts, [Interval(low, high)])[0]
-
-    return bounds_f
 
 
 low, high = jnp.float32(0.4), jnp.float32(0.5)
