@@ -178,6 +178,10 @@ def test_rules_of_ours_can_be_replaced():
     finally:
         ad.primitive_jvps[primitives.cos_p] = before
     np.testing.assert_allclose(jax.grad(lax.cos)(2.0), -np.sin(2.0), rtol=1e-6)
+    own = scaled_product("own_replaced")
+    own.linearize = lambda *_, **__: None  # a rule that goes before the jvp
+    ad.primitive_jvps[own] = lambda p, t, **params: (X, 7 * X)
+    assert own.linearize is None
 
 
 def test_a_second_primitive_of_a_name_leaves_the_first():
