@@ -335,6 +335,11 @@ def _warn_of_fork() -> None:
     )
 
 
+def known(platform: str) -> Any:
+    """The client of a platform, if there is one by now."""
+    return _clients.get(platform)
+
+
 def started() -> bool:
     """Whether there is a client of any platform."""
     return bool(_clients)

@@ -9,6 +9,7 @@ This room names no operation.  Next: ../ops.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from ..types import dtypes
 from ..types.avals import shaped
 from . import array as arrays
 from . import compile as compiler
+from . import ending
 from . import jaxlib_compat as compat
 from .array import ARRAYS, ArrayImpl, KeyArray, Placement, base_array
 from .failures import Failures
@@ -677,6 +679,8 @@ def _switch(on: Any) -> None:
 for _option in (config.DEBUG_NANS, config.DEBUG_INFS):
     _option.on_change = _switch
     _switch(_option.value)
+
+atexit.register(ending.wait_for_all)
 
 # Last: another thread may evaluate as soon as it is there.
 hooks.evaluate.fill(run)

@@ -1,0 +1,66 @@
+"""The end of the process: what is still computed then is waited for.
+
+Threads of the CPU client that compute while the process tears itself down read memory that
+is gone, and it ends with a crash.  Programs that a thread starts run in turn: so one more
+program ends after all that the main thread has started, whether anybody holds their
+results or not.
+
+Next: dispatch.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from ..types import dtypes
+from ..types.avals import shaped
+from . import array as arrays
+from . import client
+from . import jaxlib_compat as compat
+from .compile import compile_module
+from .mlir_context import context
+
+_LAST = """
+module @wait {
+  func.func public @main(%given: tensor<i32>) -> tensor<i32> {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %out = stablehlo.while(%i = %given) : tensor<i32>
+      cond {
+        %more = stablehlo.compare LT, %i, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %more : tensor<i1>
+      } do {
+        %next = stablehlo.add %i, %one : tensor<i32>
+        stablehlo.return %next : tensor<i32>
+      }
+    return %out : tensor<i32>
+  }
+}
+"""  # a loop: what is cheaper runs at once, out of turn
+
+_process = os.getpid()
+
+
+def wait_for_all() -> None:
+    """Wait for the programs that run on this process's CPUs."""
+    cpu = client.known("cpu")
+    if cpu is None or os.getpid() != _process:  # threads do not survive a fork
+        return
+    with contextlib.suppress(Exception):  # of what failed, nobody has asked to know
+        compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
+        _run_last(arrays.placement(cpu.local_devices()[0]))
+
+
+def _run_last(where: Any) -> None:
+    with context.ir, context.unknown:
+        module = ir.Module.parse(_LAST)
+    executable = compile_module(module, where.devices, has_locations=False)
+    zero = arrays.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), where)
+    handler = compat.result_handler(zero.aval, where.loose, False)
+    compat.block_all(
+        executable.execute_sharded([zero]).consume_with_handlers([handler])
+    )
