@@ -264,7 +264,6 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
     )
 
 
-@boundary
 class _TypesToo(FlatCall):
     """A function of which some results may be types already."""
 
@@ -283,6 +282,7 @@ def _of_type(x: Any) -> Any:
     return lib.zeros(shaped(x.shape, x.dtype, x.weak_type))
 
 
+@boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of `fun(*args, **kwargs)`, without computing it.
 

@@ -200,6 +200,6 @@ for name, case in CASES.items():
         text = told(case())
     except Exception as e:
         text = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:75]
-    print(f"{ME} {name}: {text}", flush=True)
+    print(f"=> {ME} {name}: {text}", flush=True)
 jax.distributed.shutdown()
-print(f"{ME} over: {jax.distributed.is_initialized()}", flush=True)
+print(f"=> {ME} over: {jax.distributed.is_initialized()}", flush=True)

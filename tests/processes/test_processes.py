@@ -25,12 +25,10 @@ HERE = pathlib.Path(__file__).parent
 def test_values_are_jaxs():
     expected = (HERE / "values.txt").read_text().splitlines()
     found = together([str(HERE / "children.py"), "minijax"], 2)
-    said = [line for _, text in found for line in text.splitlines()]
-    assert [status for status, _ in found] == [0, 0], said[-20:]
-    lines = [s for s in said if s[:2] in ("0 ", "1 ")]
-    assert len(lines) == len(expected)
-    for line, want in zip(lines, expected, strict=True):
-        assert line == want
+    assert [status for status, _ in found] == [0, 0], found
+    # C++ writes to the same pipe, by the word: what it says may stand before an arrow.
+    lines = [line for _, text in found for line in re.findall("=> (.*)", text)]
+    assert lines == expected
 
 
 DIES = """

@@ -550,7 +550,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
     Example:
       >>> import minijax.numpy as jnp
-      >>> jbroadcast_sizes((2, 1), 3)
+      >>> jnp.broadcast_shapes((2, 1), 3)
       (2, 3)
     """
     if not shapes:
