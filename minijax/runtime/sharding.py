@@ -16,7 +16,7 @@ from ..base import errors, util
 from ..types.avals import register_uncut, shaped
 from . import client
 from . import jaxlib_compat as compat
-from .mesh import AbstractMesh, Mesh, get_abstract_mesh
+from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
 
 
@@ -311,6 +311,8 @@ class NamedSharding(_Spread):
 
     def said(self, ndim: int) -> NamedSharding | None:
         """What types say of it: along which `Explicit` axes it cuts arrays, if any."""
+        if AxisType.Explicit not in self.mesh.axis_types:
+            return None
         if ndim not in self._said:
             kept = set(self.mesh.explicit_axes)
             spec = [
