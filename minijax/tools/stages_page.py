@@ -19,7 +19,7 @@ from typing import Any
 
 from ..api.aot import jit
 from ..api.shapes import ShapeDtypeStruct, make_jaxpr
-from ..base import errors, tree
+from ..base import config, errors, tree
 from ..base.source import name_of, wraps
 from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal, programs
@@ -159,7 +159,8 @@ def show(
         lowered = jitted.lower(*args, **kwargs)
         text = lowered.as_text(debug_info=True)
         stages.append(Stage("StableHLO", _stablehlo(text)))
-        stages.append(Stage("HLO", _hlo(lowered.compile().as_text())))
+        with config.CACHE_LOCATIONS(True):  # else a program on disk knows no lines
+            stages.append(Stage("HLO", _hlo(lowered.compile().as_text())))
     return Stages(name_of(f), stages, _graph(closed.jaxpr))
 
 

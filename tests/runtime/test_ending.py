@@ -3,24 +3,6 @@
 import subprocess
 import sys
 
-import minijax as mj
-import minijax.numpy as jnp
-from minijax import lax
-from minijax.runtime import ending
-from minijax.runtime.array import default_placement
-
-
-def test_the_last_program_ends_last():
-    """All that this thread has started is done by then, held or not."""
-    slow = mj.jit(lambda x: lax.fori_loop(0, 300, lambda _, x: jnp.tanh(x @ x), x))
-    x = mj.block_until_ready(jnp.full((256, 256), 1e-2))
-    slow(x).block_until_ready()
-    out = slow(x)
-    assert not out.is_ready()
-    ending._run_last(default_placement())
-    assert out.is_ready()
-
-
 PROGRAM = """
 import atexit, os
 atexit.register(lambda: print(len(waited), flush=True))  # runs last
