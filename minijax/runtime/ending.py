@@ -1,9 +1,9 @@
 """The end of the process: what is still computed then is waited for.
 
 Threads of the CPU client that compute while the process tears itself down read memory that
-is gone, and it ends with a crash.  Programs that a thread starts run in turn: so one more
-program ends after all that the main thread has started, whether anybody holds their
-results or not.
+is gone, and it ends with a crash.  Results that somebody holds are waited for by name.  Of
+others nothing is left to wait for; but the programs of a thread mostly run in turn, so one
+more, started last, ends after them.
 
 Next: dispatch.py.
 """
@@ -50,9 +50,9 @@ def wait_for_all() -> None:
     cpu = client.known("cpu")
     if cpu is None or os.getpid() != _process:  # threads do not survive a fork
         return
-    with contextlib.suppress(Exception):  # of what failed, nobody has asked to know
+    with contextlib.suppress(compat.RuntimeFailure):  # nobody has asked what failed
         compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
-        _run_last(arrays.placement(cpu.local_devices()[0]))
+    _run_last(arrays.placement(cpu.local_devices()[0]))
 
 
 def _run_last(where: Any) -> None:
