@@ -94,13 +94,7 @@ def auto_axes(
 
     @functools.wraps(f)
     def call(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        wanted = default if out_sharding is None else out_sharding
-        if wanted is None:
-            raise errors.type_error(
-                "Missing required keyword argument: 'out_sharding'",
-                where="auto_axes",
-                tries=["auto_axes(f, out_sharding=P(...))"],
-            )
+        wanted = _given(out_sharding, default, "auto_axes", "out_sharding")
         leaves, treedef = tree.flatten((args, kwargs))
         outer = _mesh_of(leaves, "auto_axes")
         inner = _with_types(outer, axes, AxisType.Auto, AxisType.Explicit, "auto_axes")
@@ -111,12 +105,7 @@ def auto_axes(
         outs, out_tree = tree.flatten(out)
         shardings = spread_over("auto_axes out_sharding", out_tree, wanted)
         with _current(outer):
-            found = [
-                reshard_p.bind(
-                    _cast(x, outer), dst_sharding=asked("auto_axes", s, x)
-                )
-                for x, s in zip(outs, shardings, strict=True)
-            ]  # fmt: skip
+            found = _laid_out("auto_axes", outs, shardings, outer)
         return tree.unflatten(out_tree, found)
 
     return call
@@ -156,13 +145,7 @@ def explicit_axes(
 
     @functools.wraps(f)
     def call(*args: Any, in_sharding: Any = None, **kwargs: Any) -> Any:
-        wanted = default if in_sharding is None else in_sharding
-        if wanted is None:
-            raise errors.type_error(
-                "Missing required keyword argument: 'in_sharding'",
-                where="explicit_axes",
-                tries=["explicit_axes(f, in_sharding=P(...))"],
-            )
+        wanted = _given(in_sharding, default, "explicit_axes", "in_sharding")
         leaves, treedef = tree.flatten(args)
         outer = _mesh_of(leaves, "explicit_axes")
         inner = _with_types(
@@ -170,16 +153,31 @@ def explicit_axes(
         )
         shardings = spread_over("explicit_axes in_sharding", treedef, wanted)
         with _current(inner):
-            ins = [
-                reshard_p.bind(
-                    _cast(x, inner), dst_sharding=asked("explicit_axes", s, x)
-                )
-                for x, s in zip(leaves, shardings, strict=True)
-            ]  # fmt: skip
+            ins = _laid_out("explicit_axes", leaves, shardings, inner)
             out = f(*tree.unflatten(treedef, ins), **kwargs)
         return tree.map(lambda x: _cast(x, outer), out)
 
     return call
+
+
+def _given(now: Any, before: Any, what: str, name: str) -> Any:
+    """The sharding that a call names, or else its decorator."""
+    wanted = before if now is None else now
+    if wanted is None:
+        raise errors.type_error(
+            f"Missing required keyword argument: '{name}'",
+            where=what,
+            tries=[f"{what}(f, {name}=P(...))"],
+        )
+    return wanted
+
+
+def _laid_out(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[Any]:
+    """Values on a mesh, each as its sharding says."""
+    pairs = zip(xs, shardings, strict=True)
+    return [
+        reshard_p.bind(_cast(x, mesh), dst_sharding=asked(what, s, x)) for x, s in pairs
+    ]
 
 
 def _mesh_of(leaves: Sequence[Any], what: str) -> Any:

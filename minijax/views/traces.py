@@ -90,7 +90,10 @@ class TraceTag:
 
 
 class set_current_trace(current):
-    """Make a trace current, for a block."""
+    """Make a trace current, for a block.
+
+    check_leaks: leaks are looked for where functions are staged, whatever this says.
+    """
 
     __slots__ = ()
 
