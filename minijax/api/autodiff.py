@@ -82,7 +82,7 @@ def one(aval: Any) -> Any:
     if STATE.trace is not EVAL:
         python = complex(1) if dtypes.is_complex(aval.dtype) else 1.0
         weak = aval.weak_type and dtypes.scalar_dtype(type(python)) == aval.dtype
-        return python if weak else np.ones((), aval.dtype)
+        return python if weak else np.ones((), aval.dtype)[()]
     key = aval.dtype, aval.weak_type, id(default_placement())
     found = _ones.get(key)
     if found is None or found.is_deleted():

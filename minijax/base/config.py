@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,6 +28,7 @@ from .option import (
     as_int,
     as_is,
     as_text,
+    as_text_or_none,
     between,
     one_of,
 )
@@ -37,9 +37,10 @@ trace_key: Callable[[], Any] = _jax.config.trace_context
 
 
 def _as_local_path(value: Any) -> Any:
-    if value is not None and re.match(r"[A-Za-z][\w+.-]*://", os.fspath(value)):
+    path = as_text_or_none(value)
+    if path is not None and re.match(r"[A-Za-z][\w+.-]*://", path):
         raise ValueError(
-            f"jax_compilation_cache_dir={os.fspath(value)!r} is not a local directory.\n"
+            f"jax_compilation_cache_dir={path!r} is not a local directory.\n"
             "Why: compiled programs are kept in files of this machine only; the text"
             " would become the name of a folder here.\n"
             "Try: a path, such as a mounted bucket's."
@@ -104,23 +105,15 @@ def _as_device_ids(value: Any) -> str:
 
 
 def _as_pairs(value: Any) -> Any:
-    for pair in filter(None, (value or "").split(";")):
+    if isinstance(value, dict):
+        value = ";".join(f"{name}:{held}" for name, held in value.items())
+    for pair in filter(None, as_text(value).split(";")):
         if ":" not in pair:
             raise errors.value_error(
                 f"jax_pjrt_client_create_options={value!r}: {pair!r} is no option.",
                 tries=["'name:value;name:value'"],
             )
     return value or None
-
-
-def _explicit_x64(value: Any) -> Any:
-    if value == "allow":
-        raise NotImplementedError(
-            "jax_explicit_x64_dtypes='allow' is not supported.\n"
-            "Why: programs have 64-bit types everywhere or nowhere.\n"
-            "Try: jax_enable_x64, or dtypes of 32 bits."
-        )
-    return one_of("warn", "error")(value)
 
 
 _PRECISIONS = (
@@ -144,7 +137,9 @@ def _option(name: str, default: Any, check: Callable[[Any], Any], **kw: Any) -> 
 
 _traced = {"in_key": True, "tracing": True}
 X64 = _option("jax_enable_x64", False, as_bool, **_traced)
-EXPLICIT_X64 = _option("jax_explicit_x64_dtypes", "warn", _explicit_x64, **_traced)
+EXPLICIT_X64 = _option(
+    "jax_explicit_x64_dtypes", "warn", one_of("warn", "error", "allow"), **_traced
+)
 PROMOTION = _option(
     "jax_numpy_dtype_promotion", "standard", one_of("standard", "strict"), **_traced
 )
@@ -219,7 +214,7 @@ TRACEBACK_TO_RUNTIME = _option(
 
 # ------------------------------------------------------------------- devices and transfers
 
-PLATFORMS = _option("jax_platforms", None, as_is)
+PLATFORMS = _option("jax_platforms", None, as_text_or_none)
 NUM_CPU_DEVICES = _option("jax_num_cpu_devices", -1, as_int)
 CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, as_bool)
 CUDA_DEVICES = _option("jax_cuda_visible_devices", "all", _as_device_ids)

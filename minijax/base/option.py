@@ -152,7 +152,16 @@ def as_bool(value: Any) -> bool:
     return bool(value)
 
 
+def _not_of(kind: str, value: Any) -> ValueError:
+    return ValueError(
+        f"new {kind} config value must be None or of type"
+        f" {'str' if kind == 'string' else kind}, got {value} of type {type(value)}."
+    )
+
+
 def as_int(value: Any) -> Any:
+    if isinstance(value, float):
+        raise _not_of("int", value)
     return None if value is None else int(value)
 
 
@@ -161,7 +170,15 @@ def as_float(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    return "" if value is None else str(value)
+    return as_text_or_none(value) or ""
+
+
+def as_text_or_none(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, (str, os.PathLike)):
+        raise _not_of("string", value)
+    return os.fspath(value)
 
 
 def as_is(value: Any) -> Any:

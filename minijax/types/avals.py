@@ -15,6 +15,8 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from . import dtypes
 from .dimensions import size_of
 
@@ -277,7 +279,11 @@ _PLAIN = frozenset((
 
 
 def numpy_aval(x: Any) -> ShapedArray:
-    """The aval of a NumPy array or scalar (64-bit types narrow unless x64 is on)."""
+    """The aval of a NumPy array or scalar (64-bit types narrow unless x64 is on).
+
+    Scalars, of which constants beside operands are made, keep 64 bits where those that are
+    asked for are allowed.
+    """
     dtype = x.dtype
     if dtype in _PLAIN:
         return shaped(x.shape, dtype)
@@ -290,7 +296,10 @@ def numpy_aval(x: Any) -> ShapedArray:
             "Why: only numeric and bool dtypes exist here.\n"
             "Try: convert it, e.g. x.astype(float)."
         )
-    return shaped(x.shape, dtypes.canonical(dtype))
+    narrow = dtypes.canonical(dtype)
+    if narrow is not dtype and isinstance(x, np.generic) and dtypes.wide_types():
+        narrow = dtype
+    return shaped(x.shape, narrow)
 
 
 def str_short(x: Any) -> str:

@@ -169,7 +169,7 @@ _ALL = frozenset((bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, float0))
 def asked(dtype: Any, fun: str) -> Any:
     """The dtype that a user's `dtype` argument of `fun` means.
 
-    Where x64 is off, a 64-bit dtype is narrowed with a warning, or refused, as
+    Where x64 is off, a 64-bit dtype is narrowed with a warning, refused, or kept, as
     `jax_explicit_x64_dtypes` says.
     """
     if is_extended(dtype):
@@ -185,13 +185,15 @@ def asked(dtype: Any, fun: str) -> Any:
         return wanted
     if isinstance(dtype, type) and dtype in _PYTHON:
         return _TO_32[wanted]
+    if config.EXPLICIT_X64.value == "allow":
+        return wanted
     what = f"Explicitly requested dtype {wanted} requested in {fun} is not available"
     if config.EXPLICIT_X64.value == "error":
         raise errors.value_error(
-            f"{what}. To enable more dtypes, set the jax_enable_x64 configuration"
-            " option.",
+            f"{what}. To enable more dtypes, set the jax_enable_x64 or"
+            " allow_explicit_x64_dtypes configuration options.",
             why="jax_explicit_x64_dtypes='error' refuses what would be narrowed.",
-            tries=[f"dtype={_TO_32[wanted]}"],
+            tries=[f"dtype={_TO_32[wanted]}", "jax_explicit_x64_dtypes='allow'"],
         )
     warnings.warn(
         f"{what}, and will be truncated to dtype {_TO_32[wanted]}. To enable more"
@@ -201,6 +203,11 @@ def asked(dtype: Any, fun: str) -> Any:
         stacklevel=stacklevel(),
     )
     return _TO_32[wanted]
+
+
+def wide_types() -> bool:
+    """Whether there may be 64-bit types: by default, or where they are asked for."""
+    return bool(config.X64.value) or config.EXPLICIT_X64.value == "allow"
 
 
 def float_default() -> Any:
@@ -290,7 +297,7 @@ def to_inexact(dtype: Any) -> Any:
         return dtype
     if is_extended(dtype):
         raise TypeError(f"Cannot interpret '{dtype.name}' as a data type.")
-    return float64 if dtype in (int64, uint64) and config.X64.value else float32
+    return float64 if dtype in (int64, uint64) and wide_types() else float32
 
 
 def real_of(dtype: Any) -> Any:
@@ -530,12 +537,13 @@ def promote(
     """
     strict = config.PROMOTION.value == "strict"
     x64 = wide or config.X64.value
-    return _promote(pairs, strict, x64, config.DEFAULT_DTYPE_BITS.value)
+    kept = not x64 and wide_types() and any(d in _TO_32 for d, _ in pairs)
+    return _promote(pairs, strict, x64, kept, config.DEFAULT_DTYPE_BITS.value)
 
 
 @functools.lru_cache(maxsize=4096)
 def _promote(
-    pairs: tuple[tuple[Any, bool], ...], strict: bool, x64: bool, bits: str
+    pairs: tuple[tuple[Any, bool], ...], strict: bool, x64: bool, kept: bool, bits: str
 ) -> tuple[Any, bool]:
     first = pairs[0][0]
     if all(d == first for d, _ in pairs):
@@ -557,4 +565,4 @@ def _promote(
         if same and all(d == same[0] for d in same):
             dtype = same[0]
         return dtype, True
-    return node if x64 else canonical(node), False
+    return node if x64 or kept else narrow(node), False

@@ -107,6 +107,18 @@ def test_what_cannot_be_honoured_is_refused(name, held):
         ("jax_pjrt_client_create_options", "a=1", "is no option"),
         ("jax_persistent_cache_enable_xla_caches", "some", "'some' is not supported"),
         ("jax_compilation_cache_dir", "gs://bucket", "not a local directory"),
+        ("jax_compilation_cache_dir", 3, "new string config value must be None or of"),
+        (
+            "jax_platforms",
+            3,
+            "new string config value must be None or of type str, got",
+        ),
+        (
+            "jax_pjrt_client_create_options",
+            1,
+            "new string config value must be None or",
+        ),
+        ("jax_random_seed_offset", 2.5, "new int config value must be None or of type"),
     ],
 )
 def test_values_that_no_option_takes(name, value, says):

@@ -419,6 +419,12 @@ class Jitted:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
+        if config.EXPLICIT_X64.value == "allow":
+            # C++ narrows NumPy's scalars, and so do arrays of them here.
+            scalar = (
+                np.asarray(x) if isinstance(x, np.generic) else x for x in call.leaves
+            )
+            call = call._replace(leaves=list(scalar))
         # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
         asked_by_trace = config.TRACING.value
         if STATE.trace is EVAL:

@@ -115,7 +115,7 @@ def _from_everybody(x, before, after, sizes: Sequence[int], source: dict[int, in
 
 
 def _zero_like(x: Any) -> Any:
-    return np.zeros((), core.aval_of(x).dtype)
+    return np.zeros((), core.aval_of(x).dtype)[()]
 
 
 def _zero_unless(x: Any, keep: Sequence[bool]) -> Any:

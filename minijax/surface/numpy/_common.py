@@ -154,6 +154,17 @@ def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
     return None
 
 
+def joint_type(xs: Sequence[Any], types: Sequence[Any]) -> tuple[Any, bool]:
+    """The common dtype of operands of these types; NumPy's scalars ask for no 64 bits."""
+    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    if dtypes.narrow(dtype) is not dtype and not config.X64.value:
+        for x, a in zip(xs, types, strict=True):
+            if dtypes.narrow(a.dtype) is not a.dtype and not isinstance(x, np.generic):
+                return dtype, weak
+        dtype = dtypes.narrow(dtype)
+    return dtype, weak
+
+
 def promote_dtypes(*xs: Any) -> Sequence[Any]:
     """Operands converted to their common dtype in the promotion lattice."""
     types = [aval_of(x) for x in xs]
@@ -163,14 +174,14 @@ def promote_dtypes(*xs: Any) -> Sequence[Any]:
             break
     else:
         return xs
-    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    dtype, weak = joint_type(xs, types)
     return [convert(x, dtype, weak) for x in xs]
 
 
 def promote_dtypes_inexact(*xs: Any) -> Sequence[Any]:
     """Operands converted to their common dtype, integers and bools to a float one."""
     types = [aval_of(x) for x in xs]
-    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    dtype, weak = joint_type(xs, types)
     dtype = dtypes.to_inexact(dtype)
     return [convert(x, dtype, weak) for x in xs]
 
@@ -187,7 +198,7 @@ def wider(x: Any, y: Any) -> Any:
 def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
     """Operands converted to their common dtype, bools to int32."""
     types = [aval_of(x) for x in xs]
-    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    dtype, weak = joint_type(xs, types)
     if dtypes.is_bool(dtype):
         dtype = dtypes.int32
     return [convert(x, dtype, weak) for x in xs]

@@ -140,7 +140,7 @@ def lstsq(
     if numpy_resid:
         m, n = core.aval_of(a).shape
         if m <= n or rank < n:
-            residuals = asarray(np.zeros((0,), residuals.dtype))
+            residuals = asarray(np.zeros(0), residuals.dtype)
     return x, residuals, rank, s
 
 

@@ -398,7 +398,7 @@ def _size(n: Any) -> int:
 def _table(n: int, entry: Callable[[int, int], float], dtype: Any) -> Any:
     """A square matrix made on the host, element by element, and rounded once."""
     values = [[float(entry(i, j)) for j in range(n)] for i in range(n)]
-    return jnp.asarray(np.array(values, np.float64).reshape(n, n).astype(dtype))
+    return jnp.asarray(np.array(values, np.float64).reshape(n, n), dtype)
 
 
 def hilbert(n: int) -> Any:
