@@ -16,6 +16,7 @@ layout_constraint_p = core.Primitive("layout_constraint")
 layout_constraint_p.abstract = lambda x, *, layout: x
 layout_constraint_p.impl = lambda x, *, layout: x
 layout_constraint_p.makes_nans = False
+layout_constraint_p.keeps_nans = layout_constraint_p.elementwise = True
 layout_constraint_p.lie = like_first
 linear_jvp(layout_constraint_p)
 layout_constraint_p.transpose = lambda ct, x, *, layout: [

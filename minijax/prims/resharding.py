@@ -36,6 +36,7 @@ def _set_rules(prim: Primitive) -> None:
     """What both have in common: they are linear, and change types alone."""
     prim.takes_keys = True
     prim.makes_nans = False
+    prim.keeps_nans = prim.elementwise = True
     prim.abstract = _recast
     prim.asks = "dst_sharding"
     prim.lie = lambda specs, avals, outs, params: [None]

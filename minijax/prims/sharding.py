@@ -32,6 +32,7 @@ sharding_constraint_p = Primitive("sharding_constraint")
 sharding_constraint_p.takes_keys = True
 sharding_constraint_p.uses_keys = FORWARDS
 sharding_constraint_p.makes_nans = False
+sharding_constraint_p.keeps_nans = sharding_constraint_p.elementwise = True
 sharding_constraint_p.abstract = lambda x, **_: x
 sharding_constraint_p.pretty = lambda eqn, printer: [
     (k, {"context_mesh": "Mesh()", "unconstrained_dims": "frozenset({})"}[k])

@@ -56,6 +56,7 @@ device_put_p.uses_keys = lambda avals, params: KeyUse(
 )
 device_put_p.places = True
 device_put_p.makes_nans = False
+device_put_p.keeps_nans = device_put_p.elementwise = True
 
 
 def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:

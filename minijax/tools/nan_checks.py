@@ -7,17 +7,14 @@ the iteration of each loop at that moment, and the statistics that were asked fo
 inside become programs that hand on records; loops carry them, frozen once something is
 found; those that run on several devices give one each.
 
-Looking at every value would undo the compiler's fusion.  `Coarse` therefore looks only
-where a bad number could get lost: at operands of what does not keep it (see
-`Primitive.keeps_nans`), and at results.  `Every` looks everywhere, `One` at one site.
-
-Next: nan_finder.py.
+`Every` looks at all values, `Coarse` only where a bad number could get lost, `One` at one
+site.  Next: nan_finder.py.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,22 +22,32 @@ import numpy as np
 from ..base.util import split_list
 from ..ir import core
 from ..ir.core import STATE
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs, rearranged
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, rearranged
 from ..ir.regions import Loop, Region
 from ..passes.stage import stage_closed
 from ..prims import lax
 from ..surface import jnp
-from ..types import dtypes
-from ..types.avals import ShapedArray
-
-NOTHING = np.int32(2**31 - 1)
-STATS = ("nans", "infs", "first", "min", "max", "mean")
+from .nan_looks import (
+    NOTHING,
+    STATS,
+    Looks,
+    badness,
+    explained,
+    floats,
+    holds_inside,
+    is_float,
+    known_bad,
+    loses,
+    marked,
+    statistics,
+    watched,
+)  # fmt: skip
 
 
 class Record(NamedTuple):
     """What is handed on: the first site, iterations by loop, statistics by operand."""
 
-    first: Any  # int32; NOTHING if none
+    first: Any  # int32, as `Looks.first` says; NOTHING if none
     at: Any  # int32[loops]
     stats: Any  # float32[operands, STATS]
 
@@ -70,66 +77,6 @@ class Around:
     what: str  # "iteration", "row" or "device"
 
 
-def is_float(aval: Any) -> bool:
-    """Whether values of this type can be bad."""
-    if type(aval) is not ShapedArray or 0 in aval.shape:
-        return False
-    return dtypes.is_inexact(aval.dtype)
-
-
-def badness(x: Any, quick: bool = False) -> Any:
-    """An int8: 2 if a value holds a NaN, 1 if it holds an infinity, else 0.
-
-    quick: 2 in either case, which costs less.
-    """
-    if not isinstance(x, core.Tracer) and np.ndim(x) == 0 and not hasattr(x, "devices"):
-        value = complex(x)
-        return np.int8(2 if np.isnan(value) else 1 if np.isinf(value) else 0)
-    if dtypes.is_complex(core.aval_of(x).dtype):
-        return lax.max(badness(lax.real(x), quick), badness(lax.imag(x), quick))
-    # Not by the greatest one: collectives of several devices lose NaNs of maxima.
-    axes, finite = tuple(range(core.aval_of(x).ndim)), lax.is_finite(x)
-    if quick:
-        return lax.select(lax.reduce_and(finite, axes), np.int8(0), np.int8(2))
-    level = jnp.where(
-        finite, np.int8(0), jnp.where(lax.ne(x, x), np.int8(2), np.int8(1))
-    )
-    return lax.reduce_max(level, axes)
-
-
-def holds_constants(jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> bool:
-    """Whether bad numbers are written down in a program, or in those inside."""
-    return (
-        any(
-            badness(a.val) > 0
-            for eqn in jaxpr.eqns
-            for a in eqn.ins
-            if type(a) is Literal and is_float(a.aval)
-        )
-        or any(is_float(core.aval_of(c)) and known_bad(c) for c in consts)
-        or any(
-            holds_constants(p.jaxpr, p.consts)
-            for e in jaxpr.eqns
-            for p in programs(e.params)
-        )
-    )
-
-
-def known_bad(x: Any) -> bool:
-    """Whether a constant holds a bad number."""
-    if isinstance(x, core.Tracer):
-        return False
-    try:
-        x = np.asarray(x)
-    except (RuntimeError, TypeError):  # over several processes
-        return False
-    return not np.isfinite(x.astype(np.complex128)).all()
-
-
-def _floats(a: Any) -> bool:
-    return is_float(a.aval)
-
-
 def walk(jaxpr: Jaxpr, env: dict[Any, Any]) -> Iterator[tuple[Equation, list[Any]]]:
     """The equations and the values of their operands, with names and places current."""
     names, place = STATE.names, STATE.source
@@ -140,57 +87,6 @@ def walk(jaxpr: Jaxpr, env: dict[Any, Any]) -> Iterator[tuple[Equation, list[Any
             yield eqn, [a.val if type(a) is Literal else env[a] for a in eqn.ins]
     finally:
         STATE.names, STATE.source = names, place
-
-
-class Looks:
-    """What is looked at in one program: how bad some values are, and what is to blame.
-
-    slots: of values, their number in `found`.
-    """
-
-    def __init__(self, env: dict[Any, Any], quick: bool = False) -> None:
-        self.env = env
-        self.quick = quick
-        self.slots: dict[Any, int] = {}
-        self.found: list[Any] = []
-        self.checks: list[tuple[int, int, tuple[int, ...]]] = []
-
-    def value(self, a: Any) -> Any:
-        return a.val if type(a) is Literal else self.env[a]
-
-    def slot(self, a: Any) -> int:
-        """Where it stands how bad a value is."""
-        key = id(a) if type(a) is Literal else a
-        if key not in self.slots:
-            self.slots[key] = len(self.found)
-            self.found.append(badness(self.value(a), self.quick))
-        return self.slots[key]
-
-    def check(self, number: int, now: int, before: Iterable[int]) -> None:
-        """A site is to blame if what stands in a slot is not explained by others."""
-        self.checks.append((number, now, tuple(before)))
-
-    def first(self, kinds: frozenset[str]) -> Any:
-        """The first site that is to blame, computed for all of them at once."""
-        if not self.checks:
-            return NOTHING
-        ones = [lax.reshape(jnp.asarray(x), (1,)) for x in self.found]
-        level = jnp.concatenate([*ones, np.zeros(1, np.int8)])
-        width = max(1, *(len(before) for _, _, before in self.checks))
-        clean = len(self.found)
-        at = np.array([
-            [now, *before, *[clean] * (width - len(before))]
-            for _, now, before in self.checks
-        ])  # fmt: skip
-        levels = level[at]
-        now, before = levels[:, 0], levels[:, 1:].max(1)
-        made: Any = np.zeros(len(at), bool)
-        if "nan" in kinds:
-            made = made | ((now == 2) & (before < 2))
-        if "inf" in kinds:
-            made = made | ((now == 1) & (before == 0))
-        numbers = np.array([number for number, _, _ in self.checks], np.int32)
-        return jnp.where(made, numbers, NOTHING).min()
 
 
 def joined(first: Any, stats: Sequence[Any], inner: Sequence[Record]) -> Record:
@@ -220,6 +116,8 @@ class Finder:
         self.around: list[Around] = []
 
     # ------------------------------------------------------------- what is looked at
+    stops = False  # whether loops end when something is found
+
     def looks(self, number: int) -> bool:
         """Whether to look at what is made at a site."""
         return True
@@ -245,9 +143,7 @@ class Finder:
             self.sites.append(Site(number, eqn, loops, atoms, i))
             if self.looks(number):
                 stats.extend(self.stats_of([looks.value(a) for a in atoms]))
-                before = (
-                    () if eqn is None else map(looks.slot, filter(_floats, eqn.ins))
-                )
+                before = () if eqn is None else map(looks.slot, filter(floats, eqn.ins))
                 looks.check(number, looks.slot(v), before)
 
         ins = [*zip(jaxpr.constvars, consts, strict=True)]
@@ -262,7 +158,7 @@ class Finder:
             if record is not None:
                 inner.append(record)
                 continue
-            for v in filter(_floats, eqn.outs):
+            for v in filter(floats, eqn.outs):
                 look(eqn, v)
         first = looks.first(self.kinds)
         return [looks.value(a) for a in jaxpr.outvars], joined(first, stats, inner)
@@ -333,7 +229,8 @@ class Finder:
         """A loop carries the record; what its test finds, the step it allows finds."""
         loop: Loop = eqn.primitive.regions
         params = eqn.params
-        *test, body = loop.bodies(params)
+        *asking, body = loop.bodies(params)
+        test = asking
         asked, consts, first, rows = loop.groups(params, args)
         inside = (*loops, len(self.around))
         self.around.append(Around(eqn, "row" if rows else "iteration"))
@@ -390,7 +287,11 @@ class Finder:
         new = stage_closed(watched, ins, text="nans")
         n = len(asked)
         lead = [*range(n), *state_avals, *range(n, n + len(first))]
-        bodies = [*(rearranged(t, lead) for t in test), new]
+        if self.stops:  # else a NaN that stands for another could keep it going
+            test = [_stopping(t, n, len(state_avals), ins) for t in test]
+        else:
+            test = [rearranged(t, lead) for t in test]
+        bodies = [*test, new]
         operands = [asked, [*also, *consts], [*start, *first], [*numbers, *rows]]
         out = eqn.primitive.bind(
             *(x for group in operands for x in group),
@@ -398,7 +299,7 @@ class Finder:
         )
         outs = out[n_start:]
         records = [Record(*out[:3])]
-        for t in test:  # what it said in the end
+        for t in asking:  # what it said in the end
             args = [*asked, *outs]
             records.append(self.run(t.jaxpr, t.consts, args, loops, **how)[1])
         return outs, joined(NOTHING, [], records)
@@ -425,6 +326,17 @@ class Finder:
 
 def _sizes(record: Record) -> tuple[int, ...]:
     return tuple(core.aval_of(x).shape[0] for x in record[1:])
+
+
+def _stopping(test: ClosedJaxpr, n: int, n_state: int, avals: Sequence[Any]) -> Any:
+    """The test of a loop that also ends when something is found."""
+
+    def fun(*xs: Any) -> list[Any]:
+        (on,) = test(*xs[:n], *xs[n + n_state :])
+        return [jnp.logical_and(on, lax.eq(xs[n], NOTHING))]
+
+    ins = [*avals[: n + n_state], *test.in_avals[n:]]
+    return stage_closed(fun, ins, text="nans")
 
 
 def _padded(
@@ -464,11 +376,18 @@ class One(Finder):
 
 
 class Coarse(Finder):
-    """Looks where a bad number could get lost, and at results.
+    """Tells whether there is a bad number, by few looks: see nan_looks.py.
 
     What constants of the program explain (masks) is followed by slots: those whose
     badness a value may have rightly.
+
+    marks: whether NaNs may stand for bad numbers that would be lost.
     """
+
+    def __init__(self, kinds: Sequence[str], marks: bool) -> None:
+        super().__init__(kinds)
+        self.all_kinds = len(self.kinds) == 2
+        self.marks = self.stops = marks and self.all_kinds
 
     def run(  # type: ignore[override]
         self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
@@ -481,49 +400,58 @@ class Coarse(Finder):
         around may have made them bad.
         """
         env: dict[Any, Any] = {}
-        plain = not masked and not holds_constants(jaxpr, consts)
-        looks = Looks(env, quick=plain and len(self.kinds) == 2)
-        explained: dict[Any, frozenset[int]] = {}
+        ins = [*zip(jaxpr.constvars, consts, strict=True)]
+        ins += zip(jaxpr.invars, args, strict=True)
         seen: set[Any] = {v for v, k in zip(jaxpr.invars, known, strict=False) if k}
+        own = {
+            v for v, x in ins
+            if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x)))
+        }  # fmt: skip
+        held = explained(jaxpr, own)
+        looks = Looks(env, lambda a: not self.all_kinds or a in held)
+        look_at, marks = watched(jaxpr, seen | held, top, self.marks)
+        reasons: dict[Any, frozenset[int]] = {}
         inner: list[Record] = []
 
-        def reasons(a: Any) -> frozenset[int]:
+        def why(a: Any) -> frozenset[int]:
             if type(a) is not Literal:
-                return explained.get(a, _NO_REASON)
+                return reasons.get(a, _NO_REASON)
             if is_float(a.aval) and badness(a.val) > 0:
                 return frozenset((looks.slot(a),))
             return _NO_REASON
 
         def look(v: Any) -> None:
-            if type(v) is Literal or v in seen or not is_float(v.aval):
+            if type(v) is Literal or v in seen or not (v in look_at or v in held):
                 return
             seen.add(v)
-            looks.check(len(self.sites), looks.slot(v), reasons(v))
-            if reasons(v):
-                explained[v] = frozenset((looks.slot(v),))
+            looks.check(len(self.sites), looks.slot(v), why(v))
+            if why(v):
+                reasons[v] = frozenset((looks.slot(v),))
 
-        ins = [*zip(jaxpr.constvars, consts, strict=True)]
-        ins += zip(jaxpr.invars, args, strict=True)
         for v, x in ins:
             env[v] = x
-            if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x))):
-                explained[v] = frozenset((looks.slot(v),))
+            if v in own:
+                reasons[v] = frozenset((looks.slot(v),))
                 seen.add(v)
-        for eqn, values in walk(jaxpr, env):
-            loses = self._loses(eqn)
-            if loses:
-                for a in eqn.ins:
-                    look(a)
-            why = _NO_REASON.union(*map(reasons, eqn.ins))
-            again, held = loses, bool(why)
-            outs, record = self.equation(eqn, values, loops, masked=held)
+            elif v in look_at:
+                look(v)
+        for i, (eqn, values) in enumerate(walk(jaxpr, env)):
+            lost = loses(eqn)
+            for a in eqn.ins if lost else ():
+                look(a)
+            because = _NO_REASON.union(*map(why, eqn.ins))
+            outs, record = self.equation(eqn, values, loops, masked=bool(because))
+            if i in marks:
+                outs = [marked(outs[0], [env[a] for a in marks[i]])]
             env.update(zip(eqn.outs, outs, strict=True))
             if record is not None:
                 inner.append(record)
-                again, held = True, held or self._holds_constants(eqn)
-            for v in filter(_floats, eqn.outs):
-                if held:  # what is lost explains nothing any more
-                    explained[v] = frozenset((looks.slot(v),)) if again else why
+            for v in eqn.outs:
+                if v in held:  # what is lost explains nothing any more
+                    again = lost or record is not None
+                    reasons[v] = frozenset((looks.slot(v),)) if again else because
+                elif v in look_at:
+                    look(v)
         if top:
             for v in jaxpr.outvars:
                 look(v)
@@ -531,46 +459,8 @@ class Coarse(Finder):
         return [looks.value(a) for a in jaxpr.outvars], record
 
     def loop(self, eqn: Equation, args: Any, loops: Any, **how: Any) -> Any:
-        masked = how.get("masked", False) or self._holds_constants(eqn)
+        masked = how.get("masked", False) or holds_inside(eqn)
         return super().loop(eqn, args, loops, masked=masked)
-
-    def _holds_constants(self, eqn: Equation) -> bool:
-        return any(
-            holds_constants(b.jaxpr, b.consts)
-            for b in eqn.primitive.regions.bodies(eqn.params)
-        )
-
-    def _loses(self, eqn: Equation) -> bool:
-        """Whether an equation's results may be good where its operands are not."""
-        prim = eqn.primitive
-        if prim.regions is not None:
-            return isinstance(prim.regions, Loop)
-        kept = [v for v in eqn.outs if is_float(v.aval)]
-        kinds = {
-            dtypes.is_complex(v.aval.dtype) for v in (*kept, *eqn.ins) if _floats(v)
-        }
-        return not prim.keeps_nans or not kept or len(kinds) > 1
 
 
 _NO_REASON: frozenset[int] = frozenset()
-
-
-def statistics(x: Any) -> Any:
-    """`STATS` of a value, as float32."""
-    x = jnp.asarray(x)
-    if not x.size or dtypes.is_extended(x.dtype):
-        return np.zeros(len(STATS), np.float32)
-    if dtypes.is_complex(x.dtype):
-        x = jnp.abs(x)
-    if not dtypes.is_float(x.dtype):
-        x = x.astype(np.float32)
-    good, flat = jnp.isfinite(x), jnp.ravel(x)
-    bad = jnp.logical_not(jnp.isfinite(flat))
-    at = jnp.where(bad.any(), jnp.argmax(bad), -1)
-    n = good.sum()
-    row = [
-        jnp.isnan(x).sum(), jnp.isinf(x).sum(), at,
-        jnp.where(good, x, np.inf).min(), jnp.where(good, x, -np.inf).max(),
-        jnp.where(good, x, 0).sum() / jnp.maximum(n, 1),
-    ]  # fmt: skip
-    return jnp.stack([r.astype(np.float32) for r in row])

@@ -4,7 +4,7 @@ A call runs the function once, compiled, with looks added where a bad number cou
 a call that is clean is done.  Else the same interpreter looks at every value, compiled too,
 and names the first site; and once more for the statistics of its operands.
 
-The interpreter stands in nan_checks.py.
+The interpreter stands in nan_checks.py, what it looks at in nan_looks.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from ..api.shapes import make_jaxpr
 from ..base import errors, tree
 from ..base.source import wraps
 from ..control.arguments import check_callable
-from .nan_checks import NOTHING, STATS, Coarse, Every, Finder, One
+from ..ir.jaxpr import ClosedJaxpr
+from ..passes.dce import dce_jaxpr
+from .nan_checks import Coarse, Every, Finder, One, Record
+from .nan_looks import NOTHING, STATS
 from .places import NOWHERE, Place, is_backward, place_of
 
 KINDS = ("nan", "inf")
@@ -150,20 +153,26 @@ def nans(
       ('sqrt', 'NaN', -0.6931471824645996)
 
     A clean call costs one compiled run, which looks where a bad number could get lost.
-    Only one that has found something runs again, compiled, to name it; effects then happen
-    again.  Under `vmap`, lanes that a branch or loop has left count, too.
+    One that has found something runs twice more, compiled: to name it, and to read its
+    operands; effects then happen again.  Under `vmap`, lanes that a branch or loop has left
+    count, too.
     """
     check_callable(f)
     if not kinds or set(kinds) - set(KINDS):
         raise errors.value_error(
             f"nans: kinds must be of {KINDS}, got {kinds!r}.", tries=['kinds=("nan",)']
         )
-    staged = make_jaxpr(f, static_argnums=static_argnums, return_shape=True)
+    traced = make_jaxpr(f, static_argnums=static_argnums, return_shape=True)
+
+    def staged(*args: Any, **kwargs: Any) -> Any:
+        closed, shapes = traced(*args, **kwargs)
+        jaxpr, _ = dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals), keep_in=True)
+        return ClosedJaxpr(jaxpr, closed.consts), shapes
 
     def watched(*args: Any, **kwargs: Any) -> Any:
         closed, shapes = staged(*args, **kwargs)
         leaves = _dynamic(args, kwargs, static_argnums)
-        finder = Coarse(kinds)
+        finder = Coarse(kinds, marks=not closed.effects)
         outs, record = finder.run(closed.jaxpr, closed.consts, leaves, top=True)
         return tree.unflatten(tree.structure(shapes), outs), record.first
 
@@ -176,7 +185,8 @@ def nans(
             return NanReport(None, result)
         closed = staged(*args, **kwargs)[0]
         leaves = _dynamic(args, kwargs, static_argnums)
-        return NanReport(_find(closed, leaves, kinds), result)
+        found, outs = _find(closed, leaves, kinds)
+        return NanReport(found, tree.unflatten(tree.structure(result), outs))
 
     return nans_f
 
@@ -188,15 +198,17 @@ def _dynamic(args: Any, kwargs: Any, static: int | Sequence[int]) -> list[Any]:
     return tree.leaves(([x for i, x in enumerate(args) if i not in fixed], kwargs))
 
 
-def _find(closed: Any, leaves: Sequence[Any], kinds: Sequence[str]) -> Finding | None:
+def _find(
+    closed: Any, leaves: Sequence[Any], kinds: Sequence[str]
+) -> tuple[Finding | None, list[Any]]:
+    """What is to blame, and the program's results."""
     every = Every(kinds)
-    first, at, _ = _record(every, closed, leaves)
-    if first == NOTHING:
-        return None
-    one = One(kinds, int(first))
-    _, _, stats = _record(one, closed, leaves)
-    site = every.sites[int(first)]
-    made = "NaN" if _is_nan(closed, leaves, int(first)) else "infinity"
+    outs, (code, at, _) = _run(every, closed, leaves)
+    if code == NOTHING:  # it has come out otherwise this time
+        return None, outs
+    number, inf = divmod(int(code), 2)
+    stats = _run(One(kinds, number), closed, leaves)[1].stats
+    site, made = every.sites[number], "infinity" if inf else "NaN"
     iterations = tuple(
         (f"{every.around[i].what} of {every.around[i].eqn.primitive}", int(at[i]))
         for i in site.loops
@@ -216,27 +228,23 @@ def _find(closed: Any, leaves: Sequence[Any], kinds: Sequence[str]) -> Finding |
             else "(constant)"
         )
         return Finding("argument", made, "forward", "", NOWHERE, iterations, operands,
-                       (), name)  # fmt: skip
+                       (), name), outs  # fmt: skip
     eqn = site.eqn
-    return Finding(
+    finding = Finding(
         eqn.primitive.name, made, "backward" if is_backward(eqn) else "forward",
         eqn.names, place_of(eqn), iterations, operands,
         tuple(v.aval.str_short() for v in eqn.outs),
     )  # fmt: skip
+    return finding, outs
 
 
-def _record(finder: Finder, closed: Any, leaves: Sequence[Any]) -> Any:
-    """Run a program compiled, for its record alone."""
-
-    def watched(*xs: Any) -> Any:
-        _, record = finder.run(closed.jaxpr, closed.consts, xs, top=True)
-        return tuple(record)
-
-    return [np.asarray(x) for x in jit(watched)(*leaves)]
-
-
-def _is_nan(closed: Any, leaves: Sequence[Any], number: int) -> bool:
-    return int(_record(One(("nan",), number), closed, leaves)[0]) == number
+def _run(
+    finder: Finder, closed: Any, leaves: Sequence[Any]
+) -> tuple[list[Any], Record]:
+    """Run a program compiled: its results, and the record."""
+    return jit(lambda *xs: finder.run(closed.jaxpr, closed.consts, xs, top=True))(
+        *leaves
+    )
 
 
 def _operand(aval: Any, row: Any) -> Operand:

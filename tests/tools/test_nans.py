@@ -7,6 +7,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
 from minijax.sharding import Mesh, NamedSharding, PartitionSpec
+from minijax.tools.nan_checks import Coarse
 
 
 @mj.custom_vjp
@@ -149,3 +150,61 @@ def test_statistics_of_operands():
     assert (operand.min, operand.max, operand.mean) == (-4.0, 3.0, 0.5)
     assert (operand.nans, operand.first) == (0, None)
     assert "operand 0: f32[2,2]: min -4, max 3, mean 0.5" in str(report)
+
+
+BIG = jnp.zeros((128, 256)).at[100, 3].set(1.0)  # enough for looks by products
+LOST = {
+    "max": (lambda x: jnp.maximum(jnp.log(x - 1), 0.2).sum(), "log"),
+    "test": (lambda x: jnp.log(x - 1) > 0, "log"),
+    "choice": (lambda x: jnp.where(x > 1, jnp.sqrt(x - 2), 0.0), "sqrt"),
+    "slice": (lambda x: jnp.sqrt(x - 1)[100:, 3:4], "sqrt"),
+    "read twice": (lambda x: (jnp.exp(y := 1 / -x), jnp.argmax(y)), "div"),
+    "beside a mask": (
+        lambda x: jnp.exp(jnp.where(x > 0, jnp.log(x - 1), -jnp.inf)), "log"
+    ),
+    "in a call": (mj.jit(lambda x: mj.jit(lambda y: jnp.exp(-y))(1 / x)), "div"),
+    "complex": (lambda x: jnp.exp(-1 / x.astype(jnp.complex64)).real, "div"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_what_gets_lost_is_found_and_results_are_the_functions(case):
+    f, primitive = LOST[case]
+    report = tools.nans(f)(BIG)
+    assert report.first.primitive == primitive
+    for ours, theirs in zip(mj.tree.leaves(report.result), mj.tree.leaves(f(BIG))):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_chain_is_looked_at_once():
+    def chain(x):
+        for _ in range(10):
+            x = jnp.maximum(x * 1.01, 0.2)
+        return jnp.tanh(x)
+
+    finder, closed = Coarse(("nan", "inf"), marks=True), mj.make_jaxpr(chain)(BIG)
+    program = mj.make_jaxpr(lambda x: finder.run(closed.jaxpr, (), [x], top=True))(BIG)
+    assert str(program).count("reduce_and[") == 2  # of the result, in two ways
+    assert not tools.nans(chain)(BIG)
+
+
+def test_a_loop_ends_that_a_nan_would_keep_going():
+    def halved(x):
+        start = jnp.minimum(1 / x, 5.0)
+        return lax.while_loop(lambda c: ~(c < 1e-3), lambda c: c * 0.5, start)
+
+    report = tools.nans(halved)(0.0)
+    assert report.first.place.variable == "start"
+    assert report.result == halved(jnp.zeros(()))
+
+
+def test_effects_see_the_functions_own_values(capsys):
+    def told(x):
+        high = jnp.minimum(1 / x, 3.0)
+        mj.debug.print("{}", high)
+        return high
+
+    report = tools.nans(told)(0.0)
+    mj.effects_barrier()
+    assert report.result == 3.0
+    assert set(capsys.readouterr().out.split()) == {"3.0"}

@@ -107,7 +107,7 @@ batch_elementwise(name_p)
 name_p.lower = lambda ctx, x, *, name: x
 name_p.impl = lambda x, *, name: x
 name_p.makes_nans = False
-name_p.elementwise = True
+name_p.keeps_nans = name_p.elementwise = True
 # The value has the name, not its tangent.
 name_p.jvp = lambda primals, tangents, *, name: (
     name_p.bind(*primals, name=name),

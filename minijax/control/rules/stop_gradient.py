@@ -40,6 +40,7 @@ stop_gradient_p.batch = lambda axis, args, dims, **params: (
 stop_gradient_p.lower = lambda ctx, x, **_: x
 stop_gradient_p.impl = lambda x, **_: x
 stop_gradient_p.makes_nans = False
+stop_gradient_p.keeps_nans = stop_gradient_p.elementwise = True
 stop_gradient_p.pretty = {"discarded": True}
 
 

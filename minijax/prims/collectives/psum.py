@@ -139,6 +139,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
 # -------------------------------------------------------------------- psum, pmax, pmin
 
 psum_p = _reduction("psum", add_p, reduce_sum_p)
+psum_p.keeps_nans = True
 pmax_p = _reduction("pmax", max_p, reduce_max_p)
 pmin_p = _reduction("pmin", min_p, reduce_min_p)
 

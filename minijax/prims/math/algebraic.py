@@ -915,5 +915,5 @@ hands_on_nans(
 )
 keep_nans(
     neg_p, add_p, sub_p, mul_p, add_any_p, square_p, sqrt_p, cbrt_p, abs_p, conj_p,
-    complex_p,
+    complex_p, round_p, floor_p, ceil_p,
 )  # fmt: skip

@@ -344,5 +344,5 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
 
 hands_on_nans(convert_element_type_p, bitcast_convert_type_p, reduce_precision_p)
-keep_nans(convert_element_type_p)
+keep_nans(convert_element_type_p, reduce_precision_p)
 convert_element_type_p.elementwise = True

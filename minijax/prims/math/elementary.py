@@ -633,4 +633,6 @@ def atanh(x: Any) -> Any:
     return atanh_p.bind(x)
 
 
-keep_nans(log_p, log1p_p, sin_p, cos_p, sinh_p, cosh_p)
+keep_nans(
+    log_p, log1p_p, sin_p, cos_p, tan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p
+)

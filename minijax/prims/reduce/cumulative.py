@@ -174,6 +174,7 @@ def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]
 
 cumsum_p = cumulative("cumsum", NUMBER, lambda _: 0, _by(add_p))
 linear_in_first(cumsum_p, _cumsum_transpose)
+cumsum_p.keeps_nans = True
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
