@@ -14,7 +14,7 @@ from ..base import config, errors, tree
 from ..control.arguments import check_callable
 from ..ir import core
 from ..ir.lying import spec_of
-from ..prims.lying import asked
+from ..prims.lying import asked, unsaid
 from ..prims.resharding import lay_out, mesh_cast, reshard_p
 from ..prims.sharding import spread_over
 from ..runtime import mesh as meshes
@@ -53,9 +53,10 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def _moved(x: Any, wanted: Any) -> Any:
-    if wanted is None:
+    if wanted is None or unsaid(wanted):
         raise errors.value_error(
-            "`reshard` does not accept None as a sharding.",
+            "Reshard should only be used with out_shardings which are non-None and have"
+            f" a non-empty mesh. Got sharding {wanted}.",
             tries=["PartitionSpec(): whole on each device"],
         )
     return lay_out("reshard", x, wanted)

@@ -22,7 +22,7 @@ from ..types.avals import cut_text
 
 __all__ = (
     "aligned", "alike", "along", "asked", "check_whole", "like_first", "moved_sharding",
-    "lane_sharding", "ambiguous", "boxes", "matrices", "unresolved",
+    "lane_sharding", "ambiguous", "boxes", "matrices", "unresolved", "unsaid",
 )  # fmt: skip
 
 Lie = Callable[..., list[Any]]
@@ -171,6 +171,11 @@ def moved_sharding(aval: Any, *others: Any) -> Any:
     return None
 
 
+def unsaid(sharding: Any) -> bool:
+    """Whether it is what types that say nothing of lying have for a sharding."""
+    return isinstance(sharding, NamedSharding) and sharding.mesh.empty
+
+
 def asked(name: str, sharding: Any, *operands: Any) -> Any:
     """What a user's `out_sharding` asks for: a sharding over an abstract mesh, or None.
 
@@ -194,6 +199,8 @@ def asked(name: str, sharding: Any, *operands: Any) -> Any:
                 )
             mesh = lies.mesh
         found = NamedSharding(mesh, sharding)
+    elif unsaid(sharding):
+        return None
     elif isinstance(sharding, NamedSharding):
         mesh = sharding.mesh.abstract_mesh
         found = (

@@ -125,9 +125,9 @@ def uncut(x: Any) -> Any:
 
 def lay_out(name: str, x: Any, out_sharding: Any) -> Any:
     """The result of function `name`, on devices as its argument `out_sharding` says."""
-    if out_sharding is None:
-        return x
     sharding = asked(name, out_sharding, x)
+    if sharding is None:
+        return x
     sharding.check_compatible_aval(core.aval_of(x).shape, name)
     if isinstance(out_sharding, NamedSharding) and core.STATE.trace is core.EVAL:
         return _move_now(x, dst_sharding=out_sharding)  # which may name devices

@@ -153,6 +153,7 @@ def concrete(
     Raises:
       RuntimeError: there is no current mesh.
       TypeError: it is no sharding.
+      ValueError: its mesh has no axes, or no devices, where those are needed.
     """
     if isinstance(sharding, PartitionSpec):
         mesh = meshes.entered_mesh() if entered else meshes.current_mesh()
@@ -166,6 +167,13 @@ def concrete(
             )
         return NamedSharding(mesh, sharding)
     if isinstance(sharding, NamedSharding) and not sharding.devices:
+        if sharding.mesh.empty:
+            raise errors.value_error(
+                f"One of {which} leaf specifications got an empty NamedSharding:"
+                f" {sharding} which is not allowed.",
+                where=what,
+                tries=["leave out what says nothing", "a sharding over a Mesh"],
+            )
         mesh = meshes.current_mesh()
         if isinstance(mesh, Mesh) and mesh.abstract_mesh.shape == sharding.mesh.shape:
             return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)

@@ -11,6 +11,7 @@ from ...passes.algebra import lib
 from ...runtime.array import put_numpy
 from ...types import dtypes
 from ...types.avals import Known, shaped
+from ..lying import unsaid
 from ..math.cast import (
     HOST,
     cast,
@@ -78,7 +79,7 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
             out = broadcast(out, shape)
         elif isinstance(out, HOST):
             out = put_numpy(np.asarray(out, dtype), shaped((), dtype, weak))
-    return out if sharding is None else lib.place(out, sharding)
+    return out if sharding is None or unsaid(sharding) else lib.place(out, sharding)
 
 
 def full_like(

@@ -23,7 +23,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
-from ...prims.lying import asked
+from ...prims.lying import asked, unsaid
 from ...prims.math.cast import scalar
 from ...prims.resharding import lay_out
 from ...runtime import array as arrays
@@ -332,7 +332,7 @@ def on_device(
     """`x` put where `device` (a device or sharding) says."""
     if out_sharding is not None:
         return lay_out(f"jnp.{name}", x, out_sharding)
-    return x if device is None else device_put(x, device)
+    return x if device is None or unsaid(device) else device_put(x, device)
 
 
 # --------------------------------------------------------------------- constant arrays
