@@ -59,31 +59,71 @@ def interrupted(fun, at):
     """The `at`-th place to which `fun()` comes, and is interrupted; None if it ends."""
     left, where = at, None
 
-    def step(frame, event, arg):
+    def come(code, offset):
         nonlocal left, where
-        if event == "opcode" and frame.f_lasti in places(frame.f_code):
+        if offset in places(code):
             left -= 1
             if left == 0:
-                sys.settrace(None)
-                code = frame.f_code
-                where = f"{code.co_filename}:{frame.f_lineno} {frame.f_lasti}"
+                watch(None)
+                where = f"{code.co_filename}:{code.co_name} {offset}"
                 raise KeyboardInterrupt
-        return step
 
-    def enter(frame, event, arg):
-        if not watched(frame.f_code.co_filename):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return step
-
-    sys.settrace(enter)
+    watch(come)
     try:
         fun()
     except KeyboardInterrupt:
         pass
     finally:
-        sys.settrace(None)
+        watch(None)
     return where
+
+
+def watch(come):
+    """Have `come(code, offset)` called before each instruction of FILES; None: no more."""
+    if sys.version_info >= (3, 12):
+        watch_by_monitoring(come)
+    else:
+        sys.settrace(come and functools.partial(enter, come))
+
+
+def enter(come, frame, event, arg):
+    if not watched(frame.f_code.co_filename):
+        return None
+    frame.f_trace_opcodes, frame.f_trace_lines = True, False
+
+    def step(frame, event, arg):
+        if event == "opcode":
+            come(frame.f_code, frame.f_lasti)
+        return step
+
+    return step
+
+
+def watch_by_monitoring(come):
+    monitoring, tool = sys.monitoring, 4
+    starts, instructions = monitoring.events.PY_START, monitoring.events.INSTRUCTION
+    if come is None:
+        if monitoring.get_tool(tool) is not None:
+            monitoring.register_callback(tool, instructions, None)
+            monitoring.set_events(tool, 0)
+            for code in entered:
+                monitoring.set_local_events(tool, code, 0)
+            entered.clear()
+            monitoring.free_tool_id(tool)
+        return
+
+    def start(code, offset):
+        if watched(code.co_filename) and code not in entered:
+            entered.append(code)
+            monitoring.set_local_events(tool, code, instructions)
+
+    monitoring.use_tool_id(tool, "interrupts")
+    monitoring.register_callback(tool, starts, start)
+    monitoring.register_callback(tool, instructions, come)
+    monitoring.set_events(tool, starts)
+
+
+entered = []  # functions that are watched now
 
 
 def square(x):
@@ -134,6 +174,7 @@ def state():
 
 
 @pytest.mark.parametrize("name", WORK)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupts_everywhere(name):
     clean = (EVAL, (), "", None, False)
     WORK[name]()
