@@ -43,7 +43,7 @@ from .failures import Failures
 from .lower import lower_jaxpr, physical
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
-from .sharding import NamedSharding, SingleDeviceSharding
+from .sharding import NamedSharding, OneOf, SingleDeviceSharding
 from .spread import (
     PLACES,
     Spread,
@@ -439,11 +439,12 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
         found: dict[Any, tuple[str, Any]] = {}
         for x in contents(jaxpr):
             lie = NamedSharding(x, PartitionSpec()) if isinstance(x, Mesh) else x
-            if isinstance(lie, PLACES) and lie.devices and lie.devices not in found:
-                found[lie.devices] = f"{_holder(jaxpr, x)} inside jit", lie
+            if isinstance(lie, PLACES) and lie.devices:
+                said = f"{_holder(jaxpr, x)} inside jit", lie
+                found.setdefault((lie.devices, type(lie) is OneOf), said)
             for inner in programs({"": x}):
                 for said in shardings_in(inner.jaxpr):
-                    found.setdefault(said[1].devices, said)
+                    found.setdefault((said[1].devices, type(said[1]) is OneOf), said)
         memo["shardings"] = tuple(found.values())
     return memo["shardings"]  # type: ignore[no-any-return]
 
@@ -464,6 +465,7 @@ class Over(NamedTuple):
     where: Mesh | Placement | None  # where it runs; None: as the arguments say
     ins: Sequence[Any]
     outs: Sequence[Any] | None = None
+    among: bool = False  # more devices may run it, of which `where` is one
 
 
 def over_of(
@@ -481,6 +483,16 @@ def over_of(
     given += inside
     if not given:
         return None
+    some = [said for said in given if type(said[1]) is OneOf]
+    if some:
+        given = [said for said in given if type(said[1]) is not OneOf]
+        if not given:
+            (device,), *others = dict.fromkeys(said[1].devices for said in some)
+            place = None if others else arrays.placement(device)
+            return Over(place, [None] * n, among=True)
+        for said in some:
+            if said[1].devices[0] not in given[0][1].devices:
+                raise incompatible(*(told_sharding(*s) for s in (given[0], said)))
     for said in given:
         if said[1].devices != given[0][1].devices:
             raise incompatible(*(told_sharding(*s) for s in (given[0], said)))
@@ -501,6 +513,8 @@ def common_place(
     that of any, else the default; or all devices of those that lie on several."""
     chosen: tuple[int, Placement] | None = None
     loose: Placement | None = None
+    if over is not None and over.among and any(lies(x) is not None for x in values):
+        over = None
     if over is not None and isinstance(over.where, Mesh):
         return _common_spread(values, name, over, names), True
     if over is not None and over.where is not None:

@@ -188,11 +188,11 @@ class Lowering:
         types = [self.type(aval)]
         return self.create("sdy.sharding_constraint", types, [x], sharding=whole).result
 
-    def on_one_device(self, results: int) -> dict[str, Any]:
-        """The attribute of an operation that runs once, on the first device alone."""
+    def on_one_device(self, results: int, i: int = 0) -> dict[str, Any]:
+        """The attribute of an operation that runs once, on device `i` alone."""
         if self.spread is None:
             return {}
-        one = f"<@{self.module.first_device()}, []>"
+        one = f"<@{self.module.one_device(i)}, []>"
         rows = ", ".join([one] * max(results, 1))
         return {"sdy.sharding": self.parse(f"#sdy.sharding_per_value<[{rows}]>")}
 

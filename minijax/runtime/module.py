@@ -61,12 +61,13 @@ class Module:
             self.meshes[key] = self._declare_mesh(found, f"[{axes}]{ids}")
         return found
 
-    def first_device(self) -> str:
-        """The symbol of a mesh of the first device alone."""
-        found = self.meshes.get("first")
+    def one_device(self, i: int) -> str:
+        """The symbol of a mesh of one of the program's devices alone."""
+        found = self.meshes.get(("one", i))
         if found is None:
-            found = self._declare_mesh("maximal_mesh_0", "[], device_ids=[0]")
-            self.meshes["first"] = found
+            text = f"[], device_ids=[{i}]"
+            found = self._declare_mesh(f"maximal_mesh_{i}", text)
+            self.meshes["one", i] = found
         return found
 
     def _declare_mesh(self, symbol: str, text: str) -> str:

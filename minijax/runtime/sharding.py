@@ -185,6 +185,12 @@ def make_single_device_sharding(
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
+class OneOf(SingleDeviceSharding):
+    """Of the devices that run a program, the one that an operation of it names."""
+
+    __slots__ = ()
+
+
 class IndivisibleError(ValueError):
     """An axis of an array cannot be cut evenly over the axes of a mesh."""
 

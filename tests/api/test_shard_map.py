@@ -330,7 +330,7 @@ def test_other_refusals():
         over(lambda v: over(same, axis_names={"x"}, **specs)(v), **specs)(V)
     with pytest.raises(NameError, match="'q'"):
         over(lambda v: lax.psum(v, "q"), **specs)(V)
-    with pytest.raises(NotImplementedError, match="ordered effects"):
+    with pytest.raises(ValueError, match="ordered effects are not supported for more"):
         ordered = lambda v: (mj.debug.print("{}", v, ordered=True), v)[1]
         mj.jit(over(ordered, **specs))(V)
 

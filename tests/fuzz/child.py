@@ -14,7 +14,11 @@ import warnings
 
 import numpy as np
 
-ROOMS = ("numpy", "lax", "nn", "random", "ops", "core", "tree_util", "numpy.linalg")
+ROOMS = (
+    "numpy lax nn random ops core tree_util numpy.linalg image scipy.special scipy.linalg"
+    " scipy.signal scipy.fft scipy.integrate scipy.ndimage scipy.interpolate"
+    " scipy.cluster.vq scipy.stats"
+).split()
 MEMORY = 4 << 20  # kilobytes after which the caches are cleared
 
 

@@ -199,9 +199,11 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
     if ctx.token is not None and any(
         getattr(e, "ordered", False) for e in closed.effects
     ):
-        raise NotImplementedError(
-            "ordered effects are not supported inside of shard_map.\nWhy: its devices have"
-            " no order among them.\nTry: ordered=False"
+        raise errors.value_error(
+            "The following ordered effects are not supported for more than 1 device:"
+            " those inside of shard_map.",
+            why="its devices have no order among them.",
+            tries=["ordered=False"],
         )
     now_manual = ctx.manual | manual
     hidden = [c for c in captured(closed) if id(c) in ctx.consts]

@@ -28,10 +28,10 @@ from ...passes.algebra import unmapped_aval
 from ...passes.stage import StageTrace
 from ...prims.shape import shapes
 from ...runtime import array as arrays
-from ...runtime import dispatch
+from ...runtime import dispatch, lower
 from ...runtime import jaxlib_compat as compat
 from ...runtime.failures import Failures
-from ...runtime.sharding import SingleDeviceSharding
+from ...runtime.sharding import OneOf, SingleDeviceSharding
 from ...runtime.spread import Spread, put
 from ...types import dtypes
 from ...types.avals import shaped
@@ -108,10 +108,23 @@ def _plain(e: Exception) -> Exception:
 
 def emit_callback(
     ctx: Any, name: str, callback: Callable[..., Any], args: Sequence[Any], *,
-    ordered: bool, effect: bool,
+    ordered: bool, effect: bool, sharding: Any = None, partitioned: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """Emit the custom call of a Python function on flat values."""
+    """Emit the custom call of a Python function on flat values.
+
+    sharding: a `OneOf`, the device that calls.  partitioned: each device calls, with its
+    parts of the values.
+    """
     avals_out = list(ctx.avals_out)
+    if sharding is not None and ctx.manual:
+        raise NotImplementedError(
+            errors.message(
+                f"{name}: callbacks do not support specifying sharding inside spmd"
+                " computations",
+                why="each device of the mesh calls back, with its part.",
+                tries=["sharding=None"],
+            )
+        )
     token = ctx.token if ordered else None
     after = token is not None  # the token itself would keep the whole module alive
     fun, x64 = getattr(callback, "fun", callback), bool(config.X64.value)
@@ -131,10 +144,7 @@ def emit_callback(
         return (None, *found) if after else found
 
     module = ctx.module
-    target = {
-        "cpu": "xla_ffi_python_cpu_callback",
-        "cuda": "xla_ffi_python_gpu_callback",
-    }
+    target = {"cpu": "cpu_callback", "cuda": "gpu_callback"}
     if module.platform not in target:
         raise NotImplementedError(
             f"{name}: Python callbacks are not supported on platform {module.platform}."
@@ -145,20 +155,100 @@ def emit_callback(
         module.failures = failures = module.failures or Failures()
         run = failures.caught(call, [None, *avals_out] if after else avals_out)
     module.callbacks.append(run)
-    args = list(map(ctx.gathered, args, ctx.avals_in))
+    by_parts = partitioned and ctx.spread is not None
     tokens = [token] if token is not None else []
     types = [*(t.type for t in tokens), *(ctx.type(a) for a in avals_out)]
-    op = ctx.create(
-        "stablehlo.custom_call", types, [*tokens, *args],
-        call_target_name=ctx.string(target[module.platform]), api_version=ctx.i32(4),
-        has_side_effect=ctx.bool(effect),
-        backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
-        **ctx.on_one_device(len(types)),
-    )  # fmt: skip
-    results = list(op.results)
+    kind = "partitioned_python" if by_parts else "python"
+
+    def emit(*values: Any, **attributes: Any) -> list[Any]:
+        op = ctx.create(
+            "stablehlo.custom_call", types, values,
+            call_target_name=ctx.string(f"xla_ffi_{kind}_{target[module.platform]}"),
+            api_version=ctx.i32(4), has_side_effect=ctx.bool(effect),
+            backend_config=ctx.parse(f"{{index = {index} : ui64}}"), **attributes,
+        )  # fmt: skip
+        return list(op.results)
+
+    if by_parts:
+        return emit(*args, **_rows_first(ctx), **ctx.on_one_device(0))
+    if ctx.manual and not types:
+        _once_for_each_part(ctx, args, emit)
+        return []
+    if ctx.manual and effect and ctx.spread is not None:
+        raise errors.error(
+            NotImplementedError,
+            f"{name}: callbacks are only supported in spmd computations when all mesh axes"
+            " are partitioned manually (no partial automatic sharding).",
+            why="it has results, and an effect that would happen on each device.",
+            tries=["shard_map over all axes", "a callback without results"],
+        )
+    args = list(map(ctx.gathered, args, ctx.avals_in))
+    i = 0
+    if sharding is not None and module.spread is not None:
+        i = _position(name, sharding, module.spread, bool(avals_out))
+    results = emit(*tokens, *args, **ctx.on_one_device(len(types), i))
     if tokens:
         ctx.token = results.pop(0)
     return results
+
+
+def _once_for_each_part(
+    ctx: Any, args: Sequence[Any], emit: Callable[..., Any]
+) -> None:
+    """Emit a call, by one device for each part along axes of the mesh that are manual."""
+    spread = ctx.spread
+    if spread is None:  # all axes are
+        emit(*args)
+        return
+    sizes = spread.mesh.shape_tuple
+    rest = frozenset(a for a, _ in sizes) - ctx.manual
+    ins = [(a, ()) for a in ctx.avals_in]
+
+    def by_the_first(*values: Any) -> list[Any]:
+        u32, i32 = shaped((), dtypes.uint32), shaped((), dtypes.int32)
+        number = ctx.op("partition_id", u32)
+        total, stride = ctx.constant(0, u32), 1
+        for axis, n in reversed(sizes):
+            if axis in rest:
+                place = ctx.op("divide", u32, number, ctx.constant(stride, u32))
+                place = ctx.op("remainder", u32, place, ctx.constant(n, u32))
+                total = ctx.op("add", u32, total, place)
+            stride *= n
+        index = ctx.op("convert", i32, total)  # all but 0 take the last branch
+        ctx.case(index, [lambda: emit(*values), list], [])
+        return []
+
+    ctx.manual_region(spread.mesh, rest, args, ins, [], ctx.avals_in, by_the_first)
+
+
+def _rows_first(ctx: Any) -> dict[str, Any]:
+    """The layouts of a call without results, which XLA's partitioner asks for."""
+    ranks = (len(lower.physical(a).shape) for a in ctx.avals_in)
+    orders = ((n, [*range(n - 1, -1, -1)] or "") for n in ranks)
+    ins = ", ".join(f"dense<{order}> : tensor<{n}xindex>" for n, order in orders)
+    return {"operand_layouts": ctx.parse(f"[{ins}]"), "result_layouts": ctx.parse("[]")}
+
+
+def _position(name: str, sharding: Any, spread: Any, results: bool) -> int:
+    """The place of the device that calls back among those of the program."""
+    (device,) = sharding.devices
+    if device not in spread.devices:
+        raise errors.value_error(
+            f"{name}: its sharding names {device}, which does not run the program.",
+            tries=[f"sharding=SingleDeviceSharding({spread.device})"],
+        )
+    if not results:
+        return int(spread.devices.index(device))
+    # XLA loses results of all but the first device, which calls for those of its process.
+    if device.process_index != spread.device.process_index:
+        raise errors.error(
+            NotImplementedError,
+            f"{name}: its sharding names {device}, of another process than the first"
+            " device's.",
+            why="XLA loses results that are not made on the first device.",
+            tries=[f"a device of the process of {spread.device}"],
+        )
+    return 0
 
 
 def stage_callback(prim: Primitive) -> Callable[..., Any]:
@@ -396,22 +486,29 @@ def over_lanes(
 
 
 pure_callback_p.batch = functools.partial(callback_batch, pure_callback_p)
-pure_callback_p.lower = lambda ctx, *args, callback, **params: emit_callback(
-    ctx, "pure_callback", callback, args, ordered=False, effect=False
+pure_callback_p.lower = lambda ctx, *args, callback, sharding, **params: emit_callback(
+    ctx, "pure_callback", callback, args, ordered=False, effect=False, sharding=sharding
 )
 
 
-def _check_callback(name: str, callback: Any, sharding: Any) -> None:
+def _check_callback(name: str, callback: Any, sharding: Any) -> OneOf | None:
+    """The device that a callback is called from."""
     if not callable(callback):
         raise TypeError(f"Expected a callable value, got {callback!r}.")
-    if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+    if sharding is None:
+        return None
+    if not isinstance(sharding, SingleDeviceSharding):
         raise NotImplementedError(
             errors.message(
                 f"{name} only supports SingleDeviceSharding, but got {type(sharding)}",
-                why="a program runs on one device here, and calls back from there.",
-                tries=["sharding=None", "pmap, whose replicas each call back"],
+                why="it is called once, with whole values, from one device.",
+                tries=[
+                    "sharding=None",
+                    "shard_map or pmap, whose devices each call back",
+                ],
             )
         )
+    return OneOf(sharding.devices[0], memory_kind=sharding.memory_kind)
 
 
 def pure_callback(
@@ -425,7 +522,8 @@ def pure_callback(
         called any number of times, or not at all.
       result_shape_dtypes: a pytree of values with `shape` and `dtype`.
       args, kwargs: pytrees of arrays, which the callback gets.
-      sharding: None, or the one device on which the program runs anyhow.
+      sharding: a `SingleDeviceSharding`, the device of the program that calls; None: its
+        first one.
       vmap_method: how `vmap` calls it: 'sequential', 'sequential_unrolled',
         'expand_dims', 'broadcast_all', 'legacy_vectorized'; None refuses.
 
@@ -437,14 +535,15 @@ def pure_callback(
         promised; its text has the traceback.
       ValueError: no such `vmap_method`, or a 64-bit result without x64.
       TypeError: `callback` is not callable, or an argument is no array.
-      NotImplementedError: a `sharding` over several devices.
+      NotImplementedError: a `sharding` over several devices, or inside of `shard_map`,
+        where each device calls.
 
     Example:
       >>> import minijax as mj, numpy as np
       >>> mj.pure_callback(np.sin, mj.ShapeDtypeStruct((), 'float32'), np.float32(0.))
       Array(0., dtype=float32)
     """
-    _check_callback("pure_callback", callback, sharding)
+    device = _check_callback("pure_callback", callback, sharding)
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
             "vmap_method must be on of the allowed methods"
@@ -454,7 +553,7 @@ def pure_callback(
         "pure_callback", callback, result_shape_dtypes, args, kwargs
     )
     out = pure_callback_p.bind(
-        *leaves, callback=flat, result_avals=avals, sharding=sharding,
+        *leaves, callback=flat, result_avals=avals, sharding=device,
         vmap_method=vmap_method,
     )  # fmt: skip
     return tree.unflatten(out_tree, out)
@@ -493,8 +592,16 @@ def io_callback_batch(
 
 
 io_callback_p.batch = io_callback_batch
-io_callback_p.lower = lambda ctx, *args, callback, ordered, **params: emit_callback(
-    ctx, "io_callback", callback, args, ordered=ordered, effect=True
+io_callback_p.lower = lambda ctx, *args, callback, sharding, ordered, **_: (
+    emit_callback(
+        ctx,
+        "io_callback",
+        callback,
+        args,
+        ordered=ordered,
+        effect=True,
+        sharding=sharding,
+    )
 )
 
 
@@ -508,7 +615,8 @@ def io_callback(
       callback: takes arrays, returns NumPy arrays of the promised types.
       result_shape_dtypes: a pytree of values with `shape` and `dtype`; None for none.
       args, kwargs: pytrees of arrays, which the callback gets.
-      sharding: None, or the one device on which the program runs anyhow.
+      sharding: a `SingleDeviceSharding`, the device of the program that calls; None: its
+        first one.
       ordered: the calls happen in the program's order (on each replica).
 
     Returns:
@@ -519,18 +627,19 @@ def io_callback(
         promised; its text has the traceback.
       ValueError: a 64-bit result without x64.
       TypeError: `callback` is not callable, or an argument is no array.
-      NotImplementedError: a `sharding` over several devices.
+      NotImplementedError: a `sharding` over several devices, or inside of `shard_map`,
+        where each device calls.
 
     Example:
       >>> import minijax as mj, numpy as np
       >>> io_callback(lambda: np.int32(7), mj.ShapeDtypeStruct((), 'int32'))
       Array(7, dtype=int32)
     """
-    _check_callback("io_callback", callback, sharding)
+    device = _check_callback("io_callback", callback, sharding)
     leaves, flat, avals, out_tree = flat_call(
         "io_callback", callback, result_shape_dtypes, args, kwargs
     )
     out = io_callback_p.bind(
-        *leaves, callback=flat, result_avals=avals, sharding=sharding, ordered=ordered
+        *leaves, callback=flat, result_avals=avals, sharding=device, ordered=ordered
     )
     return tree.unflatten(out_tree, out)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import source, tree
+from ...base import errors, source, tree
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes import batch as batching
@@ -111,7 +111,17 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
 
         run.fun = getattr(params.get("callback"), "fun", run)  # type: ignore[attr-defined]
         ordered = _effect(params).ordered
-        return emit_callback(ctx, prim.name, run, args, ordered=ordered, effect=True)
+        if ordered and params["partitioned"] and ctx.spread is not None:
+            raise errors.value_error(
+                "The following ordered effects are not supported for more than 1 device:"
+                f" {prim.name} with partitioned=True.",
+                why="devices have no order among them.",
+                tries=["ordered=False", "partitioned=False"],
+            )
+        return emit_callback(
+            ctx, prim.name, run, args, ordered=ordered, effect=True,
+            partitioned=params["partitioned"],
+        )  # fmt: skip
 
     prim.abstract = lambda *avals, **params: []
     prim.effects = lambda params: effects.set_of(_effect(params))
