@@ -195,7 +195,7 @@ def device_get(x: Any) -> Any:
     """Copy a pytree of arrays to the host, as NumPy arrays.
 
     Args:
-      x: a pytree; what is no array stays as it is.
+      x: a pytree; what is no array stays as it is, and what is being traced.
 
     Returns:
       The tree with NumPy arrays of the same shapes and dtypes.
@@ -216,9 +216,9 @@ def device_get(x: Any) -> Any:
 def _to_host(x: Any) -> Any:
     if type(x) is ArrayImpl:
         return x._value
-    if isinstance(x, Tracer):
-        return x.__array__()
-    return x
+    if isinstance(x, Tracer | Array) or not hasattr(x, "__array__"):
+        return x
+    return x.__array__()
 
 
 def device_count(backend: Any = None) -> int:

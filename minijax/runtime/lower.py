@@ -3,8 +3,8 @@
 One driver walks the equations; each primitive's `lower` rule emits its operations
 through `Lowering`, which caches types and attributes and gives every operation its
 source location and name.  A jaxpr that is called is a function, lowered once.
-Captured arrays become hidden arguments of `main`, passed on to the functions that use
-them; regions of control flow see them directly.
+Captured arrays, but short ones of NumPy, become hidden arguments of `main`, passed on to
+the functions that use them; regions of control flow see them directly.
 
 Elements of extended dtypes (random keys) are stored as trailing axes.  A primitive that
 knows nothing of them is lowered as its own batch over those axes (`takes_keys`
@@ -433,6 +433,7 @@ class Lowering:
         return symbol, hidden
 
 
+SHORT = 4096  # bytes of a captured NumPy array that may stand in the program
 _BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
 
@@ -471,9 +472,15 @@ class Apart(Lowering):
 
 
 def captured(closed: ClosedJaxpr) -> list[Any]:
-    """The non-scalar constants in a closed jaxpr and in those inside it, each once."""
+    """The constants that are arguments, in a closed jaxpr and those inside it, each once.
+
+    Scalars are none, nor are short NumPy arrays: the compiler may compute with them, as
+    XLA divides by a constant, and results have the last digit that JAX's have.
+    """
     found: dict[int, Any] = {}
     for c in closed.consts:
+        if isinstance(c, np.ndarray) and c.nbytes <= SHORT:
+            continue
         if getattr(c, "shape", ()) or dtypes.is_extended(getattr(c, "dtype", None)):
             found[id(c)] = c
     _captured_below(closed.jaxpr, found)

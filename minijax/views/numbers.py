@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.tree import is_tree_node
+from ..api.check_grads import Tolerance
+from ..base import tree
 from ..surface.numpy.dtype_info import finfo
+from ..types import dtypes
 
 DType = np.dtype
 
@@ -20,11 +22,48 @@ def supports_inf(dtype: Any) -> bool:
         return bool(np.isinf(np.array(np.inf).astype(kind).astype(np.float64)))
 
 
+def check_close(
+    xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None, err_msg: str = ""
+) -> None:
+    """Assert that trees of numbers agree, by default but for rounding.
+
+    What is allowed is that of the coarser dtype of the two, times the size.
+    """
+
+    def close(x: Any, y: Any) -> None:
+        pair = np.asarray(x), np.asarray(y)
+        assert np.shape(x) == np.shape(y), f"{np.shape(x)}, {np.shape(y)} {err_msg}"
+        kinds = [dtypes.canonical(v.dtype) for v in pair]
+        relative, absolute = (
+            max(_allowed(k, given) for k in kinds) * max(pair[0].size, 1)
+            for given in (rtol, atol)
+        )
+        x, y = (v if v.dtype.kind in "biufc" else v.astype(np.float32) for v in pair)
+        np.testing.assert_allclose(x, y, relative, absolute, err_msg=err_msg)
+
+    tree.map(close, xs, ys)
+
+
+# Rounding, by dtype, of a number.
+_ROUNDING = {
+    dtypes.bfloat16: 1e-2, dtypes.float16: 1e-3, dtypes.float32: 1e-6,
+    dtypes.complex64: 1e-6, dtypes.float64: 1e-15, dtypes.complex128: 1e-15,
+}  # fmt: skip
+
+
+def _allowed(kind: Any, tolerance: Tolerance) -> float:
+    if tolerance is not None and not isinstance(tolerance, Mapping):
+        return tolerance
+    given = {dtypes.as_dtype(k): limit for k, limit in (tolerance or {}).items()}
+    rough = 1e-1 if dtypes.is_float(kind) else 0.0
+    return given.get(kind, _ROUNDING.get(kind, rough))
+
+
 class _Registry(Mapping[type, Any]):
     """The classes that are nodes of trees."""
 
     def __contains__(self, kind: object) -> bool:
-        return isinstance(kind, type) and is_tree_node(kind)
+        return isinstance(kind, type) and tree.is_tree_node(kind)
 
     def __getitem__(self, kind: type) -> Any:
         if kind not in self:
@@ -39,4 +78,4 @@ class _Registry(Mapping[type, Any]):
 
 
 _registry = _Registry()
-__all__ = ["DType", "finfo", "supports_inf"]
+__all__ = ["DType", "check_close", "finfo", "supports_inf"]

@@ -91,7 +91,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "control.calls.programs": "jit_p",
     }),
     "prng": ("extend.random", {}),
-    "public_test_util": ("test_util", {}),
+    "public_test_util": ("test_util", {"views.numbers": "check_close"}),
     "random": ("random", {}),
     "scipy": ("scipy", {}),
     "scipy.linalg": ("scipy.linalg", {}),

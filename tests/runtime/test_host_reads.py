@@ -94,6 +94,20 @@ print(sorted(set(seen)))
     assert done.stdout.strip() == "[]"
 
 
+def test_getting_leaves_what_is_traced():
+    seen, ones = [], jnp.ones(2)
+
+    def f(x):
+        seen.append(mj.device_get({"x": x, "y": ones, "z": "z"}))
+        return seen[-1]["x"] * 2
+
+    for run in (mj.jit(f), mj.grad(f), mj.jit(mj.vmap(f))):
+        np.testing.assert_array_equal(run(ones if len(seen) > 1 else 1.0), 2)
+    assert [type(d["y"]) for d in seen] == [np.ndarray] * 3 and seen[0]["z"] == "z"
+    scalar = mj.device_get(np.float32(1))  # recorded from JAX 0.10.2
+    assert type(scalar) is np.ndarray and scalar.dtype == np.float32
+
+
 @pytest.mark.parametrize("n", [0, 1, 5, 100, 101, 250])
 def test_rows_are_the_same_however_often_they_are_asked_for(n):
     """The first time they are cut on the host, then by compiled programs, in chunks."""
