@@ -17,3 +17,4 @@ from .runtime.sharding import NamedSharding as NamedSharding
 from .runtime.sharding import Sharding as Sharding
 from .runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
 from .runtime.sharding import make_single_device_sharding as make_single_device_sharding
+from .types.manual_axes import ManualAxisType as ManualAxisType

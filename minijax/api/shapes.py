@@ -22,16 +22,18 @@ from ..runtime.partition_spec import PartitionSpec
 from ..runtime.sharding import NamedSharding, Sharding, typed
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray, shaped
+from ..types.manual_axes import ManualAxisType, held, manual_axis_type
 
 
 class ShapeDtypeStruct:
-    """The type of an array: `shape`, `dtype`, `sharding`, `weak_type`; no value.
+    """The type of an array: `shape`, `dtype`, `sharding`, `weak_type` ...; no value.
 
     Args:
       shape: its sizes.
       dtype: its dtype.
       sharding: where it is, if that is to be said.
       weak_type: whether its dtype gives way to others.
+      manual_axis_type: a `ManualAxisType`, of values inside of `shard_map`.
       is_ref: whether it is a reference to such an array.
 
     Raises:
@@ -45,22 +47,28 @@ class ShapeDtypeStruct:
 
     __module__ = "minijax"
 
-    __slots__ = ("dtype", "is_ref", "shape", "sharding", "weak_type")
+    __slots__ = (
+        "dtype", "is_ref", "manual_axis_type", "shape", "sharding", "weak_type"
+    )  # fmt: skip
     shape: tuple[int, ...]
     dtype: Any
     sharding: Any
     weak_type: bool
+    manual_axis_type: ManualAxisType | None
     is_ref: bool
 
     def __init__(
         self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
-        is_ref: bool = False,
+        manual_axis_type: ManualAxisType | None = None, is_ref: bool = False,
     ) -> None:  # fmt: skip
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         shape = tuple(shape)
         sharding = _sharding_of(sharding, shape)
-        fields = shape, dtypes.as_dtype(dtype), sharding, weak_type, is_ref
+        if manual_axis_type is not None and manual_axis_type.empty:
+            manual_axis_type = None
+        dtype = dtypes.as_dtype(dtype)
+        fields = shape, dtype, sharding, weak_type, manual_axis_type, is_ref
         for name, value in zip(_FIELDS, fields, strict=True):
             object.__setattr__(self, name, value)
 
@@ -101,6 +109,7 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(
             aval.shape, aval.dtype, weak_type=aval.weak_type,
             sharding=x.sharding if said else None,
+            manual_axis_type=manual_axis_type(aval.manual),
         )  # fmt: skip
 
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
@@ -111,6 +120,8 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         tail = f", sharding={self.sharding}" if self.sharding is not None else ""
         tail += ", weak_type=True" if self.weak_type else ""
+        if self.manual_axis_type is not None:
+            tail += f", manual_axis_type={self.manual_axis_type}"
         tail += ", is_ref=True" if self.is_ref else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{tail})"
 
@@ -146,7 +157,7 @@ def _sharding_of(given: Any, shape: tuple[int, ...]) -> Any:
     return given
 
 
-_FIELDS = ("shape", "dtype", "sharding", "weak_type", "is_ref")
+_FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
 
 
 def _struct_of_fields(*fields: Any) -> ShapeDtypeStruct:
@@ -160,6 +171,8 @@ def aval_like(x: Any) -> Any:
     if isinstance(x, ShapeDtypeStruct):
         aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
         aval = typed(aval, x.sharding)
+        if x.manual_axis_type is not None:
+            aval = aval.update(manual=held(x.manual_axis_type, core.typed_axes()))
         return AbstractRef(aval) if x.is_ref else aval
     if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
@@ -260,8 +273,9 @@ def make_jaxpr(
 def struct_of(aval: Any) -> ShapeDtypeStruct:
     """The `ShapeDtypeStruct` of an aval."""
     return ShapeDtypeStruct(
-        aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.lies
-    )
+        aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.lies,
+        manual_axis_type=manual_axis_type(aval.manual),
+    )  # fmt: skip
 
 
 class _TypesToo(FlatCall):

@@ -13,11 +13,10 @@ from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
 from ..control.arguments import NO_STATICS, check_callable
 from ..control.calls.jit import Jitted
-from ..control.calls.shard_map import cuts, named, part, shard_map_p, unnamed
+from ..control.calls.shard_map import cuts, part, scope, shard_map_p, vary_as
 from ..ir import core
 from ..ir.core import STATE
 from ..ir.lying import spec_of
-from ..passes.varying import varying
 from ..runtime import mesh as meshes
 from ..runtime.mesh import AbstractMesh, Mesh
 from ..runtime.partition_spec import Infer, PartitionSpec, axes_of, check_spec
@@ -49,8 +48,8 @@ def shard_map(
       in_specs: likewise, of the tuple of arguments: how they are cut.  None: they are not.
       mesh: the `Mesh` (or an `AbstractMesh`); None: the current one.
       axis_names: the axes along which `f` sees parts; empty: all.
-      check_vma: whether to check that results are equal along the axes that their specs
-        do not name.
+      check_vma: whether types say along which of the axes values vary, and results must
+        be equal along those that their specs do not name.  Derivatives follow the types.
 
     Returns:
       A function of whole arrays, of the same structure as `f`.
@@ -96,19 +95,28 @@ def shard_map(
         call = jitted.split(args, {})
         avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
         ins = who.in_specs(in_specs, call, avals, jitted.names(call))
-        parts = tuple(part(a, s, over, manual) for a, s in zip(avals, ins, strict=True))
-        axes = (*STATE.axes, *named(over, manual))
+
+        def trace() -> Any:
+            parts = tuple(
+                part(a, s, over, manual, check_vma)
+                for a, s in zip(avals, ins, strict=True)
+            )
+            traced = jitted.trace_avals(call, parts)
+            outs = who.out_specs(out_specs, traced, check_vma)
+            closed = vary_as(traced.jaxpr, outs) if check_vma else traced.jaxpr
+            return traced, closed, outs
+
         _inside.meshes.append(over)
         try:
-            traced = core.within_axes(axes, jitted.trace_avals, call, parts)
+            axes = scope(over, manual, check_vma)
+            traced, closed, outs = core.within_axes(axes, trace)
         finally:
             _inside.meshes.pop()
         params = {
-            "jaxpr": traced.jaxpr, "mesh": over, "newly_manual_axes": manual,
+            "jaxpr": closed, "mesh": over, "newly_manual_axes": manual,
             "in_specs": (*[PartitionSpec()] * len(traced.hoisted), *ins),
-            "check_vma": check_vma,
+            "out_specs": outs, "check_vma": check_vma,
         }  # fmt: skip
-        params["out_specs"] = who.out_specs(out_specs, traced, params)
         out = shard_map_p.bind(*traced.hoisted, *call.leaves, **params)
         return tree.unflatten(traced.out_tree, out)
 
@@ -332,7 +340,7 @@ class _Who:
             tries=tries,
         )
 
-    def out_specs(self, specs: Any, traced: Any, params: dict[str, Any]) -> Any:
+    def out_specs(self, specs: Any, traced: Any, check: bool) -> Any:
         """A spec for each result, which it fits."""
         found = tree.flatten_axes("shard_map out_specs", traced.out_tree, specs)
         outs = tuple(PartitionSpec() if s is None else s for s in found)
@@ -343,35 +351,39 @@ class _Who:
             if len(spec) > len(aval.shape):
                 which = f"{name_of(self.fun)}(*args), result number {i},"
                 raise self.too_long("out_specs", "output", spec, which, aval)
-        if params["check_vma"]:
-            checked = traced.jaxpr.jaxpr.memo.setdefault("checked specs", set())
-            key = self.mesh, self.manual, params["in_specs"], outs
-            if key not in checked:
-                self.check_equal(outs, traced.jaxpr.jaxpr, params)
-                checked.add(key)
+            if check and aval.manual is not None:
+                self.check_equal(spec, aval)
         return outs
 
-    def check_equal(self, outs: Any, jaxpr: Any, params: dict[str, Any]) -> None:
+    def check_equal(self, spec: PartitionSpec, aval: Any) -> None:
         """Raise where a result may vary along an axis that its spec does not name."""
-        free = [[n for n, _ in unnamed(spec, params)] for spec in outs]
-        for axis in dict.fromkeys(n for names in free for n in names):
-            moving = [
-                all(axis != n for n, _ in unnamed(spec, params))
-                for spec in params["in_specs"]
-            ]
-            vary = varying(jaxpr, moving, axis)
-            for spec, names, varies in zip(outs, free, vary, strict=True):
-                if varies and axis in names:
-                    raise self.error(
-                        f"{self.named} was given out_specs which require replication which"
-                        " can't be statically inferred given the mesh:\n\nThe mesh given"
-                        f" has shape {self.mesh.axis_sizes} with corresponding axis names"
-                        f" {self.mesh.axis_names}.\n\nout_specs is {spec} which implies"
-                        " that the corresponding output value is only varying across mesh"
-                        f" axes that it names, and not {{{axis}}}, but it was inferred to"
-                        f" be possibly varying over {{{axis}}}",
-                        tries=[
-                            f"a spec that names {axis!r}", f"lax.psum(x, {axis!r})",
-                            "check_vma=False, if the results are equal",
-                        ],
-                    )  # fmt: skip
+        named = {a for entry in spec for a in axes_of(entry)}
+        over = [a for a in aval.manual.varying if a in self.manual and a not in named]
+        over += [a for kind in aval.manual[1:] for a in kind if a in self.manual]
+        if not over:
+            return
+        axes = ",".join(map(str, over))
+        if self.manual.issubset(n for kind in aval.manual for n in kind):
+            across = f"axis {over[0]!r}" if len(over) == 1 else f"axes {tuple(over)}"
+            why = (
+                f"is replicated across mesh {across}, but could not infer replication"
+                " over any axes"
+            )
+        else:
+            why = (
+                f"is only varying across mesh axes {{{','.join(sorted(map(str, named)))}}}"
+                f" and not {{{axes}}}, but it was inferred to be possibly varying over"
+                f" {{{axes}}}"
+            )
+        raise self.error(
+            f"{self.named} was given out_specs which require replication which can't be"
+            " statically inferred given the mesh:\n\nThe mesh given has shape"
+            f" {self.mesh.axis_sizes} with corresponding axis names"
+            f" {self.mesh.axis_names}.\n\nout_specs is {spec} which implies that the"
+            f" corresponding output value {why}",
+            which=f"a result of type {aval.str_short(False)}",
+            tries=[
+                f"a spec that names {over[0]!r}", f"lax.psum(x, {over[0]!r})",
+                "check_vma=False, if the results are equal",
+            ],
+        )  # fmt: skip

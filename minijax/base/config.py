@@ -176,6 +176,7 @@ CHECK_LEAKS = _option("jax_check_tracer_leaks", False, as_bool, **_traced)
 METADATA = Option("xla_metadata", "", as_text, **_traced)
 FOLDING = _option("eager_constant_folding", False, as_bool, **_traced)
 ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool, **_traced)
+AUTO_PCAST = _option("jax_auto_pcast", True, as_bool, **_traced)
 DEFAULT_DEVICE = _option("jax_default_device", None, _as_device, **_traced)
 SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", False, as_bool, **_traced)
 DISABLE_MOST_OPTIMIZATIONS = _option(
@@ -406,7 +407,7 @@ array_garbage_collection_guard = GARBAGE_GUARD
 thread_guard = THREAD_GUARD
 no_execution = NO_EXECUTION
 remove_size_one_mesh_axis_from_type = NO_UNIT_AXES
-auto_pcast = _OPTIONS["jax_auto_pcast"]
+auto_pcast = AUTO_PCAST
 
 # What each is for; where it is no bool, also the values that it takes, and one of them.
 _BOOL = ("True or False", True)
@@ -481,10 +482,8 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
     ),
     NO_EXECUTION: ("Whether a compiled function that is to run raises RuntimeError.",),
     NO_UNIT_AXES: ("Whether types leave out axes of a mesh of size 1: here, they do.",),
-    auto_pcast: (
+    AUTO_PCAST: (
         "Whether operands that vary over a mesh in unlike ways are made alike.",
-        "True",
-        True,
     ),
 }
 for _opt, (_what, *_values) in _SAYS.items():

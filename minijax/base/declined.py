@@ -17,7 +17,7 @@ _EXPORT = "there is no jax.export here yet."
 _TF = "there is no jax2tf here."
 _PROFILE = "programs are not compiled again by what a profile says."
 _ONE_WAY = "there is one way of doing this, and no older or newer one beside it."
-_MANUAL = "types do not say along which axes of a mesh values vary."
+_MANUAL = "shard_map says so for itself, by check_vma."
 _FRAMES = "an operation knows one place: the line of the program that asked for it."
 _CHECKS = "jax.experimental.checkify finds these; there are no checks on devices."
 _MOCKS = "programs are compiled for absent devices by topologies, not by mock clients."
@@ -64,8 +64,7 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax_debug_leaked_clients_on_clear_backends": False, "jax_use_magma": "auto",
     },
     _MANUAL: {
-        "check_vma": False, "jax_auto_pcast": True,
-        "jax_disable_vmap_shmap_error": False,
+        "check_vma": False, "jax_disable_vmap_shmap_error": False,
     },
     _FRAMES: {
         "jax_include_full_tracebacks_in_locations": False,

@@ -84,6 +84,12 @@ def user_frame(depth: int = 1) -> FrameType | None:
     return None
 
 
+def is_own(fun: Any) -> bool:
+    """Whether a function is ours."""
+    code = getattr(fun, "__code__", None)
+    return code is not None and is_internal(code)
+
+
 def here() -> Source | None:
     """The user's current place, or None when there is no user frame."""
     frame = user_frame(2)

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import config, errors, tree, util
+from ..base import config, errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
 from ..ir import core, lying
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ..ir.varying import missing
+from ..passes.algebra import lib
 from ..passes.stage import remembered, stage_closed
 from ..prims.math.cast import convert_element_type_p
 from ..types import dtypes
@@ -186,6 +188,7 @@ def check_carry(
             ["return the carry as it was taken apart"],
         )
     lines = []
+    tries = ["convert the result with .astype(...)", "start with that type"]
     labels = [p for p, _ in tree.leaves_with_path(tree.unflatten(in_tree, in_avals))]
     for path, a, b in zip(labels, in_avals, out_avals, strict=True):
         if not same_type(a, b):
@@ -194,13 +197,13 @@ def check_carry(
                 " the corresponding output carry component has type"
                 f" {b.str_short(False)}, so {type_difference(a, b)}"
             )
+            if more := to_vary(a, b):
+                start = f"the initial carry value of {loop.component(path)}"
+                tries = [f"{more}, to {start}"]
     if len(lines) == 1:
         lines = [f"T{lines[0][1:]}"]
     if lines:
-        raise loop.error(
-            "equal types", lines,
-            ["convert the result with .astype(...)", "start with that type"],
-        )  # fmt: skip
+        raise loop.error("equal types", lines, tries)
 
 
 def type_difference(a: Any, b: Any) -> str:
@@ -212,7 +215,15 @@ def type_difference(a: Any, b: Any) -> str:
         found.append("the shapes do not match")
     if a.memory_space is not b.memory_space:
         found.append("the memory spaces do not match")
+    if a.manual != b.manual:
+        found.append("the manual axis types do not match")
     return ", and ".join(found)
+
+
+def to_vary(a: Any, b: Any) -> str:
+    """What makes a value of type `a` vary along the axes along which one of `b` does."""
+    axes = missing(a.manual, () if b.manual is None else b.manual.varying)
+    return f"jax.lax.pcast(..., {axes}, to='varying')" if axes else ""
 
 
 def tree_difference(
@@ -248,11 +259,12 @@ def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
 
 
 def promote_weak(
-    values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
+    fun: Any, values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> list[Any] | None:
-    """Initial values of the dtypes that the body's results have; None: no need.
+    """Initial values of the dtypes that results of the body `fun` have; None: no need.
 
-    Only weakly typed values give way, to a wider kind of number.
+    Only weakly typed values give way, to a wider kind of number.  Those of our own loops
+    vary along manual axes where results do; a program says so itself.
     """
     out = []
     changed = False
@@ -260,6 +272,9 @@ def promote_weak(
         if getattr(a, "weak_type", False) and a.dtype != b.dtype:
             dtype = b.dtype if _joins(a, b) else a.dtype
             x = with_dtype(x, dtype)
+            changed = True
+        elif b.manual is not None and to_vary(a, b) and source.is_own(fun):
+            x = lib.lie_as(x, a.update(manual=b.manual))
             changed = True
         out.append(x)
     return out if changed else None

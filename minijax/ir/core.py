@@ -72,8 +72,9 @@ class Primitive:
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
     depends(moving, params) -> for each result, whether it depends on a flagged operand;
         without the rule all do as soon as one is flagged
-    varies(moving, axis, params) -> whether results may differ along a mapped axis along
-        which the flagged operands do; without the rule, if any one does
+    vary(kinds, params) -> along which manual axes the results vary, of what the types of
+        operands say of it: see varying.py; without the rule, along all that an operand
+        does; "abstract": `abstract` says it, as that of what holds programs does
     closes: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand has any
     takes_keys: whether `lower` knows of keys, which others see as trailing axes
@@ -109,7 +110,7 @@ class Primitive:
         "checked", "closes", "dce", "depends", "divisor", "effects", "elementwise", "flops",
         "impl", "jvp", "keeps_nans", "lie", "linearize", "lower", "lower_on", "makes_nans",
         "moves", "multiple_results", "name", "named_axes", "places", "pretty", "regions",
-        "stage", "takes_keys", "taylor", "text", "transpose", "uses_keys", "varies",
+        "stage", "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary",
     )  # fmt: skip
 
     # As interpreters of libraries ask: whether `bind` takes a function first.
@@ -141,7 +142,7 @@ class Primitive:
         self.text: Rule | None = None
         self.dce: Rule | None = None
         self.depends: Rule | None = None
-        self.varies: Rule | None = None
+        self.vary: Rule | str | None = None
         self.uses_keys: Any = None
         self.regions: Any = None
         self.checked: Rule | None = None
@@ -307,6 +308,20 @@ def watch_evaluation(around: Callable[..., Any]) -> None:
     EvalTrace.process = process  # type: ignore[method-assign]
 
 
+class TypedAxis(tuple[Any, int]):
+    """A mapped axis, (name, size), of which types say whether values vary along it."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is TypedAxis and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+
 class _State(threading.local):
     """What is current in this thread."""
 
@@ -425,6 +440,11 @@ def axis_size(name: Any) -> int:
             return int(size)
     known = [str(n) for n, _ in STATE.axes]
     raise tracer_errors.no_axis(name, known, STATE.trace)
+
+
+def typed_axes() -> tuple[Any, ...]:
+    """The names of the axes in scope of which types say whether values vary along them."""
+    return tuple([axis[0] for axis in STATE.axes if type(axis) is TypedAxis])
 
 
 class name_scope:

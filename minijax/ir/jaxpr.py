@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..base import errors
 from ..base.source import Source
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
-from . import core, hooks, lying
+from . import core, hooks, lying, varying
 from .core import Primitive, stack_text
 
 no_effects: frozenset[Any] = frozenset()
@@ -534,7 +534,33 @@ def unweaken(aval: Any) -> Any:
 
 
 def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The type(s) of a primitive's result(s); they are kept where the operands are."""
+    """The type(s) of a primitive's result(s); they are kept where the operands are.
+
+    In their place `varying.DIFFERING`, where operands must be made to vary alike first.
+    """
+    if prim.vary is not None:
+        if prim.vary != "abstract":
+            return _varying(prim, avals, params)
+    elif prim.regions is None:  # of the others, programs say it
+        for a in avals:
+            if a.manual is not None:
+                return _varying(prim, avals, params)
+    return _placed(prim, avals, params)
+
+
+def _varying(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The types of results, and along which manual axes they vary."""
+    kinds = varying.of_results(prim, avals, params)
+    if isinstance(kinds, varying.Differing):
+        return kinds
+    out = _placed(prim, [varying.with_kinds(a, None) for a in avals], params)
+    if prim.multiple_results:
+        return [varying.with_kinds(a, kinds) for a in out]
+    return varying.with_kinds(out, kinds)
+
+
+def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The types of results, and where these are."""
     if prim.asks is not None and params[prim.asks] is not None:
         return lying.result_type(prim, avals, params)
     for a in avals:

@@ -46,7 +46,7 @@ class Region:
         scope: Callable[[Params], AbstractContextManager[Any]] | None = None,
         per_in: str = "",
         per_out: str = "",
-        residual: Any = None,
+        residual: Callable[[Params, Any], Any] | None = None,
         shift: Callable[[Any], Any] = lambda said: said,
         reset: Mapping[str, Any] | None = None,
         opaque: bool = False,
@@ -56,7 +56,7 @@ class Region:
           scope: (params) -> the context in which the programs are traced, if they have
             mapped axes of their own.
           per_in, per_out: params that say something of each operand and of each result.
-          residual: what they say of one that is like no other.
+          residual: (params, its type inside) -> what they say of one that is like no other.
           shift: what they say of one that has got lanes, of what they said of it before.
           opaque: the primitive's own rules speak for the programs where they are
             transformed: `checkify` and `jet` do not look inside.
@@ -101,14 +101,18 @@ class Region:
             )
         if self.per_in:
             of_ins, of_outs = params[self.per_in], params[self.per_out]
-            new[self.per_in] = self._said(ins, of_ins, of_outs)
-            new[self.per_out] = self._said(outs, of_outs, of_ins)
+            avals = bodies[0].in_avals, bodies[0].out_avals
+            new[self.per_in] = self._said(params, ins, avals[0], of_ins, of_outs)
+            new[self.per_out] = self._said(params, outs, avals[1], of_outs, of_ins)
         return first, new
 
-    def _said(self, origins: Origins, own: Any, others: Any) -> tuple[Any, ...]:
+    def _said(
+        self, params: Params, origins: Origins, avals: Sequence[Any], own: Any, others: Any
+    ) -> tuple[Any, ...]:  # fmt: skip
+        assert self.residual is not None
         return tuple([
-            self.residual if i is None else own[i] if i >= 0 else others[~i]
-            for i in origins
+            self.residual(params, a) if i is None else own[i] if i >= 0 else others[~i]
+            for i, a in zip(origins, avals, strict=True)
         ])  # fmt: skip
 
     def shifted(

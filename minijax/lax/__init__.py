@@ -23,8 +23,8 @@ _TABLE = {
     "prims.collectives.permute":
         "ppermute_p ppermute pshuffle pbroadcast ragged_all_to_all_p ragged_all_to_all",
     "prims.collectives.psum":
-        "psum_p pmax_p pmin_p psum pmean pmax pmin axis_index_p axis_index axis_size"
-        " pcast",
+        "psum_p pmax_p pmin_p psum pmean pmax pmin axis_index_p axis_index axis_size",
+    "prims.collectives.varying": "pcast",
     "prims.conv.forms":
         "conv conv_with_general_padding conv_transpose conv_shape_tuple"
         " conv_general_shape_tuple conv_transpose_shape_tuple"

@@ -37,7 +37,6 @@ from ..prims.collectives.permute import ragged_all_to_all_p as ragged_all_to_all
 from ..prims.collectives.psum import axis_index as axis_index
 from ..prims.collectives.psum import axis_index_p as axis_index_p
 from ..prims.collectives.psum import axis_size as axis_size
-from ..prims.collectives.psum import pcast as pcast
 from ..prims.collectives.psum import pmax as pmax
 from ..prims.collectives.psum import pmax_p as pmax_p
 from ..prims.collectives.psum import pmean as pmean
@@ -45,6 +44,7 @@ from ..prims.collectives.psum import pmin as pmin
 from ..prims.collectives.psum import pmin_p as pmin_p
 from ..prims.collectives.psum import psum as psum
 from ..prims.collectives.psum import psum_p as psum_p
+from ..prims.collectives.varying import pcast as pcast
 from ..prims.conv.forms import conv as conv
 from ..prims.conv.forms import conv_general_dilated_local as conv_general_dilated_local
 from ..prims.conv.forms import conv_general_dilated_patches as conv_general_dilated_patches

@@ -36,6 +36,8 @@ class Algebra:
     strided: Callable[[Any, tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
     lie_as: Callable[[Any, Any], Any]  # as a type says
+    # (a primitive, its operands, their types): operands that vary alike
+    vary_alike: Callable[[Any, Any, Any], tuple[Any, ...]]
     place: Callable[[Any, Any], Any]  # on a device, with a sharding, in a memory
 
     def __getattr__(self, name: str) -> Any:

@@ -18,6 +18,7 @@ from ..ir import core
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects, rearranged
 from ..ir.regions import Loop, Params
+from ..ir.varying import joined
 from .algebra import nonzero_flags, pick_nonzero, unmapped_aval, with_zeros
 from .batch import Axis, batch_jaxpr, move_lane
 from .dce import dce_jaxpr, results_depend
@@ -41,7 +42,12 @@ def repeats(prim: Primitive, loop: Loop) -> None:
 
 
 def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:
-    out: list[Any] = params[loop.param].out_avals
+    *test, body = loop.bodies(params)
+    out: list[Any] = body.out_avals
+    if any(
+        t.out_avals[0].manual is not None for t in test
+    ):  # each device stops for itself
+        return [joined(a, test[0].out_avals[0]) for a in out]
     if loop.length is None:
         return out
     n = loop.carried(params)

@@ -27,6 +27,7 @@ from ..ir.jaxpr import (
     no_effects,
 )
 from ..ir.regions import Bodies, Origins, Params, Region
+from ..ir.varying import joined
 from ..types.avals import same_type
 from .algebra import Linear, Zero, instantiate, nonzero_flags, pick_nonzero, with_zeros
 from .batch import Axis, batch_jaxpr, bring_front
@@ -42,11 +43,19 @@ Source = tuple[str, int]  # what a residual is: see `LinearizedJaxpr`
 def describe(prim: Primitive, region: Region) -> None:
     """Say how a primitive holds programs: its results are theirs, as are its effects."""
     prim.regions = region
-    prim.abstract = lambda *avals, **params: region.bodies(params)[0].out_avals
+    prim.abstract = functools.partial(_abstract, region)
     prim.effects = lambda params: no_effects.union(
         *[b.jaxpr.effects for b in region.bodies(params)]
     )
     prim.named_axes = jaxprs_axes
+
+
+def _abstract(region: Region, *avals: Any, **params: Any) -> Sequence[Any]:
+    outs: Sequence[Any] = region.bodies(params)[0].out_avals
+    chosen = avals[: region.index]
+    if any(a.manual is not None for a in chosen):  # each device chooses for itself
+        return [joined(a, *chosen) for a in outs]
+    return outs
 
 
 def holds(prim: Primitive, region: Region) -> None:

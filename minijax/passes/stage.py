@@ -31,8 +31,10 @@ from ..ir.jaxpr import (
     sub_jaxprs,
 )
 from ..ir.tracer_errors import returned_reference
+from ..ir.varying import DIFFERING
 from ..types.avals import AbstractRef, ShapedArray, shaped
 from ..types.dtypes import is_extended
+from .algebra import lib
 
 T = TypeVar("T")
 
@@ -201,7 +203,10 @@ class StageTrace(Trace):
                     prim.admit(a.aval)
                 atoms.append(a)
                 avals.append(a.aval)
-        return self.record(prim, atoms, params, abstract(prim, avals, params))
+        out = abstract(prim, avals, params)
+        if out is DIFFERING:
+            return self.process(prim, lib.vary_alike(prim, args, avals), params)
+        return self.record(prim, atoms, params, out)
 
     def record(self, prim: Primitive, atoms: list[Any], params: Any, out: Any) -> Any:
         """Append an equation whose results have type(s) `out`; return its tracers."""

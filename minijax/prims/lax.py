@@ -8,6 +8,7 @@ so that it loads on first use.  Control flow has floors of its own.
 from .collectives.exchange import *
 from .collectives.permute import *
 from .collectives.psum import *
+from .collectives.varying import *
 from .conv.forms import *
 from .conv.general import *
 from .dot.dot import *

@@ -18,6 +18,7 @@ from ..runtime import jaxlib_compat as compat
 from ..runtime.array import base_array, wrap
 from ..runtime.placing import put_one
 from ..runtime.sharding import NamedSharding
+from .collectives.varying import vary_as
 from .lying import asked, moved_sharding
 from .sharding import concrete, lower_constraint
 
@@ -103,8 +104,10 @@ mesh_cast_p.impl = _recast_now
 
 
 def lie_as(x: Any, aval: Any) -> Any:
-    """A value that lies as the type `aval` says."""
+    """A value that lies, and varies, as the type `aval` says."""
     mine = core.aval_of(x)
+    if mine.manual != aval.manual:
+        x = vary_as(x, aval.manual)
     if mine.lies == aval.lies or mine.shape != aval.shape:
         return x
     return reshard_p.bind(x, dst_sharding=moved_sharding(aval, x))

@@ -76,6 +76,7 @@ def _put_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 
 device_put_p.abstract = _put_type
+device_put_p.vary = "abstract"  # each result is like its operand
 device_put_p.lie = _put_lie
 linear_many_jvp(device_put_p)
 

@@ -1,8 +1,8 @@
 """Abstract values: what is known of a value before it is computed.
 
 `ShapedArray` is shape, dtype, weak type, memory space and, along `Explicit` axes of a mesh,
-how the value lies; equal ones are one object, so that caches hash and compare them by
-identity.  `AbstractToken` is the type of a
+how the value lies, and along manual ones whether it varies; equal ones are one object, so
+that caches hash and compare them by identity.  `AbstractToken` is the type of a
 token, `AbstractRef` of a mutable reference.  C++ reads `shape`, `dtype` and
 `weak_type` of what it is given, nothing else.
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from . import dtypes
 from .dimensions import size_of
+from .manual_axes import Manual, ManualAxisType, held, manual_axis_type
 
 
 class MemorySpace(enum.Enum):
@@ -51,6 +52,7 @@ class AbstractValue:
     __slots__ = ("__weakref__",)
     memory_space = DEVICE
     lies: Any = None
+    manual: Any = None
 
     def str_short(self, short_dtypes: bool = True) -> str:
         raise TypeError("an abstract value must say what it is called")
@@ -76,13 +78,14 @@ class ShapedArray(AbstractValue):
 
     `lies` is the sharding over an abstract mesh by which `Explicit` axes cut it, or None
     where none does; `sharding` is that, or one that says of no axis that it is cut.
+    `manual` says the same of manual axes, or is None; `manual_axis_type` is that for users.
 
     >>> import numpy as np
     >>> shaped((3,), np.dtype('float32')).str_short()
     'f32[3]'
     """
 
-    __slots__ = ("dtype", "lies", "memory_space", "shape", "weak_type")
+    __slots__ = ("dtype", "lies", "manual", "memory_space", "shape", "weak_type")
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
@@ -90,20 +93,28 @@ class ShapedArray(AbstractValue):
 
     def __new__(
         cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None,
-        memory_space: MemorySpace = DEVICE,
+        manual_axis_type: ManualAxisType | None = None, memory_space: MemorySpace = DEVICE,
     ) -> ShapedArray:  # fmt: skip
         dtype = dtypes.as_dtype(dtype)
         lies = None if sharding is None else sharding.said(len(shape))
-        return shaped(tuple(shape), dtype, bool(weak_type), memory_space, lies)
+        manual = held(manual_axis_type)
+        return shaped(tuple(shape), dtype, bool(weak_type), memory_space, lies, manual)
 
     def __reduce__(self) -> Any:
         parts = self.shape, self.dtype, self.weak_type, self.memory_space, self.lies
-        return shaped, parts
+        return shaped, (*parts, self.manual)
 
     @property
     def sharding(self) -> Any:
         """How values lie along `Explicit` axes: a sharding over an abstract mesh."""
         return _uncut[0](len(self.shape)) if self.lies is None else self.lies
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """Along which manual axes values vary, or are terms of sums."""
+        return manual_axis_type(self.manual)
+
+    mat = manual_axis_type
 
     @property
     def ndim(self) -> int:
@@ -121,11 +132,11 @@ class ShapedArray(AbstractValue):
         name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
         there = self.memory_space
         space = "" if there is DEVICE else f"<{there.name.lower()}>"
+        kinds = "" if self.manual is None else self.manual.text()
         if self.lies is not None:
-            return (
-                f"{name}{space}[{','.join(map(cut_text, self.shape, self.lies.spec))}]"
-            )
-        return f"{name}{space}[{','.join(map(str, self.shape))}]"
+            sizes = ",".join(map(cut_text, self.shape, self.lies.spec))
+            return f"{name}{space}[{sizes}]{kinds}"
+        return f"{name}{space}[{','.join(map(str, self.shape))}]{kinds}"
 
     def __str__(self) -> str:
         return ("~" if self.weak_type else "") + self.str_short(False)
@@ -146,6 +157,7 @@ class ShapedArray(AbstractValue):
             changes.get("weak_type", self.weak_type),
             changes.get("memory_space", self.memory_space),
             changes.get("lies", lies),
+            changes.get("manual", self.manual),
         )
 
     def strip_weak_type(self) -> ShapedArray:
@@ -171,7 +183,8 @@ def cut_text(size: int, entry: Any) -> str:
 class Known:
     """What has been seen in this process."""
 
-    cuts = False  # a type that says how its values lie: else nobody need look
+    # a type that says how its values lie, or whether they vary: else nobody need look
+    cuts = False
 
 
 # (number of axes) -> the sharding that types show which say nothing of it
@@ -184,16 +197,17 @@ _blank = object.__new__
 
 def shaped(
     shape: tuple[int, ...], dtype: Any, weak_type: bool = False,
-    memory: MemorySpace = DEVICE, lies: Any = None,
+    memory: MemorySpace = DEVICE, lies: Any = None, manual: Manual | None = None,
 ) -> ShapedArray:  # fmt: skip
     """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
-    key = (shape, dtype, weak_type, memory, lies)
+    key = (shape, dtype, weak_type, memory, lies, manual)
     aval = _interned.get(key)
     if aval is None:
         aval = _blank(ShapedArray)
         aval.shape, aval.dtype = tuple(map(size_of, shape)), dtype
         aval.weak_type, aval.memory_space, aval.lies = weak_type, memory, lies
-        if lies is not None:
+        aval.manual = manual
+        if lies is not None or manual is not None:
             Known.cuts = True
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
@@ -311,5 +325,6 @@ def same_type(a: Any, b: Any) -> bool:
     """Equal types, weak types aside."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         same = a.shape == b.shape and a.memory_space is b.memory_space
-        return same and a.lies == b.lies and bool(a.dtype == b.dtype)
+        alike = same and a.lies == b.lies and a.manual == b.manual
+        return alike and bool(a.dtype == b.dtype)
     return bool(a == b)

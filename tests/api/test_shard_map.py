@@ -284,7 +284,7 @@ def test_it_prints_its_specs():
     text = str(mj.make_jaxpr(parts)(*args))
     for line in (
         "check_vma=True", "in_specs=(P('x', 'y'), P('y',))", "out_specs=(P('x',),)",
-        "d:f32[2,2] e:f32[2,6]",
+        "d:f32[2,2]{V:(x,y)} e:f32[2,6]{V:y}",
     ):  # fmt: skip
         assert line in text, text
 

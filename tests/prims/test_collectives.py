@@ -23,12 +23,12 @@ from minijax.prims.collectives.permute import (
 from minijax.prims.collectives.psum import (
     axis_index,
     axis_size,
-    pcast,
     pmax,
     pmean,
     pmin,
     psum,
 )
+from minijax.prims.collectives.varying import pcast
 from minijax.prims.math.algebraic import add, mul
 from minijax.prims.shape.shapes import copy, move_axis, reshape
 from minijax.runtime.lower import lower_jaxpr
@@ -520,7 +520,7 @@ def test_unbound_names(fun):
          ValueError, "just named axes"),
         (lambda x: all_gather(x, "i", axis_index_groups=[[0, 1, 2], [3]]),
          ValueError, "same size"),
-        (lambda x: all_gather(x, "i", to="reduced"), ValueError, "unexpected `to`"),
+        (lambda x: all_gather(x, "i", to="unreduced"), ValueError, "unexpected `to`"),
         (lambda x: all_to_all(x, "i", 0, 1), ValueError, "4 and 3 respectively"),
         (lambda x: all_to_all(x, "i", 0, 1, tiled=True), ValueError, "divisible"),
         (lambda x: psum_scatter(x, "i"), ValueError, "must match shard count 4"),
@@ -530,7 +530,7 @@ def test_unbound_names(fun):
         (lambda x: pshuffle(x, "i", [0, 1]), ValueError, "permutation"),
         (lambda x: pbroadcast(x, "i", 4), ValueError, "no index below 4"),
         (lambda x: psum(x, 5), ValueError, "out of bounds"),
-        (lambda x: pcast(x, "i", to="reduced"), ValueError, "varying"),
+        (lambda x: pcast(x, "i", to="invarying"), ValueError, "unexpected `to`"),
     ],
 )  # fmt: skip
 def test_errors(fun, error, text):

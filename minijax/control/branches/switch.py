@@ -104,6 +104,7 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
         rows = tree.leaves_with_path(tree.unflatten(first.out_tree, first.out_avals))
         for (path, x), y in zip(rows, b.out_avals, strict=True):
             if not same_type(x, y):
+                more = bodies.to_vary(x, y) or bodies.to_vary(y, x)
                 raise TypeError(
                     errors.message(
                         f"{name} branches must have equal output types but they differ.",
@@ -111,7 +112,12 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
                         f" {x.str_short(False)}, {two[1]} gives {y.str_short(False)}, so"
                         f" {bodies.type_difference(x, y)}",
                         where=where,
-                        tries=["convert one result with .astype(...)"],
+                        tries=[
+                            f"{more}, to the result of"
+                            f" {two[0 if bodies.to_vary(x, y) else 1]}"
+                            if more
+                            else "convert one result with .astype(...)"
+                        ],
                     )
                 )
 

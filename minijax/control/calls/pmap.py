@@ -77,7 +77,8 @@ def size_of(params: dict[str, Any]) -> int:
 
 holds(
     xla_pmap_p,
-    Call("call_jaxpr", scope=_inside, per_in="in_axes", per_out="out_axes", residual=0,
+    Call("call_jaxpr", scope=_inside, per_in="in_axes", per_out="out_axes",
+         residual=lambda params, aval: 0,
          shift=lambda d: d if d is None else d + 1, reset={"donated_invars": False}),
 )  # fmt: skip
 derived_dce: Any = xla_pmap_p.dce

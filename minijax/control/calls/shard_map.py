@@ -6,8 +6,10 @@ value is the same everywhere.  The program sees its own part, and the axes' name
 collectives are where devices meet.  Along axes that are not manual the compiler divides the
 work, as outside.
 
-Differentiated, a value that is the same everywhere takes its cotangent from every device:
-that of a result is shared out among them, those of an operand are summed.
+Inside, types say along which of the axes a value varies (`check_vma`), and derivatives
+follow from that.  Where they do not, a value that is the same everywhere takes its
+cotangent from every device: that of a result is shared out among them, those of an operand
+are summed.
 
 Next: ../../api/shard_map.py, the function.
 """
@@ -22,14 +24,17 @@ from ...base import errors
 from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive
-from ...ir.jaxpr import ClosedJaxpr, axes_of
+from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of, result_type
 from ...ir.lying import axes_in, spec_of
 from ...ir.regions import Call
+from ...ir.varying import NOTHING, missing
+from ...ir.varying import manual as manual_kinds
 from ...passes.algebra import Linear, nonzero_flags
 from ...passes.region_rules import flagged, holds
 from ...passes.stage import stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
+from ...prims.collectives.varying import pvary_p
 from ...runtime import dispatch
 from ...runtime.lower import Lowering, captured
 from ...runtime.mesh import Mesh
@@ -42,36 +47,56 @@ shard_map_p = Primitive("shard_map", multiple_results=True)
 
 
 class Stacked:
-    """The spec of values of any shape, one on each device: stacked along a new axis.
+    """The spec of values of any shape that vary along `axes`: stacked along a new axis.
 
     after: how many axes come before it, lanes of `vmap`.
     """
 
-    __slots__ = ("after",)
+    __slots__ = ("after", "axes")
 
-    def __init__(self, after: int = 0) -> None:
+    def __init__(self, axes: tuple[Any, ...], after: int = 0) -> None:
+        self.axes = axes
         self.after = after
 
     def __repr__(self) -> str:
-        return f"Stacked({self.after or ''})"
+        return f"Stacked({self.axes}{f', {self.after}' if self.after else ''})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stacked) and other.after == self.after
+        mine = self.axes, self.after
+        return isinstance(other, Stacked) and (other.axes, other.after) == mine
 
     def __hash__(self) -> int:
-        return hash((Stacked, self.after))
+        return hash((Stacked, self.axes, self.after))
 
 
 def _shifted(spec: Any) -> Any:
     if isinstance(spec, Stacked):
-        return Stacked(spec.after + 1)
+        return Stacked(spec.axes, spec.after + 1)
     return spec.update(partitions=(None, *spec))
+
+
+def _residual(params: dict[str, Any], aval: Any) -> Any:
+    """The spec of a value inside that is no operand's and no result's."""
+    axes = [n for n, _ in named(params["mesh"], params["newly_manual_axes"])]
+    if params["check_vma"]:
+        varying = () if aval.manual is None else aval.manual.varying
+        axes = [n for n in axes if n in varying]
+    return Stacked(tuple(axes)) if axes else PartitionSpec()
 
 
 def _inside(params: dict[str, Any]) -> Any:
     """The scope in which the program is traced."""
-    axes = named(params["mesh"], params["newly_manual_axes"])
-    return core.axis_env((*core.STATE.axes, *axes))
+    return core.axis_env(
+        scope(params["mesh"], params["newly_manual_axes"], params["check_vma"])
+    )
+
+
+def scope(
+    mesh: Any, manual: frozenset[Any], typed: bool
+) -> tuple[tuple[Any, int], ...]:
+    """The axes in scope inside: of the manual ones types say what varies, if `typed`."""
+    axes = named(mesh, manual)
+    return (*core.STATE.axes, *(map(core.TypedAxis, axes) if typed else axes))
 
 
 def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
@@ -82,8 +107,7 @@ def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
 def placed(spec: Any, params: dict[str, Any]) -> PartitionSpec:
     """The spec of a whole value."""
     if isinstance(spec, Stacked):
-        axes = tuple(n for n, _ in named(params["mesh"], params["newly_manual_axes"]))
-        return PartitionSpec(*[None] * spec.after, axes)
+        return PartitionSpec(*[None] * spec.after, spec.axes)
     return spec  # type: ignore[no-any-return]
 
 
@@ -116,11 +140,21 @@ def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
     ]
     lies = NamedSharding(mesh.abstract_mesh, PartitionSpec(*rows)).said(len(shape))
     sizes = tuple(n * k for n, k in zip(shape, parts, strict=True))
-    return aval.update(shape=sizes, lies=lies)
+    kinds = aval.manual
+    if kinds is not None:
+        inner_axes = params["newly_manual_axes"]
+        kinds = manual_kinds(*[[n for n in k if n not in inner_axes] for k in kinds])
+    return aval.update(shape=sizes, lies=lies, manual=kinds)
 
 
-def part(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> Any:
-    """The type of the parts of a whole value, whose axes are divisible."""
+def part(
+    aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any],
+    typed: bool = False,
+) -> Any:  # fmt: skip
+    """The type of the parts of a whole value, whose axes are divisible.
+
+    typed: whether it says along which axes they vary.
+    """
     parts = cuts(spec, mesh, len(aval.shape))
     lies = aval.lies
     if lies is not None:
@@ -129,13 +163,18 @@ def part(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> A
         ]
         lies = lies.with_spec(rest) if any(rest) else None
     sizes = tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
-    return aval.update(shape=sizes, lies=lies)
+    kinds = aval.manual
+    if typed:
+        used = [a for entry in spec for a in axes_of_entry(entry)]
+        varying, unreduced, reduced = kinds or NOTHING
+        kinds = manual_kinds([*varying, *used], unreduced, reduced)
+    return aval.update(shape=sizes, lies=lies, manual=kinds)
 
 
 holds(
     shard_map_p,
     Call("jaxpr", scope=_inside, per_in="in_specs", per_out="out_specs",
-         residual=Stacked(), shift=_shifted),
+         residual=_residual, shift=_shifted),
 )  # fmt: skip
 shard_map_p.abstract = lambda *avals, **params: [
     whole(a, spec, params)
@@ -160,14 +199,17 @@ def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
         )
     still = [i for i, lin in enumerate(linear) if not lin]
     outs = pick(flagged(linear), present)
-    shared = [tuple(n for n, _ in unnamed(in_specs[i], params)) for i in outs]
-    if any(shared):
-        turned = _summed(turned, shared, params)
     ins = [args[i] for i in still]
-    for i in flagged(given):
-        # A result that devices share took its cotangent once for each: share it out.
-        n = math.prod(k for _, k in unnamed(out_specs[i], params))
-        ins.append(cts[i] if n == 1 else lax.mul(cts[i], 1.0 / n))
+    if params["check_vma"]:
+        ins += [cts[i] for i in flagged(given)]
+    else:
+        shared = [tuple(n for n, _ in unnamed(in_specs[i], params)) for i in outs]
+        if any(shared):
+            turned = _summed(turned, shared, params)
+        for i in flagged(given):
+            # A result that devices share took its cotangent once for each: share it out.
+            n = math.prod(k for _, k in unnamed(out_specs[i], params))
+            ins.append(cts[i] if n == 1 else lax.mul(cts[i], 1.0 / n))
     origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
     _, new = shard_map_p.regions.rebuild(params, [turned], *origins)
     found = dict(zip(outs, shard_map_p.bind(*ins, **new), strict=True))
@@ -188,6 +230,29 @@ def _summed(
 
 
 shard_map_p.transpose = _transpose
+
+
+def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
+    """A program whose results vary along all axes that their specs name."""
+    lacking = [
+        missing(a.manual, [n for entry in spec for n in axes_of_entry(entry)])
+        for a, spec in zip(closed.out_avals, specs, strict=True)
+    ]
+    if not any(lacking):
+        return closed
+    j = closed.jaxpr
+    key = "vary as", tuple(lacking)
+    if key not in j.memo:
+        eqns, outs = list(j.eqns), list(j.outvars)
+        for i, axes in enumerate(lacking):
+            if axes:
+                params, aval = {"axes": axes}, outs[i].aval
+                var = Var(result_type(pvary_p, [aval], params))
+                eqns.append(Equation(pvary_p, (outs[i],), (var,), params, None, ""))
+                outs[i] = var
+        j.memo[key] = j.replace(eqns=eqns, outvars=outs)
+    return ClosedJaxpr(j.memo[key], closed.consts)
+
 
 # -------------------------------------------------------------------- lowering, running
 

@@ -154,7 +154,9 @@ def stage_carry(
         )
         out_tree, _ = _split_out(loop, body)
         if out_tree == init_tree:
-            promoted = bodies.promote_weak(init, carry_avals, body.out_avals[:n])
+            promoted = bodies.promote_weak(
+                loop.fun, init, carry_avals, body.out_avals[:n]
+            )
             if promoted is not None:
                 init = promoted
                 continue

@@ -243,7 +243,7 @@ def while_loop(
         cond = bodies.stage_body(cond_fun, in_tree, avals, "while_loop")
         body = bodies.stage_body(body_fun, in_tree, avals, loop.transform, loop.fun)
         if body.out_tree == init_tree:
-            promoted = bodies.promote_weak(init, avals, body.out_avals)
+            promoted = bodies.promote_weak(loop.fun, init, avals, body.out_avals)
             if promoted is not None:
                 init = promoted
                 continue

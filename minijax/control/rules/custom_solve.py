@@ -47,6 +47,7 @@ def solve_abstract(*avals: Any, jaxprs: Solvers, **_: Any) -> list[Any]:
 
 
 linear_solve_p.abstract = solve_abstract
+linear_solve_p.vary = "abstract"
 linear_solve_p.pretty = {"n_aux": 0}
 
 

@@ -28,7 +28,7 @@ from ...runtime import lower
 from ...runtime.array import default_placement, put_alone
 from ...types import dtypes
 from ..arguments import check_values, signature_of
-from ..bodies import type_difference
+from ..bodies import to_vary, type_difference
 from ..effects import checking
 from ..refs.discharge import RulePrimitive
 from . import rule_refs
@@ -376,6 +376,7 @@ custom_vjp_call_p.checked = custom_vjp_checked
 
 custom_lin_p = RulePrimitive("custom_lin")
 custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
+custom_lin_p.vary = "abstract"
 custom_lin_p.pretty = lambda eqn, printer: [
     (k, v.__name__ if k == "bwd" else v)
     for k, v in printer.shown(eqn, {})
@@ -731,6 +732,9 @@ class Rules:
             # As wide as the rule happens to compute: the argument's dtype counts.
             return convert_element_type(ct, want.dtype)
         wrong = got.shape != want.shape or got.dtype != want.dtype
+        if got.manual != want.manual:
+            wrong = wrong or bool(to_vary(want, got))
+            ct = ct if wrong else lib.lie_as(ct, want)
         if changes or (wrong and not config.UNCHECKED_BWD.value):
             raise ValueError(
                 errors.message(

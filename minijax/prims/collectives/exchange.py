@@ -26,8 +26,11 @@ from ..math.algebraic import add_p, mul
 from ..math.cast import scalar
 from ..reduce.over_axes import emit_monoid, reduce_sum_p
 from ..shape.shapes import expand_dims, move_axis, reshape, squeeze, transpose
+from ..shape.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from . import named_axes
 from .named_axes import Groups, all_lanes, axis_tuple
+from .psum import axis_index
+from .varying import moved, state_of, typed, vary_over
 
 __all__ = (
     "all_gather_p", "all_gather", "reduce_scatter_p", "psum_scatter", "all_to_all_p",
@@ -77,14 +80,15 @@ def _gather_transpose(ct, x, *, all_gather_dimension: int, **params) -> list[Any
 def _gather_batch(
     axis, args, dims, *, all_gather_dimension: int, tiled: bool, **params
 ):
-    (x,), (d,) = args, dims
-    at = all_gather_dimension
+    at, out_dim = _gather_place(all_gather_dimension, dims[0], tiled)
+    out = all_gather_p.bind(*args, all_gather_dimension=at, tiled=tiled, **params)
+    return out, out_dim
+
+
+def _gather_place(at: int, d: int, tiled: bool) -> tuple[int, int]:
+    """Where values are gathered if lanes lie along `d`; and where those lie then."""
     # An untiled result has one axis more: it goes before the lane axis, or after.
-    inner = at + (at >= d if tiled else at > d)
-    out_dim = d + (not tiled and at <= d)
-    return all_gather_p.bind(
-        x, all_gather_dimension=inner, tiled=tiled, **params
-    ), out_dim
+    return at + (at >= d if tiled else at > d), d + (not tiled and at <= d)
 
 
 def _gather_batch_named(
@@ -139,8 +143,48 @@ all_gather_p.transpose = _gather_transpose
 all_gather_p.batch = _gather_batch
 all_gather_p.batch_named = _gather_batch_named
 all_gather_p.named_axes = named_axes.uses("axis_name")
-all_gather_p.varies = named_axes.makes_equal("axis_name")
 all_gather_p.lower = _gather_lower
+
+
+def _kind_of_gather(name: str, kind: str, back: Any) -> Primitive:
+    """A gathering of values that vary along manual axes; its result is of another kind."""
+    prim = Primitive(name)
+    all_alike: dict[str, Any] = {"axis_index_groups": None}
+    prim.abstract = lambda x, **params: _gather_abstract(x, **params, **all_alike)
+    prim.vary = lambda kinds, params: moved(
+        kinds[0], params["axis_name"], "varying", kind
+    )
+    linear_jvp(prim)
+    prim.transpose = back
+
+    def batch(
+        axis: Any, args: Any, dims: Any, *, all_gather_dimension: int, **params: Any
+    ) -> Any:
+        at, out_dim = _gather_place(all_gather_dimension, dims[0], params["tiled"])
+        return prim.bind(*args, all_gather_dimension=at, **params), out_dim
+
+    prim.batch = batch
+    prim.named_axes = named_axes.uses("axis_name")
+    prim.lower = lambda ctx, x, **params: _gather_lower(ctx, x, **params, **all_alike)
+    return prim
+
+
+def _own_part(
+    ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, tiled: bool, **_: Any
+) -> list[Any]:
+    ct, at = vary_over(ct, axis_name), all_gather_dimension
+    index = axis_index(axis_name)
+    if not tiled:
+        return [dynamic_index_in_dim(ct, index, at, keepdims=False)]
+    n = x.aval.shape[at]
+    return [dynamic_slice_in_dim(ct, mul(index, np.int32(n)), n, at)]
+
+
+all_gather_invariant_p = _kind_of_gather("all_gather_invariant", "", _own_part)
+all_gather_reduced_p = _kind_of_gather(
+    "all_gather_reduced", "reduced", lambda ct, x, **params: _dealt_out(ct, **params)
+)
+_GATHERS = {"invarying": all_gather_invariant_p, "reduced": all_gather_reduced_p}
 
 
 def all_gather(
@@ -156,8 +200,9 @@ def all_gather(
       axis: where the gathered values lie in the result.
       tiled: whether they are put one after the other along an axis that exists, instead
         of along a new one.
-      to: 'varying' or 'invarying', without effect: values do not carry in their types
-        the axes over which they vary.
+      to: what types say of the result along manual axes of `shard_map`, of which all
+        that is gathered is the same: 'varying' that it varies, 'invarying' that it does
+        not, 'reduced' that its cotangents are unreduced.  Elsewhere without effect.
 
     Returns:
       A pytree like `x`, of arrays with a new axis `axis` of the group's size; or, with
@@ -173,24 +218,33 @@ def all_gather(
       Array([[0, 1],
              [0, 1]], dtype=int32)
     """
-    if to not in ("varying", "invarying"):
-        raise ValueError(
-            f"Got unexpected `to` value {to!r} for `lax.all_gather`.\nWhy: values do"
-            " not carry in their types the axes over which they vary.\n"
-            "Try: to='varying'"
+    if to not in ("varying", *_GATHERS):
+        raise errors.value_error(
+            f"Got unexpected `to` value {to!r} for `lax.all_gather`.",
+            tries=["to='varying'", "to='invarying'", "to='reduced'"],
         )
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
+    prim, params = all_gather_p, {"axis_index_groups": groups}
+    if to != "varying" and (known := typed(axes)):
+        if groups is not None or len(known) < len(axes):
+            raise errors.value_error(
+                f"lax.all_gather with to={to!r} gathers along whole manual axes.",
+                which=f"axis_name={axis_name}, {axis_index_groups=}",
+                why="else results are not the same everywhere along them.",
+                tries=["to='varying'"],
+            )
+        prim, params = _GATHERS[to], {}
 
     def one(leaf: Any) -> Any:
         ndim = len(core.aval_of(leaf).shape)
-        return all_gather_p.bind(
-            leaf,
+        return prim.bind(
+            vary_over(leaf, axes),
             all_gather_dimension=canonical_axis(axis, ndim if tiled else ndim + 1),
             axis_name=axes,
-            axis_index_groups=groups,
             axis_size=named_axes.group_size(axes, groups),
             tiled=bool(tiled),
+            **params,
         )
 
     return tree.map(one, x)
@@ -231,12 +285,15 @@ def _scatter_transpose(ct, x, *, scatter_dimension: int, **params) -> list[Any]:
 
 
 def _scatter_batch(axis, args, dims, *, scatter_dimension: int, tiled: bool, **params):
-    (x,), (d,) = args, dims
-    at = scatter_dimension + (scatter_dimension >= d)
-    out_dim = d - (not tiled and at < d)
-    return reduce_scatter_p.bind(
-        x, scatter_dimension=at, tiled=tiled, **params
-    ), out_dim
+    at, out_dim = _scatter_place(scatter_dimension, dims[0], tiled)
+    out = reduce_scatter_p.bind(*args, scatter_dimension=at, tiled=tiled, **params)
+    return out, out_dim
+
+
+def _scatter_place(at: int, d: int, tiled: bool) -> tuple[int, int]:
+    """What is dealt out if lanes lie along `d`; and where those lie then."""
+    at += at >= d
+    return at, d - (not tiled and at < d)
 
 
 def _scatter_batch_named(
@@ -310,8 +367,44 @@ reduce_scatter_p.transpose = _scatter_transpose
 reduce_scatter_p.batch = _scatter_batch
 reduce_scatter_p.batch_named = _scatter_batch_named
 reduce_scatter_p.named_axes = named_axes.uses("axis_name")
-reduce_scatter_p.varies = named_axes.makes_differ("axis_name")
 reduce_scatter_p.lower = _scatter_lower
+
+
+# Of the terms of a sum.
+unreduced_reduce_scatter_p = Primitive("unreduced_reduce_scatter")
+
+
+def _dealt_out(ct: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
+    at = all_gather_dimension
+    return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=at, **params)]
+
+
+unreduced_reduce_scatter_p.abstract = lambda x, **params: _scatter_abstract(
+    x, **params, axis_index_groups=None
+)
+unreduced_reduce_scatter_p.vary = lambda kinds, params: moved(
+    kinds[0], params["axis_name"], "unreduced", "varying"
+)
+linear_jvp(unreduced_reduce_scatter_p)
+unreduced_reduce_scatter_p.transpose = lambda ct, x, *, scatter_dimension, **params: [
+    all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
+]
+
+
+def _terms_batch(
+    axis: Any, args: Any, dims: Any, *, scatter_dimension: int, **params: Any
+) -> Any:
+    at, out_dim = _scatter_place(scatter_dimension, dims[0], params["tiled"])
+    return unreduced_reduce_scatter_p.bind(
+        *args, scatter_dimension=at, **params
+    ), out_dim
+
+
+unreduced_reduce_scatter_p.batch = _terms_batch
+unreduced_reduce_scatter_p.named_axes = named_axes.uses("axis_name")
+unreduced_reduce_scatter_p.lower = lambda ctx, x, **params: _scatter_lower(
+    ctx, x, **params, axis_index_groups=None
+)
 
 
 def psum_scatter(
@@ -345,15 +438,19 @@ def psum_scatter(
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
 
     def one(leaf: Any) -> Any:
-        return reduce_scatter_p.bind(
-            leaf,
-            axis_name=axes,
-            scatter_dimension=canonical_axis(
+        params = {
+            "axis_name": axes,
+            "scatter_dimension": canonical_axis(
                 scatter_dimension, len(core.aval_of(leaf).shape)
             ),
-            axis_index_groups=groups,
-            axis_size=named_axes.group_size(axes, groups),
-            tiled=bool(tiled),
+            "axis_size": named_axes.group_size(axes, groups),
+            "tiled": bool(tiled),
+        }
+        known = typed(axes)
+        if known and state_of(leaf, known, "jax.lax.psum_scatter") == "unreduced":
+            return unreduced_reduce_scatter_p.bind(leaf, **params)
+        return reduce_scatter_p.bind(
+            vary_over(leaf, axes), axis_index_groups=groups, **params
         )
 
     return tree.map(one, x)
@@ -470,7 +567,6 @@ all_to_all_p.transpose = _exchange_transpose
 all_to_all_p.batch = _exchange_batch
 all_to_all_p.batch_named = _exchange_batch_named
 all_to_all_p.named_axes = named_axes.uses("axis_name")
-all_to_all_p.varies = named_axes.makes_differ("axis_name")
 all_to_all_p.lower = _exchange_lower
 
 
@@ -511,8 +607,8 @@ def all_to_all(
 
     def bind(leaf: Any, split: int, concat: int) -> Any:
         return all_to_all_p.bind(
-            leaf, split_axis=split, concat_axis=concat, axis_name=axis_name,
-            axis_index_groups=groups, tiled=bool(tiled),
+            vary_over(leaf, axes), split_axis=split, concat_axis=concat,
+            axis_name=axis_name, axis_index_groups=groups, tiled=bool(tiled),
         )  # fmt: skip
 
     def one(leaf: Any) -> Any:

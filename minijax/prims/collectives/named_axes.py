@@ -52,24 +52,6 @@ def split_at(axes: Sequence[Any], name: Any) -> tuple[tuple[Any, ...], tuple[Any
     return tuple(axes[:i]), tuple(axes[i + 1 :])
 
 
-def makes_equal(param: str) -> Callable[..., bool]:
-    """The `varies` rule of a primitive whose results are equal along the axes in `param`,
-    but where groups of their indices have a result each."""
-
-    def varies(moving: Sequence[bool], axis: Any, params: dict[str, Any]) -> bool:
-        over = params.get("axis_index_groups") is None and axis in axis_tuple(
-            params[param]
-        )
-        return any(moving) and not over
-
-    return varies
-
-
-def makes_differ(param: str) -> Callable[..., bool]:
-    """The `varies` rule of a primitive whose results differ along the axes in `param`."""
-    return lambda moving, axis, params: any(moving) or axis in axis_tuple(params[param])
-
-
 # ------------------------------------------------------------------------------- groups
 
 

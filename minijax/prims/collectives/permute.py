@@ -39,6 +39,7 @@ from . import named_axes
 from .exchange import all_gather, all_gather_p, all_to_all
 from .named_axes import Groups, all_lanes, axis_tuple
 from .psum import axis_index, psum_p
+from .varying import vary_over
 
 __all__ = (
     "ppermute_p", "ppermute", "pshuffle", "pbroadcast", "ragged_all_to_all_p",
@@ -145,7 +146,6 @@ ppermute_p.transpose = _permute_transpose
 ppermute_p.batch = _permute_batch
 ppermute_p.batch_named = _permute_batch_named
 ppermute_p.named_axes = named_axes.uses("axis_name")
-ppermute_p.varies = named_axes.makes_differ("axis_name")
 ppermute_p.lower = _permute_lower
 
 
@@ -174,7 +174,10 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     axes = axis_tuple(axis_name)
     core.axis_size(axes)
     pairs = tuple((int(s), int(t)) for s, t in perm)
-    return tree.map(lambda leaf: ppermute_p.bind(leaf, axis_name=axes, perm=pairs), x)
+    return tree.map(
+        lambda leaf: ppermute_p.bind(vary_over(leaf, axes), axis_name=axes, perm=pairs),
+        x,
+    )
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
@@ -260,7 +263,6 @@ pbroadcast_p.transpose = _spread_transpose
 pbroadcast_p.batch = _spread_batch
 pbroadcast_p.batch_named = _spread_batch_named
 pbroadcast_p.named_axes = named_axes.uses("axis_name")
-pbroadcast_p.varies = named_axes.makes_equal("axis_name")
 pbroadcast_p.lower = _spread_lower
 pbroadcast_p.lower_on["cuda"] = _spread_lower_cuda
 
@@ -288,7 +290,10 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     core.axis_size(axis_name)
     source = int(source)
     return tree.map(
-        lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x
+        lambda leaf: pbroadcast_p.bind(
+            vary_over(leaf, axis_tuple(axis_name)), axis_name=axis_name, source=source
+        ),
+        x,
     )
 
 
@@ -431,7 +436,6 @@ ragged_all_to_all_p.jvp = _ragged_jvp
 ragged_all_to_all_p.transpose = _ragged_transpose
 ragged_all_to_all_p.batch = ragged_all_to_all_p.batch_named = _ragged_batch
 ragged_all_to_all_p.named_axes = named_axes.uses("axis_name")
-ragged_all_to_all_p.varies = named_axes.makes_differ("axis_name")
 ragged_all_to_all_p.lower = _ragged_lower_call
 ragged_all_to_all_p.lower_on["cpu"] = _ragged_lower
 
@@ -468,7 +472,9 @@ def ragged_all_to_all(
     """
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
+    operands = operand, output, input_offsets, send_sizes, output_offsets, recv_sizes
     return ragged_all_to_all_p.bind(
-        operand, output, input_offsets, send_sizes, output_offsets, recv_sizes,
-        axis_name=axes, axis_index_groups=groups,
-    )  # fmt: skip
+        *[vary_over(x, axes) for x in operands],
+        axis_name=axes,
+        axis_index_groups=groups,
+    )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base import tree
-from ...ir import core
+from ...ir import core, varying
 from ...ir.core import Primitive, Tracer, unsupported
 from ...runtime.array import Array
 from ...types import dtypes
@@ -28,7 +28,6 @@ from ..math.algebraic import add, add_p, div, max_p, min_p, mul
 from ..math.cast import cast, scalar
 from ..reduce.over_axes import (
     drop_cuts,
-    emit_monoid,
     reduce_max_p,
     reduce_min_p,
     reduce_sum_p,
@@ -37,10 +36,18 @@ from ..shape.concatenation import stack
 from ..shape.shapes import broadcast_in_dim, iota
 from . import named_axes
 from .named_axes import axis_tuple, names_only
+from .varying import (
+    all_reduce,
+    psum_invariant_p,
+    state_of,
+    typed,
+    unreduced_psum_p,
+    vary_over,
+)
 
 __all__ = (
     "psum_p", "pmax_p", "pmin_p", "psum", "pmean", "pmax", "pmin", "axis_index_p",
-    "axis_index", "axis_size", "pcast",
+    "axis_index", "axis_size",
 )  # fmt: skip
 
 # --------------------------------------------------------- psum, pmax, pmin: the rules
@@ -68,6 +75,15 @@ def _bump(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
         a + 1 if isinstance(a, int) else 0 if name is not None and a == name else a
         for a in axes
     )
+
+
+def _vary(kinds: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Along its axes the result is the same; each group of indices has one of its own."""
+    (mine,) = kinds
+    if mine is None or params["axis_index_groups"] is not None:
+        return mine
+    left = set(mine.varying).difference(params["axes"])
+    return varying.manual(left, mine.unreduced, mine.reduced)
 
 
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
@@ -111,7 +127,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
         return named_axes.take_lanes(stack(parts), named_axes.group_of(groups))
 
     def lower(ctx: Any, x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
-        (aval,), (out,) = ctx.avals_in, ctx.avals_out
+        (aval,) = ctx.avals_in
         names = names_only(axes)
         if len(names) < len(axes):
             places = tuple(a for a in axes if isinstance(a, int))
@@ -121,17 +137,14 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
             )  # fmt: skip
         if not names:
             return x
-        attrs = named_axes.groups_attributes(ctx, names, axis_index_groups)
-        op = ctx.region_op("stablehlo.all_reduce", [ctx.type(out)], [x], **attrs)
-        emit_monoid(ctx, op.regions[0], combine, shaped((), out.dtype))
-        return op.result
+        return all_reduce(ctx, x, names, axis_index_groups, combine)
 
     prim.abstract = abstract
     prim.jvp = unsupported(f"Differentiation rule for {name!r} not implemented")
     prim.batch = batch
     prim.batch_named = batch_named
     prim.named_axes = named_axes.uses("axes")
-    prim.varies = named_axes.makes_equal("axes")
+    prim.vary = _vary
     prim.lower = lower
     return prim
 
@@ -195,7 +208,19 @@ def _psum_leaf(x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
         if isinstance(x, (np.ndarray, np.generic)):
             return x * x.dtype.type(size)  # type: ignore[operator]  # of any scalar
         return size * x
-    return psum_p.bind(x, axes=axes, axis_index_groups=groups)
+    known = typed(axes)
+    if not known:
+        return psum_p.bind(x, axes=axes, axis_index_groups=groups)
+    if groups is not None:
+        return psum_p.bind(vary_over(x, axes), axes=axes, axis_index_groups=groups)
+    prim = _SUMS.get(state_of(x, known, "jax.lax.psum"), psum_invariant_p)
+    rest = tuple(a for a in axes if a not in known)
+    if rest:
+        x = psum_p.bind(x, axes=rest, axis_index_groups=None)
+    return prim.bind(vary_over(x, known) if prim is psum_invariant_p else x, axes=known)
+
+
+_SUMS = {"unreduced": unreduced_psum_p}
 
 
 def _folds(axes: tuple[Any, ...], groups: Any) -> bool:
@@ -274,7 +299,10 @@ def _extreme(prim: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) ->
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes)
     return tree.map(
-        lambda leaf: prim.bind(leaf, axes=axes, axis_index_groups=groups), x
+        lambda leaf: prim.bind(
+            vary_over(leaf, axes), axes=axes, axis_index_groups=groups
+        ),
+        x,
     )
 
 
@@ -314,7 +342,7 @@ axis_index_p.jvp = unsupported("axis_index has no operand to differentiate by")
 axis_index_p.batch = unsupported("axis_index has no operand to map over")
 axis_index_p.batch_named = _index_batch_named
 axis_index_p.named_axes = named_axes.uses("axis_name")
-axis_index_p.varies = named_axes.makes_differ("axis_name")
+axis_index_p.vary = lambda kinds, params: varying.manual(typed([params["axis_name"]]))
 axis_index_p.lower = _index_lower
 
 
@@ -365,35 +393,3 @@ def axis_size(axis_name: Any) -> int:
       Array([3., 3., 3.], dtype=float32)
     """
     return core.axis_size(axis_name)
-
-
-def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """Mark values as varying over a mapped axis.
-
-    Values here do not carry in their types the axes over which they vary (whoever needs
-    to know finds out), so this only checks its arguments.
-
-    Args:
-      x: a pytree of arrays.
-      axis_name: the name of a mapped axis, or several.
-      to: 'varying'.
-
-    Returns:
-      `x`.
-
-    Raises:
-      NameError: a name is not in scope.
-      ValueError: any other `to`.
-
-    Example:
-      >>> import minijax as mj, minijax.numpy as jnp
-      >>> mj.vmap(lambda x: pcast(x, 'i', to='varying'), axis_name='i')(jnp.arange(2))
-      Array([0, 1], dtype=int32)
-    """
-    if to != "varying":
-        raise ValueError(
-            f"pcast: to={to!r} is not supported.\nWhy: values carry no such types here."
-            "\nTry: to='varying'"
-        )
-    core.axis_size(axis_tuple(axis_name))
-    return x

@@ -23,6 +23,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
+from ...prims.collectives.varying import vary_as
 from ...prims.lying import asked, unsaid
 from ...prims.math.cast import scalar
 from ...prims.resharding import lay_out
@@ -666,4 +667,6 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         and shape == a.shape and STATE.trace is EVAL and a.committed
     ):  # fmt: skip
         device = a.sharding  # like `a` in this, too
+    if aval.manual is not None:
+        out = vary_as(out, aval.manual)
     return on_device(out, device, out_sharding)

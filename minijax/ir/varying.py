@@ -1,0 +1,102 @@
+"""Along which manual axes results vary: from where operands do.
+
+Inside of `shard_map` each device has values of its own, and a type says in `manual` along
+which axes of the mesh they may differ.  Operands of one operation say the same: where they
+do not, those that are equal along an axis are first made to vary along it, which costs
+nothing, and of which the transpose is the sum that derivatives need.
+
+    vary(kinds, params) -> Manual | None    what the results' types say, of the operands'
+
+This room names no operation.  Next: jaxpr.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..base.errors import ShardingTypeError, error
+from ..types.avals import ShapedArray
+from ..types.manual_axes import Manual
+from . import core
+
+NOTHING = Manual()
+
+
+class Differing:
+    """In the place of a result's type: operands must vary alike first."""
+
+    __slots__ = ()
+
+
+DIFFERING = Differing()
+
+
+def of_results(
+    prim: core.Primitive, avals: Sequence[Any], params: Any
+) -> Manual | Differing | None:
+    """What types of results say of manual axes, of those of operands."""
+    kinds = [a.manual for a in avals if isinstance(a, ShapedArray)]
+    if prim.vary is not None:
+        found: Manual | None = prim.vary(kinds, params)  # type: ignore[operator]
+        return found
+    first: Manual | None = kinds[0]
+    if any(k is not first and k != first for k in kinds):
+        return DIFFERING
+    if first is not None and first.unreduced:
+        raise error(
+            NotImplementedError,
+            f"unreduced rule for {prim} is not implemented.",
+            which=", ".join(a.str_short() for a in avals),
+            why="it is not linear: of terms of a sum it does not give terms of one.",
+            tries=["lax.psum(x, axis) of the operand first"],
+        )
+    return first
+
+
+def ordered(names: Iterable[Any]) -> tuple[Any, ...]:
+    """Names of manual axes in the order of the axes in scope."""
+    names = set(names)
+    known = [n for n, _ in core.STATE.axes if n in names]
+    return (*known, *sorted(names.difference(known), key=str))
+
+
+def manual(varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> Manual | None:
+    """What a type holds that says this; None where it is nothing."""
+    if not (varying or unreduced or reduced):
+        return None
+    return Manual(ordered(varying), ordered(unreduced), ordered(reduced))
+
+
+def with_kinds(aval: Any, kinds: Manual | None) -> Any:
+    """A result's type that says this of manual axes."""
+    return aval.update(manual=kinds) if isinstance(aval, ShapedArray) else aval
+
+
+def joined(aval: Any, *others: Any) -> Any:
+    """A type that varies along all axes along which it or others do."""
+    more = [a.manual for a in others if a.manual is not None]
+    if not more:
+        return aval
+    mine = aval.manual or NOTHING
+    names = {n for kinds in (mine, *more) for n in kinds.varying}
+    if names.issubset(mine.varying):
+        return aval
+    return aval.update(manual=manual(names, mine.unreduced, mine.reduced))
+
+
+def missing(mine: Manual | None, wanted: Iterable[Any]) -> tuple[Any, ...]:
+    """Of axes, those along which a type does not say that values vary."""
+    return ordered(set(wanted).difference((mine or NOTHING).varying))
+
+
+def union(kinds: Sequence[Manual | None]) -> set[Any]:
+    """The axes along which any one varies."""
+    return {n for k in kinds if k is not None for n in k.varying}
+
+
+def mismatch(what: str, avals: Sequence[Any], **parts: Any) -> ShardingTypeError:
+    """The error for operands of kinds that do not go together."""
+    which = ", ".join(a.str_short() for a in avals)
+    found: ShardingTypeError = error(ShardingTypeError, what, which=which, **parts)
+    return found
