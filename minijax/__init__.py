@@ -60,7 +60,7 @@ _TABLE = {
     "api.vmap": "vmap",
 }  # fmt: skip
 _MODULES = (
-    "ad ad_checkpoint api_util checkpoint_policies core custom_batching"
+    "ad ad_checkpoint api_util checkpoint_policies cloud_tpu_init core custom_batching"
     " custom_derivatives debug distributed dlpack dtypes errors example_libraries"
     " experimental export extend ffi flatten_util image interpreters lax lib memory"
     " monitoring nn numpy ops profiler random ref scipy sharding stages test_util"
@@ -92,6 +92,8 @@ _FILLED_BY = {
     "started": "control.effects.effects",
     "key_array": "surface.random.keys",
     "jit_methods": "api.aot",
+    "overridden": "views.overriding",
+    "told": "views.params",
     "array_namespace": "numpy",
 }  # fmt: skip
 

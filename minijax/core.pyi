@@ -20,6 +20,7 @@ from .ir.jaxpr import Literal as Literal
 from .ir.jaxpr import Var as Var
 from .ir.jaxpr import eval_jaxpr as eval_jaxpr
 from .ir.jaxpr import no_effects as no_effects
+from .passes.algebra import mappings as aval_mapping_handlers
 from .types.avals import AbstractToken as AbstractToken
 from .types.avals import AbstractValue as AbstractValue
 from .types.avals import ShapedArray as ShapedArray
@@ -32,9 +33,16 @@ from .views.primitives import call as call
 from .views.primitives import call_impl as call_impl
 from .views.primitives import jaxpr_as_fun as jaxpr_as_fun
 from .views.programs import Effects as Effects
+from .views.programs import JaxprPpContext as JaxprPpContext
+from .views.programs import JaxprPpSettings as JaxprPpSettings
+from .views.programs import OutputType as OutputType
 from .views.programs import ParamDict as ParamDict
 from .views.programs import Value as Value
+from .views.programs import concretization_function_error as concretization_function_error
+from .views.programs import literalable_types as literalable_types
 from .views.programs import new_jaxpr_eqn as new_jaxpr_eqn
+from .views.programs import no_axis_name as no_axis_name
+from .views.rules import custom_typechecks as custom_typechecks
 from .views.traces import Trace as Trace
 from .views.traces import TraceTag as TraceTag
 from .views.traces import eval_context as eval_context
@@ -60,15 +68,18 @@ from .views.traces import unsafe_get_axis_names as unsafe_get_axis_names_DO_NOT_
 __all__ = [
     "AbstractToken", "AbstractValue", "Atom", "CallPrimitive", "ClosedJaxpr",
     "DebugInfo", "DropVar", "Effect", "Effects", "InconclusiveDimensionOperation",
-    "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive",
-    "ShapedArray", "Trace", "TraceTag", "Tracer", "Value", "Var", "abstract_token",
-    "call", "call_impl", "check_jaxpr", "concrete_or_error", "ensure_compile_time_eval",
+    "Jaxpr", "JaxprEqn", "JaxprPpContext", "JaxprPpSettings", "JaxprTypeError",
+    "Literal", "OutputType", "ParamDict", "Primitive", "ShapedArray", "Trace",
+    "TraceTag", "Tracer", "Value", "Var", "abstract_token", "aval_mapping_handlers",
+    "call", "call_impl", "check_jaxpr", "concrete_or_error",
+    "concretization_function_error", "custom_typechecks", "ensure_compile_time_eval",
     "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
     "get_opaque_trace_state", "is_concrete", "is_constant_dim", "is_constant_shape",
-    "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim",
-    "new_jaxpr_eqn", "no_effects", "nonempty_axis_env_DO_NOT_USE",
-    "primal_dtype_to_tangent_dtype", "pytype_aval_mappings", "set_current_trace",
-    "subjaxprs", "take_current_trace", "trace_ctx", "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
-    "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype"
+    "jaxpr_as_fun", "jaxprs_in_params", "literalable_types", "mapped_aval", "max_dim",
+    "min_dim", "new_jaxpr_eqn", "no_axis_name", "no_effects",
+    "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype",
+    "pytype_aval_mappings", "set_current_trace", "subjaxprs", "take_current_trace",
+    "trace_ctx", "unmapped_aval", "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE",
+    "valid_jaxtype"
 ]

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import re
 import textwrap
+import warnings
 
 import pytest
 
@@ -52,7 +53,8 @@ def public_functions(for_libraries=False):
         for name in sorted(names):
             if name.startswith("_") or name.endswith("_p"):
                 continue
-            value = getattr(module, name)
+            with warnings.catch_warnings(action="ignore"):  # of old names
+                value = getattr(module, name)
             kind = type(value)
             if inspect.isclass(value) or inspect.ismodule(value) or not callable(value):
                 continue

@@ -39,6 +39,7 @@ def test_stubs_say_what_the_tables_say(name):
     )
 
 
+@pytest.mark.filterwarnings("ignore:jax.:DeprecationWarning")
 @pytest.mark.parametrize("name", stubs.FACES)
 def test_every_name_resolves_to_its_room(name):
     module = importlib.import_module(name)

@@ -7,6 +7,7 @@ import enum
 import importlib
 import inspect
 import re
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -66,7 +67,8 @@ def members(module: ModuleType) -> Iterator[tuple[str, Any]]:
     for name in sorted(set(dir(module)), key=lambda n: (n.lower(), n)):
         if name.startswith("_"):
             continue
-        value = getattr(module, name)
+        with warnings.catch_warnings(action="ignore"):  # of old names
+            value = getattr(module, name)
         if inspect.ismodule(value) or not isinstance(value.__doc__, str):
             continue
         ours = (getattr(value, "__module__", None) or "").startswith("minijax")

@@ -141,6 +141,14 @@ class Traced:
                 raise core.leak_error(x)
         return self._traced.hoisted
 
+    def with_rules(self, rules: tuple[tuple[Any, Any], ...]) -> Traced:
+        """The same, where lowering rules of a library go before the primitives' own."""
+        if not rules:
+            return self
+        closed = hooks.overridden.call(self.jaxpr, rules)
+        traced = self._traced._replace(jaxpr=closed)
+        return Traced(self._jitted, self._call, traced)
+
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
         """Lower to StableHLO, for the default platform or for those that are named.
 
@@ -272,6 +280,19 @@ class Lowered:
         """XLA's estimate of the program's cost, as a dict."""
         return self.compile().cost_analysis()
 
+    # As libraries ask for the parts that this is made of: it has none.
+    @property
+    def _lowering(self) -> Lowered:
+        return self
+
+    def stablehlo(self) -> Any:
+        """The module, in MLIR."""
+        return self.compiler_ir("stablehlo")
+
+    def hlo(self) -> Any:
+        """The module, in XLA's own form."""
+        return self.compiler_ir("hlo")
+
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compile for the device chosen by the arguments."""
         options = dict(self._stage._jitted.options)
@@ -372,6 +393,14 @@ class Compiled:
     def memory_analysis(self) -> Any:
         """Sizes of arguments, results, temporaries and code, in bytes."""
         return self._program.executable.get_compiled_memory_stats()
+
+    @property
+    def _executable(self) -> Compiled:
+        return self
+
+    @property
+    def xla_executable(self) -> Any:
+        return self._program.executable
 
     def runtime_executable(self) -> Any:
         return self._program.executable

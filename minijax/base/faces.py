@@ -35,9 +35,18 @@ def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return found
 
 
+def _said(table: Mapping[str, str] | None) -> dict[str, str]:
+    """Name -> what is said of it."""
+    return {
+        n: text.replace("{}", n) for text, names in (table or {}).items()
+        for n in names.split()
+    }  # fmt: skip
+
+
 def face(
     name: str, table: Mapping[str, str], modules: str = "",
-    dropped: Mapping[str, str] | None = None,
+    dropped: Mapping[str, str] | None = None, *,
+    warned: Mapping[str, str] | None = None, removed: Mapping[str, str] | None = None,
 ) -> Face:  # fmt: skip
     """`__getattr__`, `__dir__` and `__all__` of a module that hands names on.
 
@@ -47,19 +56,26 @@ def face(
         `public=inner` where a name differs from the room's.
       modules: submodules, which load when they are first used.
       dropped: names of older interfaces -> what does the same today; each warns.
+      warned: what is said whenever one of these names is asked for -> names; `{}` stands
+        for the name.
+      removed: what the AttributeError of a name that is no more says -> names.
     """
     package = name.partition(".")[0]
     namespace = sys.modules[name].__dict__
     home_of = homes(table)
     submodules = frozenset(modules.split())
     old = dropped or {}
+    warnings_of, errors_of = _said(warned), _said(removed)
 
     def get(attribute: str) -> Any:
+        if attribute in warnings_of:
+            warnings.warn(warnings_of[attribute], DeprecationWarning, stacklevel=2)
         home = home_of.get(attribute)
         if home is not None:
             room, inner = home
             value = attrgetter(inner)(importlib.import_module(f"{package}.{room}"))
-            namespace[attribute] = value
+            if attribute not in warnings_of:
+                namespace[attribute] = value
             return value
         if attribute in submodules:
             return importlib.import_module(f"{name}.{attribute}")
@@ -72,7 +88,8 @@ def face(
                 stacklevel=2,
             )
             return getattr(sys.modules[name], old[attribute])
-        raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        missing = f"module {name!r} has no attribute {attribute!r}"
+        raise AttributeError(errors_of.get(attribute, missing))
 
     def names() -> list[str]:
         mine = (n for n in namespace if n not in ("annotations", "face"))

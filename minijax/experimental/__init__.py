@@ -7,6 +7,7 @@ from ..base.faces import face
 _TABLE = {
     "base.config": "disable_x64 enable_x64",
     "control.effects.callbacks": "io_callback",
+    "views.hijax": "cur_qdd",
 }  # fmt: skip
 
 _MODULES = (

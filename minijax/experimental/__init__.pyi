@@ -3,6 +3,7 @@
 from ..base.config import disable_x64 as disable_x64
 from ..base.config import enable_x64 as enable_x64
 from ..control.effects.callbacks import io_callback as io_callback
+from ..views.hijax import cur_qdd as cur_qdd
 from . import array_serialization as array_serialization
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
@@ -32,7 +33,7 @@ from . import xla_metadata as xla_metadata
 
 __all__ = [
     "array_serialization", "buffer_callback", "checkify", "colocated_python",
-    "compilation_cache", "compute_on", "control_deps", "custom_partitioning",
+    "compilation_cache", "compute_on", "control_deps", "cur_qdd", "custom_partitioning",
     "disable_x64", "enable_x64", "hijax", "io_callback", "jet", "key_reuse", "layout",
     "mesh_utils", "multihost_utils", "ode", "pjit", "profiler", "random", "rnn",
     "scheduling_groups", "serialize_executable", "shard_alike", "shard_map", "sparse",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "views.lowering": "LoweringRuleContext",
+    "views.lowering": "JaxIrContext LoweringRuleContext upstream_dialects",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,7 +1,9 @@
 """The face `minijax.extend.lowering`."""
 
+from ..views.lowering import JaxIrContext as JaxIrContext
 from ..views.lowering import LoweringRuleContext as LoweringRuleContext
+from ..views.lowering import upstream_dialects as upstream_dialects
 
 __all__ = [
-    "LoweringRuleContext"
+    "JaxIrContext", "LoweringRuleContext", "upstream_dialects"
 ]

@@ -10,9 +10,15 @@ _TABLE = {
         " is_undefined_primal=is_linear",
     "passes.jvp": "JVPTrace JVPTracer",
     "prims.math.algebraic": "add_jaxvals_p=add_any_p",
+    "views.derivatives": "jvp linearize",
     "views.rules":
         "add_jaxvals defbilinear defjvp defjvp2 deflinear deflinear2"
         " get_primitive_transpose primitive_jvps primitive_transposes zeros_like_aval",
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+_REMOVED = {
+    "jax.interpreters.ad.{} was deprecated in v0.9.0. and removed in v0.10.0. It has been"
+    " unused since JAX v0.4.38.": "reducing_transposes",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)

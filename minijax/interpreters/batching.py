@@ -12,4 +12,6 @@ _TABLE = {
         " primitive_batchers",
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+_REMOVED = {"jax.interpreters.batching.{} is deprecated.": "NotMapped"}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)

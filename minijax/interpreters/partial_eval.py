@@ -7,9 +7,11 @@ from ..base.faces import face
 _TABLE = {
     "passes.stage": "DynamicJaxprTracer=JitTracer JaxprTracer=JitTracer",
     "views.partial":
-        "PartialVal abstract_eval_fun close_jaxpr convert_constvars_jaxpr"
-        " trace_to_jaxpr_dynamic trace_to_jaxpr_nounits",
-    "views.rules": "dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_consts dce_rules",
+        "PartialVal Val abstract_eval_fun close_jaxpr convert_constvars_jaxpr"
+        " custom_partial_eval_rules trace_to_jaxpr_dynamic trace_to_jaxpr_nounits",
+    "views.rules":
+        "dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_closed_call_rule=dce_jaxpr_call_rule"
+        " dce_jaxpr_consts dce_rules",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -65,8 +65,12 @@ started = Hook("started")
 key_array = Hook("key_array")
 # () -> name: what a jitted function offers besides being called
 jit_methods = Hook("jit_methods")
+# (closed jaxpr, [(primitive, lowering rule of a library)]) -> the program lowered by them
+overridden = Hook("overridden")
+# (primitive, params, name) -> the param that an interface calls so; or KeyError
+told = Hook("told")
 
 HOOKS = (
     evaluate, jaxpr_text, equation_text, reference, by_value, started, key_array,
-    jit_methods,
+    jit_methods, overridden, told,
 )  # fmt: skip

@@ -112,6 +112,37 @@ class EquationContext:
 _CONTEXT = EquationContext()
 
 
+class Params(dict[str, Any]):
+    """The params of an equation that holds programs: those of the primitive, and what
+    interfaces call otherwise, made when it is asked for."""
+
+    __slots__ = ("primitive",)
+
+    def __init__(self, primitive: Primitive, params: dict[str, Any]) -> None:
+        super().__init__(params)
+        self.primitive = primitive
+
+    def __missing__(self, name: str) -> Any:
+        return hooks.told.call(self.primitive, self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def copy(self) -> Params:
+        return Params(self.primitive, self)
+
+    def __reduce__(self) -> Any:
+        return Params, (self.primitive, dict(self))
+
+
+def params_of(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
+    """The params of an equation: `Params` where it holds programs."""
+    return params if primitive.regions is None else Params(primitive, params)
+
+
 class Equation:
     """`outvars = primitive[params] invars`, made at `source` under names `names`."""
 
@@ -169,7 +200,9 @@ class Equation:
             primitive=self.primitive, invars=self.ins, outvars=self.outs,
             params=self.params, source=self.source, names=self.names,
         )  # fmt: skip
-        return Equation(**{**fields, **changes})
+        new = {**fields, **changes}
+        new["params"] = params_of(new["primitive"], new["params"])
+        return Equation(**new)
 
     def __reduce__(self) -> Any:
         # A place in the source is a code object, which cannot be pickled.

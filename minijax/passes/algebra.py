@@ -17,6 +17,7 @@ import numpy as np
 from ..base import errors, source
 from ..ir import core, hooks, lying
 from ..types import dtypes
+from ..types.avals import AbstractRef, ShapedArray
 from ..types.dimensions import unknowns
 
 
@@ -103,13 +104,14 @@ def zero_tangent(x: Any) -> Zero:
     return Zero(core.aval_of(x).to_tangent())
 
 
-def instantiate(x: Any) -> Any:
+def instantiate(tangent: Any) -> Any:
     """A value for a tangent that may be a `Zero`."""
-    if type(x) is not Zero:
-        return x
-    if x.aval.dtype == dtypes.float0 and not unknowns(x.aval.shape):
-        return np.zeros(x.aval.shape, dtypes.float0)
-    return lib.zeros(x.aval)
+    if type(tangent) is not Zero:
+        return tangent
+    aval = tangent.aval
+    if aval.dtype == dtypes.float0 and not unknowns(aval.shape):
+        return np.zeros(aval.shape, dtypes.float0)
+    return lib.zeros(aval)
 
 
 def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
@@ -142,15 +144,22 @@ def add(x: Any, y: Any) -> Any:
     return lib.add(x, y)
 
 
+# Kind of types -> how that of one lane is made of that of all, (size, axis, type) -> type,
+# and that of all of that of one; those of other kinds are the same.
+mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    kind: (lambda size, dim, a: lying.without(a, dim),
+           lambda size, dim, a: lying.with_axis(a, size, dim))
+    for kind in (ShapedArray, AbstractRef)
+}  # fmt: skip
+
+
 def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:
     """The type of one lane."""
-    if dim is None or not hasattr(aval, "shape"):
-        return aval
-    return lying.without(aval, dim)
+    rules = None if dim is None else mappings.get(type(aval))
+    return aval if rules is None else rules[0](size, dim, aval)
 
 
 def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
     """The type of all lanes together, stacked along `dim`."""
-    if dim is None or not hasattr(aval, "shape"):
-        return aval
-    return lying.with_axis(aval, size, dim)
+    rules = None if dim is None else mappings.get(type(aval))
+    return aval if rules is None else rules[1](size, dim, aval)

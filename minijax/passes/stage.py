@@ -27,6 +27,7 @@ from ..ir.jaxpr import (
     Literal,
     Var,
     lift_consts,
+    params_of,
     result_type,
     sub_jaxprs,
 )
@@ -219,6 +220,7 @@ class StageTrace(Trace):
         ins = tuple(atoms)
         if prim.multiple_results:
             outvars = tuple([Var(aval) for aval in out])
+            params = params_of(prim, params)
             self.eqns.append(Equation(prim, ins, outvars, params, place, STATE.names))
             return [JitTracer(self, v.aval, v) for v in outvars]
         var = Var(out)

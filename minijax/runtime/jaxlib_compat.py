@@ -46,6 +46,7 @@ ifrt_programs = _jax.ifrt_programs
 PjitFunction = _jax.PjitFunction
 inspecting = _jax.encode_inspect_sharding_callback
 PjitFunctionCache = _jax.PjitFunctionCache
+tree_registry = _jax.pytree.PyTreeRegistry
 _COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY
 _batched_put = xc.batched_device_put

@@ -48,19 +48,26 @@ _sdy, _chlo, _jax_mlir_ext, hlo = (
 )
 
 
+upstream_dialects = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
+def register_own(ctx: ir.Context) -> None:
+    """Make the dialects of programs known to a context."""
+    for dialect in (_sdy, _chlo, hlo):
+        dialect.register_dialect(ctx)
+
+
 class Context:
     """An MLIR context with its caches of types and attributes."""
 
     def __init__(self) -> None:
         load_dialect("builtin")
-        registry = ir.DialectRegistry()
-        _jax_mlir_ext.register_dialects(registry)
         self.ir = ctx = ir.Context()
         ctx.enable_multithreading(False)
-        ctx.append_dialect_registry(registry)
+        ctx.append_dialect_registry(upstream_dialects)
         ctx.load_all_available_dialects()
-        for dialect in (_sdy, _chlo, hlo):
-            dialect.register_dialect(ctx)
+        register_own(ctx)
         self.types: dict[Any, Any] = {}
         self.attributes: dict[Any, Any] = {}
         self.locations: dict[Any, Any] = {}

@@ -19,7 +19,8 @@ DISTRIBUTIONS = (
     " poisson t truncnorm uniform vonmises wrapcauchy"
 )
 FACES = (
-    "minijax", "minijax.api_util", "minijax.core", "minijax.distributed",
+    "minijax", "minijax.api_util", "minijax.cloud_tpu_init", "minijax.core",
+    "minijax.distributed",
     "minijax.example_libraries",
     "minijax.example_libraries.optimizers",
     "minijax.example_libraries.stax", "minijax.experimental",

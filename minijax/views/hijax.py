@@ -208,11 +208,33 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     core.register_aval(val_cls, typeof_fn)
 
 
+def cur_qdd(x: Any) -> Any:
+    """What is known for now of a value that changes.
+
+    Args:
+      x: a value of a `MutableHiType`; its class says it by a method `cur_qdd`.
+
+    Returns:
+      What that method gives.
+
+    Example:
+      >>> class Box:
+      ...     def cur_qdd(self):
+      ...         return 'full'
+      >>> cur_qdd(Box())
+      'full'
+    """
+    return x.cur_qdd()
+
+
 class EffectTypeSet:
     """Kinds of effects."""
 
     def __init__(self) -> None:
         self.kinds: set[type] = set()
+
+    def __contains__(self, effect_type: type) -> bool:
+        return effect_type in self.kinds
 
     def add_type(self, effect_type: type) -> None:
         """Add a kind."""

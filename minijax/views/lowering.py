@@ -19,9 +19,11 @@ from ..ir import core
 from ..ir.core import Primitive, Rule
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, NameStack
 from ..runtime import client, lower
+from ..runtime import jaxlib_compat as compat
 from ..runtime.lower import Lowering
-from ..runtime.mlir_context import context
-from ..types.avals import shaped
+from ..runtime.mlir_context import context, register_own, upstream_dialects
+from ..types.avals import AbstractToken, ShapedArray, shaped
+from .meshes import ShardingContext, SPMDAxisContext
 from .rules import Adapted
 
 Value, Token = ir.Value, ir.Token if hasattr(ir, "Token") else ir.Value
@@ -74,6 +76,20 @@ class ModuleContext:
     def host_callbacks(self) -> list[Any]:
         return self._emit.module.callbacks
 
+    def add_host_callback(self, host_callback: Any) -> None:
+        """Have the program call what a custom call refers to by its number."""
+        self.host_callbacks.append(host_callback)
+
+    @property
+    def axis_context(self) -> SPMDAxisContext | ShardingContext:
+        """The devices that the module is for, and the axes whose parts are mapped."""
+        over = self._emit.module.spread
+        if over is None:
+            return ShardingContext(self._emit.module.partitions)
+        if self._emit.manual:
+            return SPMDAxisContext(over.mesh, frozenset(self._emit.manual))
+        return ShardingContext(len(over.devices), tuple(over.devices))
+
 
 @dataclasses.dataclass
 class LoweringRuleContext:
@@ -89,6 +105,13 @@ class LoweringRuleContext:
     tokens_out: Any = None
     axis_size_env: Any = None
     dim_var_values: Sequence[Any] = ()
+    # Constants stand where they are used.
+    const_lowering: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    jaxpr_eqn_ctx: Any = None
+
+    def set_tokens_out(self, tokens_out: Any) -> None:
+        """Say by which tokens effects go on."""
+        self.tokens_out = tokens_out
 
     @property
     def emit(self) -> Lowering:
@@ -104,15 +127,8 @@ class LoweringRuleContext:
         return dataclasses.replace(self, **changes)
 
 
-def register_lowering(
-    prim: Primitive, rule: Rule, platform: str | None = None, inline: bool = True,
-    cacheable: bool = True,
-) -> Rule:  # fmt: skip
-    """Set a primitive's lowering rule, for one platform or for those that have no own.
-
-    inline, cacheable: whether what it emits may become a function that is called again:
-    here each equation is emitted in its place.
-    """
+def adapted(prim: Primitive, rule: Rule) -> Adapted:
+    """Our form of a lowering rule of a library."""
 
     def emitted(emit: Lowering, *values: Any, **params: Any) -> Any:
         module = ModuleContext(emit)
@@ -123,7 +139,20 @@ def register_lowering(
             found = flatten_ir_values(rule(ctx, *values, **params))
         return found if prim.multiple_results else found[0]
 
-    made = Adapted(emitted, rule)
+    return Adapted(emitted, rule)
+
+
+def register_lowering(
+    prim: Primitive, rule: Rule, platform: str | None = None, inline: bool = True,
+    cacheable: bool = True,
+) -> Rule:  # fmt: skip
+    """Set a primitive's lowering rule, for one platform or for those that have no own.
+
+    inline, cacheable: whether what it emits may become a function that is called again:
+    here each equation is emitted in its place.
+    """
+
+    made = adapted(prim, rule)
     if platform is None:
         prim.lower = made
     else:
@@ -154,6 +183,20 @@ def core_call_lowering(
 # ----------------------------------------------------------------- types and constants
 
 
+# Kind of abstract values -> (type) -> its MLIR type, or several: of kinds of libraries.
+ir_type_handlers: dict[type, Callable[[Any], Any]] = {
+    ShapedArray: lambda aval: _array_type(aval),
+    AbstractToken: lambda _: token_type(),
+}
+# Type of constants -> (value, its abstract value) -> MLIR value, or several.
+_constant_handlers: dict[type, Callable[..., Any]] = {}
+
+
+def register_constant_handler(type_: type, handler_fun: Callable[..., Any]) -> None:
+    """Say how constants of a type are made, by `ir_constant`."""
+    _constant_handlers[type_] = handler_fun
+
+
 def dtype_to_ir_type(dtype: Any) -> ir.Type:
     """The MLIR type of elements."""
     return context.elements[np.dtype(dtype)]
@@ -161,27 +204,33 @@ def dtype_to_ir_type(dtype: Any) -> ir.Type:
 
 def aval_to_ir_type(ctx: Any, aval: Any = None) -> ir.Type:
     """The MLIR type of values of a type."""
-    emit = ctx._emit if isinstance(ctx, ModuleContext) else None
     aval = ctx if aval is None else aval
-    if emit is not None:
-        return emit.type(aval)
+    for kind in type(aval).__mro__:
+        if kind in ir_type_handlers:
+            with context.ir:
+                return ir_type_handlers[kind](aval)
+    raise TypeError(f"No ir_type_handler for aval type: {type(aval)}")
+
+
+def _array_type(aval: Any) -> ir.Type:
     p = lower.physical(aval)
     return ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
 
 
 def aval_to_ir_types(ctx: Any, aval: Any = None) -> tuple[ir.Type, ...]:
     """The same, as a tuple."""
-    return (aval_to_ir_type(ctx, aval),)
+    found = aval_to_ir_type(ctx, aval)
+    return found if isinstance(found, tuple) else (found,)
+
+
+# The kinds of nodes of trees of MLIR values.
+ir_tree_registry = compat.tree_registry()
 
 
 def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
     """Values, and tuples of values, as a list."""
-    found: list[ir.Value] = []
-    for x in [xs] if isinstance(xs, ir.Value) else xs:
-        if isinstance(x, (tuple, list)):
-            found += flatten_ir_values(x)
-        else:
-            found.append(x)
+    each = (xs,) if isinstance(xs, ir.Value) else tuple(xs)
+    found: list[ir.Value] = ir_tree_registry.flatten(each)[0]
     return found
 
 
@@ -201,6 +250,9 @@ def unflatten_ir_values_like_types(
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir.Value:
     """A constant, where operations are being inserted."""
     aval = core.aval_of(val) if aval is None else aval
+    for kind in type(val).__mro__:
+        if kind in _constant_handlers:
+            return _constant_handlers[kind](val, aval)
     attribute = Lowering.dense(val, lower.physical(aval))
     here = ir.Location.current if _has_location() else context.unknown
     op = ir.Operation.create(
@@ -305,3 +357,20 @@ def module_to_bytecode(module: ir.Module) -> bytes:
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
+
+
+class JaxIrContext(ir.Context):
+    """An MLIR context of a library's own, with all dialects."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.append_dialect_registry(upstream_dialects)
+        self.load_all_available_dialects()
+        register_own(self)
+
+
+def lower_with_sharding_in_types(
+    ctx: LoweringRuleContext, op: ir.Value, aval: Any
+) -> Any:
+    """A value that lies on devices as its type says."""
+    return ctx.emit.cut(op, aval)

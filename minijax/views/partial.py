@@ -9,12 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.source import function_text
-from ..base.util import flags_of
+from ..base.util import flags_of, pick
 from ..ir import core
 from ..ir.core import STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, lift_consts
 from ..passes.stage import JitTracer, StageTrace, stage
 from .functions import WrappedFun
+from .rules import dce_jaxpr_consts
+
+Val = Any
+# Primitive -> (trace, *arguments, **params) -> result(s), where some argument is unknown,
+# in the place of recording it.
+custom_partial_eval_rules: dict[Primitive, Any] = {}
 
 
 class PartialVal(tuple[Any, Any]):
@@ -53,6 +59,9 @@ class PartialTrace(StageTrace):
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         mine = (type(x) is JitTracer and x._trace is self for x in args)
         if any(mine):
+            if (rule := custom_partial_eval_rules.get(prim)) is not None:
+                with core.current(self):
+                    return rule(self, *args, **params)
             return super().process(prim, args, params)
         with core.current(self.parent):
             return prim.bind(*args, **params)
@@ -97,7 +106,7 @@ def trace_to_jaxpr_nounits(
 
 def trace_to_jaxpr_dynamic(
     fun: WrappedFun, in_avals: Sequence[Any], *, keep_inputs: Any = None,
-    lower: bool = False,
+    lower: bool = False, auto_dce: bool = False,
 ) -> tuple[Jaxpr, list[Any], list[Any]]:  # fmt: skip
     """The program of a function: it, the types of its results, its constants' values.
 
@@ -105,6 +114,8 @@ def trace_to_jaxpr_dynamic(
       fun: a function of flat arguments and results.
       in_avals: the types of its arguments.
       keep_inputs: which arguments are the program's, if not all.
+      lower: whether to make it of primitives that are made of no others: it always is.
+      auto_dce: whether to leave out what no result needs.
     """
     told = fun.debug_info
     names = (told.arg_names if told else None) or ()
@@ -113,8 +124,12 @@ def trace_to_jaxpr_dynamic(
         arg_names=names,
     )  # fmt: skip
     if keep_inputs is not None:
-        kept = [v for v, k in zip(jaxpr.invars, keep_inputs, strict=True) if k]
-        jaxpr = jaxpr.replace(invars=kept)
+        left = [v for v, k in zip(jaxpr.invars, keep_inputs, strict=True) if k]
+        jaxpr = jaxpr.replace(invars=left)
+    if auto_dce:
+        used = [True] * len(jaxpr.outvars)
+        jaxpr, kept, _ = dce_jaxpr_consts(jaxpr, used, True)
+        consts = pick(consts, kept)
     return jaxpr, jaxpr.out_avals, consts
 
 

@@ -6,6 +6,7 @@ the same slots.  Next: rules.py, their rules as tables.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -109,11 +110,11 @@ def call(fun: Any, *args: Any, **params: Any) -> Any:
     return call_p.bind(fun, *args, **params)
 
 
-def call_impl(fun: Any, *args: Any, **params: Any) -> Any:
+def call_impl(f: Any, *args: Any, **params: Any) -> Any:
     """Call a function: how a call is evaluated."""
-    return getattr(fun, "call_wrapped", fun)(*args, **params)
+    return getattr(f, "call_wrapped", f)(*args, **params)
 
 
-def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """A program as a function of flat arguments."""
-    return lambda *args: closed_jaxpr(*args)
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
+    """A program as a function of flat arguments, of which the first may be given."""
+    return functools.partial(closed_jaxpr, *args)

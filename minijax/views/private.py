@@ -43,6 +43,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.backends": "safe_map safe_zip",
         "views.functions": "shaped_abstractify",
         "views.primitives": "call_p",
+        "views.programs": "pp_jaxpr",
         "views.traces": "OpaqueTraceState trace_state_clean",
     }),
     "custom_derivatives": ("custom_derivatives", {}),
@@ -137,23 +138,28 @@ class Private(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        home = self._homes.get(name)
-        if home is not None:
-            room, inner = home
-            found = attrgetter(inner)(importlib.import_module(_within(room)))
-            setattr(self, name, found)
-            return found
+        if name in self._homes:
+            return self._found(name, self._homes)
         below = f"{self.__name__}.{name}"
         if below.partition("_src")[2].lstrip(".") in MODULES:
             return importlib.import_module(below)
         for face in self._faces:
             module = importlib.import_module(f"{_PACKAGE}.{face}".rstrip("."))
+            table = homes(getattr(module, "_TABLE", {}))
+            if name in table:  # of names that warn, only the public ones do
+                return self._found(name, table)
             if name in module.__dict__ or name in dir(module):
                 return getattr(module, name)
         raise AttributeError(
             f"module {self.__name__!r} has no attribute {name!r}: it is no part of the"
             " interface, and no library was known to use it"
         )
+
+    def _found(self, name: str, table: dict[str, tuple[str, str]]) -> Any:
+        room, inner = table[name]
+        found = attrgetter(inner)(importlib.import_module(_within(room)))
+        setattr(self, name, found)
+        return found
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self._homes})

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 from ..ir.core import Primitive
-from ..ir.jaxpr import Equation, EquationContext, SourceInfo, Var
+from ..ir.jaxpr import Equation, EquationContext, Jaxpr, SourceInfo, Var, params_of
+from ..ir.printer import WIDTH, Printer
+from ..passes.batch import no_name
 from ..runtime.array import Array
 from ..types import dtypes
+from ..types.avals import AbstractValue
+from .traces import to_value
 
 Effects = Set
 Value = Any
@@ -23,6 +27,74 @@ array_types = {
         dtypes.complex128, *dtypes.SIGNED, *dtypes.UNSIGNED)),
     ml_dtypes.bfloat16, *(d.type for d in dtypes.SMALL_FLOATS),
 }  # fmt: skip
+# The types of numbers that stand in a program themselves, where they have no axes.
+literalable_types = frozenset(array_types | {bool, int, float, complex})
+OutputType = tuple[AbstractValue, ...]
+no_axis_name = no_name
+
+
+class JaxprPpSettings(NamedTuple):
+    """What is printed of a program, as keywords of `jaxpr.pretty_print`."""
+
+    print_shapes: bool = True
+    source_info: bool = False
+    name_stack: bool = False
+    custom_pp_eqn_rules: bool = True
+    print_effects: bool = False
+
+
+class JaxprPpContext:
+    """The names of one printing: variable -> name."""
+
+    __slots__ = ("var_names",)
+
+    def __init__(self, var_names: dict[Any, str] | None = None) -> None:
+        self.var_names = {} if var_names is None else var_names
+
+    def suggest_same_var_names(
+        self, for_vars: Sequence[Any], like_vars: Sequence[Any]
+    ) -> None:
+        """Call variables that have no name as others are called."""
+        for v, like in zip(for_vars, like_vars, strict=True):
+            if like in self.var_names:
+                self.var_names.setdefault(v, self.var_names[like])
+
+
+def pp_jaxpr(
+    jaxpr: Jaxpr, context: JaxprPpContext | None = None,
+    settings: JaxprPpSettings | None = None,
+) -> str:  # fmt: skip
+    """The text of a program, with the names of a printing, which get more."""
+    told = (settings or JaxprPpSettings())._asdict()
+    if context is None:
+        return jaxpr.pretty_print(**told)
+    shown = told.pop("custom_pp_eqn_rules")
+    printer = Printer(**told, custom_rules=shown)
+    printer.promised.update(context.var_names)
+    text = printer.text(printer.program(jaxpr), WIDTH)
+    context.var_names.update(printer.names)
+    return text
+
+
+def concretization_function_error(
+    fun: type, suggest_astype: bool = False
+) -> Callable[[Any, Any], Any]:
+    """A method of a library's values of which only the type is known: it raises.
+
+    Args:
+      fun: what the method would make of a value, such as `bool` or `int`.
+      suggest_astype: whether `x.astype` is what may have been meant.
+    """
+    hint = (
+        f"If trying to convert the data type of a value, try x.astype({fun.__name__})."
+    )
+
+    def error(self: Any, arg: Any) -> Any:
+        if fun is bool:  # which has an error of its own
+            return bool(arg)
+        return to_value(fun, arg, hint if suggest_astype else "")
+
+    return error
 
 
 class Token:
@@ -55,4 +127,5 @@ def new_jaxpr_eqn(
       source_info: where it was written.
     """
     place, names = source_info or (None, "")
-    return Equation(primitive, list(invars), list(outvars), params, place, str(names))
+    told = params_of(primitive, params)
+    return Equation(primitive, list(invars), list(outvars), told, place, str(names))

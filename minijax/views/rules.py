@@ -12,9 +12,9 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 from ..base.util import flags_of, pick
-from ..ir import core
+from ..ir import check, core
 from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
-from ..ir.jaxpr import Equation, Jaxpr, read_vars
+from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars, result_type
 from ..passes import dce
 from ..passes.algebra import Zero, is_linear, lib
 from ..passes.batch import Axis, bring_front, no_name
@@ -177,6 +177,46 @@ class DceRules(Rules):
         prim.dce = None
 
 
+class TypeChecks(MutableMapping[Primitive, Rule]):
+    """(context factory, *operands, **params) -> (types of results, effects)."""
+
+    def __getitem__(self, prim: Primitive) -> Rule:
+        rule = check.rules.get(prim)
+        if rule is not None:
+            return rule.given  # type: ignore[attr-defined, no-any-return]
+        if prim not in self:
+            raise KeyError(prim)
+
+        def typed(_: Any, *atoms: Any, **params: Any) -> Any:
+            out = result_type(prim, [a.aval for a in atoms], params)
+            effects = prim.effects(params) if prim.effects else no_effects
+            return (list(out) if prim.multiple_results else [out]), effects
+
+        return typed
+
+    def __setitem__(self, prim: Primitive, rule: Rule) -> None:
+        def ours(avals: Sequence[Any], params: dict[str, Any]) -> Any:
+            out, _ = rule(lambda: (None, {}), *map(Var, avals), **params)
+            return out if prim.multiple_results else out[0]
+
+        check.rules[prim] = Adapted(ours, rule)
+
+    def __delitem__(self, prim: Primitive) -> None:
+        del check.rules[prim]
+
+    def __contains__(self, prim: object) -> bool:
+        holds = isinstance(prim, Primitive) and prim.regions is not None
+        return holds or prim in check.rules
+
+    def __iter__(self) -> Iterator[Primitive]:
+        load_primitives()
+        return (p for p in list(registry.values()) if p in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+custom_typechecks = TypeChecks()
 primitive_jvps = Jvps()
 primitive_transposes = Transposes()
 fancy_primitive_batchers = FancyBatchers()

@@ -69,7 +69,7 @@ class Trace(core.Trace, metaclass=_AnyTrace):
                 return [*out, *map(instantiate, out_t)]
 
             return handle(prim, fun, WrappedFun(jvp), args, **told)
-        rules = WrappedFun(params["fwd"]), params["bwd"]
+        rules = WrappedFun(params["fwd"]), params["back"]
         return handle(prim, fun, *rules, args, out_trees=None, **told)
 
     def process_primitive(self, prim: Primitive, args: Any, params: Any) -> Any:

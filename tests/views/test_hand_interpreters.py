@@ -9,7 +9,7 @@ import minijax.numpy as jnp
 from minijax import api_util, core
 from minijax.extend import linear_util as lu
 from minijax.interpreters import partial_eval as pe
-from minijax.interpreters import pxla
+from minijax.interpreters import pxla, xla
 
 
 def evaluate(jaxpr, consts, *args):
@@ -210,6 +210,8 @@ def test_a_librarys_own_trace():
     assert jax.grad(lambda x: counted(lambda y: y * y, x)[0])(3.0) == 6.0
 
 
+@pytest.mark.filterwarnings("ignore:jax.core.trace_ctx:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:jax.interpreters.pxla:DeprecationWarning")
 def test_what_is_current():
     outside = jex.core.get_opaque_trace_state()
     assert outside == jex.core.get_opaque_trace_state()
@@ -218,14 +220,14 @@ def test_what_is_current():
     @jax.jit
     def f(x):
         seen.append(jex.core.get_opaque_trace_state() == outside)
-        seen.append(core.unsafe_am_i_under_a_jit_DO_NOT_USE())
+        seen.append(jex.core.unsafe_am_i_under_a_jit_DO_NOT_USE())
         with core.eval_context():
             seen.append(float(jnp.ones(()) + 1))
         return x
 
     f(1.0)
     assert seen == [False, True, 2.0]
-    jax.vmap(lambda x: seen.append(core.unsafe_get_axis_names_DO_NOT_USE()) or x,
+    jax.vmap(lambda x: seen.append(jex.core.unsafe_get_axis_names_DO_NOT_USE()) or x,
              axis_name="i")(jnp.ones(2))  # fmt: skip
     assert seen[-1] == ["i"]
     assert core.trace_ctx.is_top_level()
@@ -243,10 +245,10 @@ def test_types_of_a_librarys_own():
         def __array__(self, *_, **__):
             return np.ones(2, np.float32)
 
-    core.pytype_aval_mappings[Boxed] = core.pytype_aval_mappings[np.ndarray]
+    xla.pytype_aval_mappings[Boxed] = xla.pytype_aval_mappings[np.ndarray]
     try:
         assert jax.typeof(Boxed()) == core.ShapedArray((2,), np.float32)
     finally:
-        del core.pytype_aval_mappings[Boxed]
+        del xla.pytype_aval_mappings[Boxed]
     assert core.mapped_aval(3, 0, core.ShapedArray((3, 2), "float32")).shape == (2,)
     assert core.unmapped_aval(3, 1, core.ShapedArray((2,), "float32")).shape == (2, 3)

@@ -74,7 +74,7 @@ def test_types_and_effects_of_a_librarys_own():
         def str_short(self, short_dtypes=True):
             return "Box"
 
-    class Noted(core.Effect):
+    class Noted(jax.extend.core.Effect):
         pass
 
     hijax.register_hitype(Box, lambda _: BoxType())

@@ -197,7 +197,7 @@ def test_lowering_by_platform_and_core_calls():
     own = scaled_product("own_platform")
     mlir.register_lowering(own, lambda ctx, x, y, scale: [x], platform="cpu")
     assert jax.jit(lambda x: own.bind(x, x, scale=9.0))(X).tolist() == X.tolist()
-    called = jax.core.CallPrimitive("own_call")
+    called = jax.extend.core.CallPrimitive("own_call")
     out = jax.jit(lambda x: called.bind(lambda y: [y * 2], x)[0])(3.0)
     assert out == 6.0
 

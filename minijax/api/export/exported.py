@@ -359,6 +359,7 @@ def default_export_platform() -> str:
 def export(
     fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
+    _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
 ) -> Callable[..., Exported]:  # fmt: skip
     """Lower a jitted function to a program that can be kept, and run elsewhere.
 
@@ -367,6 +368,8 @@ def export(
       platforms: what it is to run on: 'cpu', 'cuda', 'tpu' or others; default: where it
         would run here.
       disabled_checks: checks to leave out.
+      _override_lowering_rules: pairs (primitive, rule) that go before the primitives' own;
+        rules as `interpreters.mlir.register_lowering` takes them.
 
     Returns:
       A function of arguments, or of their types (`ShapeDtypeStruct`s), that returns an
@@ -391,7 +394,9 @@ def export(
 
     def do_export(*args: Any, **kwargs: Any) -> Exported:
         chosen = tuple(map(_platform, platforms or (default_export_platform(),)))
-        return _exported(fun_jit.trace(*args, **kwargs), chosen, tuple(disabled_checks))  # type: ignore[attr-defined]
+        traced = fun_jit.trace(*args, **kwargs)  # type: ignore[attr-defined]
+        rules = tuple(_override_lowering_rules or ())
+        return _exported(traced, chosen, tuple(disabled_checks), rules)
 
     return do_export
 
@@ -409,10 +414,11 @@ def _platform(name: str) -> str:
 
 
 def _exported(
-    stage_: Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]
-) -> Exported:
+    stage_: Traced, platforms: tuple[str, ...],
+    checks: tuple[DisabledSafetyCheck, ...], rules: tuple[tuple[Any, Any], ...] = (),
+) -> Exported:  # fmt: skip
     in_avals, out_avals = stage_.arg_types, stage_.result_types
-    lowered = Lowered(stage_, platforms, portable=True)
+    lowered = Lowered(stage_.with_rules(rules), platforms, portable=True)
     if lowered._before:
         raise errors.error(
             NotImplementedError,
@@ -456,7 +462,7 @@ def _exported(
         mlir_module_serialized=portable.to_bytes(module, polymorphic, several),
         calling_convention_version=maximum_supported_calling_convention_version,
         module_kept_var_idx=tuple(lowered._kept), uses_global_constants=polymorphic,
-        _get_vjp=functools.partial(_export_vjp, stage_.jaxpr),
+        _get_vjp=functools.partial(_export_vjp, stage_.jaxpr, rules),
     )  # fmt: skip
 
 
@@ -468,7 +474,9 @@ def _abstract(sharding: Any) -> Any:
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
-def _export_vjp(closed: ClosedJaxpr, exported: Exported) -> Exported:
+def _export_vjp(
+    closed: ClosedJaxpr, rules: tuple[tuple[Any, Any], ...], exported: Exported
+) -> Exported:
     """The program of the cotangents of one."""
     n = len(exported.in_avals)
 
@@ -480,6 +488,6 @@ def _export_vjp(closed: ClosedJaxpr, exported: Exported) -> Exported:
     structs = [ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
     lower = export(
         jit(fun_vjp_jax), platforms=exported.platforms,
-        disabled_checks=exported.disabled_safety_checks,
+        disabled_checks=exported.disabled_safety_checks, _override_lowering_rules=rules,
     )  # fmt: skip
     return lower(*structs)

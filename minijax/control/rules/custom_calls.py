@@ -66,8 +66,11 @@ def whole_or_none(used: Sequence[bool], eqn: Equation) -> Equation | None:
 
 def call_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
     """The call's name first; its rules by their names."""
-    rules = {k: v.__name__ for k, v in eqn.params.items() if k in ("jvp", "fwd", "bwd")}
-    return [(k, rules.get(k, v)) for k, v in printer.shown(eqn, {}, first="name")]
+    rules = {"jvp": "jvp", "fwd": "fwd", "back": "bwd"}
+    return [
+        (rules[k], v.__name__) if k in rules else (k, v)
+        for k, v in printer.shown(eqn, {}, first="name")
+    ]
 
 
 def stage_call(

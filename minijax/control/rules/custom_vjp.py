@@ -73,7 +73,7 @@ def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any
         hoisted = [*hoisted, *rules.captured]
         new["call_jaxpr"] = taking_more(closed, n, rules.captured)
         new["fwd"] = _skip(rules.fwd, n, len(hoisted), params)
-        new["bwd"] = _pad(rules.bwd, len(hoisted), params["bwd"])
+        new["back"] = _pad(rules.bwd, len(hoisted), params["back"])
     elif closed is not params["call_jaxpr"]:
         new["fwd"] = _on_arrays(params["fwd"])
     atoms = [trace.atom(x) for x in (*hoisted, *args)]
@@ -158,7 +158,7 @@ _pending = _Pending()
 
 def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedRules:
     avals = [core.aval_of(x) for x in args]
-    fwd, bwd = params["fwd"], params["bwd"]
+    fwd, bwd = params["fwd"], params["back"]
     key = (getattr(fwd, "call_key", id(fwd)), tuple(avals))
     for known in _pending.rules:
         if known.key == key:
@@ -209,15 +209,15 @@ custom_vjp_call_p.stage = custom_vjp_stage
 
 
 def custom_vjp_jvp(
-    primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, symbolic_zeros: bool,
-    **_: Any,
+    primals: Any, tangents: Any, *, fwd: Any, back: Any, name: str,
+    symbolic_zeros: bool, **_: Any,
 ) -> Any:  # fmt: skip
     flags = [type(t) is not Zero for t in tangents]
     residuals, outs = fwd(flags, *primals)
     out_avals = tuple(core.aval_of(x).to_tangent() for x in outs)
     out_ts = custom_lin_p.bind(
         *residuals, *pick(tangents, flags),
-        num_res=len(residuals), in_zeros=[not f for f in flags], bwd=bwd,
+        num_res=len(residuals), in_zeros=[not f for f in flags], bwd=back,
         out_avals=out_avals, name=name, symbolic_zeros=symbolic_zeros,
     )  # fmt: skip
     return outs, [
@@ -236,7 +236,7 @@ def custom_vjp_batch(
     *,
     call_jaxpr: Any,
     fwd: Any,
-    bwd: Any,
+    back: Any,
     **params: Any,
 ) -> Any:
     lanes = LaneAxes(axis, dims)
@@ -264,7 +264,7 @@ def custom_vjp_batch(
 
     out = custom_vjp_call_p.bind(
         *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), fwd=lane_fwd,
-        bwd=batched_bwd(bwd, axis, lanes.dims, res_dims, ct_dims), **params,
+        back=batched_bwd(back, axis, lanes.dims, res_dims, ct_dims), **params,
     )  # fmt: skip
     return out, lanes.out_dims(out)
 
@@ -330,7 +330,7 @@ def custom_vjp_checked(
     enabled: checking.Enabled, args: Any, params: Any
 ) -> checking.Outcome:
     """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
-    call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["bwd"]
+    call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["back"]
     inner = checking.checked(enabled, call)
 
     def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
@@ -366,7 +366,7 @@ def custom_vjp_checked(
     def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
         return bwd(residuals, cts[whole.width :])
 
-    new = {"call_jaxpr": whole.jaxpr, "fwd": with_error, "bwd": without_error}
+    new = {"call_jaxpr": whole.jaxpr, "fwd": with_error, "back": without_error}
     return whole.split(custom_vjp_call_p.bind(*args, **{**params, **new}))
 
 
@@ -601,7 +601,7 @@ class custom_vjp(WithRules):
         fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
         outs = custom_vjp_call_p.bind(
             *leaves, name=name, call_jaxpr=rules.call, fwd=fwd,
-            bwd=named(rules.bwd, self.bwd), symbolic_zeros=self.symbolic_zeros,
+            back=named(rules.bwd, self.bwd), symbolic_zeros=self.symbolic_zeros,
         )  # fmt: skip
         return tree.unflatten(rules.result.treedef, outs)
 

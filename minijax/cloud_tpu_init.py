@@ -1,0 +1,14 @@
+"""The face `minijax.cloud_tpu_init`: of one name that is no more."""
+
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE: dict[str, str] = {}
+
+_REMOVED = {
+    "jax.{} was deprecated in JAX v0.8.1. You do not need to call this function explicitly;"
+    " JAX calls this function automatically.": "cloud_tpu_init",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)
