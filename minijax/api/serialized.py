@@ -171,7 +171,9 @@ def deserialize_and_load(
     devices = _devices(told["ids"], given, execution_devices is not None)
     options = compat.compile_options(devices, 1, len(devices), None)
     listed = compat.DeviceList(tuple(devices))
-    executable = backend.deserialize_executable(told["code"], listed, options)
+    executable = compat.knowing_lapack(
+        backend.deserialize_executable, told["code"], listed, options
+    )
     place: Any = arrays.placement(devices[0])
     if told["lies"] is not None:
         sizes, names, types, ins, outs = told["lies"]

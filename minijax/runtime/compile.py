@@ -176,7 +176,7 @@ def compile_module(
         agreement.same_program(module, bytecode, devices)
     if callbacks:
         statistics.compiled += 1
-        return client.compile_and_load(module, device_list, options, list(callbacks))
+        return _compile(client, module, device_list, options, callbacks)
     if private:
         cache = None
     key = cache_key(bytecode, options, devices)
@@ -186,6 +186,14 @@ def compile_module(
         return found
     executable = _compile_or_load(client, module, device_list, options, cache, key)
     return util.remember(_recent, recent, executable, _RECENT)
+
+
+def _compile(
+    client: Any, module: Any, device_list: Any, options: Any, callbacks: Any = ()
+) -> Any:
+    return compat.knowing_lapack(
+        client.compile_and_load, module, device_list, options, list(callbacks)
+    )
 
 
 def compile_anew(
@@ -198,7 +206,7 @@ def compile_anew(
     )
     statistics.compiled += 1
     device_list = compat.DeviceList(tuple(devices))
-    return client.compile_and_load(module, device_list, options, [])
+    return _compile(client, module, device_list, options)
 
 
 def cost_of(executable: Any) -> Any:
@@ -232,7 +240,9 @@ def _compile_or_load(
         )
     if blob is not None:
         try:
-            loaded = client.deserialize_executable(blob, device_list, options)
+            loaded = compat.knowing_lapack(
+                client.deserialize_executable, blob, device_list, options
+            )
             statistics.loaded += 1
             took = time.perf_counter() - began
             monitoring.record_event_duration_secs(monitoring.READING, took)
@@ -250,7 +260,7 @@ def _compile_or_load(
                 _check_contents(client, module, device_list, options, key, loaded)
             return loaded
     start = time.perf_counter()
-    executable = client.compile_and_load(module, device_list, options, [])
+    executable = _compile(client, module, device_list, options)
     statistics.compiled += 1
     if cache is not None and time.perf_counter() - start >= (
         config.CACHE_MIN_TIME.value or 0.0
@@ -281,7 +291,7 @@ def _check_contents(
     if key in _checked:
         return
     _checked.add(key)
-    fresh = client.compile_and_load(module, device_list, options, [])
+    fresh = _compile(client, module, device_list, options)
     statistics.compiled += 1
     if _text(fresh) != _text(loaded):
         raise errors.error(

@@ -13,7 +13,7 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -429,3 +429,15 @@ def register_lapack() -> None:
             name, capsule, platform="cpu", api_version=version
         )
     _lapack_ready = True
+
+
+def knowing_lapack(make: Callable[..., Any], *args: Any) -> Any:
+    """`make(*args)`, and again with LAPACK known if a program turns out to call it: one
+    that was exported or serialised elsewhere, or calls it by name."""
+    try:
+        return make(*args)
+    except RuntimeFailure as e:
+        if _lapack_ready or "No FFI handler registered" not in str(e):
+            raise
+        register_lapack()
+        return make(*args)

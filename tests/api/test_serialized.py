@@ -1,5 +1,6 @@
 """Compiled programs as bytes, and where compiled programs are kept."""
 
+import pickle
 import subprocess
 import sys
 
@@ -115,3 +116,32 @@ assert read(x).tolist() == (x * 5 - 1).tolist()
     subprocess.run([sys.executable, "-c", code], check=True)
     assert list(tmp_path.rglob("*"))
     assert compilation_cache.reset_cache is compiler.reset_cache
+
+
+def test_lapack_is_known_where_programs_come_from_elsewhere(tmp_path):
+    """A process that never lowered a decomposition reads, calls and compiles them."""
+    singular = mj.jit(lambda x: jnp.linalg.svd(x)[1])
+    x = np.diag(np.arange(1, 3, dtype=np.float32))
+    written = {
+        "exported": mj.export.export(singular)(x).serialize(),
+        "compiled": se.serialize(singular.lower(x).compile()),
+    }
+    (tmp_path / "programs").write_bytes(pickle.dumps(written))
+    code = """
+import pickle, sys, numpy as np, minijax as mj
+from minijax.experimental import serialize_executable as se
+x = np.diag(np.arange(1, 3, dtype=np.float32))
+what, name = sys.argv[2], "lapack_spotrf_ffi"
+written = pickle.load(open(sys.argv[1], "rb"))
+if what == "exported":
+    found = mj.export.deserialize(written[what]).call(x)
+elif what == "compiled":
+    found = se.deserialize_and_load(*written[what])(x)
+else:
+    shapes = mj.ShapeDtypeStruct((2, 2), "float32"), mj.ShapeDtypeStruct((), "int32")
+    found = mj.ffi.ffi_call(name, shapes)(x * x, uplo=np.uint8(ord("L")))[0].sum(0)[::-1]
+assert found.tolist() == [2, 1], found
+"""
+    for what in (*written, "called by name"):
+        command = [sys.executable, "-c", code, str(tmp_path / "programs"), what]
+        subprocess.run(command, check=True)
