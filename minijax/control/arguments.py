@@ -231,6 +231,7 @@ class ArgNames(Sequence[str]):
 
 def as_value(x: Any) -> Any:
     """An argument that is handed back as it is: a tracer, or an `Array`."""
+    x = core.unwrapped(x)
     return x if isinstance(x, Tracer) else as_array(x)
 
 

@@ -166,11 +166,18 @@ class Primitive:
         try:
             return STATE.trace.process(self, args, params)
         except Exception as error:
+            if isinstance(error, errors.UnexpectedTracerError):
+                bare = [unwrapped(x) for x in args]
+                if any(x is not y for x, y in zip(bare, args, strict=True)):
+                    return self.bind(*bare, **params)
             simplify(error)
             raise
 
-    def bind_with_trace(self, trace: Trace, args: Sequence[Any], params: Any) -> Any:
-        """Apply the primitive under a trace."""
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Any
+    ) -> Any:
+        """Apply the primitive under a trace; the operands know their types themselves."""
+        del avals
         with current(trace):
             return self.bind(*args, **params)
 
@@ -691,6 +698,14 @@ def aval_of(x: Any) -> Any:
         return aval_of(custom())
     check_foreign(x)
     raise tracer_errors.no_value(x, STATE.trace)
+
+
+def unwrapped(x: Any) -> Any:
+    """The array or tracer that an object with `__jax_array__` stands for."""
+    if isinstance(x, Tracer) or type(x) in aval_rules:
+        return x
+    custom = getattr(x, "__jax_array__", None)
+    return x if custom is None else unwrapped(custom())
 
 
 def check_foreign(x: Any) -> None:

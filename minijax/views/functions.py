@@ -170,12 +170,14 @@ def _from_generator(gen: Callable[..., Any], aux: bool) -> Callable[..., Any]:
 
     def run(inner: Callable[..., Any], *rest: Any, **kwargs: Any) -> Any:
         steps = gen(*(rest[1:] if aux else rest), **kwargs)
-        inner_args, inner_kwargs = next(steps)
-        out = steps.send(inner(*inner_args, **inner_kwargs))
+        try:
+            inner_args, inner_kwargs = next(steps)
+            out = steps.send(inner(*inner_args, **inner_kwargs))
+        finally:
+            steps.close()  # leaves the blocks that it has entered, also after an error
         if aux:
             out, handed = out
             rest[0].store(handed)
-        steps.close()
         return out
 
     run.__name__ = name_of(gen)

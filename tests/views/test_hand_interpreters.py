@@ -252,3 +252,42 @@ def test_types_of_a_librarys_own():
         del xla.pytype_aval_mappings[Boxed]
     assert core.mapped_aval(3, 0, core.ShapedArray((3, 2), "float32")).shape == (2,)
     assert core.unmapped_aval(3, 1, core.ShapedArray((2,), "float32")).shape == (2, 3)
+
+
+def test_an_error_leaves_the_blocks_of_a_transformation():
+    left = []
+
+    @lu.transformation
+    def within(*args):
+        with core.take_current_trace() as trace, core.set_current_trace(trace):
+            try:
+                out = yield args, {}
+            finally:
+                left.append(core.trace_ctx.is_top_level())
+            yield out
+
+    def f(x):
+        return within(lu.wrap_init(lambda x: x / "no number")).call_wrapped(x)
+
+    with pytest.raises(TypeError) as kept:  # which holds the frames
+        jax.eval_shape(f, 1.0)
+    assert left == [False]
+    assert core.trace_ctx.is_top_level() and kept.value is not None
+
+
+def test_primitives_are_bound_under_a_trace():
+    recorded = []
+
+    class Told(core.Trace):
+        def __init__(self, parent):
+            super().__init__()
+            self.parent = parent
+
+        def process_primitive(self, prim, args, params):
+            recorded.append(prim.name)
+            types = [jax.typeof(x) for x in args]
+            return prim.bind_with_trace(self.parent, args, types, params)
+
+    with core.take_current_trace() as parent, core.set_current_trace(Told(parent)):
+        assert float(jax.lax.neg_p.bind(2.0)) == -2.0
+    assert recorded == ["neg"]

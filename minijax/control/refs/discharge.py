@@ -72,7 +72,7 @@ class FunctionPrimitive(Primitive):
                 if any(due):
                     return self.discharge(due, args, params)
                 break
-        return STATE.trace.process(self, args, params)
+        return super().bind(*args, **params)
 
     def _lifted(
         self, args: tuple[Any, ...], params: dict[str, Any]
@@ -415,7 +415,7 @@ class RulePrimitive(FunctionPrimitive):
             isinstance(x, Ref) and not refs.is_recorded(x) for x in args
         ):
             return self.plain(args, params)
-        return STATE.trace.process(self, args, params)
+        return Primitive.bind(self, *args, **params)
 
     def plain(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Call the function, of which no derivative can be asked for any more."""

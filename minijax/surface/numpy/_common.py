@@ -68,6 +68,17 @@ def check_arraylike(name: str, *xs: Any) -> None:
             raise arraylike_error(name, x, i)
 
 
+def _checked(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of `name`, arrays and numbers; of objects what they stand for."""
+    for i, x in enumerate(xs):
+        if type(x) not in _PLAIN and not isinstance(x, Tracer):
+            if not core.is_value(x):
+                raise arraylike_error(name, x, i)
+            if hasattr(x, "__jax_array__"):
+                return _checked(name, (*xs[:i], core.unwrapped(x), *xs[i + 1 :]))
+    return xs
+
+
 def arraylike_error(name: str, x: Any, position: int) -> TypeError:
     """The error for an operand that is no array."""
     tries = ["jnp.asarray(...) around it"]
@@ -328,19 +339,19 @@ def number(n: Any, dtype: Any) -> Any:
 
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one dtype and rank."""
-    check_arraylike(name, *xs)
+    xs = _checked(name, xs)
     return promote_shapes(name, *_joined(name, promote_dtypes, xs))
 
 
 def promote_args_inexact(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one rank and one float or complex dtype."""
-    check_arraylike(name, *xs)
+    xs = _checked(name, xs)
     return promote_shapes(name, *_joined(name, promote_dtypes_inexact, xs))
 
 
 def promote_args_numeric(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one rank and one dtype that is not bool."""
-    check_arraylike(name, *xs)
+    xs = _checked(name, xs)
     return promote_shapes(name, *_joined(name, promote_dtypes_numeric, xs))
 
 

@@ -40,6 +40,8 @@ def isclose(
     """
     check_arraylike("isclose", a, b, rtol, atol)
     x, y = promote_args("isclose", a, b)
+    if dtypes.is_extended(aval_of(x).dtype):
+        return lax.eq(x, y)  # random keys have no distance
     if not dtypes.is_inexact(aval_of(x).dtype):
         x, y = promote_dtypes_inexact(x, y)
     real = dtypes.real_of(aval_of(x).dtype)

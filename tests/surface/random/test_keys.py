@@ -328,3 +328,11 @@ def test_pmap_over_keys():
         np.testing.assert_array_equal(out[i], random.uniform(keys[i], (2,)))
     children = mj.pmap(random.split)(keys)
     assert words(children[n - 1]).tolist() == words(random.split(keys[n - 1])).tolist()
+
+
+def test_keys_are_close_where_they_are_equal():
+    keys = mj.random.split(mj.random.key(0))
+    assert jnp.isclose(keys, keys[0]).tolist() == [True, False]
+    assert jnp.allclose(keys, keys) and not jnp.allclose(keys[0], keys[1])
+    with pytest.raises(TypeError, match="isclose does not accept dtypes"):
+        jnp.isclose(keys, 1.0)

@@ -1,0 +1,68 @@
+"""Objects with `__jax_array__` among operands: modules' parameters, for one.
+
+What such an object stands for may be a tracer, which its type does not say.
+"""
+
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+
+
+class Wrapped:
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+
+X = jnp.array([1.0, 2.0, 4.0])
+ROWS = jnp.array([[1.0, 2.0, 3.0], [2.0, 0.5, 1.0]])
+
+TAKES = {
+    "*": lambda a, b: a * b,
+    "@": lambda a, b: a @ b,
+    "**": lambda a, b: a**b,
+    "divmod": lambda a, b: divmod(a, b)[1],
+    "a row": lambda a, b: (a[None] - b)[0],
+    "maximum": jnp.maximum,
+    "concatenate": lambda a, b: jnp.concatenate([a, b]),
+    "where": lambda a, b: jnp.where(a > 1, a, b),
+    "sum": lambda a, b: jnp.sum(b) + a,
+    "softmax": lambda a, b: mj.nn.softmax(b) * a,
+    "relu": lambda a, b: mj.nn.relu(b) * a,
+    "lax.mul": lax.mul,
+    "lax.sin": lambda a, b: lax.sin(b) * a,
+    "jit": lambda a, b: mj.jit(lambda p, q: p * q)(a, b),
+    "cond": lambda a, b: lax.cond(True, lambda q: q * 2, lambda q: q, b) * a,
+    "scan": lambda a, b: lax.scan(lambda c, r: (c * r, r), b, a[:, None])[0],
+}
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_it_is_taken_for_what_it_stands_for(name):
+    def wrapped(row):
+        return TAKES[name](X, Wrapped(row))
+
+    def bare(row):
+        return TAKES[name](X, row)
+
+    for transform in (
+        lambda f: f(ROWS[0]),
+        lambda f: mj.vmap(f)(ROWS),
+        lambda f: mj.jvp(f, (ROWS[0],), (ROWS[1],)),
+        lambda f: mj.vmap(mj.grad(lambda row: f(row).sum()))(ROWS),
+    ):
+        found, wanted = transform(wrapped), transform(bare)
+        assert mj.tree.all(mj.tree.map(jnp.array_equal, found, wanted))
+    staged = str(mj.make_jaxpr(wrapped)(ROWS[0]))
+    assert staged.count("mul") == str(mj.make_jaxpr(bare)(ROWS[0])).count("mul")
+
+
+def test_a_leaked_one_is_reported():
+    kept = []
+    mj.vmap(lambda row: kept.append(Wrapped(row)) or row)(ROWS)
+    with pytest.raises(mj.errors.UnexpectedTracerError, match="leaked"):
+        X * kept[0]
