@@ -1,8 +1,9 @@
 """What must hold of every operation, checked on one program with one set of arguments.
 
 `obeys(fun, *args)` checks: jit gives what eager gives; jvp agrees with differences; the
-transpose agrees with jvp by inner products; lanes of vmap agree with a loop, of the
-function and of its gradient, wherever the lane axes are.  Floats are taken as float64.
+transpose agrees with jvp by inner products; what structure says to be zero is zero; lanes
+of vmap agree with a loop, of the function and of its gradient, wherever the lane axes are.
+Floats are taken as float64.
 `exact=False` is for programs that may be rounded in another way than their steps.
 
 This knows no operation.  The files beside it give it programs.
@@ -14,6 +15,7 @@ from functools import partial
 import numpy as np
 
 import minijax as mj
+from minijax.tools import sparsity
 
 EPS = 1e-5
 
@@ -113,7 +115,23 @@ def derivatives_agree(fun, args, moving):
     cts = [like(y, 7 + i) for i, y in enumerate(outs)]
     found = mj.vjp(flat, *primals)[1](cts)
     np.testing.assert_allclose(inner(cts, out_ts), inner(found, ts), rtol=1e-9)
+    for k, x in enumerate(primals):
+        if 0 < x.size <= 500:
+            structure_agrees(flat, primals, k)
     some_move(fun, args, moving)
+
+
+def structure_agrees(flat, primals, k):
+    """What does not depend on an element, by structure, does not move with it."""
+    x = primals[k]
+    fun = lambda x: flat(*primals[:k], x, *primals[k + 1 :])
+    chosen = np.random.default_rng(x.size).integers(x.size)
+    t = np.zeros(x.size, x.dtype)
+    t[chosen] = 1
+    for j, y in enumerate(mj.jvp(fun, (x,), (t.reshape(x.shape),))[1]):
+        pattern = sparsity(lambda x, j=j: fun(x)[j], x)
+        rows = pattern.rows[pattern.columns == chosen]
+        assert not np.delete(np.ravel(np.asarray(y)), rows).any()
 
 
 def some_move(fun, args, moving):

@@ -95,7 +95,10 @@ class Primitive:
     moves: whether results are elements of those operands that have their dtype, moved;
         "back": sums of such elements, which the transpose moves back
     axes_of(avals of operands, of results, params) -> for each operand, for each axis of
-        the result, the operand's axis that it is (or None); along its others elements mix
+        the result, the operand's axis that it is (or None), or that axis and its reach, see
+        prims/reaching.py; along its others elements mix
+    runs(args, params) -> (program, its operands), which gives the results, of what holds
+        programs but is no region
     flops(avals of operands, of results, params) -> how many operations on numbers it takes;
         without it one for each element, see passes/costs.py
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
@@ -110,7 +113,7 @@ class Primitive:
         "checked", "closes", "dce", "depends", "divisor", "effects", "elementwise", "flops",
         "impl", "jvp", "keeps_nans", "lie", "linearize", "lower", "lower_on", "makes_nans",
         "moves", "multiple_results", "name", "named_axes", "places", "pretty", "regions",
-        "stage", "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary",
+        "runs", "stage", "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary",
     )  # fmt: skip
 
     # As interpreters of libraries ask: whether `bind` takes a function first.
@@ -153,6 +156,7 @@ class Primitive:
         self.elementwise = False
         self.moves: bool | str = False
         self.axes_of: Rule | None = None
+        self.runs: Rule | None = None
         self.flops: Rule | None = None
         self.taylor: Rule | None = None
         self.register()

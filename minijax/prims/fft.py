@@ -29,6 +29,7 @@ from .define import linear_in_first
 from .lying import along
 from .math.algebraic import conj, div, mul
 from .math.cast import cast, scalar
+from .reaching import mixed
 from .shape.shapes import zero_array
 
 __all__ = ("FftType", "fft_p", "fft")
@@ -136,6 +137,9 @@ def _fft_lower(ctx, x, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     )  # fmt: skip
 
 
+fft_p.axes_of = lambda ins, outs, params: [
+    mixed(ins[0].ndim, range(ins[0].ndim - len(params["fft_lengths"]), ins[0].ndim))
+]
 fft_p.abstract = _fft_abstract
 linear_in_first(fft_p, _fft_transpose)
 fft_p.batch = _fft_batch

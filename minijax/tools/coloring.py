@@ -3,11 +3,11 @@
 The structure is found by an interpreter of index sets (dependence.py), on the linear part
 of the function, so that custom derivative rules count as they differentiate.  Columns that
 share no row get one colour, and are computed by one push-forward of the sum of their unit
-vectors; or rows, by pull-backs, if that takes fewer.
+vectors; or rows, by pull-backs, if that takes fewer; of Hessians, which are symmetric,
+either of the two places of an element may do (colors.py).
 
-Sources: Curtis, Powell & Reid, On the Estimation of Sparse Jacobian Matrices (1974);
-Coleman & Moré, Estimation of Sparse Jacobian Matrices and Graph Coloring Problems (1983);
-Gebremedhin, Manne & Pothen, What Color Is Your Jacobian? (2005).
+Sources: Coleman & Moré, Estimation of Sparse Jacobian Matrices and Graph Coloring Problems
+(1983); Gebremedhin, Manne & Pothen, What Color Is Your Jacobian? (2005).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ..ir import core
 from ..passes.dce import dce_jaxpr
 from ..surface import jnp
 from ..surface.sparse.bcoo import BCOO
+from .colors import colors, stars
 from .dependence import UNKNOWN, Interpreter, Sets
 
 
@@ -158,37 +159,6 @@ def sparsity(
     return Pattern(rows, columns, tuple(shape.shape), tuple(aval.shape))
 
 
-def colors(rows: Any, columns: Any, n: int) -> Any:
-    """A colour for each of `n` columns, so that those of one colour share no row.
-
-    Greedy, in the order of the columns and by falling degree; the better one.
-    """
-    order = np.lexsort((columns, rows))
-    of_row = np.split(columns[order], np.flatnonzero(np.diff(rows[order])) + 1)
-    row_of: dict[int, Any] = dict(zip(np.unique(rows).tolist(), of_row, strict=True))
-    order = np.lexsort((rows, columns))
-    starts = np.searchsorted(columns[order], np.arange(n + 1))
-    by_column = rows[order]
-    degree = np.diff(starts)
-    natural = range(n)
-    best = None
-    for sequence in (natural, np.argsort(-degree, kind="stable").tolist()):
-        found = np.full(n, -1)
-        for c in sequence:
-            taken = set()
-            for r in by_column[starts[c] : starts[c + 1]].tolist():
-                taken.update(found[row_of[r]].tolist())
-            k = 0
-            while k in taken:
-                k += 1
-            found[c] = k
-        if best is None or found.max(initial=-1) < best.max(initial=-1):
-            best = found
-        if best.max(initial=-1) + 1 <= max(map(len, of_row), default=0):
-            break  # no fewer can do
-    return best
-
-
 def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """Make a function that gives the Jacobian of `f` as a sparse array.
 
@@ -242,7 +212,11 @@ def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
              [2., 2., 2.],
              [0., 2., 0.]], dtype=float32)
 
-    Source: Coleman & Moré, Estimation of Sparse Hessian Matrices (1984).
+    It is taken for symmetric, as Hessians are: where that takes fewer products, an element
+    is read off its mirror image.
+
+    Source: Coleman & Moré, Estimation of Sparse Hessian Matrices and Graph Coloring
+    Problems (1984); Gebremedhin et al., New Acyclic and Star Coloring Algorithms (2007).
     """
     check_callable(f)
     return _by_colors(f, grad(f, argnums), argnums, "hessian")
@@ -254,12 +228,14 @@ class Coloring:
 
     forward: by push-forwards, of which each takes the columns of one colour; else by
       pull-backs, for rows.
+    found: where each element of the pattern stands: (product, its element).
     """
 
     pattern: Pattern
     forward: bool
     colors: Any
     evaluations: int
+    found: tuple[Any, Any] = dataclasses.field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -298,8 +274,6 @@ def _by_colors(f: Any, fun: Any, argnums: int, of: str) -> Any:
         pattern = found.pattern
         x = args[argnums]
         shape = pattern.in_shape if found.forward else pattern.out_shape
-        own = pattern.columns if found.forward else pattern.rows
-        other = pattern.rows if found.forward else pattern.columns
         dtype = core.aval_of(x).dtype
         if not found.forward:
             dtype = make_jaxpr(fun)(*args).out_avals[0].dtype
@@ -307,7 +281,7 @@ def _by_colors(f: Any, fun: Any, argnums: int, of: str) -> Any:
         seeds = seeds.astype(dtype).reshape(-1, *shape)
         compressed = products(found.forward, seeds, *args)
         flat = jnp.reshape(compressed, (found.evaluations, -1))
-        data = flat[found.colors[own], other]
+        data = flat[found.found]
         indices = jnp.asarray(pattern.indices())
         return BCOO(
             (data, indices),
@@ -322,11 +296,39 @@ def _by_colors(f: Any, fun: Any, argnums: int, of: str) -> Any:
 
 def _colored(pattern: Pattern, of: str) -> Coloring:
     n, m = int(np.prod(pattern.in_shape)), int(np.prod(pattern.out_shape))
-    columns = colors(pattern.rows, pattern.columns, n)
-    count = int(columns.max(initial=-1)) + 1
-    most = int(np.bincount(pattern.columns, minlength=1).max(initial=0))
-    if of == "jacobian" and most < count:  # of rows, no fewer colours than that
-        rows = colors(pattern.columns, pattern.rows, m)
-        if int(rows.max(initial=-1)) + 1 < count:
-            return Coloring(pattern, False, rows, int(rows.max(initial=-1)) + 1)
-    return Coloring(pattern, True, columns, count)
+    rows, columns = pattern.rows, pattern.columns
+    # No fewer colours will do than one row, or one column, has elements.
+    ways = {
+        True: (int(np.bincount(rows, minlength=1).max()), rows, columns, n),
+        False: (int(np.bincount(columns, minlength=1).max()), columns, rows, m),
+    }
+    best = None
+    if of == "hessian":
+        del ways[False]
+        turned = np.unique(columns * n + rows)
+        if np.array_equal(rows * n + columns, turned):
+            found = stars(rows, columns, n)
+            best = found, True, _either(found, rows, columns)
+    for forward, (least, across, along, size) in sorted(
+        ways.items(), key=lambda way: way[1][0]
+    ):
+        if best is None or least < _count(best[0]):
+            found = colors(across, along, size)
+            if best is None or _count(found) < _count(best[0]):
+                best = found, forward, (found[along], across)
+    found, forward, where = best
+    return Coloring(pattern, forward, found, _count(found), where)
+
+
+def _count(found: Any) -> int:
+    return int(found.max(initial=-1)) + 1
+
+
+def _either(found: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
+    """Of each element and its mirror image the one that is alone in its row and colour."""
+    place = rows * _count(found) + found[columns]
+    _, back, count = np.unique(place, return_inverse=True, return_counts=True)
+    alone = count[back] == 1
+    return (
+        np.where(alone, found[columns], found[rows]), np.where(alone, rows, columns),
+    )  # fmt: skip

@@ -5,12 +5,11 @@ A value is a set for each of its elements, all in one sorted array of numbers
 `moves` (it is then applied to the elements' numbers), `axes_of`; of others every
 result depends on every operand.  Programs inside are run; a loop as often as it is known
 to, else until its sets grow no more.  What depends on no input is computed, as far as it
-can be, for indices are read off it.
+can be, for indices and tests are read off it.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from ..passes.algebra import Linear
 from ..types import dtypes
 
 MOST = 50_000_000
+STEPS = 1000  # of a loop whose test is known, before what it makes is taken for unknown
 
 
 class Sets:
@@ -138,6 +138,8 @@ class Interpreter:
         sets = [x for x in args if type(x) is Sets]
         if not any(s.pairs.size for s in sets):
             return self.constant(eqn, args)
+        if prim.runs is not None:
+            return self.closed(*prim.runs(args, params))
         outs = [v.aval for v in eqn.outs]
         moving = [dtypes.is_inexact(getattr(a, "dtype", np.dtype(bool))) for a in outs]
         if not any(moving):
@@ -147,7 +149,7 @@ class Interpreter:
             rule = self.elementwise(eqn, args)
         elif prim.moves:
             rule = self.moved(eqn, args)
-        elif prim.axes_of is not None:
+        if rule is None and prim.axes_of is not None:
             rule = self.along_axes(eqn, args)
         if rule is None:
             rule = [self.dense(sets, a.size) for a in outs]
@@ -234,28 +236,42 @@ class Interpreter:
         ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
         maps = rule(ins, outs, eqn.params)
         (out,) = outs
-        strides = _strides(out.shape)
-        parts = []
-        for x, a, axes in zip(args, ins, maps, strict=True):
-            if type(x) is not Sets or not x.pairs.size:
-                continue
-            at = np.zeros(a.size, np.int64)
-            where = np.unravel_index(np.arange(a.size), a.shape) if a.shape else ()
-            for k, axis in enumerate(axes):
-                if axis is not None:
-                    at += where[axis] * strides[k]
-            free = [k for k, axis in enumerate(axes) if axis is None]
-            many = [range(out.shape[k]) for k in free]
-            offsets = np.array([
-                sum(i * strides[k] for i, k in zip(index, free, strict=True))
-                for index in itertools.product(*many)
-            ], np.int64)  # fmt: skip
-            rows, inputs = x.pairs // self.n, x.pairs % self.n
-            base = self.of(at[rows] * self.n + inputs).pairs
-            if base.size * offsets.size > MOST:
+        return [
+            self.union([
+                self.spread(x.pairs, a.shape, out.shape, axes)
+                for x, a, axes in zip(args, ins, maps, strict=True) if type(x) is Sets
+            ])
+        ]  # fmt: skip
+
+    def spread(
+        self, pairs: Any, shape: Sequence[int], out: Sequence[int], axes: Sequence[Any]
+    ) -> Sets:
+        """Sets where each axis of a result is one of the operand, reached, or mixed."""
+        if not pairs.size:
+            return NOTHING
+        ways = [a if isinstance(a, tuple) else (a, _stay) for a in axes]
+        used = [a for a, _ in ways if a is not None]
+        inputs, where = pairs % self.n, np.unravel_index(pairs // self.n, shape or (1,))
+        # What differs only along axes that mix is one.
+        whole = np.ravel_multi_index(
+            [*(where[a] for a in used), inputs], [*(shape[a] for a in used), self.n]
+        )
+        *where, inputs = np.unravel_index(
+            np.unique(whole), [*(shape[a] for a in used), self.n]
+        )
+        places = iter(range(len(used)))
+        to = np.zeros(inputs.size, np.int64)
+        for (a, reach), step, size in zip(ways, _strides(out), out, strict=True):
+            if a is None:
+                which = np.repeat(np.arange(inputs.size), size)
+                at = np.tile(np.arange(size), inputs.size)
+            else:
+                which, at = reach(where[next(places)])
+            if which.size > MOST:
                 raise self.too_many()
-            parts.append(self.of((base[:, None] + offsets * self.n).ravel()))
-        return [self.union(parts)]
+            to, inputs = to[which] + at * step, inputs[which]
+            where = [w[which] for w in where]
+        return self.of(to * self.n + inputs)
 
     # --------------------------------------------------------------- what holds programs
     def choice(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
@@ -280,6 +296,14 @@ class Interpreter:
         _, consts, carry, rows = loop.groups(params, args)
         carry, n = list(carry), len(carry)
         if test:
+            asked = loop.groups(params, args)[0]
+            for _ in range(STEPS):
+                (on,) = self.closed(test[0], [*asked, *carry])
+                if type(on) in (Unknown, Sets) or np.ndim(on):
+                    break
+                if not on:
+                    return carry
+                carry = self.closed(body, [*consts, *carry])
             while True:  # until the sets grow no more
                 outs = self.closed(body, [*consts, *carry])
                 new = [self.joined(pair, 2) for pair in zip(carry, outs, strict=True)]
@@ -328,6 +352,11 @@ def _numbers(aval: Any, first: int | None) -> Any:
     if first is None:
         return np.zeros(aval.shape, np.int32)
     return np.arange(1, aval.size + 1, dtype=np.int32).reshape(aval.shape)
+
+
+def _stay(at: Any) -> tuple[Any, Any]:
+    """The reach of places to themselves."""
+    return np.arange(at.size), at
 
 
 def _strides(shape: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
+from minijax.tools.colors import colors, stars
 
 S = jnp.linspace(0.1, 1, 6)
 
@@ -54,9 +55,67 @@ CASES = {
     "custom rule": (shifted, 6),
     "while": (lambda x: lax.fori_loop(0, jnp.int32(3), lambda i, y: y * x, x), 6),
     "call": (mj.jit(mj.checkpoint(lambda x: jnp.tanh(x) * 2)), 6),
-    "unstructured": (jnp.sort, 36),
+    "mixing": (jnp.sort, 36),
     "grad": (mj.grad(rosenbrock), 16),
 }  # fmt: skip
+
+
+# Of a matrix: what mixes along one axis stays apart along the other.
+M = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32))
+LOWER = jnp.eye(4) + jnp.tril(jnp.full((4, 4), 0.3))
+MATRIX = {
+    "cumsum": (lambda x: lax.cumsum(x, 1), 30),
+    "cumsum reversed": (lambda x: lax.cumsum(x, 0, reverse=True), 24),
+    "sort": (lambda x: lax.sort(x, dimension=1), 48),
+    "top_k": (lambda x: lax.top_k(x, 2)[0], 24),
+    "fft": (lambda x: jnp.fft.fft(x, axis=0).imag, 36),
+    "windows": (
+        lambda x: lax.reduce_window(
+            x, 0.0, lax.add, (2, 2), (1, 2), ((1, 0), (0, 1)), (1, 2), (2, 1)
+        ), 12,
+    ),
+    "conv": (
+        lambda x: lax.conv_general_dilated(
+            x.reshape(1, 4, 3), jnp.ones((4, 2, 2)), (1,), "SAME", feature_group_count=2
+        ), 40,
+    ),
+    "weights": (
+        lambda x: lax.conv_general_dilated(
+            jnp.ones((1, 2, 5)), x.reshape(3, 2, 2), (1,), "SAME"
+        ), 60,
+    ),
+    "solve": (lambda x: lax.linalg.triangular_solve(LOWER, x, lower=True), 30),
+    "solve left": (
+        lambda x: lax.linalg.triangular_solve(
+            LOWER, x.T, left_side=True, lower=True, transpose_a=True
+        ), 30,
+    ),
+    "lanes of solve": (mj.vmap(lambda r: jnp.linalg.solve(jnp.diag(r) + LOWER, r)), 48),
+    "unknown row": (lambda x: x[jnp.argmax(x[:, 0])], 12),
+    "unknown box": (lambda x: lax.dynamic_slice(x, (jnp.argmax(x[:, 0]), 0), (2, 4)), 24),
+    "unknown place": (
+        lambda x: lax.dynamic_update_slice(x, x[:1] ** 2, (jnp.argmax(x[:, 0]), 0)), 20
+    ),
+    "unknown rows": (lambda x: x.at[jnp.argsort(x[:, 0])].add(x**2), 36),
+    "known test": (
+        lambda x: lax.while_loop(
+            lambda c: c[0] < 2, lambda c: (c[0] + 1, jnp.roll(c[1], 1, 1)), (0, x)
+        )[1], 12,
+    ),
+    "unknown test": (
+        lambda x: lax.while_loop(
+            lambda c: c.sum() < 9, lambda c: jnp.roll(c, 1, 1) + 1, x
+        ), 48,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MATRIX)
+def test_patterns_along_axes(case):
+    f, nnz = MATRIX[case]
+    pattern = tools.sparsity(f, M)
+    assert pattern.nnz == nnz
+    assert not np.asarray(mj.jacfwd(f)(M))[~pattern.todense()].any()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -98,6 +157,28 @@ def test_rows_have_colours_where_they_are_fewer():
     assert (plan.evaluations, plan.forward) == (1, False)
     np.testing.assert_allclose(jac(S, 2.0).todense(), mj.jacfwd(f)(S, 2.0), rtol=1e-6)
     assert "1 pull-backs of rows" in str(plan)
+
+
+def test_mirror_images_of_a_hessian():
+    def arrow(x):
+        return (x[0] * x[1:] ** 2).sum() + x[0] ** 3
+
+    hess = tools.sparse_hessian(arrow)
+    assert hess.plan(S).evaluations == 2
+    np.testing.assert_allclose(hess(S).todense(), mj.hessian(arrow)(S), rtol=1e-5)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.2, 0.6])
+def test_stars_give_all_elements(density):
+    rng, n = np.random.default_rng(int(density * 100)), 30
+    pattern = np.triu(rng.random((n, n)) < density)
+    pattern = pattern | pattern.T | np.eye(n, dtype=bool)
+    rows, columns = np.nonzero(pattern)
+    found = stars(rows, columns, n)
+    assert found.max() <= colors(rows, columns, n).max()
+    for v, w in zip(rows, columns):  # one of the two is alone in its row and colour
+        alone = [(found[pattern[i]] == found[j]).sum() for i, j in ((v, w), (w, v))]
+        assert 1 in alone
 
 
 def test_refusals():

@@ -71,6 +71,14 @@ def solve_impl(
 linear_solve_p.impl = solve_impl
 
 
+def _solve_runs(args: Any, params: Any) -> tuple[ClosedJaxpr, list[Any]]:
+    *consts, b = split_list(args, list(params["const_lengths"]))
+    return params["jaxprs"].solve, [*_pick(consts, params["jaxprs"], "solve"), *b]
+
+
+linear_solve_p.runs = _solve_runs
+
+
 def solve_jvp(
     primals: Any,
     tangents: Any,

@@ -30,6 +30,7 @@ from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type
 from ..lying import asked, check_whole
 from ..math.cast import cast
+from ..reaching import in_groups, under_windows
 from ..shape.shapes import reshape, rev, zero_array
 from ..sliding import Pads, dilated, ints, padtype_to_pads, places
 
@@ -556,6 +557,33 @@ def _conv_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
 
 
 conv_general_dilated_p.flops = _conv_flops
+
+
+def _conv_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
+    """Of the left side, spatial axes reach along windows; of weights, features stay."""
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    (lhs, rhs), (out,) = ins, outs
+    left: list[Any] = [None] * out.ndim
+    right: list[Any] = [None] * out.ndim
+    right[out_spec[1]] = rhs_spec[0]
+    if params["batch_group_count"] == 1:
+        left[out_spec[0]] = lhs_spec[0]
+        feature = lhs_spec[1]
+        reach = in_groups(
+            lhs.shape[feature], out.shape[out_spec[1]], params["feature_group_count"]
+        )
+        left[out_spec[1]] = (feature, reach)
+    each = zip(
+        lhs_spec[2:], rhs_spec[2:], out_spec[2:], params["window_strides"],
+        params["padding"], params["lhs_dilation"], params["rhs_dilation"], strict=True,
+    )  # fmt: skip
+    for i, k, o, stride, (low, _), base, dilation in each:
+        reach = under_windows(out.shape[o], rhs.shape[k], stride, low, base, dilation)
+        left[o] = (i, reach)
+    return [left, right]
+
+
+conv_general_dilated_p.axes_of = _conv_axes
 
 
 # ---------------------------------------------------------------------------- function

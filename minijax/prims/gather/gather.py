@@ -227,6 +227,26 @@ gather_p.makes_nans = False
 gather_p.moves = True
 
 
+def _gather_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
+    """Wherever indices lead: lanes and whole axes of windows stay."""
+    dims, sizes = params["dimension_numbers"], params["slice_sizes"]
+    axes: list[int | None] = [None] * outs[0].ndim
+    gone = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
+    shown = [i for i in range(ins[0].ndim) if i not in gone]
+    for k, i in zip(dims.offset_dims, shown, strict=True):
+        if sizes[i] == ins[0].shape[i]:
+            axes[k] = i
+    rest = [k for k in range(outs[0].ndim) if k not in dims.offset_dims]
+    for i, k in zip(
+        dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True
+    ):
+        axes[rest[k]] = i
+    return [axes, [None] * outs[0].ndim]
+
+
+gather_p.axes_of = _gather_axes
+
+
 def gather(
     operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Any, *, unique_indices: bool = False, indices_are_sorted: bool = False,
@@ -490,6 +510,23 @@ def _scatter_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [operand]
 
 
+def _scatter_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
+    """Wherever indices lead: lanes and whole axes of windows stay, and the operand."""
+    dims, (out,) = params["dimension_numbers"], outs
+    axes: list[int | None] = [None] * out.ndim
+    gone = {*dims.inserted_window_dims, *dims.operand_batching_dims}
+    shown = [i for i in range(out.ndim) if i not in gone]
+    for k, i in zip(dims.update_window_dims, shown, strict=True):
+        if ins[2].shape[k] == out.shape[i]:
+            axes[i] = k
+    rest = [k for k in range(ins[2].ndim) if k not in dims.update_window_dims]
+    for i, k in zip(
+        dims.operand_batching_dims, dims.scatter_indices_batching_dims, strict=True
+    ):
+        axes[i] = rest[k]
+    return [list(range(out.ndim)), [None] * out.ndim, axes]
+
+
 def scatter_primitive(name: str) -> Primitive:
     """A scatter without its jvp and transpose."""
     prim = Primitive(name)
@@ -500,6 +537,7 @@ def scatter_primitive(name: str) -> Primitive:
     prim.bounds = _scatter_bounds
     prim.makes_nans = False
     prim.flops = lambda ins, outs, params: ins[2].size
+    prim.axes_of = _scatter_axes
     return prim
 
 

@@ -9,6 +9,7 @@ matrix.py has what these are written with.  Next: lu.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..define import FLOAT, check_kind, same_dtype, weak_if_operands
 from ..lying import matrices
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
+from ..reaching import backwards, mixed, onwards
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
 from ..shape.shapes import expand_dims, move_axis, reshape, squeeze, zero_array
@@ -47,6 +49,20 @@ _HALF = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
 triangular_solve_p = Primitive("triangular_solve")
 triangular_solve_p.lie = matrices
+
+
+def _tri_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
+    """The right side mixes along one axis, from the row that is solved first on."""
+    b, n = ins[1], ins[1].ndim
+    left, lower = params["left_side"], params["lower"] != params["transpose_a"]
+    axis = n - 2 if left else n - 1
+    reach = onwards(b.shape[axis]) if lower == left else backwards()
+    axes: list[Any] = list(range(n))
+    axes[axis] = (axis, reach)
+    return [mixed(n, (n - 2, n - 1)), axes]
+
+
+triangular_solve_p.axes_of = _tri_axes
 
 
 @weak_if_operands
@@ -367,6 +383,10 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 # ------------------------------------------------------------------- tridiagonal_solve
 
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
+tridiagonal_solve_p.axes_of = lambda ins, outs, params: [
+    *[mixed(ins[3].ndim, (ins[3].ndim - 2, ins[3].ndim - 1))] * 3,
+    mixed(ins[3].ndim, (ins[3].ndim - 2,)),
+]
 
 
 @weak_if_operands

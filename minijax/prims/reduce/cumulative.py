@@ -24,6 +24,7 @@ from ..lying import along
 from ..math.algebraic import add, add_p, max, max_p, min_p, mul, mul_p, sub
 from ..math.elementary import exp, log1p, logistic
 from ..math.logic import bitwise_and, eq, ne, select
+from ..reaching import backwards, onwards
 from ..shape.shapes import rev, value_problem
 from .fold import prefix_scan
 from .over_axes import emit_monoid, highest, lowest
@@ -92,9 +93,13 @@ def cumulative(
     out.abstract = abstract
     out.batch = batch
     out.lower = lower
-    out.axes_of = lambda ins, outs, params: [
-        [None if i == params["axis"] else i for i in range(ins[0].ndim)]
-    ]
+
+    def axes_of(ins: Any, outs: Any, params: Any) -> list[Any]:
+        axis, axes = params["axis"], list(range(ins[0].ndim))
+        reach = backwards() if params["reverse"] else onwards(ins[0].shape[axis])
+        return [[*axes[:axis], (axis, reach), *axes[axis + 1 :]]]
+
+    out.axes_of = axes_of
     return out
 
 

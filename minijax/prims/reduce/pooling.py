@@ -32,6 +32,7 @@ from ..define import ANY, NUMBER, check_kind, linear_in_first
 from ..lying import check_whole
 from ..math.algebraic import add_p, max_p, min_p
 from ..math.logic import ge_p, le_p, select
+from ..reaching import over_windows, windowed
 from ..shape.concatenation import pad
 from ..shape.shapes import broadcast
 from ..shape.slicing import slice as slice_
@@ -218,6 +219,7 @@ def _monoid(
     prim.flops = lambda ins, outs, params: (
         outs[0].size * math.prod(params["window_dimensions"])
     )
+    prim.axes_of = windowed
     return prim
 
 
@@ -368,10 +370,24 @@ def _gather_add_lower_tpu(ctx: Any, t: Any, x: Any, **params: Any) -> Any:
 
 
 select_and_gather_add_p.abstract = _gather_add_abstract
+select_and_gather_add_p.axes_of = windowed
 linear_in_first(select_and_gather_add_p, _gather_add_transpose)
 select_and_gather_add_p.batch = _pair_batch(select_and_gather_add_p)
 select_and_gather_add_p.lower = _gather_add_lower
 select_and_gather_add_p.lower_on["tpu"] = _gather_add_lower_tpu
+
+
+def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
+    """A number that is scattered lands under its window, wherever the operand says."""
+    each = zip(
+        outs[0].shape, params["window_dimensions"], params["window_strides"],
+        params["padding"], strict=True,
+    )  # fmt: skip
+    axes = [
+        (i, over_windows(n, window, stride, low))
+        for i, (n, window, stride, (low, _)) in enumerate(each)
+    ]
+    return [axes, [None] * outs[0].ndim]
 
 
 select_and_scatter_add_p = Primitive("select_and_scatter_add")
@@ -440,6 +456,7 @@ def emit_scatter(ctx, operands: Sequence[Any], out, window, strides, padding):
 
 
 select_and_scatter_add_p.abstract = _scatter_add_abstract
+select_and_scatter_add_p.axes_of = _scatter_add_axes
 linear_in_first(select_and_scatter_add_p, _scatter_add_transpose)
 select_and_scatter_add_p.batch = _pair_batch(select_and_scatter_add_p)
 select_and_scatter_add_p.lower = _scatter_add_lower

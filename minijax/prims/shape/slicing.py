@@ -416,6 +416,17 @@ dynamic_slice_p = primitive(
     transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower, lie=boxes,
 )  # fmt: skip
+dynamic_slice_p.axes_of = lambda ins, outs, params: [
+    _whole_axes(ins[0].shape, outs[0].shape),
+    *[[None] * outs[0].ndim] * (len(ins) - 1),
+]
+
+
+def _whole_axes(shape: Sequence[int], box: Sequence[int]) -> list[int | None]:
+    """The axes along which a box is all there is: it cannot lie elsewhere."""
+    return [
+        i if n == m else None for i, (n, m) in enumerate(zip(shape, box, strict=True))
+    ]
 
 
 def dynamic_slice(
@@ -517,6 +528,10 @@ dynamic_update_slice_p = primitive(
     lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
     lie=lambda specs, *_: [specs[0]],
 )  # fmt: skip
+dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
+    list(range(outs[0].ndim)), _whole_axes(ins[1].shape, outs[0].shape),
+    *[[None] * outs[0].ndim] * (len(ins) - 2),
+]  # fmt: skip
 
 
 def dynamic_update_slice(
