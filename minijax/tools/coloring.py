@@ -316,6 +316,7 @@ def _colored(pattern: Pattern, of: str) -> Coloring:
             found = colors(across, along, size)
             if best is None or _count(found) < _count(best[0]):
                 best = found, forward, (found[along], across)
+    assert best is not None
     found, forward, where = best
     return Coloring(pattern, forward, found, _count(found), where)
 

@@ -251,7 +251,8 @@ class Interpreter:
             return NOTHING
         ways = [a if isinstance(a, tuple) else (a, _stay) for a in axes]
         used = [a for a, _ in ways if a is not None]
-        inputs, where = pairs % self.n, np.unravel_index(pairs // self.n, shape or (1,))
+        inputs = pairs % self.n
+        where: Any = np.unravel_index(pairs // self.n, shape or (1,))
         # What differs only along axes that mix is one.
         whole = np.ravel_multi_index(
             [*(where[a] for a in used), inputs], [*(shape[a] for a in used), self.n]

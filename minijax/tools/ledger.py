@@ -8,11 +8,12 @@ looked into, on both sides, for the lines.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..api.autodiff import grad
-from ..control.calls.budget import Budget, Plan, budget, plan
+from ..control.calls.budget import Budget, Plan, Stretch, budget, plan
 from ..control.calls.policies_inside import inline_calls
 from ..control.calls.remat import checkpoint
 from ..ir.jaxpr import Equation, Jaxpr, Literal
@@ -214,7 +215,10 @@ def _recomputing(
 
 @dataclasses.dataclass
 class Piece:
-    """A stretch of the program: which lines, and whether it is recomputed."""
+    """A stretch of the program: which lines, and whether it is recomputed.
+
+    depth: how often it has been recomputed before, as part of those around.
+    """
 
     first: Place
     last: Place
@@ -222,6 +226,7 @@ class Piece:
     bytes: int
     residuals: int
     flops: float
+    depth: int
 
 
 @dataclasses.dataclass
@@ -260,8 +265,8 @@ class RematPlan:
                 f" {amount(self.measured['after'])} with the plan"
             )
         rows = [
-            ("recompute" if p.recomputed else "keep", p.first.short, p.last.short,
-             amount(p.bytes), amount(p.residuals), amount(p.flops, "flop"))
+            ("  " * p.depth + ("recompute" if p.recomputed else "keep"), p.first.short,
+             p.last.short, amount(p.bytes), amount(p.residuals), amount(p.flops, "flop"))
             for p in self.pieces
         ]  # fmt: skip
         head = ("what", "from", "to", "stored", "residuals", "flops")
@@ -294,27 +299,14 @@ def plan_remat(
       ...     return x.sum()
       >>> plan = plan_remat(f, 5 * 4000, jnp.zeros(1000))
       >>> plan.bytes <= 20000, plan.extra_flops
-      (True, 8000.0)
+      (True, 3000.0)
     """
     program = program_of(f, args, kwargs)
     jaxpr = inline_calls(program.jaxpr)
     found: Plan = plan(jaxpr, int(nbytes))
     policy: Budget = budget(nbytes)
     slim = checkpoint(f, policy=policy)
-    pieces: list[Piece] = []
-    for s in found.stretches:
-        eqns = jaxpr.eqns[s.start : s.end]
-        first, last = (
-            (place_of(eqns[0]), place_of(eqns[-1])) if eqns else (NOWHERE,) * 2
-        )
-        if pieces and not s.recomputed and not pieces[-1].recomputed:
-            p = pieces[-1]
-            p.last, p.bytes = last, p.bytes + s.bytes
-            p.residuals, p.flops = p.residuals + s.residuals, p.flops + s.flops
-        else:
-            pieces.append(
-                Piece(first, last, s.recomputed, s.bytes, s.residuals, s.flops)
-            )
+    pieces = list(_pieces(jaxpr, found.stretches, 0))
     whole = program_of(grad(f), args, kwargs)
     measured = {}
     if measure:
@@ -327,3 +319,19 @@ def plan_remat(
         slim, int(nbytes), pieces, found.bytes, found.flops,
         found.flops / max(flops(whole.jaxpr), 1.0), measured,
     )  # fmt: skip
+
+
+def _pieces(jaxpr: Jaxpr, stretches: Sequence[Stretch], depth: int) -> Iterator[Piece]:
+    """Stretches with their lines, those that are kept in a row as one."""
+    for recomputed, group in itertools.groupby(stretches, lambda s: s.recomputed):
+        for some in ([s] for s in group) if recomputed else [list(group)]:
+            eqns = jaxpr.eqns[some[0].start : some[-1].end]
+            first = place_of(eqns[0]) if eqns else NOWHERE
+            last = place_of(eqns[-1]) if eqns else NOWHERE
+            yield Piece(
+                first, last, recomputed, sum(s.bytes for s in some),
+                sum(s.residuals for s in some), sum(s.flops for s in some), depth,
+            )  # fmt: skip
+            for s in some:
+                if any(inner.recomputed for inner in s.inside):
+                    yield from _pieces(jaxpr, s.inside, depth + 1)

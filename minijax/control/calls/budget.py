@@ -1,20 +1,23 @@
 """A checkpoint policy by memory: what to recompute, for least work within so many bytes.
 
-The program is cut at places where few bytes cross, at most `PLACES` of them.  Each stretch
-between two cuts is either kept, with all its residuals, or recomputed from what crosses its
-beginning; while one is, its residuals are there, too.  So the bytes are
+The program is cut at places where few bytes cross, at most `PLACES` of them.  From one cut
+to the next it is either kept, with all its residuals, or belongs to a stretch that is
+recomputed from what crosses its beginning when the backward pass gets there; a stretch is
+treated so in turn, with what is free by then.  Let C(s, t, b) be the fewest operations
+computed again to go back from cut t to cut s with b bytes, then it is the least of
 
-    sum(residuals of kept) + sum(inputs of recomputed) + max(residuals of recomputed)
+    C(s+1, t, b - residuals(s))
+    flops(s, k) + C(s, k, b - inputs(s, k)) + C(k, t, b - inputs(s, k))    for s < k < t,
 
-Dynamic programming over the cuts finds the choice with fewest operations recomputed
-within the budget.  On chains it is the optimum over these cuts, for one level of
-recomputation, but that bytes are counted in steps of budget / `STEPS`, rounded up, if
-their common divisor is less.
-Elsewhere a value that several stretches read is counted once for each, so that the plan
-keeps within the budget and may recompute more than it must.
+for when the backward pass comes to a stretch, all that later ones stored is gone.  On
+chains this is the optimum over these cuts, at any depth, but that bytes are counted in
+steps of budget / `STEPS`, rounded up, if their common divisor is less.  Elsewhere, trees
+included, a value that several stretches read is counted for each: the plan then keeps
+within the budget and may recompute more than it must.
 
-Source: Griewank & Walther, Evaluating Derivatives, ch. 12; the cuts in two kinds as in
-Jain et al., Checkmate (2020), with the order of the program given.  Next: remat.py.
+Source: Beaumont, Eyraud-Dubois, Herrmann, Joly & Shilova, Optimal Checkpointing for
+Heterogeneous Chains (2019), theorem 1; Griewank & Walther, Evaluating Derivatives, ch. 12.
+Next: remat.py.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ class Stretch:
 
     bytes: what is stored for it from the forward to the backward pass; residuals: what its
     backward pass reads; flops: of its equations.
+    inside: of one that is recomputed, how it is treated then.
     """
 
     start: int
@@ -51,6 +55,7 @@ class Stretch:
     bytes: int
     residuals: int
     flops: float
+    inside: tuple[Stretch, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +84,9 @@ class Budget:
         key = ("budget", self.limit)
         if key not in jaxpr.memo:
             found = plan(jaxpr, self.limit)
-            jaxpr.memo[key] = _divided(jaxpr, found, wrap)
+            after = {a for a in jaxpr.outvars if type(a) is not Literal}
+            eqns = _divided(jaxpr, found.stretches, wrap, after)
+            jaxpr.memo[key] = jaxpr.replace(eqns=eqns, arg_names=())
         return jaxpr.memo[key]  # type: ignore[no-any-return]
 
 
@@ -87,7 +94,8 @@ def budget(nbytes: int) -> Budget:
     """A policy that stores as much as fits into so many bytes, and recomputes the least.
 
     It divides the function at places where few bytes cross, keeps some stretches and
-    recomputes others, so that what is kept and what is recomputed at a time fit together.
+    recomputes others, of which parts may be recomputed again, so that what is there at a
+    time fits.
 
     Args:
       nbytes: for residuals; arguments and results, which are there anyway, do not count.
@@ -100,15 +108,11 @@ def budget(nbytes: int) -> Budget:
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
-      >>> def f(x):
-      ...     for _ in range(8):
-      ...         x = jnp.sin(x)
-      ...     return x.sum()
-      >>> slim = mj.checkpoint(f, policy=budget(5 * 4000))
+      >>> slim = mj.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum(), policy=budget(4000))
       >>> mj.grad(slim)(jnp.zeros(1000))[0]
       Array(1., dtype=float32)
 
-    Source: Griewank & Walther, Evaluating Derivatives, ch. 12.
+    Source: Beaumont et al., Optimal Checkpointing for Heterogeneous Chains (2019).
     """
     return Budget(int(nbytes))
 
@@ -206,119 +210,135 @@ def plan(jaxpr: Jaxpr, limit: int) -> Plan:
     again = {
         (i, j): costs.stretch(at[i], at[j], True)
         for i in range(m)
-        for j in range(i + 1, m + 1)
+        for j in range(i + 1, m)
         if not any(costs.fixed[at[i] : at[j]])
     }
-    sizes = sorted({s.residuals for s in again.values()})
-    if len(sizes) > 24:
-        sizes = [sizes[round(k * (len(sizes) - 1) / 23)] for k in range(24)]
-    least = [_counted(_least(kept, again, m, most)) for most in (0, *sizes)]
-    plans = [p for p in least if p.bytes <= limit]
-    for most in (0, *sizes):
-        found = _best(kept, again, m, limit, most) if most <= limit else None
-        if found is not None:
-            plans.append(_counted(found))
-    if not plans:
-        need = min(p.bytes for p in least)
+    least = _counted(_smallest(kept, again, m))
+    if least.bytes > limit:
         raise errors.value_error(
             f"checkpoint: no choice of residuals fits into {limit} bytes.",
-            why=f"for this program, cut once, the least is {need} bytes.",
-            tries=[f"budget({need})", "a scan over layers, each a checkpoint"],
+            why=f"for this program, cut at {m} places, the least is {least.bytes} bytes.",
+            tries=[f"budget({least.bytes})", "a scan over layers, each a checkpoint"],
         )
+    found = _cheapest(kept, again, m, limit)
+    plans = [least] if found is None else [least, _counted(found)]
     return min(plans, key=lambda p: (p.flops, p.bytes))
 
 
 def _counted(stretches: Sequence[Stretch]) -> Plan:
-    most = max((s.residuals for s in stretches if s.recomputed), default=0)
-    stored = sum(s.bytes for s in stretches)
-    work = sum(s.flops for s in stretches if s.recomputed)
-    return Plan(tuple(stretches), stored + most, work)
+    return Plan(tuple(stretches), _need(stretches), _work(stretches))
 
 
-def _best(
-    kept: Sequence[Stretch], again: dict[tuple[int, int], Stretch], m: int, limit: int,
-    most: int,
-) -> list[Stretch] | None:  # fmt: skip
-    """The stretches with least work, if none recomputed has more residuals than `most`."""
+def _need(stretches: Sequence[Stretch]) -> int:
+    """The most bytes that are there at a time, as the backward pass goes."""
+    most = stored = 0
+    for s in stretches:
+        stored += s.bytes
+        most = max(most, stored + _need(s.inside))
+    return most
+
+
+def _work(stretches: Sequence[Stretch]) -> float:
+    """The operations that are computed again, as often as they are."""
+    return sum(s.flops + _work(s.inside) for s in stretches if s.recomputed)
+
+
+Ways = dict[tuple[int, int], Stretch]
+
+
+def _smallest(kept: Sequence[Stretch], again: Ways, m: int) -> list[Stretch]:
+    """The stretches that need the fewest bytes."""
+    need = {(i, i): 0 for i in range(m + 1)}
+    chosen: dict[tuple[int, int], int] = {}  # where the first stretch ends
+    for n in range(1, m + 1):
+        for s in range(m - n + 1):
+            t = s + n
+            ways = [(kept[s].bytes + need[s + 1, t], 0)]
+            ways += [
+                (again[s, k].bytes + max(need[s, k], need[k, t]), k)
+                for k in range(s + 1, t)
+                if (s, k) in again
+            ]
+            need[s, t], chosen[s, t] = min(ways)
+    return _made(kept, again, 0, m, lambda s, t, left: chosen[s, t])
+
+
+def _cheapest(
+    kept: Sequence[Stretch], again: Ways, m: int, limit: int
+) -> list[Stretch] | None:
+    """The stretches with least work within a limit, in steps of bytes."""
     unit = math.gcd(*(s.bytes for s in (*kept, *again.values()))) or 1
-    unit = max(unit, -(-(limit - most) // STEPS))
-    room = (limit - most) // unit
-    work = np.full((m + 1, room + 1), np.inf)
-    work[0, 0] = 0.0
-    ways = [
-        [(j - 1, kept[j - 1])]
-        + [(i, again[i, j]) for i in range(j) if _fits(again.get((i, j)), most)]
-        for j in range(1, m + 1)
-    ]
-    chosen = np.zeros((m + 1, room + 1), int)
-    for j in range(1, m + 1):
-        for k, (i, s) in enumerate(ways[j - 1]):
-            step = -(-s.bytes // unit)
-            if step > room:
-                continue
-            cost = work[i, : room + 1 - step] + (s.flops if s.recomputed else 0.0)
-            better = cost < work[j, step:]
-            work[j, step:][better] = cost[better]
-            chosen[j, step:][better] = k
-    u = int(np.argmin(work[m]))
-    if not np.isfinite(work[m, u]):
+    unit = max(unit, -(-limit // STEPS))
+    room = limit // unit
+    steps = lambda s: -(-s.bytes // unit)
+    work = {(i, i): np.zeros(room + 1) for i in range(m + 1)}
+    chosen: dict[tuple[int, int], Any] = {}
+    for n in range(1, m + 1):
+        for s in range(m - n + 1):
+            t = s + n
+            best, ends = np.full(room + 1, np.inf), np.zeros(room + 1, np.int16)
+            used = steps(kept[s])
+            if used <= room:
+                best[used:] = work[s + 1, t][: room + 1 - used]
+            for k in range(s + 1, t):
+                part = again.get((s, k))
+                if part is None or (used := steps(part)) > room:
+                    continue
+                cost = work[s, k] + work[k, t] + part.flops
+                cost = cost[: room + 1 - used]
+                better = cost < best[used:]
+                best[used:][better] = cost[better]
+                ends[used:][better] = k
+            work[s, t], chosen[s, t] = best, ends
+    if not np.isfinite(work[0, m][room]):
         return None
-    out: list[Stretch] = []
-    j = m
-    while j:
-        j, s, u = _step_back(ways[j - 1][chosen[j, u]], u, unit)
-        out.append(s)
-    return out[::-1]
+    left = lambda b, s: b - steps(s)
+    return _made(kept, again, 0, m, lambda s, t, b: int(chosen[s, t][b]), room, left)
 
 
-def _step_back(way: tuple[int, Stretch], u: int, unit: int) -> tuple[int, Stretch, int]:
-    i, s = way
-    return i, s, u - -(-s.bytes // unit)
+def _made(
+    kept: Sequence[Stretch], again: Ways, s: int, t: int, end: Any, b: int = 0,
+    left: Any = lambda b, s: b,
+) -> list[Stretch]:  # fmt: skip
+    """The stretches from cut `s` to `t`: `end` says where the first one ends, 0 if kept."""
+    out = []
+    while s < t:
+        k = end(s, t, b)
+        if not k:
+            out.append(kept[s])
+            b, s = left(b, kept[s]), s + 1
+            continue
+        part = again[s, k]
+        b = left(b, part)
+        inside = _made(kept, again, s, k, end, b, left)
+        out.append(dataclasses.replace(part, inside=tuple(inside)))
+        s = k
+    return out
 
 
-def _fits(s: Stretch | None, most: int) -> bool:
-    return s is not None and s.residuals <= most
+def _divided(
+    jaxpr: Jaxpr, stretches: Sequence[Stretch], wrap: Any, after: set[Any]
+) -> list[Equation]:
+    """The equations with the recomputed stretches as single ones.
 
-
-def _least(
-    kept: Sequence[Stretch], again: dict[tuple[int, int], Stretch], m: int, most: int
-) -> list[Stretch]:
-    """The stretches with fewest bytes stored."""
-    best: list[tuple[int, list[Stretch]]] = [(0, [])]
-    for j in range(1, m + 1):
-        ways = [(best[j - 1], kept[j - 1])]
-        ways += [
-            (best[i], again[i, j])
-            for i in range(j)
-            if (i, j) in again and again[i, j].residuals <= most
-        ]
-        (before, s) = min(ways, key=lambda way: way[0][0] + way[1].bytes)
-        best.append((before[0] + s.bytes, [*before[1], s]))
-    return best[m][1]
-
-
-def _divided(jaxpr: Jaxpr, found: Plan, wrap: Any) -> Jaxpr:
-    """The program with the recomputed stretches as equations."""
+    after: the variables that are read later.
+    """
     eqns: list[Equation] = []
-    needed_later: list[set[Any]] = []
-    after = {a for a in jaxpr.outvars if type(a) is not Literal}
-    for s in reversed(found.stretches):
-        needed_later.append(set(after))
-        for eqn in jaxpr.eqns[s.start : s.end]:
-            after.update(a for a in eqn.ins if type(a) is not Literal)
-    for s, later in zip(found.stretches, reversed(needed_later), strict=True):
-        mine = jaxpr.eqns[s.start : s.end]
+    for s in reversed(stretches):
+        mine = list(jaxpr.eqns[s.start : s.end])
+        later = set(after)
+        after.update(a for e in mine for a in e.ins if type(a) is not Literal)
         if not s.recomputed or not mine:
-            eqns += mine
+            eqns = mine + eqns
             continue
         made = dict.fromkeys(v for e in mine for v in e.outs)
         ins = dict.fromkeys(
             a for e in mine for a in e.ins if type(a) is not Literal and a not in made
         )
         outs = [v for v in made if v in later]
-        prim, params = wrap(Jaxpr([], list(ins), outs, mine, jaxpr.name))
+        within = _divided(jaxpr, s.inside, wrap, set(outs))
+        prim, params = wrap(Jaxpr([], list(ins), outs, within, jaxpr.name))
         # Its own variables, outside: those inside are another program's.
-        eqns.append(
-            Equation(prim, list(ins), outs, params, mine[0].source, mine[0].names)
-        )
-    return jaxpr.replace(eqns=eqns, arg_names=())
+        whole = Equation(prim, list(ins), outs, params, mine[0].source, mine[0].names)
+        eqns.insert(0, whole)
+    return eqns
