@@ -7,6 +7,7 @@
 #   make stress      threads, interrupts, forks, faults (STRESS="--minutes 10 disk" ...)
 #   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
 #   make proofs      train a transformer by every route, in one process and in several
+#   make platforms   compile every primitive for GPUs and TPUs that are not there
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
@@ -29,13 +30,14 @@ TEST_ARGS ?= -n $(CORES) --maxprocesses=4
 BENCH ?=
 STRESS ?=
 PROOFS ?=
+PLATFORMS ?=
 FUZZ ?= --programs 300 --calls 10000
 
 PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs fuzz ecosystem compatibility docs notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs platforms fuzz ecosystem compatibility docs notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -67,6 +69,9 @@ bench: .venv-bench/.ready .venv-bench-jax/.ready
 
 proofs: .venv/.test
 	.venv/bin/python -m proofs $(PROOFS)
+
+platforms: .venv/.test .venv/.platforms
+	.venv/bin/python -m tests.platforms $(PLATFORMS)
 
 fuzz: .venv/.test .venv-bench-jax/.ready
 	.venv/bin/python -m tests.fuzz --jax .venv-bench-jax/bin/python $(FUZZ)

@@ -156,7 +156,9 @@ def cuda_library() -> pathlib.Path | None:
     return _find("jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
 
 
+@functools.cache
 def _register_cuda_calls(api: Any) -> None:
+    """Make the routines of the plugin's wheel known to its compiler, once."""
     xc = compat.xc
     ext = importlib.import_module("jax_cuda13_plugin.cuda_plugin_extension")
     xc.register_custom_type_handler(
@@ -173,6 +175,7 @@ def _register_cuda_calls(api: Any) -> None:
         module = importlib.import_module("jax_cuda13_plugin." + sub)
         for name, value in module.registrations().items():
             xc.register_custom_call_target(name, value, platform="CUDA", api_version=1)
+            xc.register_custom_call_as_batch_partitionable(name, c_api=api)
 
 
 def _make_cuda() -> Any:
@@ -209,6 +212,9 @@ def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
     if kind == "tpu":
         if not _has_tpu():  # it would ask machines of the cloud what it runs on
             os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
+            os.environ.setdefault(
+                "ALLOW_MULTIPLE_LIBTPU_LOAD", "1"
+            )  # no device to share
             os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
             os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
         try:
@@ -233,6 +239,8 @@ def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
     api = load_plugin(kind, path)
     if not xc.pjrt_plugin_initialized(kind):
         xc.initialize_pjrt_plugin(kind)
+    if kind == "cuda" and importlib.util.find_spec("jax_cuda13_plugin") is not None:
+        _register_cuda_calls(api)
     made = compat._jax.get_c_api_topology(api, name, options)
     return list(made._make_compile_only_devices())
 

@@ -328,7 +328,10 @@ def compile_jaxpr(
 
 
 def kept_const(value: Any, where: Placement | Spread) -> Any:
-    """A captured constant as an ArrayImpl that its program keeps."""
+    """A captured constant as an ArrayImpl that its program keeps; as it is where the
+    devices are not there."""
+    if compat.is_compile_only(where.device.client):
+        return value
     if isinstance(where, Spread):
         return put(value, where.whole)
     return move_buffer(arrays.kept_buffer(value, where), where)

@@ -428,6 +428,7 @@ def register_lapack() -> None:
         xc.register_custom_call_target(
             name, capsule, platform="cpu", api_version=version
         )
+        xc.register_custom_call_as_batch_partitionable(name)
     _lapack_ready = True
 
 

@@ -1,5 +1,7 @@
 """Matrix factorizations: what they must satisfy, laws, dtypes, empty ones, errors."""
 
+import re
+
 import numpy as np
 import pytest
 from laws import inner, like, obeys, same
@@ -547,6 +549,10 @@ CALLS = {
         lambda x: la.symmetric_product(x, x), (3, 3), "cusolver_syrk_ffi",
         "stablehlo.dot_general",
     ),
+    "several symmetric_products": (
+        lambda x: la.symmetric_product(x, x[..., 0, :, None] * x), (2, 3, 3),
+        "cusolver_syrk_ffi", "stablehlo.dot_general",
+    ),
     "tridiagonal_solve": (
         thin(0, 1, 2), (3, 3), "cusparse_gtsv2_ffi", "stablehlo.while"
     ),
@@ -591,6 +597,20 @@ def test_other_platforms(name, platform):
         module = lower_jaxpr(closed, "f", platform).module
         assert module.operation.verify()
         assert want in str(module)
+
+
+def test_matrices_that_are_spread_stay_where_they_are():
+    """Matrices along an axis that is cut: each device has its own, and nothing moves."""
+    there = mj.NamedSharding(mj.make_mesh((4,), ("i",)), mj.P("i"))
+    both = lambda x: (la.eigh(x), mj.numpy.linalg.solve(x, x), la.qr(x), la.svd(x))
+    x = mj.device_put(positive(8, 3, 3), there)
+    made = mj.jit(both, in_shardings=there).lower(x).compile()
+    assert not re.search("all-(gather|reduce|to-all)|permute", made.as_text())
+    for out, want in zip(mj.tree.leaves(made(x)), mj.tree.leaves(both(np.asarray(x)))):
+        close(out, want)
+    text = mj.jit(la.ormqr).trace(x, x[..., 0], x).lower().as_text()
+    rule = "([i, j, k], [i, l], [i, m, n])->([i, o, p])"
+    assert f"#sdy.op_sharding_rule<{rule}" in text
 
 
 def test_thomas_and_reflections_without_a_library():

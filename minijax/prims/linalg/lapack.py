@@ -54,6 +54,31 @@ def layout(rank: int, batch: int, row_major: bool = False) -> str:
     )
 
 
+def along_batch(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -> str:
+    """Shardy's rule of a call that may be cut along its leading axes: each axis has a
+    letter, and the leading ones share theirs."""
+    sizes: list[int] = list(avals_in[0].shape[:batch])
+    axes = []
+    for aval in (*avals_in, *avals_out):
+        # A value without the leading axes is the same for all matrices.
+        shared = range(batch) if aval.shape[:batch] == tuple(sizes[:batch]) else ()
+        own = range(len(sizes), len(sizes) + aval.ndim - len(shared))
+        sizes += aval.shape[len(shared) :]
+        axes.append([*shared, *own])
+    told = [f"[{', '.join(map(_letter, each))}]" for each in axes]
+    ins, outs = told[: len(avals_in)], told[len(avals_in) :]
+    each = ", ".join(f"{_letter(i)}={n}" for i, n in enumerate(sizes))
+    return (
+        f"#sdy.op_sharding_rule<({', '.join(ins)})->({', '.join(outs)})"
+        f" {{{each}}}, custom>"
+    )
+
+
+def _letter(number: int) -> str:
+    """How Shardy calls an axis: i, j .. z, z_1, z_2 .."""
+    return "ijklmnopqrstuvwxyz"[number] if number < 18 else f"z_{number - 17}"
+
+
 def call(
     ctx, target: str, operands: Sequence[Any], avals_in: Sequence[Any],
     avals_out: Sequence[Any], config: str = "", *, batch: int,
@@ -75,12 +100,16 @@ def call(
         " operand_tuple_indices = []>"
         for i, o in aliases
     )
+    cut = {}
+    if batch:  # over a mesh: for Shardy, and for the partitioner that makes the parts
+        cut["sdy.sharding_rule"] = ctx.parse(along_batch(avals_in, avals_out, batch))
+        cut["mhlo.frontend_attributes"] = ctx.parse(f'{{num_batch_dims = "{batch}"}}')
     op = ctx.create(
         "stablehlo.custom_call", [ctx.type(a) for a in avals_out], list(operands),
         call_target_name=ctx.string(target), api_version=ctx.i32(4),
         backend_config=ctx.parse("{" + config + "}"),
         operand_layouts=ctx.parse(f"[{ins}]"), result_layouts=ctx.parse(f"[{outs}]"),
-        output_operand_aliases=ctx.parse(f"[{shared}]"),
+        output_operand_aliases=ctx.parse(f"[{shared}]"), **cut,
     )  # fmt: skip
     return list(op.results)
 

@@ -282,7 +282,7 @@ def _symmetric_lower(ctx: Any, a: Any, c: Any, *, alpha: float, beta: float) -> 
 
 def _symmetric_lower_cuda(ctx, a, c, *, alpha: float, beta: float):
     (out,) = ctx.avals_out
-    if out.ndim > 2 or 0 in ctx.avals_in[0].shape:
+    if 0 in ctx.avals_in[0].shape:
         return _symmetric_lower(ctx, a, c, alpha=alpha, beta=beta)
     one = shaped((), out.dtype)
     factors = [ctx.constant(alpha, one), ctx.constant(beta, one)]

@@ -896,7 +896,16 @@ def _empty_lower(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) -> Any:
     return ctx.constant(0, ctx.avals_out[0])
 
 
+def _empty_lower_device(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) -> Any:
+    """Memory as it is found, where the compiler can hand it out."""
+    aval = ctx.avals_out[0]
+    if dtypes.is_extended(dtype):
+        return ctx.constant(0, aval)
+    return ctx.op("custom_call", aval, call_target_name=ctx.string("AllocateBuffer"))
+
+
 empty_p = primitive("empty", type=_empty_type, batch=_no_operand, lower=_empty_lower)
+empty_p.lower_on.update(cuda=_empty_lower_device, tpu=_empty_lower_device)
 empty_p.asks = "out_sharding"
 zero_jvp(empty_p)
 empty_p.takes_keys = True

@@ -26,6 +26,7 @@ from ...ir.core import Primitive, aval_of
 from ...passes import algebra
 from ...passes.algebra import Zero, is_linear
 from ...prims import lax
+from ...prims.linalg.lapack import call
 from ...types import dtypes
 from ...types.avals import shaped
 from .. import jnp
@@ -257,3 +258,17 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
 
 spsolve_p.batch = _batch
 lowers_as(spsolve_p, _solve)
+
+
+def _lower_cuda(ctx: Any, *operands: Any, tol: float, reorder: int) -> Any:
+    """cuSOLVER's factorization by rotations, which counts with 32 bits."""
+    _, indices, indptr, b = ctx.avals_in
+    if not b.size or {indices.dtype, indptr.dtype} != {dtypes.int32}:
+        return spsolve_p.lower(ctx, *operands, tol=tol, reorder=reorder)
+    return call(
+        ctx, "cusolver_csrlsvqr_ffi", operands, ctx.avals_in, ctx.avals_out,
+        f"reorder = {reorder} : i32, tol = {tol:e} : f64", batch=0,
+    )[0]  # fmt: skip
+
+
+spsolve_p.lower_on["cuda"] = _lower_cuda

@@ -1,0 +1,107 @@
+"""Compile every sample for TPUs and GPUs that are not there: `make platforms`.
+
+With `--jax PYTHON`, whose environment has JAX and the same plugins, also by JAX: what it
+compiles must compile here, by the same calls of the platforms' libraries.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .samples import SAMPLES
+
+HERE = Path(__file__).parent
+
+
+def outcomes(python: str, library: str, platform: str, numbers: list[int]) -> dict:
+    """What becomes of the samples; one that ends the compiler's process says so."""
+    found: dict[int, dict] = {}
+    left = numbers
+    environment = {**os.environ, "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}
+    environment.update(TPU_SKIP_MDS_QUERY="1", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+    environment.update(
+        TPU_WORKER_HOSTNAMES="localhost", TPU_ACCELERATOR_TYPE="v5litepod-4"
+    )
+    if library == "minijax":
+        environment["PYTHONPATH"] = str(HERE.parents[1])
+    while left:
+        child = subprocess.run(
+            [python, str(HERE / "child.py"), library, platform],
+            input="".join(f"{n}\n" for n in left), env=environment, text=True,
+            capture_output=True, check=False,
+        )  # fmt: skip
+        for line in child.stdout.splitlines():
+            if line.startswith("@["):
+                number, told = json.loads(line[1:])
+                found[number] = told
+        done = len([n for n in left if n in found])
+        if not done and child.stderr and "Check failed" not in child.stderr:
+            raise SystemExit(child.stderr[-3000:])
+        if done < len(left):
+            why = [s for s in child.stderr.splitlines() if "Check failed" in s]
+            told = why[-1].split("] ", 1)[-1] if why else f"status {child.returncode}"
+            found[left[done]] = {"error": ["died", told]}
+        left = left[done + 1 :]
+    return found
+
+
+def difference(mine: dict, theirs: dict) -> str:
+    """What JAX does otherwise with a sample, or nothing."""
+    if "error" in mine and "error" not in theirs:
+        return f"JAX compiles it; here {': '.join(mine['error'])}"
+    if "error" in theirs and "error" not in mine:
+        return f"compiles; under JAX {': '.join(theirs['error'])}"
+    for kind, place in (("calls", "module"), ("made", "program")):
+        if mine.get(kind) != theirs.get(kind):
+            ours, others = set(mine.get(kind, ())), set(theirs.get(kind, ()))
+            return (
+                f"calls in the {place}: here alone {sorted(ours - others)}, in JAX"
+                f" alone {sorted(others - ours)}"
+            )
+    return ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.platforms", description=__doc__
+    )
+    parser.add_argument("words", nargs="*", help="samples whose text has one of these")
+    parser.add_argument("--on", nargs="+", default=["cuda", "tpu"])
+    parser.add_argument("--jax", metavar="PYTHON")
+    parser.add_argument("--save", help="write all that was found to this file")
+    options = parser.parse_args()
+    numbers = [
+        i for i, s in enumerate(SAMPLES)
+        if not options.words or any(w in s.name for w in options.words)
+    ]  # fmt: skip
+    bad, kept = 0, {}
+    for platform in options.on:
+        mine = outcomes(sys.executable, "minijax", platform, numbers)
+        theirs = {}
+        if options.jax:
+            theirs = outcomes(options.jax, "jax", platform, numbers)
+        failed = 0
+        for i in numbers:
+            name, told = SAMPLES[i].name, mine[i]
+            kept[f"{platform} {name}"] = told, theirs.get(i)
+            failed += "error" in told
+            if theirs:
+                differs = difference(told, theirs[i])
+                bad += differs.startswith("JAX compiles")
+                if differs:
+                    print(f"{platform}  {name}\n    {differs}")
+            elif "error" in told:
+                print(f"{platform}  {name}\n    {': '.join(told['error'])}")
+        print(
+            f"{platform}: {len(numbers)} samples, {failed} do not compile", flush=True
+        )
+    if options.save:
+        Path(options.save).write_text(json.dumps(kept, indent=1))
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()
