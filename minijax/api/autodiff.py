@@ -521,8 +521,8 @@ class LinearMap:
             if (got.shape, got.dtype) != (aval.shape, aval.dtype):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the"
-                    f" original primal values: got tangent {got.str_short()} where"
-                    f" {aval.str_short()} was expected."
+                    f" original primal values: got tangent {got.str_short(True)} where"
+                    f" {aval.str_short(True)} was expected."
                 )
         outs = [instantiate(x) for x in self.part(consts)(*values_of(leaves, self.due))]
         if n := sum(self.due):

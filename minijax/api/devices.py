@@ -156,7 +156,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
             if (other.shape, other.dtype) != (aval.shape, aval.dtype):
                 raise ValueError(
                     "the shards passed to device_put_sharded must have consistent shape"
-                    f" and dtype, got {aval.str_short()} and {other.str_short()}."
+                    f" and dtype, got {aval.str_short(True)} and {other.str_short(True)}."
                 )
         whole = shaped((len(xs), *aval.shape), aval.dtype)
         parts = [np.asarray(x, aval.dtype)[None] for x in xs]

@@ -225,7 +225,7 @@ def _shared_result(path: str, x: Any, dim: int) -> ValueError:
     return errors.value_error(
         f"at vmap out_axes{path}, got axis spec None but output was batched on axis"
         f" {dim}.",
-        which=core.aval_of(x).str_short(),
+        which=core.aval_of(x).str_short(True),
         why="vmap has mapped output but out_axes is None: the result differs from"
         " lane to lane.",
         tries=["an int in out_axes for this output"],

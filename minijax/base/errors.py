@@ -110,7 +110,7 @@ def type_text(x: Any) -> str:
     """Short text of the type of a value: `f32[3,4]`, or the Python type's name."""
     aval = getattr(x, "aval", None)
     if aval is not None and hasattr(aval, "str_short"):
-        return str(aval.str_short())
+        return str(aval.str_short(True))
     dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
     if dtype is not None and shape is not None:
         return f"{dtype}[{','.join(map(str, shape))}]"

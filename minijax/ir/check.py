@@ -63,7 +63,7 @@ def _check_types(i: int, eqn: Equation) -> None:
                 _at(
                     i,
                     eqn,
-                    f"is typed {v.aval.str_short()}, its rule {aval.str_short()}",
+                    f"is typed {v.aval.str_short(True)}, its rule {aval.str_short(True)}",
                 )
             )
     with _scope(eqn):

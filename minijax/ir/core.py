@@ -185,6 +185,11 @@ class Primitive:
         with current(trace):
             return self.bind(*args, **params)
 
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
+        """The type(s) of its result(s), and its effects."""
+        effects = frozenset() if self.effects is None else self.effects(params)
+        return self.abstract(*avals, **params), effects
+
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The params with which `bind` applies an equation's primitive again."""
         return dict(params)
@@ -527,6 +532,13 @@ class Tracer:
     def concrete(self) -> Any:
         """The concrete value inside, or None."""
         return None
+
+    # As libraries ask, for the value itself and for what is concrete in it.
+    def full_lower(self) -> Any:
+        return self
+
+    def to_concrete_value(self) -> Any:
+        return self.concrete()
 
     def origin(self) -> str | None:
         """Where this value comes from, for messages."""

@@ -9,13 +9,14 @@ made in printer.py, checks in check.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ..base import errors
 from ..base.source import Source
+from ..base.util import pick
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
 from . import core, hooks, lying, varying
 from .core import Primitive, stack_text
@@ -32,7 +33,7 @@ class Var:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"Var(id={id(self)}):{self.aval.str_short()}"
+        return f"Var(id={id(self)}):{self.aval.str_short(True)}"
 
 
 class DropVar(Var):
@@ -54,7 +55,7 @@ class Literal:
         self.aval = core.aval_of(val) if aval is None else aval
 
     def __repr__(self) -> str:
-        return f"{self.val}:{self.aval.str_short()}"
+        return f"{self.val}:{self.aval.str_short(True)}"
 
 
 Atom = Var | Literal
@@ -67,6 +68,36 @@ class DebugInfo(NamedTuple):
     func_src_info: str | None
     arg_names: tuple[str, ...] | None
     result_paths: tuple[str, ...] | None
+
+    @property
+    def func_name(self) -> str:
+        return (self.func_src_info or "").partition(" ")[0]
+
+    def replace_func_name(self, name: str) -> DebugInfo:
+        """The same of a function of another name."""
+        place = (self.func_src_info or "").partition(" ")[2]
+        return self._replace(func_src_info=f"{name} {place}".rstrip())
+
+    def with_unknown_names(self) -> DebugInfo:
+        """The same, without names of values."""
+        return self._replace(arg_names=None, result_paths=None)
+
+    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
+        """The names of so many arguments, empty where they are not known."""
+        return self.arg_names or ("",) * expected_count
+
+    def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
+        """The names of so many results, empty where they are not known."""
+        return self.result_paths or ("",) * expected_count
+
+    def filter_arg_names(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
+        """The names of the flagged arguments."""
+        return None if self.arg_names is None else tuple(pick(self.arg_names, keep))
+
+    def filter_result_paths(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
+        """The names of the flagged results."""
+        paths = self.result_paths
+        return None if paths is None else tuple(pick(paths, keep))
 
 
 def named_by(told: DebugInfo) -> dict[str, Any]:
@@ -83,6 +114,10 @@ class NameStack(str):
     def extend(self, name: str) -> NameStack:
         """The stack with a scope inside."""
         return self + name
+
+    def transform(self, name: str) -> NameStack:
+        """The stack inside of a transformation."""
+        return NameStack(f"{name}({self})")
 
     def __add__(self, other: str) -> NameStack:
         return NameStack("/".join(filter(None, (str(self), str(other)))))
@@ -223,6 +258,7 @@ class Jaxpr:
         "__weakref__", "_effects", "arg_names", "constvars", "eqns", "invars", "memo",
         "name", "outvars",
     )  # fmt: skip
+    is_high = False  # there is one level of programs
 
     def __init__(
         self,
@@ -314,6 +350,7 @@ class ClosedJaxpr:
     """
 
     __slots__ = ("__weakref__", "consts", "jaxpr")
+    is_high = False
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
         self.jaxpr = jaxpr
@@ -367,6 +404,10 @@ class ClosedJaxpr:
 
     def __call__(self, *args: Any) -> list[Any]:
         return eval_jaxpr(self.jaxpr, self.consts, *args)
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """`f` of the program, with the same constants."""
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
 
     def replace(self, **changes: Any) -> ClosedJaxpr:
         """A copy with `jaxpr` or `consts` changed."""

@@ -55,7 +55,7 @@ def common_mesh(name: str, avals: Sequence[Any]) -> Any:
             raise error(
                 ShardingTypeError,
                 f"{name}: the operands lie on different meshes: {mesh} and {a.lies.mesh}",
-                which=", ".join(x.str_short() for x in avals),
+                which=", ".join(x.str_short(True) for x in avals),
                 tries=["jax.sharding.reshard(x, sharding)"],
             )
     return mesh
@@ -101,7 +101,7 @@ def lying(
             raise error(
                 ShardingTypeError,
                 f"{name} operation with inputs:"
-                f" {', '.join(a.str_short() for a in operands)} produces an illegally"
+                f" {', '.join(a.str_short(True) for a in operands)} produces an illegally"
                 f" sharded result: {short_name(aval.dtype)}"
                 f"[{','.join(map(cut_text, aval.shape, spec))}]",
                 why="an axis of the mesh cuts one axis of an array.",

@@ -261,12 +261,15 @@ class Printer:
             return wrapped([pp.text(self.bind(v)) for v in variables], MAYBE_LINE)
         if not self.use_color:
             return wrapped(
-                [pp.text(f"{self.bind(v)}:{v.aval.str_short()}") for v in variables],
+                [
+                    pp.text(f"{self.bind(v)}:{v.aval.str_short(True)}")
+                    for v in variables
+                ],
                 MAYBE_LINE,
             )
         docs = []
         for v in variables:
-            kind = pp.text(f":{v.aval.str_short()}")
+            kind = pp.text(f":{v.aval.str_short(True)}")
             coloured = pp.color(kind, foreground=pp.Color.MAGENTA)
             docs.append(pp.concat([pp.text(self.bind(v)), coloured]))
         return wrapped(docs, MAYBE_LINE)
@@ -274,7 +277,7 @@ class Printer:
     def bound(self, var: Var) -> str:
         """A variable and its type, where it is bound."""
         name = self.bind(var)
-        return f"{name}:{var.aval.str_short()}" if self.print_shapes else name
+        return f"{name}:{var.aval.str_short(True)}" if self.print_shapes else name
 
     def untyped(self, atom: Any) -> str:
         """A variable's name, or a literal without its type."""
@@ -283,7 +286,7 @@ class Printer:
     def typed(self, atom: Any) -> str:
         """A variable's name, or a literal with its type."""
         if type(atom) is Literal:
-            return f"{literal_text(atom.val)}:{atom.aval.str_short()}"
+            return f"{literal_text(atom.val)}:{atom.aval.str_short(True)}"
         return self.name(atom)
 
     def atom(self, atom: Any) -> pp.Doc:

@@ -47,7 +47,7 @@ def of_results(
         raise error(
             NotImplementedError,
             f"unreduced rule for {prim} is not implemented.",
-            which=", ".join(a.str_short() for a in avals),
+            which=", ".join(a.str_short(True) for a in avals),
             why="it is not linear: of terms of a sum it does not give terms of one.",
             tries=["lax.psum(x, axis) of the operand first"],
         )
@@ -97,6 +97,6 @@ def union(kinds: Sequence[Manual | None]) -> set[Any]:
 
 def mismatch(what: str, avals: Sequence[Any], **parts: Any) -> ShardingTypeError:
     """The error for operands of kinds that do not go together."""
-    which = ", ".join(a.str_short() for a in avals)
+    which = ", ".join(a.str_short(True) for a in avals)
     found: ShardingTypeError = error(ShardingTypeError, what, which=which, **parts)
     return found

@@ -63,6 +63,10 @@ class Zero:
     def __init__(self, aval: Any) -> None:
         self.aval = aval
 
+    def instantiate(self) -> Any:
+        """Zeros of the type."""
+        return instantiate(self)
+
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
 
@@ -84,7 +88,7 @@ def _read(x: Linear) -> Any:
         errors.message(
             "Only linear functions can be transposed, and this one is not: it computes"
             " with a linear argument what is not linear in it.",
-            which=x.aval.str_short(),
+            which=x.aval.str_short(True),
             where=str(source.here() or core.stack_text()),
             tries=["vjp, which linearizes first"],
         )

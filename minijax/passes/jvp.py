@@ -36,7 +36,8 @@ class JVPTracer(Tracer):
     def __repr__(self) -> str:
         t = self.tangent
         if self._trace.lazy:
-            return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short()})"
+            kind = t.aval.str_short(True)
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={kind})"
         return f"JVPTracer(primal={self.primal}, tangent={t})"
 
     def concrete(self) -> Any:

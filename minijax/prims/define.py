@@ -77,7 +77,7 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
         what = f"{name}: arrays must have the same number of dimensions, got {ranks}"
     raise errors.type_error(
         what,
-        which=", ".join(a.str_short() for a in avals),
+        which=", ".join(a.str_short(True) for a in avals),
         why="shapes must be equal, but for scalars and axes of size 1.",
         tries=[f"minijax.numpy.{name} broadcasts as NumPy does", "lax.reshape"],
     )
@@ -86,13 +86,13 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
 def check_kind(name: str, aval, kinds: frozenset[str], position: int, n: int) -> None:
     """TypeError unless the aval's dtype is of one of `kinds`."""
     if not isinstance(aval, ShapedArray):
-        raise TypeError(f"{name} takes arrays, got {aval.str_short()}.")
+        raise TypeError(f"{name} takes arrays, got {aval.str_short(True)}.")
     if dtypes.kind(aval.dtype) not in kinds:
         which = f" at position {position}" if n > 1 else ""
         raise errors.type_error(
             f"{name} does not accept dtype {aval.dtype}{which}. Accepted"
             f" dtypes{which} are subtypes of {categories(kinds)}.",
-            which=aval.str_short(),
+            which=aval.str_short(True),
             tries=["convert the argument with .astype(...)"],
         )
 
@@ -117,7 +117,7 @@ def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
             raise errors.type_error(
                 f"lax.{name} requires arguments to have the same dtypes, got"
                 f" {found}.{tip if similar else ''}",
-                which=", ".join(a.str_short() for a in avals),
+                which=", ".join(a.str_short(True) for a in avals),
                 why="lax functions do not promote.",
                 tries=["lax.convert_element_type(x, dtype)"],
             )

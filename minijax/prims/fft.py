@@ -85,7 +85,7 @@ def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) ->
         raise errors.value_error(
             f"{fft_type.name} input shape {x.shape} minor dimensions must be equal"
             f" to fft_lengths {fft_lengths}.",
-            which=x.str_short(),
+            which=x.str_short(True),
             why=f"{fft_type.name} of these lengths reads {want}.",
             tries=["pad or slice before"],
         )

@@ -30,7 +30,7 @@ Lie = Callable[..., list[Any]]
 
 def ambiguous(what: str, avals: Sequence[Any] = (), **parts: Any) -> ShardingTypeError:
     """The error for operands whose result could not lie in one way alone."""
-    parts.setdefault("which", ", ".join(a.str_short() for a in avals) or None)
+    parts.setdefault("which", ", ".join(a.str_short(True) for a in avals) or None)
     parts.setdefault("tries", ["jax.sharding.reshard(x, sharding) of an operand"])
     return errors.error(ShardingTypeError, what, **parts)
 

@@ -67,7 +67,7 @@ def _checked(
             raise errors.error(
                 errors.KeyReuseError,
                 f"Previously-consumed key passed to {name} at index {i}",
-                which=f"{key.aval.str_short()}, first used at {at}",
+                which=f"{key.aval.str_short(True)}, first used at {at}",
                 where=str(source.here() or "") or None,
                 why="what is drawn from one key twice is equal, or depends on the other.",
                 tries=["a key of jax.random.split for each use"],

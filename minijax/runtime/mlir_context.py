@@ -5,6 +5,7 @@ Next: module.py and recipes.py, then lower.py, which builds modules in them.
 
 from __future__ import annotations
 
+import _imp
 import contextlib
 import importlib
 import sys
@@ -22,9 +23,10 @@ def load_whole(module: str) -> Any:
     """Import a module where no interrupt comes: what its import has registered stays so,
     and if it were cut short each later import would fail.
 
-    So another thread imports it: interrupts reach the main one.
+    So another thread imports it: interrupts reach the main one.  Not where a finder of
+    modules asks, which holds the lock that each import needs.
     """
-    if module not in sys.modules:
+    if module not in sys.modules and not _imp.lock_held():
         load = importlib.import_module
         thread = threading.Thread(name="load_whole", target=load, args=(module,))
         with contextlib.suppress(RuntimeError):  # at exit, when no thread starts

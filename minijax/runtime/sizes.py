@@ -260,7 +260,7 @@ class SymbolicLowering(Lowering):
         return errors.error(
             NotImplementedError,
             f"export: {name} of sizes that are not known is not supported.",
-            which=", ".join(a.str_short() for a in avals if is_symbolic(a)) or None,
+            which=", ".join(a.str_short(True) for a in avals if is_symbolic(a)) or None,
             why="the compiler has no form of it whose sizes are operands.",
             tries=[
                 "export for each of the sizes",

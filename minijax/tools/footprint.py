@@ -128,12 +128,14 @@ def memory(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
     jaxpr = program.jaxpr
     owners: dict[Any, Owned] = {}
     for v in jaxpr.constvars:
-        owners[v] = Owned(nbytes(v.aval), "a constant", NOWHERE, "", v.aval.str_short())
+        owners[v] = Owned(
+            nbytes(v.aval), "a constant", NOWHERE, "", v.aval.str_short(True)
+        )
     for v, name in zip(
         jaxpr.invars[-len(program.names) :], program.names, strict=False
     ):
         owners[v] = Owned(
-            nbytes(v.aval), f"argument {name}", NOWHERE, "", v.aval.str_short()
+            nbytes(v.aval), f"argument {name}", NOWHERE, "", v.aval.str_short(True)
         )
     constants = sum(nbytes(v.aval) for v in jaxpr.constvars)
     arguments = sum(nbytes(v.aval) for v in jaxpr.invars)
@@ -181,7 +183,7 @@ class _Walk:
             for v in eqn.outs:
                 live[v] = Owned(
                     nbytes(v.aval), eqn.primitive.name, place_of(eqn), eqn.names,
-                    v.aval.str_short(),
+                    v.aval.str_short(True),
                 )  # fmt: skip
             self.moment(eqn, live, outside, depth, around, outs)
             self.inside(eqn, live, outside, depth, around)
@@ -221,7 +223,7 @@ class _Walk:
                     if nbytes(v.aval) < nbytes(a):  # a row, which is cut out
                         mine[v] = Owned(
                             nbytes(v.aval), f"a row of {eqn.primitive.name}",
-                            place_of(eqn), eqn.names, v.aval.str_short(),
+                            place_of(eqn), eqn.names, v.aval.str_short(True),
                         )  # fmt: skip
             here = [*around, *(o for v, o in live.items() if loop or v not in results)]
             total = outside + sum(o.bytes for o in here[len(around) :])

@@ -156,7 +156,8 @@ def _residual(jaxpr: Jaxpr, v: Any, reader: Equation) -> Residual:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         why = f"{amount(work, 'flop')} ({shown})"
     return Residual(
-        v.aval.str_short(), nbytes(v.aval), inner.primitive.name, inner.names or eqn.names,
+        v.aval.str_short(True), nbytes(v.aval), inner.primitive.name,
+        inner.names or eqn.names,
         place_of(inner), place_of(use), use.primitive.name, work, why,
     )  # fmt: skip
 

@@ -233,7 +233,7 @@ def _find(
     finding = Finding(
         eqn.primitive.name, made, "backward" if is_backward(eqn) else "forward",
         eqn.names, place_of(eqn), iterations, operands,
-        tuple(v.aval.str_short() for v in eqn.outs),
+        tuple(v.aval.str_short(True) for v in eqn.outs),
     )  # fmt: skip
     return finding, outs
 
@@ -257,6 +257,6 @@ def _operand(aval: Any, row: Any) -> Operand:
     elif values["first"] >= 0:
         first = ()
     return Operand(
-        aval.str_short(), int(values["nans"]), int(values["infs"]), first,
+        aval.str_short(True), int(values["nans"]), int(values["infs"]), first,
         values["min"], values["max"], values["mean"],
     )  # fmt: skip

@@ -222,7 +222,7 @@ def _caller() -> str:
 
 
 def _signature(avals: Sequence[Any], static: Sequence[Any] = ()) -> str:
-    shown = [a.str_short() for a in avals]
+    shown = [a.str_short(True) for a in avals]
     shown += [f"{where}={value!r}"[:40] for where, value in static]
     more = [f"... {len(shown) - 8} more"] if len(shown) > 8 else []
     return f"({', '.join(shown[:8] + more)})"

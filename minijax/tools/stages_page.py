@@ -286,7 +286,7 @@ class _Writer:
         wanted = jaxpr.arg_names or called
         for i, v in enumerate(jaxpr.invars):
             self.name(v, wanted[i] if i < len(wanted) else "x")
-        given = [f"{self.atom(v)}:{v.aval.str_short()}" for v in jaxpr.invars]
+        given = [f"{self.atom(v)}:{v.aval.str_short(True)}" for v in jaxpr.invars]
         lines = [Line(f"{title}({', '.join(given)})", depth, kind="head")]
         for eqn in jaxpr.eqns:
             lines += self.equation(eqn, depth + 1)
@@ -303,7 +303,7 @@ class _Writer:
             targets = targets * len(eqn.outs)
         targets += [eqn.primitive.name] * len(eqn.outs)
         outs = [
-            f"{self.name(v, _wished(t, eqn))}:{v.aval.str_short()}"
+            f"{self.name(v, _wished(t, eqn))}:{v.aval.str_short(True)}"
             for v, t in zip(eqn.outs, targets, strict=False)
         ]
         try:
@@ -450,13 +450,13 @@ def _graph(jaxpr: Jaxpr) -> str:
     for i, v in enumerate(jaxpr.invars):
         wanted = jaxpr.arg_names[i] if i < len(jaxpr.arg_names) else "x"
         made[v] = f"i{i}"
-        label = f"{writer.name(v, wanted)}: {v.aval.str_short()}".replace('"', "'")
+        label = f"{writer.name(v, wanted)}: {v.aval.str_short(True)}".replace('"', "'")
         rows.append(f'i{i} [label="{label}" shape=ellipse];')
     for i, eqn in enumerate(jaxpr.eqns):
         rows.append(f'e{i} [label="{eqn.primitive.name}"];')
         for a in eqn.ins:
             if type(a) is not Literal and a in made:
-                rows.append(f'{made[a]} -> e{i} [label="{a.aval.str_short()}"];')
+                rows.append(f'{made[a]} -> e{i} [label="{a.aval.str_short(True)}"];')
         for v in eqn.outs:
             made[v] = f"e{i}"
     for i, a in enumerate(jaxpr.outvars):

@@ -54,7 +54,7 @@ class AbstractValue:
     lies: Any = None
     manual: Any = None
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         raise TypeError("an abstract value must say what it is called")
 
     def to_tangent(self) -> AbstractValue:
@@ -81,7 +81,7 @@ class ShapedArray(AbstractValue):
     `manual` says the same of manual axes, or is None; `manual_axis_type` is that for users.
 
     >>> import numpy as np
-    >>> shaped((3,), np.dtype('float32')).str_short()
+    >>> shaped((3,), np.dtype('float32')).str_short(True)
     'f32[3]'
     """
 
@@ -127,7 +127,7 @@ class ShapedArray(AbstractValue):
             n *= d
         return n
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         short = short_dtypes or self.dtype == dtypes.float0  # whose name is not its own
         name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
         there = self.memory_space
@@ -219,7 +219,7 @@ class AbstractToken(AbstractValue):
 
     __slots__ = ()
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         return "Token"
 
     def __hash__(self) -> int:
@@ -263,7 +263,7 @@ class AbstractRef(AbstractValue):
     def __len__(self) -> int:
         return len(self.inner_aval)
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 
     def __repr__(self) -> str:
@@ -318,7 +318,7 @@ def numpy_aval(x: Any) -> ShapedArray:
 
 def str_short(x: Any) -> str:
     """Short text of an abstract value."""
-    return str(x.str_short())
+    return str(x.str_short(True))
 
 
 def same_type(a: Any, b: Any) -> bool:

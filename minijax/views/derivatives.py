@@ -17,6 +17,10 @@ from ..passes.jvp import jvp_flat
 from ..passes.linearize import linearize_flat
 
 
+class CustomVJPException(Exception):
+    """A function with a reverse rule was differentiated forwards: here a TypeError."""
+
+
 class FlatTree:
     """The leaves of a tree, and its structure."""
 

@@ -111,6 +111,13 @@ class WrappedFun:
             self.in_type, debug_info,
         )  # fmt: skip
 
+    def with_unknown_names(self) -> WrappedFun:
+        """The same, whose arguments and results have no names."""
+        told = self.debug_info
+        return (
+            self if told is None else self.replace_debug_info(told.with_unknown_names())
+        )
+
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
         """Take over what an equal function handed out besides."""
         for mine, other in zip(self.stores, stores, strict=True):

@@ -31,9 +31,11 @@ Told = Callable[[dict[str, Any]], Any]
 def _constraint(jaxpr: Jaxpr, atom: Any, read: bool) -> Any:
     """How an input (that is `read`) or a result is said to lie, if it is."""
     said = [e for e in jaxpr.eqns if atom in (e.ins if read else e.outs)]
-    if len(said) == 1 and said[0].primitive is sharding_constraint_p:
-        return said[0].params["sharding"]
-    return UNSPECIFIED
+    if len(said) != 1 or said[0].primitive is not sharding_constraint_p:
+        return UNSPECIFIED
+    if read and said[0].outs[0] in jaxpr.outvars:  # it speaks of the result
+        return UNSPECIFIED
+    return said[0].params["sharding"]
 
 
 def _in_shardings(params: dict[str, Any]) -> tuple[Any, ...]:

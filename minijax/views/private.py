@@ -28,20 +28,26 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "api": ("", {"functools": "partial"}),
     "api_util": ("api_util", {}),
-    "array": ("", {"runtime.array_class": "ArrayImpl"}),
+    "array": ("", {
+        "runtime.array_class": "ArrayImpl",
+        "views.meshes": "Index",
+        "views.tools": "Shape",
+    }),
     "basearray": ("", {}),
     "callback": ("", {}),
     "checkify": ("experimental.checkify", {
         "control.effects.checks": "JaxException=JaxRuntimeError",
+        "views.tools": "Out",
     }),
     "compiler": ("", {}),
     "config": ("", {"base.config:config": "update parse_flags_with_absl"}),
-    "core": ("core extend.core", {
+    "core": ("extend.core core", {
         "api.shapes": "typeof",
         "ir.core": "EvalTrace",
         "runtime.lower": "physical_aval=physical",
         "views.backends": "safe_map safe_zip",
         "views.functions": "shaped_abstractify",
+        "views.hijax": "AvalMutableQDD AvalQDD cur_qdd",
         "views.primitives": "call_p",
         "views.programs": "pp_jaxpr",
         "views.traces": "OpaqueTraceState trace_state_clean",
@@ -61,15 +67,26 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "effects": ("", {
         "control.effects.effects": "Effect",
+        "views.hijax": "EffectTypeSet control_flow_allowed_effects",
+        "views.modules": "lowerable_effects",
+        "views.tools": "custom_derivatives_allowed_effects remat_allowed_effects",
     }),
     "flatten_util": ("flatten_util", {}),
     "interpreters": ("interpreters", {}),
-    "interpreters.ad": ("interpreters.ad", {}),
+    "interpreters.ad": ("interpreters.ad", {"views.derivatives": "CustomVJPException"}),
     "interpreters.batching": ("interpreters.batching", {}),
     "interpreters.mlir": ("interpreters.mlir", {}),
     "interpreters.partial_eval": ("interpreters.partial_eval", {}),
     "interpreters.pxla": ("interpreters.pxla", {}),
     "interpreters.xla": ("interpreters.xla", {}),
+    "layout": ("experimental.layout", {}),
+    "lib": ("lib", {"runtime.jaxlib_compat": "jaxlib_extension_version=VERSION"}),
+    "lib.xla_client": ("", {
+        "jaxlib.xla_client":
+            "ArrayImpl Client CompileOptions Device DeviceList HloSharding"
+            " LoadedExecutable OpSharding PrimitiveType Traceback",
+    }),
+    "literals": ("", {"views.tools": "TypedNdArray"}),
     "lax": ("lax", {}),
     "lax.control_flow": ("lax", {}),
     "lax.lax": ("lax", {}),
@@ -87,10 +104,16 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "numpy.linalg": ("numpy.linalg", {}),
     "numpy.reductions": ("numpy", {}),
     "numpy.ufuncs": ("numpy", {}),
+    "op_shardings": ("", {
+        "views.meshes":
+            "are_hlo_shardings_equal is_hlo_sharding_replicated op_sharding_to_indices",
+    }),
     "partition_spec": ("sharding", {}),
     "pjit": ("experimental.pjit", {
         "control.calls.programs": "jit_p",
+        "control.calls.jit": "JitWrapped=Jitted",
     }),
+    "pretty_printer": ("", {"ir.printer:pp": "Doc brk concat group nest text"}),
     "prng": ("extend.random", {}),
     "public_test_util": ("test_util", {"views.numbers": "check_close"}),
     "random": ("random", {}),
@@ -99,6 +122,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "scipy.special": ("scipy.special", {}),
     "sharding": ("sharding", {}),
     "sharding_impls": ("sharding", {
+        "views.meshes": "UNSPECIFIED UnspecifiedValue",
         # C++ makes these of the parts of arrays.
         "runtime.jaxlib_compat": "make_single_device_sharding=SingleDeviceSharding",
     }),
@@ -108,17 +132,20 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "state.types": ("", {"types.avals": "AbstractRef"}),
     "test_util": ("test_util", {}),
     "traceback_util": ("errors", {
-        "base.tracebacks": "api_boundary=boundary",
+        "base.tracebacks": "_exclude_paths=excluded api_boundary=boundary",
         "views.sources": "filter_traceback include_frame register_exclusion",
     }),
     "tree_util": ("tree_util", {
         "base.tree_diff": "prefix_errors",
+        "views.derivatives": "FlatTree",
         "views.numbers": "_registry",
+        "views.tools": "tracing_registry",
     }),
     "typing": ("typing", {"runtime.array": "Array"}),
     "util": ("", {
         "base.util": "split_list",
         "views.backends": "safe_map safe_zip",
+        "views.tools": "HashableFunction cache unzip2 unzip3 wrap_name",
     }),
     "xla_bridge": ("extend.backend", {
         "runtime.client": "_backends=_clients default_backend=default_platform devices",
@@ -166,7 +193,8 @@ class Private(ModuleType):
 
 
 def _within(room: str) -> str:
-    return room if room in sys.stdlib_module_names else f"{_PACKAGE}.{room}"
+    outside = room in sys.stdlib_module_names or room.startswith("jaxlib.")
+    return room if outside else f"{_PACKAGE}.{room}"
 
 
 def module(name: str) -> Private | None:

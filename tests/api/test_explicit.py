@@ -26,7 +26,7 @@ def types(fun, *operands):
     """The types of the results, short, without computing them."""
     with mj.set_mesh(MESH):
         jaxpr = mj.make_jaxpr(fun)(*(struct(*o) for o in operands))
-    return " ".join(a.str_short() for a in jaxpr.out_avals)
+    return " ".join(a.str_short(True) for a in jaxpr.out_avals)
 
 
 def body(c, w):
@@ -207,7 +207,7 @@ def test_values_and_places():
     np.testing.assert_allclose(found, value, rtol=1e-5)
     for f, g, shown in ((f1, g1, "f32[4,16@y]"), (f2, g2, "f32[16@y,4]")):
         np.testing.assert_allclose(f, g, rtol=1e-4, atol=1e-6)
-        assert mj.typeof(f).str_short() == shown
+        assert mj.typeof(f).str_short(True) == shown
     assert f1.sharding.spec == P(None, "y")
     assert f2.sharding.is_equivalent_to(mj.NamedSharding(MESH, P("y")), 2)
 
@@ -219,32 +219,32 @@ def test_arrays_bear_their_types():
         assert mj.typeof(x).sharding.mesh == get_abstract_mesh()
         y = mj.reshard(x, P("y"))
         assert y.sharding.spec == P("y", None)
-        assert mj.typeof(mj.reshard(y, P())).str_short() == "f32[8,4]"
+        assert mj.typeof(mj.reshard(y, P())).str_short(True) == "f32[8,4]"
         np.testing.assert_array_equal(mj.reshard(y, P()), x)
         keys = mj.reshard(mj.random.split(mj.random.key(0), 8), P("x"))
-        assert mj.typeof(keys).str_short() == "key<fry>[8@x]"
+        assert mj.typeof(keys).str_short(True) == "key<fry>[8@x]"
     z = auto_axes(lambda x: jnp.sort(-x, 0), out_sharding=P("x"))(x)  # the mesh is x's
-    assert mj.typeof(z).str_short() == "f32[8@x,4]"
+    assert mj.typeof(z).str_short(True) == "f32[8@x,4]"
     np.testing.assert_array_equal(z, np.sort(-np.asarray(x), 0))
     here = mj.device_put(x, mj.devices()[0])
-    assert mj.typeof(here).str_short() == "f32[8,4]"
+    assert mj.typeof(here).str_short(True) == "f32[8,4]"
 
 
 def test_some_axes_are_auto():
     mixed = mj.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
     with mj.set_mesh(mixed):
         x = mj.device_put(np.ones((8, 4), "f"), mj.NamedSharding(mixed, P("x", "y")))
-        assert mj.typeof(x).str_short() == "f32[8@x,4]"
+        assert mj.typeof(x).str_short(True) == "f32[8@x,4]"
         assert (x * 2).sharding.spec == P("x", "y")
         seen = []
 
         def f(x):
-            seen.append(mj.typeof(x).str_short())
+            seen.append(mj.typeof(x).str_short(True))
             return x * 3
 
         out = explicit_axes(f, in_sharding=P("x", "y"))(x)
         assert seen == ["f32[8@x,4@y]"]
-        assert mj.typeof(out).str_short() == "f32[8@x,4]"
+        assert mj.typeof(out).str_short(True) == "f32[8@x,4]"
         np.testing.assert_array_equal(out, 3)
         with pytest.raises(ValueError, match="can only refer to Auto axes"):
             lax.with_sharding_constraint(x, P("x"))

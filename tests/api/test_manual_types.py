@@ -32,7 +32,7 @@ def types(f, *args, ins=PX, **options):
     seen = []
 
     def look(*xs):
-        seen.extend(mj.typeof(y).str_short() for y in mj.tree.leaves(f(*xs)))
+        seen.extend(mj.typeof(y).str_short(True) for y in mj.tree.leaves(f(*xs)))
         return jnp.zeros(1)
 
     mj.make_jaxpr(mapped(look, ins, P(), **options))(*args)
@@ -306,5 +306,5 @@ def test_types_of_types():
         repr(struct)
         == f"ShapeDtypeStruct(shape=(2,), dtype=float32, manual_axis_type={kinds})"
     )
-    assert mj.typeof(struct).str_short() == "f32[2]{V:x, U:y}"
+    assert mj.typeof(struct).str_short(True) == "f32[2]{V:x, U:y}"
     assert struct.update(manual_axis_type=None) == mj.ShapeDtypeStruct((2,), "float32")

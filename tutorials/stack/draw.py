@@ -189,14 +189,14 @@ def lines(jaxpr):
     """An equation a line, with types."""
     jaxpr, known = opened(jaxpr), names(jaxpr)
     return [
-        f"{', '.join(known[v] for v in eqn.outs)}:{eqn.outs[0].aval.str_short()} ="
+        f"{', '.join(known[v] for v in eqn.outs)}:{eqn.outs[0].aval.str_short(True)} ="
         f" {eqn.primitive} {' '.join(reads(a, known) for a in eqn.ins)}"
         for eqn in jaxpr.eqns
     ]
 
 
 def _types(jaxpr):
-    return f"program of ({', '.join(a.str_short() for a in jaxpr.in_avals)})"
+    return f"program of ({', '.join(a.str_short(True) for a in jaxpr.in_avals)})"
 
 
 def nest(jaxpr, depth=0):
@@ -217,7 +217,7 @@ def graph(jaxpr, mark=(), flip=False):
     """
     jaxpr, known = opened(jaxpr), names(jaxpr)
     layer = {v: 0 for v in (*jaxpr.constvars, *jaxpr.invars)}
-    nodes = [(f"{known[v]}:{v.aval.str_short()}", 0, [], [v]) for v in layer]
+    nodes = [(f"{known[v]}:{v.aval.str_short(True)}", 0, [], [v]) for v in layer]
     for eqn in jaxpr.eqns:
         read = [a for a in eqn.ins if type(a) is not Literal]
         at = 1 + max([layer[a] for a in read], default=0)

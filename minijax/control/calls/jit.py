@@ -388,10 +388,10 @@ class Jitted:
         return traced
 
     def too_many_traces(self, avals: Any) -> str:
-        seen = [", ".join(a.str_short() for a in k[1]) for k in list(self.traces)]
+        seen = [", ".join(a.str_short(True) for a in k[1]) for k in list(self.traces)]
         return errors.message(
             f"{self.name} was traced more than max_traces={self.max_traces} times.",
-            which=f"new signature ({', '.join(a.str_short() for a in avals)})",
+            which=f"new signature ({', '.join(a.str_short(True) for a in avals)})",
             where=f"jit of {function_text(self.fun)}",
             why=f"seen before: {'; '.join(seen[:5])}",
             tries=["pad to few shapes", "raise max_traces"],

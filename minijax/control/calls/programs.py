@@ -14,18 +14,57 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base import config, log, util
+from ...base import config, errors, log, util
 from ...ir.core import EVAL, STATE, current
 from ...ir.jaxpr import ClosedJaxpr, Equation, lift_consts
 from ...ir.regions import Call
 from ...passes.region_rules import holds
 from ...passes.stage import StageTrace
+from ...prims.sharding import constrain
 from ...runtime import dispatch
+from ...runtime.sharding import Sharding
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
 from . import misses
 
-jit_p = FunctionPrimitive("jit")
+
+class JitPrimitive(FunctionPrimitive):
+    """The call of a compiled function."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if "in_shardings" in params:
+            return self.laid_out(args, params)
+        return super().bind(*args, **params)
+
+    def laid_out(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The call in the form that says of operands and results how they lie.
+
+        Which mesh was current while its program was traced is said there already.
+        """
+        ins, outs = params.pop("in_shardings"), params.pop("out_shardings")
+        params.pop("ctx_mesh", None)
+        layouts = (*params.pop("in_layouts", ()), *params.pop("out_layouts", ()))
+        if any(x is not None for x in layouts):
+            raise errors.value_error(
+                "jit_p.bind does not take layouts.",
+                why="arrays have their device's own order.",
+                tries=["None for each operand and result"],
+            )
+        params.setdefault("device", None)
+        pairs = zip(args, ins, strict=True)
+        found = super().bind(*[_lie(x, s, "arguments") for x, s in pairs], **params)
+        return [_lie(x, s, "outputs") for x, s in zip(found, outs, strict=True)]
+
+
+def _lie(x: Any, sharding: Any, what: str) -> Any:
+    return (
+        constrain(x, sharding, f"pjit {what}") if isinstance(sharding, Sharding) else x
+    )
+
+
+jit_p = JitPrimitive("jit")
 holds(jit_p, Call("jaxpr", reset={"donated_invars": False}))
 jit_p.takes_keys = True
 

@@ -552,4 +552,4 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
       f32[] output of cos from ...
     """
     for aval, where in saved_residuals(f, *args, **kwargs):
-        print(f"{aval.str_short()} {where}")
+        print(f"{aval.str_short(True)} {where}")

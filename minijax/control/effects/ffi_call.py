@@ -141,7 +141,7 @@ def _given_layouts(
         order = minor_to_major(aval, given if plain else tuple(given)[::-1])
         if sorted(order) != sorted(row_major(aval)):
             raise errors.value_error(
-                f"ffi_call: the layout {given} is none of {aval.str_short()}.",
+                f"ffi_call: the layout {given} is none of {aval.str_short(True)}.",
                 which=f"{name} layout #{i}",
                 tries=[f"an order of the axes {tuple(sorted(row_major(aval)))}"],
             )

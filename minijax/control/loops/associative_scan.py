@@ -58,7 +58,7 @@ def associative_scan(
     if any(a.shape[axis] != n for a in avals):
         raise ValueError(
             "Array inputs to associative_scan must have the same first dimension along"
-            f" axis {axis}, got {[a.str_short() for a in avals]}."
+            f" axis {axis}, got {[a.str_short(True) for a in avals]}."
         )
     if reverse:
         leaves = [rev(x, (axis,)) for x in leaves]

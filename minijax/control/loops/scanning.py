@@ -200,7 +200,7 @@ def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
                 "scan got values with different leading axis sizes:"
                 f" {', '.join(map(str, sizes))}.",
                 which=" and ".join(
-                    f"xs{tree.keystr(rows[i][0])}: {core.aval_of(xs[i]).str_short()}"
+                    f"xs{tree.keystr(rows[i][0])}: {core.aval_of(xs[i]).str_short(True)}"
                     for i in (0, first)
                 ),
                 where=function_text(f),

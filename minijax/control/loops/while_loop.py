@@ -373,7 +373,7 @@ def fori_loop(
         if a.shape != () or not number:
             raise TypeError(
                 "lower and upper arguments to fori_loop must be integer scalars, got"
-                f" {lo.str_short()} and {up.str_short()}."
+                f" {lo.str_short(True)} and {up.str_short(True)}."
             )
     lower, upper = _alike(lower, lo, upper, up)
     if config.DISABLE_JIT.value and core.is_concrete(lower) and core.is_concrete(upper):

@@ -146,7 +146,7 @@ def _skip_leading(jvp: Callable[..., Any], n: int, name: str) -> Callable[..., A
                     errors.message(
                         f"custom_jvp function {name} closes over a value that is being"
                         " differentiated.",
-                        which=core.aval_of(t).str_short(),
+                        which=core.aval_of(t).str_short(True),
                         why="its rule says nothing about that value.",
                         tries=["pass the value as an argument"],
                     )

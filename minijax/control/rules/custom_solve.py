@@ -132,7 +132,7 @@ def solve_transpose(
     groups = [consts[1], consts[0], consts[3], consts[2]]
     found = linear_solve_p.bind(
         *(c for g in groups for c in g), *map(instantiate, cts[:n]),
-        const_lengths=tuple(map(len, groups)), jaxprs=turned,
+        const_lengths=Solvers._make(map(len, groups)), jaxprs=turned,
         n_aux=0 if len(turned.solve.out_avals) == n else n_aux,
     )  # fmt: skip
     return [*[None] * (len(args) - n), *found[:n]]
@@ -247,7 +247,7 @@ def custom_linear_solve(
     groups = [x.consts if x is not None else [] for x in parts]
     n_aux = len(forward.out_avals) - len(leaves)
     out = linear_solve_p.bind(
-        *(c for g in groups for c in g), *leaves, const_lengths=tuple(map(len, groups)),
+        *(c for g in groups for c in g), *leaves, const_lengths=Solvers._make(map(len, groups)),
         jaxprs=jaxprs, n_aux=n_aux,
     )  # fmt: skip
     return tree.unflatten(forward.out_tree, out)

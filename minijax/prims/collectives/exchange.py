@@ -622,7 +622,7 @@ def all_to_all(
                 "all_to_all requires the size of the mapped axis axis_name to equal"
                 f" x.shape[split_axis], but they are {n} and {shape[split]}"
                 " respectively.",
-                which=core.aval_of(leaf).str_short(),
+                which=core.aval_of(leaf).str_short(True),
                 tries=["tiled=True, for a multiple of it"],
             )
         if split == concat:

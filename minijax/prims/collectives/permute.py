@@ -308,7 +308,8 @@ def _ragged_abstract(operand, output, *offsets, axis_name, axis_index_groups: Gr
     if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
         raise ValueError(
             f"{name} operand and output must be of one dtype, and of equal sizes but"
-            f" for the first axis, got {operand.str_short()} and {output.str_short()}."
+            f" for the first axis, got {operand.str_short(True)} and"
+            f" {output.str_short(True)}."
         )
     for what, x in zip(_SIZES, offsets, strict=True):
         if not dtypes.is_integer(x.dtype):

@@ -149,7 +149,7 @@ def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
     ):
         if not set(axes).isdisjoint(known):
             raise errors.value_error(
-                f"pvary cannot accept args which are {name}. Got {aval.str_short()} and"
+                f"pvary cannot accept args which are {name}. Got {aval.str_short(True)} and"
                 f" axes={set(axes)}",
                 tries=["lax.psum(x, axis)"] if name == "unreduced"
                 else ["lax.pcast(x, axis, to='varying')"],
@@ -180,7 +180,7 @@ def _check_auto(what: str, avals: Sequence[Any]) -> None:
     if not config.AUTO_PCAST.value:
         raise errors.value_error(
             what,
-            which=", ".join(a.str_short() for a in avals),
+            which=", ".join(a.str_short(True) for a in avals),
             why="jax_auto_pcast is off.",
             tries=["lax.pcast(x, axis, to='varying')"],
         )
@@ -287,7 +287,7 @@ def _pcast(x: Any, axes: tuple[Any, ...], to: str) -> Any:
     if cast is None:
         raise errors.value_error(
             f"Unsupported pcast from={state}, to={to!r}",
-            which=f"{core.aval_of(x).str_short()}, along {', '.join(map(str, axes))}",
+            which=f"{core.aval_of(x).str_short(True)}, along {', '.join(map(str, axes))}",
             tries=[f"to={t!r}" for s, t in _CASTS if s == state],
         )
     return cast(x, axes=axes)

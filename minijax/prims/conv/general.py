@@ -233,7 +233,7 @@ def _check_ranks(lhs, rhs, strides, padding, lhs_dilation, rhs_dilation) -> None
     if n < 0:
         raise ValueError(
             "conv_general_dilated operands need a batch and a feature axis, got"
-            f" {lhs.str_short()} and {rhs.str_short()}."
+            f" {lhs.str_short(True)} and {rhs.str_short(True)}."
         )
     for what, values in (
         ("window_strides", strides), ("padding", padding),
@@ -243,7 +243,7 @@ def _check_ranks(lhs, rhs, strides, padding, lhs_dilation, rhs_dilation) -> None
             raise errors.value_error(
                 f"conv_general_dilated window and {what} must have the same number"
                 f" of dimensions, but got {n} and {len(values)}.",
-                which=f"{lhs.str_short()}, {rhs.str_short()}, {what}={values}",
+                which=f"{lhs.str_short(True)}, {rhs.str_short(True)}, {what}={values}",
             )
         if what != "padding" and any(v <= 0 for v in values):
             raise ValueError(
@@ -265,7 +265,7 @@ def _check_groups(lhs, rhs, numbers, features: int, batches: int) -> None:
         )
     n, i = (lhs.shape[d] for d in numbers.lhs_spec[:2])
     o, k = (rhs.shape[d] for d in numbers.rhs_spec[:2])
-    which = f"{lhs.str_short()}, {rhs.str_short()}, {numbers}"
+    which = f"{lhs.str_short(True)}, {rhs.str_short(True)}, {numbers}"
     if i % features:
         raise errors.value_error(
             f"{name} feature_group_count must divide lhs feature dimension size, but"

@@ -148,7 +148,7 @@ def _check_side(side: str, aval: Any, summed: Any, batch: Any) -> None:
 def _dim_error(text: str, *avals: Any) -> TypeError:
     return errors.type_error(
         f"dot_general requires {text}.",
-        which=", ".join(a.str_short() for a in avals),
+        which=", ".join(a.str_short(True) for a in avals),
         tries=["jnp.einsum or jnp.matmul, which find the dimension numbers"],
     )
 

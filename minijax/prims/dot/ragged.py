@@ -146,7 +146,7 @@ def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
             what += " contracting or batch."
         raise errors.type_error(
             f"{name} requires {what}",
-            which=f"{lhs.str_short()}, {rhs.str_short()}, {numbers}",
+            which=f"{lhs.str_short(True)}, {rhs.str_short(True)}, {numbers}",
             why="rhs has a group for each group of rows, unless these are summed.",
         )
     (_, used), (_, shared) = numbers.dot_dimension_numbers

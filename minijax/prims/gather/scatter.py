@@ -301,8 +301,8 @@ def scatter_apply(
     (result,) = jaxpr.out_avals
     if result.shape or result.dtype != dtype:
         raise value_problem(
-            f"scatter_apply: func must return {scalar.str_short()}, got"
-            f" {result.str_short()}.",
+            f"scatter_apply: func must return {scalar.str_short(True)}, got"
+            f" {result.str_short(True)}.",
             why="what it returns replaces the element.",
         )
     if any(isinstance(c, core.Tracer) for c in consts):

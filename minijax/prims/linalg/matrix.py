@@ -49,13 +49,13 @@ def check_matrix(name: str, aval, *, square: bool = False, position: int = 0) ->
         raise errors.type_error(
             f"Input {position} to {name} must have rank at least 2, but got"
             f" shape={aval.shape}.",
-            which=aval.str_short(),
+            which=aval.str_short(True),
             why="the last two axes are those of a matrix.",
         )
     if square and aval.shape[-1] != aval.shape[-2]:
         raise errors.value_error(
             f"The input to {name} must be a square matrix. Got shape {aval.shape}.",
-            which=aval.str_short(),
+            which=aval.str_short(True),
         )
 
 

@@ -78,7 +78,7 @@ def _tri_abstract(
         raise errors.value_error(
             f"Incompatible shapes for arguments to triangular_solve: {a.shape} and"
             f" {b.shape}.",
-            which=f"{a.str_short()}, {b.str_short()}, left_side={left_side}",
+            which=f"{a.str_short(True)}, {b.str_short(True)}, left_side={left_side}",
             why="leading axes must be equal, and the matrices must fit.",
         )
     return shaped(b.shape, dtype)
@@ -397,7 +397,7 @@ def _tridiagonal_abstract(dl, d, du, b, *, perturb_singular: bool):
     if not dl.shape == d.shape == du.shape:
         raise errors.type_error(
             f"{name} requires that all diagonal arguments have the same shape.",
-            which=", ".join(x.str_short() for x in (dl, d, du)),
+            which=", ".join(x.str_short(True) for x in (dl, d, du)),
             why="dl[0] and the last element of du are there, but not read.",
         )
     if d.shape != b.shape[:-1]:

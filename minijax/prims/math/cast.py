@@ -42,7 +42,7 @@ def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) 
     if opaque and x.dtype != new_dtype:
         raise errors.value_error(
             f"Cannot convert_element_type from {x.dtype} to {new_dtype}",
-            which=x.str_short(),
+            which=x.str_short(True),
             why="an opaque element has no numeric value.",
             tries=["random.key_data and random.wrap_key_data for keys"],
         )
@@ -236,7 +236,7 @@ def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
                 "lax.bitcast_convert_type does not support bool or complex values"
                 f" unless the operand and destination types match: got {old.name}"
                 f" to {new_dtype.name}.",
-                which=x.str_short(),
+                which=x.str_short(True),
                 why="how they lie in memory is the compiler's choice.",
                 tries=["x.view(dtype)", "lax.real and lax.imag", "x.astype(dtype)"],
             )

@@ -402,7 +402,7 @@ def select_abstract(which: Any, *cases: Any) -> Any:
     if dtypes.kind(which.dtype) not in ("bool", "int", "uint"):
         raise errors.type_error(
             f"select `which` must be boolean or integer type, got {which.dtype}.",
-            which=which.str_short(),
+            which=which.str_short(True),
             why="it says which case each element comes from.",
             tries=["a comparison such as lax.gt(x, 0.)", "which.astype(bool)"],
         )
@@ -565,7 +565,7 @@ def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
     if dtypes.kind(x.dtype) not in ORDERED:
         raise errors.type_error(
             f"clamp does not accept dtype {x.dtype}.",
-            which=x.str_short(),
+            which=x.str_short(True),
             why="its values have no order.",
         )
     for name, bound in (("min", low), ("max", high)):

@@ -58,7 +58,7 @@ def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any
     check_sizes("rng_bit_generator", "shape", shape)
     if (state.shape, state.dtype) not in _STATES:
         raise type_problem(
-            f"rng_bit_generator: unsupported state {state.str_short()}.",
+            f"rng_bit_generator: unsupported state {state.str_short(True)}.",
             state,
             why="the generators have 128 bits of state: u32[4] or u64[2].",
         )

@@ -131,7 +131,7 @@ random_seed_p.lie = like_first
 def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
     if not dtypes.is_integer(seeds.dtype):
         raise type_problem(
-            f"PRNG key seed must be an integer; got {seeds.str_short()}.",
+            f"PRNG key seed must be an integer; got {seeds.str_short(True)}.",
             seeds,
             why="a seed is a whole number.",
             tries=["int(seed)"],

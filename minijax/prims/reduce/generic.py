@@ -98,7 +98,7 @@ def _stage_computation(
         if got.shape or got.dtype != want.dtype:
             raise type_problem(
                 f"{name} computation must return scalars of its operands' dtypes:"
-                f" expected {want.str_short()}, got {got.str_short()}.",
+                f" expected {want.str_short(True)}, got {got.str_short(True)}.",
                 why="what it returns is combined again.",
             )
     return ClosedJaxpr(jaxpr, consts)

@@ -76,7 +76,7 @@ def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise errors.value_error(
             f"duplicate value in 'axes' of reduction: {axes}",
-            which=aval.str_short(),
+            which=aval.str_short(True),
             why="an axis can be reduced once.",
         )
     n = len(aval.shape)
@@ -175,7 +175,7 @@ _sum_type = reduce_sum_p.abstract
 def _checked_sum_type(x: Any, **params: Any) -> Any:
     if x.dtype in _HALF and not config.F16_REDUCTIONS.value:
         raise errors.value_error(
-            f"reduce_sum on operand {x.str_short()} is not allowed when"
+            f"reduce_sum on operand {x.str_short(True)} is not allowed when"
             " jax_allow_f16_reductions=False.",
             why="few of many half-precision numbers are left in their sum.",
             tries=["x.astype('float32')", "dtype='float32'"],

@@ -78,7 +78,7 @@ def problem(
     return errors.error(
         error,
         what,
-        which=", ".join(a.str_short() for a in avals) or None,
+        which=", ".join(a.str_short(True) for a in avals) or None,
         where=core.stack_text(),
         why=why,
         tries=list(tries),

@@ -154,7 +154,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if not dtypes.is_integer(aval_of(obj).dtype):
         raise errors.value_error(
             f"jnp.insert(): index array must be integer typed; got"
-            f" {aval_of(obj).str_short()}",
+            f" {aval_of(obj).str_short(True)}",
             tries=["jnp.flatnonzero(mask) for a mask"],
         )
     if len(shape_of(obj)) > 1:

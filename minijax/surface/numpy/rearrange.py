@@ -158,7 +158,7 @@ def uneven_repeats(a: Any, count: int, size: int) -> ValueError:
     """The error for another number of repeats than elements."""
     return errors.value_error(
         f"jnp.repeat: repeats and the axis are of different sizes: {count} and {size}.",
-        which=aval_of(a).str_short(),
+        which=aval_of(a).str_short(True),
         why="there is one number of repeats for each element along the axis.",
     )
 

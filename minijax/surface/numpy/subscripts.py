@@ -378,7 +378,7 @@ def _concrete_mask(mask: Any) -> Any:
     if isinstance(mask, Tracer) and mask.concrete() is None:
         raise errors.error(
             errors.NonConcreteBooleanIndexError,
-            f"Array boolean indices must be concrete; got {mask.aval.str_short()}",
+            f"Array boolean indices must be concrete; got {mask.aval.str_short(True)}",
             which=mask.origin(),
             where=core.stack_text(),
             why="how many elements a traced mask selects is not known, and so"

@@ -233,7 +233,7 @@ def _categorical(key, logits, axis: int, shape, replace: bool, mode: str):
     shape = batch if shape is None else shape
     if broadcast_shapes("categorical", [shape, batch]) != shape:
         raise value_problem(
-            f"categorical: shape {shape} does not fit logits {aval.str_short()}.",
+            f"categorical: shape {shape} does not fit logits {aval.str_short(True)}.",
             logits,
             why=f"it must end with the batch shape {batch}, to which they broadcast.",
         )

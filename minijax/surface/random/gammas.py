@@ -58,7 +58,7 @@ def _gamma_type(keys, a, *, log_space: bool, partitionable=None):
     check_keys("random_gamma", keys)
     if a.shape[: len(keys.shape)] != keys.shape:
         raise type_problem(
-            f"random_gamma: keys {keys.str_short()} do not fit {a.str_short()}.",
+            f"random_gamma: keys {keys.str_short(True)} do not fit {a.str_short(True)}.",
             why="the leading axes of the parameters say which key they use.",
         )
     return shaped(a.shape, a.dtype)

@@ -94,7 +94,7 @@ def check_integers(name: str, **buffers: Any) -> None:
     for which, x in buffers.items():
         if not dtypes.is_integer(aval_of(x).dtype):
             raise errors.type_error(
-                f"{name}: {which} must be integers, got {aval_of(x).str_short()}."
+                f"{name}: {which} must be integers, got {aval_of(x).str_short(True)}."
             )
 
 

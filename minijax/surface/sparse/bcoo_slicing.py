@@ -196,7 +196,7 @@ def bcoo_dynamic_slice(
         if shape_of(i) or not dtypes.is_integer(aval_of(i).dtype):
             raise errors.type_error(
                 "bcoo_dynamic_slice: start indices must be integer scalars, got"
-                f" {aval_of(i).str_short()}."
+                f" {aval_of(i).str_short(True)}."
             )
     if len(starts) != mat.ndim:
         raise errors.value_error(

@@ -94,7 +94,7 @@ def promote_real(name: str, *xs: Any) -> Sequence[Any]:
     if dtypes.is_complex(dtype_of(xs[0])):
         raise errors.value_error(
             f"{name} does not support complex-valued inputs.",
-            which=str(aval_of(xs[0]).str_short()),
+            which=str(aval_of(xs[0]).str_short(True)),
             tries=["jnp.real(...) of it"],
         )
     return xs

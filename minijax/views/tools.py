@@ -1,0 +1,108 @@
+"""Small tools that libraries take from JAX's inside: names, pairs, hashable functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..base import tree
+from ..ir.core import STATE
+from .hijax import EffectTypeSet
+
+Out = TypeVar("Out")
+Shape = tuple[int, ...]
+# Constants in programs are NumPy's.
+TypedNdArray = np.ndarray
+# All effects may be in what is computed again, and in custom rules; these are the kinds
+# that a library has said so of.
+remat_allowed_effects = EffectTypeSet()
+custom_derivatives_allowed_effects = EffectTypeSet()
+
+
+def wrap_name(transform_name: str, name: str) -> str:
+    """The name of something inside of a transformation."""
+    return f"{transform_name}({name})"
+
+
+def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The first and the second ones of pairs."""
+    pairs = list(xys)
+    return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
+
+
+def unzip3(xyzs: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], ...]:
+    """The first, second and third ones of triples."""
+    triples = list(xyzs)
+    return tuple(tuple(t[i] for t in triples) for i in range(3))
+
+
+class HashableFunction:
+    """A function that equals others of the same code and the same `closure`."""
+
+    __slots__ = ("closure", "f")
+
+    def __init__(self, f: Callable[..., Any], closure: Hashable) -> None:
+        self.f = f
+        self.closure = closure
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableFunction) and (
+            (self.f.__code__, self.closure) == (other.f.__code__, other.closure)  # type: ignore[attr-defined]
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.f.__code__, self.closure))  # type: ignore[attr-defined]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<hashable {self.f.__name__} with closure={self.closure}>"
+
+
+def cache(
+    max_size: int | None = 4096, trace_context_in_key: bool | Callable[..., Any] = True
+) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator: results are remembered by arguments.
+
+    max_size: how many, the latest used.
+    trace_context_in_key: whether also by the mapped axes in scope; or what they are
+      remembered by besides.
+    """
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        @functools.lru_cache(max_size)
+        def remembered(_: Any, *args: Any, **kwargs: Any) -> Any:
+            return f(*args, **kwargs)
+
+        @functools.wraps(f)
+        def found(*args: Any, **kwargs: Any) -> Any:
+            where = STATE.axes if trace_context_in_key else None
+            if callable(trace_context_in_key):
+                where = trace_context_in_key(*args, **kwargs)
+            return remembered(where, *args, **kwargs)
+
+        found.cache_clear = remembered.cache_clear  # type: ignore[attr-defined]
+        found.cache_info = remembered.cache_info  # type: ignore[attr-defined]
+        return found
+
+    return decorate
+
+
+class _Trees:
+    """What is known of trees, asked as of jaxlib's registry."""
+
+    def flatten(self, x: Any, leaf_predicate: Any = None) -> tuple[list[Any], Any]:
+        """The leaves of a tree, and its structure."""
+        return tree.flatten(x, leaf_predicate)
+
+    def flatten_with_path(self, x: Any, leaf_predicate: Any = None) -> tuple[Any, Any]:
+        """The leaves of a tree with their paths, and its structure."""
+        found = tree.leaves_with_path(x, leaf_predicate)
+        return found, tree.structure(x, leaf_predicate)
+
+
+tracing_registry = _Trees()

@@ -1,0 +1,63 @@
+"""Small tools that libraries take from JAX's inside."""
+
+import numpy as np
+import pytest
+
+import minijax as jax
+from minijax.views import private, tools
+
+
+def test_names_pairs_and_functions():
+    assert tools.wrap_name("jvp", "f") == "jvp(f)"
+    assert tools.unzip2(iter([(1, 2), (3, 4)])) == ((1, 3), (2, 4))
+    assert tools.unzip3([(1, 2, 3), (4, 5, 6)]) == ((1, 4), (2, 5), (3, 6))
+    assert tools.unzip2([]) == ((), ())
+    make = lambda n, code: tools.HashableFunction(code, closure=(n,))
+    code = lambda x: x + 1
+    assert make(1, code) == make(1, code) != make(2, code)
+    assert {make(1, code): "found"}[make(1, code)] == "found"
+    assert make(1, code)(2) == 3
+
+
+def test_remembering_by_the_axes_in_scope():
+    calls = []
+    axes = jax.extend.core.unsafe_get_axis_names_DO_NOT_USE
+
+    @tools.cache(max_size=2)
+    def f(n):
+        calls.append(n)
+        return n, axes()
+
+    assert [f(1), f(1)] == [(1, []), (1, [])]
+    jax.vmap(lambda x: calls.append(f(1)) or x, axis_name="i")(np.ones(2))
+    assert calls == [1, 1, (1, ["i"])]
+    f.cache_clear()
+    f(1)
+    assert len(calls) == 4
+    plain = tools.cache(trace_context_in_key=False)(lambda n: calls.append(n))
+    plain(1)
+    jax.vmap(lambda x: plain(1) or x, axis_name="i")(np.ones(2))
+    assert len(calls) == 5
+
+
+@pytest.mark.parametrize("name", sorted(private.MODULES))
+def test_all_that_is_listed_is_there(name):
+    module = private.module(f"minijax._src.{name}".rstrip("."))
+    for public in private.homes(private.MODULES[name][1]):
+        assert getattr(module, public) is not None
+
+
+def test_trees_by_their_registry():
+    leaves, structure = tools.tracing_registry.flatten({"a": 1, "b": (2,)})
+    assert (leaves, structure.num_leaves) == ([1, 2], 2)
+    pairs, _ = tools.tracing_registry.flatten_with_path({"a": 1})
+    assert jax.tree_util.keystr(pairs[0][0]) == "['a']"
+
+
+def test_the_lock_of_finders_is_no_trap():
+    """What a finder of modules loads, it loads itself: imports wait for it."""
+    import subprocess
+    import sys
+
+    code = "import _imp; _imp.acquire_lock(); import minijax.runtime.mlir_context"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
