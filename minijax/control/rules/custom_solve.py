@@ -247,8 +247,8 @@ def custom_linear_solve(
     groups = [x.consts if x is not None else [] for x in parts]
     n_aux = len(forward.out_avals) - len(leaves)
     out = linear_solve_p.bind(
-        *(c for g in groups for c in g), *leaves, const_lengths=Solvers._make(map(len, groups)),
-        jaxprs=jaxprs, n_aux=n_aux,
+        *(c for g in groups for c in g), *leaves,
+        const_lengths=Solvers._make(map(len, groups)), jaxprs=jaxprs, n_aux=n_aux,
     )  # fmt: skip
     return tree.unflatten(forward.out_tree, out)
 
