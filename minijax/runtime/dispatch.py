@@ -81,6 +81,7 @@ class Program:
     def __init__(
         self, executable: Any, consts: list[Any], kept: list[int], n_in: int,
         out_avals: Sequence[Any], place: Placement | Spread, committed: bool,
+        in_avals: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         self.executable = executable
         self.consts = consts
@@ -91,7 +92,7 @@ class Program:
         stored = list(map(physical, out_avals))
         if isinstance(place, Spread):
             self.in_sharding = None
-            self.out_shardings = place.results(executable, stored)
+            self.out_shardings = place.results(executable, stored, in_avals)
         else:
             self.in_sharding = place.committed if committed else place.loose
             self.out_shardings = [place.sharding_of(a, committed) for a in stored]
@@ -343,8 +344,9 @@ def finish_program(
 ) -> Program:  # fmt: skip
     """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
     program = Program(
-        executable, consts, kept, n_in, closed.out_avals, where, committed
-    )
+        executable, consts, kept, n_in, closed.out_avals, where, committed,
+        closed.in_avals,
+    )  # fmt: skip
     program.ordered = ordered
     # Some effects leave nothing behind in the program.
     program.stable = not any(getattr(e, "runs", True) for e in closed.effects)

@@ -78,18 +78,36 @@ class Spread:
         want = self.sharding_in(i).internal(len(buffer.aval.shape))
         return buffer._sharding is want
 
-    def results(self, executable: Any, avals: Sequence[Any]) -> list[Any]:
-        """The C++ shardings of a program's results."""
+    def results(
+        self, executable: Any, avals: Sequence[Any], in_avals: Sequence[Any] = ()
+    ) -> list[Any]:
+        """The C++ shardings of a program's results.
+
+        in_avals: the types of operands.  A result that lies as an operand of its rank
+        does has that one's sharding, of all that say so.
+        """
         chosen = executable.get_output_shardings() if len(self.devices) > 1 else None
+        alike: dict[Any, Any] = {}
+        for s, a in zip(self.ins, in_avals, strict=False):
+            if (
+                s is not None
+                and hasattr(a, "shape")
+                and not dtypes.is_extended(a.dtype)
+            ):
+                n = len(a.shape)
+                kind = getattr(s, "_memory_kind", None)
+                alike.setdefault((n, s.hlo(n), kind), s)
         found = []
         for i, aval in enumerate(avals):
             ndim = len(aval.shape)
             asked = self.outs[i] if self.outs is not None else None
             if asked is None:
                 kind = HOST_KINDS[0] if aval.memory_space is HOST else None
-                asked = self.whole
+                hlo = compat.HloSharding.replicate()
                 if chosen is not None:
                     hlo = compat.HloSharding.from_proto(chosen[i])
+                asked = alike.get((ndim, hlo, kind))
+                if asked is None:
                     asked = shardings.named(hlo, self.mesh, ndim, kind)
             found.append(asked.internal(ndim))
         return found

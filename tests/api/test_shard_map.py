@@ -362,3 +362,23 @@ def test_devices_in_the_form_of_a_mesh():
     with pytest.raises(ValueError, match="product of dcn_mesh_shape"):
         hybrid((4, 2), (2, 1), process_is_granule=True)
     assert AbstractMesh((2,), ("x",)).size == 2
+
+
+@pytest.mark.parametrize(
+    "shape, spec, f, want",
+    [  # recorded from JAX 0.10.2
+        ((1, 1), P("x"), lambda v: v * 2, P("x")),
+        ((1, 1), P("x", None), lambda v: v.T, P("x", None)),
+        ((1, 1), P("x"), lambda v: v.sum(), P()),
+        ((1, 1), P("x"), lambda v: v.reshape(4, 2, 1), P()),
+        ((2, 1), P("x", "y"), lambda v: v * 2, P("x", "y")),
+        ((2, 1), P("x", "y"), lambda v: v.T, P(None, "x")),
+        ((4, 2), P("x", None), lambda v: v * 2, P("x", None)),
+    ],
+)
+def test_results_that_lie_as_an_operand_have_its_sharding(shape, spec, f, want):
+    devices = np.array(mj.devices()[: shape[0] * shape[1]]).reshape(shape)
+    mesh = Mesh(devices, ("x", "y"))
+    v = mj.device_put(V.reshape(8, 1), NamedSharding(mesh, spec))
+    assert mj.jit(f)(v).sharding.spec == want
+    assert mj.jit(f).lower(v).compile().output_shardings.spec == want
