@@ -308,3 +308,49 @@ def test_types_of_types():
     )
     assert mj.typeof(struct).str_short(True) == "f32[2]{V:x, U:y}"
     assert struct.update(manual_axis_type=None) == mj.ShapeDtypeStruct((2,), "float32")
+
+
+LANES = np.arange(32, dtype=np.float32).reshape(4, 8)
+
+
+@pytest.mark.parametrize(
+    "f, ins, outs, options, specs, inside",
+    [
+        (lambda v: v * 2, PX, PX, {}, "(P('y', 'x'),) -> (P('y', 'x'),)", "{V:(x,y)}"),
+        (lambda v: v * 2, PX, PX, {"check_vma": False},
+         "(P('y', 'x'),) -> (P('y', 'x'),)", ""),
+        (lambda v: v * 2, PX, PX, {"axis_names": {"x"}},
+         "(P(None, 'x'),) -> (P(None, 'x'),)", "{V:x}"),
+        (lambda v: lax.psum(v, "x"), PX, P(), {}, "(P('y', 'x'),) -> (P('y',),)",
+         "{V:(x,y)}"),
+        (lambda v: jnp.ones(2), PX, PX, {}, "(P('y', 'x'),) -> (P('x',),)", "{V:(x,y)}"),
+    ],
+)  # fmt: skip
+def test_lanes_lie_along_an_axis_of_the_mesh(f, ins, outs, options, specs, inside):
+    local = mapped(f, ins, outs, **options)
+    lanes = mj.vmap(local, spmd_axis_name="y")
+    params = mj.make_jaxpr(lanes)(LANES).jaxpr.eqns[0].params
+    assert f"{params['in_specs']} -> {params['out_specs']}" == specs
+    assert params["jaxpr"].in_avals[0].str_short().partition("]")[2] == inside
+    np.testing.assert_array_equal(mj.jit(lanes)(LANES), mj.vmap(local)(LANES))
+
+
+def test_derivatives_of_lanes_along_an_axis():
+    lanes = mj.vmap(mapped(lambda w, v: jnp.sin(w * v), (P(), PX), PX),
+                    (None, 0), spmd_axis_name="y")  # fmt: skip
+    want = mj.grad(lambda w: jnp.sin(jnp.tile(w, 4) * LANES).sum())(W)
+    got = mj.jit(mj.grad(lambda w: lanes(w, LANES).sum()))(W)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "f, name, n, says",
+    [
+        (lambda v: v, "x", 4, "spmd_axis_name cannot appear in shard_map in_specs"),
+        (lambda v: lax.psum(v, "y"), "y", 4, "uses the axis y"),
+        (lambda v: v, "y", 3, "not evenly divisible by its size, 2"),
+    ],
+)
+def test_lanes_that_cannot_lie_so(f, name, n, says):
+    with pytest.raises(ValueError, match=says):
+        mj.make_jaxpr(mj.vmap(mapped(f), spmd_axis_name=name))(LANES[:n])

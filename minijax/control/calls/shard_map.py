@@ -27,11 +27,12 @@ from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of, result_type
 from ...ir.lying import axes_in, spec_of
 from ...ir.regions import Call
-from ...ir.varying import NOTHING, missing
+from ...ir.varying import NOTHING, joined, missing
 from ...ir.varying import manual as manual_kinds
 from ...passes.algebra import Linear, nonzero_flags
+from ...passes.batch import Axis, batch_jaxpr, bring_front
 from ...passes.region_rules import flagged, holds
-from ...passes.stage import stage_closed
+from ...passes.stage import remembered, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.collectives.varying import pvary_p
@@ -42,6 +43,8 @@ from ...runtime.partition_spec import PartitionSpec
 from ...runtime.partition_spec import axes_of as axes_of_entry
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import lies, mesh_of
+from ...types import dtypes
+from ...types.avals import shaped
 
 shard_map_p = Primitive("shard_map", multiple_results=True)
 
@@ -49,12 +52,12 @@ shard_map_p = Primitive("shard_map", multiple_results=True)
 class Stacked:
     """The spec of values of any shape that vary along `axes`: stacked along a new axis.
 
-    after: how many axes come before it, lanes of `vmap`.
+    after: the entries of axes that come before it, lanes of `vmap`.
     """
 
     __slots__ = ("after", "axes")
 
-    def __init__(self, axes: tuple[Any, ...], after: int = 0) -> None:
+    def __init__(self, axes: tuple[Any, ...], after: tuple[Any, ...] = ()) -> None:
         self.axes = axes
         self.after = after
 
@@ -69,10 +72,11 @@ class Stacked:
         return hash((Stacked, self.axes, self.after))
 
 
-def _shifted(spec: Any) -> Any:
+def _shifted(spec: Any, lanes: Any = None) -> Any:
+    """The spec of values that have got lanes, which lie along mesh axes or nowhere."""
     if isinstance(spec, Stacked):
-        return Stacked(spec.axes, spec.after + 1)
-    return spec.update(partitions=(None, *spec))
+        return Stacked(spec.axes, (lanes, *spec.after))
+    return spec.update(partitions=(lanes, *spec))
 
 
 def _residual(params: dict[str, Any], aval: Any) -> Any:
@@ -107,7 +111,7 @@ def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
 def placed(spec: Any, params: dict[str, Any]) -> PartitionSpec:
     """The spec of a whole value."""
     if isinstance(spec, Stacked):
-        return PartitionSpec(*[None] * spec.after, spec.axes)
+        return PartitionSpec(*spec.after, spec.axes)
     return spec  # type: ignore[no-any-return]
 
 
@@ -128,7 +132,7 @@ def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
     """The type of a whole value, of that of its parts."""
     shape = list(aval.shape)
     if isinstance(spec, Stacked):
-        shape.insert(spec.after, 1)
+        shape.insert(len(spec.after), 1)
     spec, mesh = placed(spec, params), params["mesh"]
     parts = cuts(spec, mesh, len(shape))
     inner: list[Any] = list(spec_of(aval))
@@ -185,6 +189,79 @@ shard_map_p.named_axes = lambda params: (
 )
 shard_map_p.takes_keys = True
 
+
+# -------------------------------------------------------------------------------- lanes
+
+_whole_lanes = shard_map_p.batch  # on each device all of them
+
+
+def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    names, closed = axes_of_entry(axis.spmd_name), params["jaxpr"]
+    used = axes_of(closed.jaxpr)
+    if (
+        not (names and params["newly_manual_axes"].issuperset(names))
+        or axis.name in used
+    ):
+        return _whole_lanes(axis, args, dims, **params)
+    specs = [placed(s, params) for s in (*params["in_specs"], *params["out_specs"])]
+    if clash := {a for s in specs for e in s for a in axes_of_entry(e)} & {*names}:
+        raise errors.value_error(
+            "vmap spmd_axis_name cannot appear in shard_map in_specs, or out_specs.",
+            which=f"spmd_axis_name={axis.spmd_name!r}, and {clash} in {specs}",
+            why="lanes lie along that axis of the mesh.",
+            tries=["another spmd_axis_name, or none"],
+        )
+    if clash := {*names} & set(used):
+        raise errors.value_error(
+            f"shard_map under vmap with spmd_axis_name={axis.spmd_name!r} uses the axis"
+            f" {', '.join(map(str, clash))}.",
+            why="along it lie the lanes, which have nothing to do with each other.",
+            tries=["another spmd_axis_name, or none"],
+        )
+    parts = math.prod(params["mesh"].shape[a] for a in names)
+    if axis.size % parts:
+        raise errors.value_error(
+            f"vmap over {axis.size} lanes with spmd_axis_name={axis.spmd_name!r}: they are"
+            f" not evenly divisible by its size, {parts}.",
+            tries=["pad the lanes", "vmap without spmd_axis_name"],
+        )
+    batched = [d is not None for d in dims]
+    ins = [
+        bring_front(x, axis.size, d) if b else x
+        for x, d, b in zip(args, dims, batched, strict=True)
+    ]
+    with _inside(params):
+        inner = Axis(axis.name, axis.size // parts)
+        lanes, out_batched = batch_jaxpr(closed, inner, batched, False)
+        if params["check_vma"]:
+            lanes = _varying_over(lanes, names, batched)
+    sides = (("in_specs", batched), ("out_specs", out_batched))
+    for what, flags in sides:
+        params[what] = tuple([
+            _shifted(s, axis.spmd_name) if f else s
+            for s, f in zip(params[what], flags, strict=True)
+        ])  # fmt: skip
+    if params["check_vma"]:
+        lanes = vary_as(lanes, [placed(s, params) for s in params["out_specs"]])
+    out = shard_map_p.bind(*ins, **{**params, "jaxpr": lanes})
+    return out, [0 if b else None for b in out_batched]
+
+
+def _varying_over(
+    closed: ClosedJaxpr, names: tuple[Any, ...], flags: Sequence[bool]
+) -> ClosedJaxpr:
+    """A program whose flagged inputs vary along axes, too."""
+    like = shaped((), dtypes.bool_, manual=manual_kinds(names))
+    avals = [
+        joined(a, like) if f else a for a, f in zip(closed.in_avals, flags, strict=True)
+    ]
+    return remembered(
+        closed, ("varying over", names, tuple(flags)),
+        lambda: stage_closed(lambda *xs: closed(*xs), avals, name=closed.jaxpr.name),
+    )  # fmt: skip
+
+
+shard_map_p.batch = _batch
 
 # -------------------------------------------------------------------------- transposing
 
