@@ -237,6 +237,10 @@ def _check_types(what: str, specs: Any) -> None:
             )
 
 
+def _sums(spec: PartitionSpec) -> tuple[frozenset[Any], frozenset[Any]]:
+    return spec.unreduced, spec.reduced
+
+
 class _Who:
     """A function that is mapped, and over what: for checks and their messages."""
 
@@ -273,6 +277,14 @@ class _Who:
                         f"shard_map {what} argument must refer to an axis marked as manual"
                         f" ({self.manual}), but:\n\n  {what} refers to {axis!r}"
                     )
+        for kind in ("unreduced", "reduced"):
+            if getattr(spec, kind) and not self.mesh.are_all_axes_explicit:
+                raise self.error(
+                    f"{kind} in {what} {spec} can only be used when the mesh passed to"
+                    " shard_map contains axis names all of type `Explicit`. Got mesh"
+                    f" {self.mesh}",
+                    why="of other axes, types outside do not say it.",
+                )
         check_spec(spec, self.mesh.axis_names)
 
     def in_specs(
@@ -280,7 +292,7 @@ class _Who:
     ) -> list[PartitionSpec]:
         """A spec for each argument, which it fits."""
         if specs is Infer and self.mesh.are_all_axes_explicit:
-            return [PartitionSpec(*self.manual_part(spec_of(a))) for a in avals]
+            return [self.inferred(a) for a in avals]
         if specs is Infer:
             raise self.error(
                 "shard_map in_specs can be inferred only where all axes of the mesh are of"
@@ -315,12 +327,27 @@ class _Who:
                         "another mesh, or another axis of the array",
                     ],
                 )
+            if _sums(spec) != (mine := _sums(self.inferred(aval))):
+                raise self.error(
+                    f"in_specs passed to shard_map: {spec} does not match the specs of the"
+                    f" input: {self.inferred(aval)} for arg: {aval.str_short(False)}.",
+                    which=names[i],
+                    why=f"the argument is unreduced along {set(mine[0])}, and reduced along"
+                    f" {set(mine[1])}.",
+                    tries=["jax.sharding.reshard(x, sharding)", "no in_specs"],
+                )
             out.append(spec)
         return out
 
-    def manual_part(self, spec: Any) -> list[Any]:
-        """Of a spec, the axes that are manual."""
-        return [tuple(a for a in axes_of(entry) if a in self.manual) for entry in spec]
+    def inferred(self, aval: Any) -> PartitionSpec:
+        """The spec by which a value of this type lies along the axes that are manual."""
+        parts = [
+            tuple(a for a in axes_of(entry) if a in self.manual)
+            for entry in spec_of(aval)
+        ]
+        spec = PartitionSpec() if aval.lies is None else aval.lies.spec
+        sums = {"unreduced": spec.unreduced, "reduced": spec.reduced}
+        return PartitionSpec(*parts, **{k: n & self.manual for k, n in sums.items()})
 
     def too_long(
         self, what: str, kind: str, spec: Any, which: str, aval: Any
@@ -359,7 +386,11 @@ class _Who:
         """Raise where a result may vary along an axis that its spec does not name."""
         named = {a for entry in spec for a in axes_of(entry)}
         over = [a for a in aval.manual.varying if a in self.manual and a not in named]
-        over += [a for kind in aval.manual[1:] for a in kind if a in self.manual]
+        sums = zip(aval.manual[1:], _sums(spec), strict=True)
+        over += [a for k, s in sums for a in k if a in self.manual and a not in s]
+        over = [
+            a for a in over if a not in spec.unreduced or a not in aval.manual.varying
+        ]
         if not over:
             return
         axes = ",".join(map(str, over))

@@ -75,6 +75,7 @@ class Primitive:
     vary(kinds, params) -> along which manual axes the results vary, of what the types of
         operands say of it: see varying.py; without the rule, along all that an operand
         does; "abstract": `abstract` says it, as that of what holds programs does
+    sums: where it is linear, for terms of sums: see sums.py
     closes: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand has any
     takes_keys: whether `lower` knows of keys, which others see as trailing axes
@@ -82,7 +83,8 @@ class Primitive:
     lie(specs, avals, outs, params) -> for each result along which axes of a mesh it is
         cut, where operands are cut along `Explicit` ones: see lying.py; without the rule,
         results are whole everywhere
-    asks: the name of the param that may say how the result is to lie instead
+    asks: the name of the param that may say how the result is to lie instead;
+        check_asked(sharding, specs, avals, params) raises where it cannot
     regions: how it holds programs, see regions.py
     checked(enabled, args, params) -> (error | None, results), as `checkify` runs it, if it
         is not by running its programs so; of what holds none `checkify` asks for
@@ -110,10 +112,11 @@ class Primitive:
 
     __slots__ = (
         "__weakref__", "abstract", "asks", "axes_of", "batch", "batch_named", "bounds",
-        "checked", "closes", "dce", "depends", "divisor", "effects", "elementwise", "flops",
-        "impl", "jvp", "keeps_nans", "lie", "linearize", "lower", "lower_on", "makes_nans",
-        "moves", "multiple_results", "name", "named_axes", "places", "pretty", "regions",
-        "runs", "stage", "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary",
+        "check_asked", "checked", "closes", "dce", "depends", "divisor", "effects",
+        "elementwise", "flops", "impl", "jvp", "keeps_nans", "lie", "linearize", "lower",
+        "lower_on", "makes_nans", "moves", "multiple_results", "name", "named_axes",
+        "places", "pretty", "regions", "runs", "stage", "sums", "takes_keys", "taylor",
+        "text", "transpose", "uses_keys", "vary",
     )  # fmt: skip
 
     # As interpreters of libraries ask: whether `bind` takes a function first.
@@ -137,6 +140,7 @@ class Primitive:
         self.places = False
         self.lie: Rule | None = None
         self.asks: str | None = None
+        self.check_asked: Rule | None = None
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None
@@ -146,6 +150,7 @@ class Primitive:
         self.dce: Rule | None = None
         self.depends: Rule | None = None
         self.vary: Rule | str | None = None
+        self.sums: str | None = None
         self.uses_keys: Any = None
         self.regions: Any = None
         self.checked: Rule | None = None

@@ -18,7 +18,7 @@ from typing import Any
 from ..base.errors import ShardingTypeError, error
 from ..types.avals import cut_text
 from ..types.dtypes import short_name
-from . import core
+from . import core, sums
 
 Spec = tuple[Any, ...]
 
@@ -29,18 +29,44 @@ def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
     out = prim.abstract(*bare, **params)
     asked = params[prim.asks] if prim.asks is not None else None
     mesh = common_mesh(prim.name, avals)
+    terms = NOTHING
+    if any(has_sums(a.lies) for a in avals):
+        terms = sums.of_results(prim, avals, list(map(sums_of, avals)))
     if asked is not None:
         asked.check_compatible_aval(out.shape)
-        return out.update(lies=asked.said(len(out.shape)))
+        said = asked.said(len(out.shape))
+        if prim.check_asked is not None:
+            prim.check_asked(said, list(map(spec_of, avals)), avals, params)
+        return out.update(lies=said)
     outs = out if prim.multiple_results else [out]
-    if prim.lie is None:
+    if prim.lie is None and not any(terms):
         return out
-    found = prim.lie([spec_of(a) for a in avals], bare, outs, params)
+    lie = prim.lie or (lambda *_: [None] * len(outs))
+    found = lie([spec_of(a) for a in avals], bare, outs, params)
     like = next(a.lies for a in avals if a.lies is not None and a.lies.mesh is mesh)
     outs = [
-        lying(prim.name, a, like, s, avals) for a, s in zip(outs, found, strict=True)
+        lying(prim.name, a, like, s, avals, terms)
+        for a, s in zip(outs, found, strict=True)
     ]
     return outs if prim.multiple_results else outs[0]
+
+
+Terms = tuple[frozenset[Any], frozenset[Any]]
+NOTHING: Terms = frozenset(), frozenset()
+
+
+def has_sums(lies: Any) -> bool:
+    """Whether values that lie so are terms of sums, or have such as cotangents."""
+    return lies is not None and bool(lies.spec.unreduced or lies.spec.reduced)
+
+
+def sums_of(aval: Any) -> sums.Sums:
+    """Along which `Explicit` axes values are terms of sums, or have such as cotangents."""
+    if aval.lies is None:
+        return sums.Sums()
+    spec = aval.lies.spec
+    cut = frozenset(a for entry in spec for a in axes_in(entry))
+    return sums.Sums(spec.unreduced, spec.reduced, cut)
 
 
 def common_mesh(name: str, avals: Sequence[Any]) -> Any:
@@ -75,14 +101,16 @@ def axes_in(entry: Any) -> tuple[Any, ...]:
 
 
 def lying(
-    name: str, aval: Any, like: Any, spec: Spec | None, operands: Sequence[Any] = ()
-) -> Any:
+    name: str, aval: Any, like: Any, spec: Spec | None, operands: Sequence[Any] = (),
+    terms: Terms = NOTHING,
+) -> Any:  # fmt: skip
     """The type `aval` with its axes cut so, over the mesh of the sharding `like`.
 
     Raises:
       ShardingTypeError: a mesh axis cuts two axes, or one into unequal parts.
     """
-    if spec is None or not any(spec):
+    spec = spec or (None,) * len(aval.shape)
+    if not any(spec) and not any(terms):
         return aval
     sizes = like.mesh.shape
     seen: set[Any] = set()
@@ -108,7 +136,8 @@ def lying(
                 tries=["jax.sharding.reshard(x, sharding) of an operand first"],
             )
         seen.update(axes)
-    return aval.update(lies=like.with_spec(spec))
+    unreduced, reduced = terms
+    return aval.update(lies=like.with_spec(spec).with_sums(unreduced, reduced - seen))
 
 
 def without(aval: Any, dim: int) -> Any:
@@ -117,7 +146,7 @@ def without(aval: Any, dim: int) -> Any:
     if lies is not None:
         spec = tuple(lies.spec)
         rest = spec[:dim] + spec[dim + 1 :]
-        lies = lies.with_spec(rest) if any(rest) else None
+        lies = lies.with_entries(rest)
     return aval.update(shape=shape[:dim] + shape[dim + 1 :], lies=lies)
 
 
@@ -128,5 +157,6 @@ def with_axis(
     shape, lies = aval.shape, aval.lies
     if lies is not None or entry is not None:
         spec = spec_of(aval)
-        lies = (lies or like).with_spec((*spec[:dim], entry, *spec[dim:]))
+        entries = (*spec[:dim], entry, *spec[dim:])
+        lies = like.with_spec(entries) if lies is None else lies.with_entries(entries)
     return aval.update(shape=(*shape[:dim], size, *shape[dim:]), lies=lies)

@@ -18,7 +18,7 @@ from typing import Any
 from ..base.errors import ShardingTypeError, error
 from ..types.avals import ShapedArray
 from ..types.manual_axes import Manual
-from . import core
+from . import core, sums
 
 NOTHING = Manual()
 
@@ -41,17 +41,17 @@ def of_results(
         found: Manual | None = prim.vary(kinds, params)  # type: ignore[operator]
         return found
     first: Manual | None = kinds[0]
-    if any(k is not first and k != first for k in kinds):
+    if all(k is first or k == first for k in kinds) and not (first and first.unreduced):
+        return first
+    known = [k or NOTHING for k in kinds]
+    names = union(kinds)
+    if any(len(k.varying) < len(names) for k in known):
         return DIFFERING
-    if first is not None and first.unreduced:
-        raise error(
-            NotImplementedError,
-            f"unreduced rule for {prim} is not implemented.",
-            which=", ".join(a.str_short(True) for a in avals),
-            why="it is not linear: of terms of a sum it does not give terms of one.",
-            tries=["lax.psum(x, axis) of the operand first"],
-        )
-    return first
+    told = [
+        sums.Sums(frozenset(k.unreduced), frozenset(k.reduced), frozenset(k.varying))
+        for k in known
+    ]
+    return manual(names, *sums.of_results(prim, avals, told))
 
 
 def ordered(names: Iterable[Any]) -> tuple[Any, ...]:

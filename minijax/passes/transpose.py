@@ -116,7 +116,7 @@ def _turn(
 
 def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
     if Known.cuts:
-        ct = lib.lie_as(ct, v.aval)
+        ct = lib.lie_as(ct, v.aval.to_ct_aval())
     old = ct_of.get(v)
     ct_of[v] = ct if old is None else lib.add(old, ct)
 
@@ -128,6 +128,11 @@ def _run(eqn: Equation, env: dict[Any, Any]) -> None:
         env.update(zip(eqn.outs, out, strict=True))
     else:
         env[eqn.outs[0]] = out
+
+
+def cotangent_type(aval: Any) -> Any:
+    """The type of the cotangents of values of a type, as it lies and varies."""
+    return aval if aval.lies is None and aval.manual is None else aval.to_ct_aval()
 
 
 def transpose_jaxpr(
@@ -167,7 +172,7 @@ def transpose_jaxpr(
             return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
 
         avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
-        avals += pick(out_avals, given)
+        avals += map(cotangent_type, pick(out_avals, given))
         turned = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
         return turned, list(present)
 

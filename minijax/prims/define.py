@@ -201,6 +201,7 @@ def linear_jvp(prim: Primitive) -> None:
         return ans, prim.bind(*map(algebra.instantiate, tangents), **params)
 
     prim.jvp = jvp
+    prim.sums = "together"
 
 
 def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
@@ -214,6 +215,7 @@ def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
         return ans, prim.bind(t, *primals[1:], **params)
 
     prim.jvp = jvp
+    prim.sums = "first"
     if transpose is not None:
         prim.transpose = transpose
 

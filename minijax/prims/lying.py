@@ -157,7 +157,7 @@ def lane_sharding(axis: Any, sharding: Any, at: int) -> Any:
     spec = list(sharding.spec)
     spec += [None] * (at - len(spec))
     spec.insert(at, None if axis.lies is None else axis.lies.spec[0])
-    return sharding.with_spec(spec)
+    return sharding.with_spec(sharding.spec.update(partitions=tuple(spec)))
 
 
 def moved_sharding(aval: Any, *others: Any) -> Any:
@@ -212,15 +212,9 @@ def asked(name: str, sharding: Any, *operands: Any) -> Any:
             f" `NamedSharding` or `PartitionSpec`. Got {sharding} of type:"
             f" {type(sharding)}"
         )
-    if found.spec.unreduced or found.spec.reduced:
-        raise errors.error(
-            NotImplementedError,
-            f"{name}: unreduced and reduced axes: {found.spec}",
-            why="a type cannot say here that values are sums not yet added up.",
-            tries=["a spec without them: the sum is taken at once"],
-        )
     kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
-    for axis in (a for entry in found.spec for a in axes_of(entry)):
+    named = [a for entry in found.spec for a in axes_of(entry)]
+    for axis in (*named, *found.spec.unreduced, *found.spec.reduced):
         if kinds[axis] is not AxisType.Explicit:
             raise errors.value_error(
                 f"PartitionSpec passed to {name} cannot contain axis names that are of"

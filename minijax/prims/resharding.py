@@ -41,6 +41,7 @@ def _set_rules(prim: Primitive) -> None:
     prim.abstract = _recast
     prim.asks = "dst_sharding"
     prim.lie = lambda specs, avals, outs, params: [None]
+    prim.sums = "any"
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         (t,), out = tangents, prim.bind(*primals, **params)
@@ -57,12 +58,15 @@ def _set_rules(prim: Primitive) -> None:
         if dst_sharding is not None:
             spec = list(dst_sharding.spec)
             spec += [None] * (d - len(spec))
-            dst_sharding = dst_sharding.with_spec([*spec[:d], entry, *spec[d:]])
+            entries = (*spec[:d], entry, *spec[d:])
+            dst_sharding = dst_sharding.with_spec(
+                dst_sharding.spec.update(partitions=entries)
+            )
         return prim.bind(x, dst_sharding=dst_sharding), d
 
     prim.jvp, prim.batch = jvp, batch
     prim.transpose = lambda ct, x, **_: [
-        prim.bind(ct, dst_sharding=moved_sharding(x.aval, ct))
+        prim.bind(ct, dst_sharding=moved_sharding(x.aval.to_ct_aval(), ct))
     ]
 
 
@@ -83,7 +87,8 @@ reshard_p.lower = _lower
 def _move_now(x: Any, *, dst_sharding: Any) -> Any:
     spec = [*dst_sharding.spec]
     spec += [None] * (len(core.aval_of(x).shape) - len(spec))
-    return put_one(x, concrete(dst_sharding.with_spec(spec), "reshard"))
+    whole = dst_sharding.with_spec(dst_sharding.spec.update(partitions=tuple(spec)))
+    return put_one(x, concrete(whole, "reshard"))
 
 
 reshard_p.impl = _move_now
@@ -115,8 +120,11 @@ def lie_as(x: Any, aval: Any) -> Any:
 
 def mesh_cast(x: Any, lies: Any) -> Any:
     """A value whose type says that it lies so, wherever it does."""
-    if core.aval_of(x).lies == lies:
+    mine = core.aval_of(x).lies
+    if mine == lies:
         return x
+    if mine is not None and (mine.spec.unreduced or mine.spec.reduced):
+        x = reshard_p.bind(x, dst_sharding=mine.with_sums(frozenset(), frozenset()))
     return mesh_cast_p.bind(x, dst_sharding=lies)
 
 

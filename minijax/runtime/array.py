@@ -202,6 +202,8 @@ class Array(metaclass=_ArrayMeta):
     def _is_readable(self) -> bool:
         """Whether this process has all of the value, on its devices."""
         lies = self.sharding
+        if getattr(getattr(lies, "spec", None), "unreduced", None):
+            return False  # what there is are terms of a sum
         return bool(
             lies.is_fully_addressable
             or (lies.is_fully_replicated and lies.has_addressable_devices)

@@ -39,6 +39,7 @@ GSPMDSharding = xc.GSPMDSharding
 HloSharding = xc.HloSharding
 register_custom_call_partitioner = xc.register_custom_call_partitioner
 REPLICATED = xc.OpSharding.Type.REPLICATED
+UNREDUCED = getattr(xc.OpSharding.Type, "UNREDUCED", None)  # not in the oldest
 RuntimeFailure = xc.XlaRuntimeError
 SingleDeviceSharding = xc.SingleDeviceSharding
 pjit = _jax.pjit

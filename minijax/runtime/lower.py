@@ -40,7 +40,7 @@ from ..types.avals import HOST, HOST_KINDS, AbstractToken, shaped
 from . import metadata, reports
 from .mlir_context import context, load_dialect
 from .module import Module
-from .partition_spec import axes_of
+from .partition_spec import PartitionSpec, axes_of
 from .recipes import KEPT, NotReplayable, create, is_plain, learn
 
 
@@ -297,7 +297,9 @@ class Lowering:
                 entries = [[f'"{a}"' for a in axes_of(entry)] for entry in spec]
                 entries += [[] for _ in range(len(physical(aval).shape) - len(entries))]
                 dims = ["{" + ", ".join([*e, *free]) + "}" for e in entries]
-                rows.append(f"<@{symbol}, [{', '.join(dims)}]>")
+                names = [f'"{a}"' for a in mesh.axis_names if a in spec.unreduced]
+                terms = f", unreduced={{{', '.join(names)}}}" if names else ""
+                rows.append(f"<@{symbol}, [{', '.join(dims)}]{terms}>")
             return self.parse(f"#sdy.sharding_per_value<[{', '.join(rows)}]>")
 
         axes = ", ".join(f'"{a}"' for a in mesh.axis_names if a in manual)
@@ -317,7 +319,7 @@ class Lowering:
             return emit()
         mesh = over.mesh
         rest = frozenset(mesh.axis_names) - self.manual
-        whole = [(aval, ())]
+        whole = [(aval, PartitionSpec())]
         return self.manual_region(mesh, rest, [], [], whole, [], lambda: [emit()])[0]
 
     def case(

@@ -325,8 +325,9 @@ class NamedSharding(_Spread):
                 tuple(a for a in axes if a in kept) or None for axes in self.tiles(ndim)
             ]
             mesh, found = self.mesh.abstract_mesh, None
-            if any(spec):
-                found = NamedSharding(mesh, PartitionSpec(*spec))
+            sums = self.spec.unreduced & kept, self.spec.reduced & kept
+            if any(spec) or any(sums):
+                found = NamedSharding(mesh, PartitionSpec(*spec)).with_sums(*sums)
             self._said[ndim] = found
         return self._said[ndim]
 
@@ -353,6 +354,23 @@ class NamedSharding(_Spread):
         """Another spec over the same mesh."""
         found = spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
         return NamedSharding(self.mesh, found, memory_kind=self._memory_kind)
+
+    def with_entries(self, entries: Any) -> NamedSharding | None:
+        """One that differs in what cuts arrays alone; None where it says nothing."""
+        spec = self.spec.update(partitions=tuple(entries))
+        if not (any(spec) or spec.unreduced or spec.reduced):
+            return None
+        return self.with_spec(spec)
+
+    def with_sums(self, unreduced: Any, reduced: Any) -> NamedSharding:
+        """One of which values are terms of sums, or have such as cotangents."""
+        if self.spec.unreduced == unreduced and self.spec.reduced == reduced:
+            return self
+        return self.with_spec(self.spec.update(unreduced=unreduced, reduced=reduced))
+
+    def of_cotangents(self) -> NamedSharding:
+        """How cotangents lie: as terms where values are reduced, and so on."""
+        return self.with_sums(self.spec.reduced, self.spec.unreduced)
 
     def update(self, **parts: Any) -> NamedSharding:
         """One that differs in `mesh`, `spec` or `memory_kind`."""
@@ -401,7 +419,8 @@ class NamedSharding(_Spread):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return all(n == 1 for n in self.cuts(len(self.spec)))
+        whole = all(n == 1 for n in self.cuts(len(self.spec)))
+        return whole and not self.spec.unreduced
 
     def check_compatible_aval(
         self, shape: Sequence[int], what: str | None = None
@@ -464,6 +483,14 @@ class NamedSharding(_Spread):
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         part, cuts = self.shard_shape(shape), self.cuts(len(shape))
+        if self.spec.unreduced:
+            raise errors.error(
+                NotImplementedError,
+                "device_indices_map doesn't work with unreduced.",
+                which=f"{self.spec}",
+                why="devices hold terms of a sum, none of them a part of the array.",
+                tries=["jax.sharding.reshard(x, sharding), which takes the sum"],
+            )
         found = {}
         for device, place in zip(
             self._device_assignment, self.places(len(shape)), strict=True
@@ -477,17 +504,18 @@ class NamedSharding(_Spread):
     def hlo(self, ndim: int) -> Any:
         sizes, names = self.mesh.axis_sizes, list(self.mesh.axis_names)
         cuts = self.cuts(ndim)
-        if all(n == 1 for n in cuts):
+        terms = [i for i, n in enumerate(names) if n in self.spec.unreduced]
+        if all(n == 1 for n in cuts) and not terms:
             return compat.HloSharding.replicate()
         used = [names.index(a) for axes in self.tiles(ndim) for a in axes]
-        left = [i for i in range(len(names)) if i not in used]
-        rest = math.prod(sizes[i] for i in left)
-        kinds = [compat.REPLICATED] if rest > 1 else []
+        left = [i for i in range(len(names)) if i not in used and i not in terms]
+        groups = ((left, compat.REPLICATED), (terms, compat.UNREDUCED))
+        rest = [(math.prod(sizes[i] for i in g), kind) for g, kind in groups]
         return compat.HloSharding.iota_tile(
-            (*cuts, rest) if rest > 1 else tuple(cuts),
+            (*cuts, *(n for n, _ in rest if n > 1)),
             tuple(sizes),
-            (*used, *left),
-            kinds,
+            (*used, *left, *terms),
+            [kind for n, kind in rest if n > 1],
         )
 
     def shardy(
@@ -507,7 +535,12 @@ class NamedSharding(_Spread):
                 rows.append("{?}")
             else:
                 rows.append("{" + ", ".join([*(f'"{a}"' for a in axes), *rest]) + "}")
-        return f"#sdy.sharding<@{symbol}, [{', '.join(rows)}]>"
+        return f"#sdy.sharding<@{symbol}, [{', '.join(rows)}]{self.terms()}>"
+
+    def terms(self) -> str:
+        """What the `sdy` dialect is told of axes along which values are terms of sums."""
+        names = [f'"{a}"' for a in self.mesh.axis_names if a in self.spec.unreduced]
+        return f", unreduced={{{', '.join(names)}}}" if names else ""
 
     def __hash__(self) -> int:
         return self._hash

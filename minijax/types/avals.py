@@ -133,6 +133,10 @@ class ShapedArray(AbstractValue):
         there = self.memory_space
         space = "" if there is DEVICE else f"<{there.name.lower()}>"
         kinds = "" if self.manual is None else self.manual.text()
+        if self.lies is not None and (
+            self.lies.spec.unreduced or self.lies.spec.reduced
+        ):
+            kinds = _with_sums(self.manual, self.lies).text()
         if self.lies is not None:
             sizes = ",".join(map(cut_text, self.shape, self.lies.spec))
             return f"{name}{space}[{sizes}]{kinds}"
@@ -168,10 +172,30 @@ class ShapedArray(AbstractValue):
             return self
         return self.update(dtype=dtypes.float0, weak_type=False)
 
+    def to_ct_aval(self) -> ShapedArray:
+        """The type of cotangents: terms of sums where values are reduced, and so on."""
+        found = self.to_tangent()
+        if found.manual is not None:
+            varying, *sums = found.manual
+            found = found.update(manual=Manual(varying, *reversed(sums)))
+        if found.lies is not None:
+            found = found.update(lies=found.lies.of_cotangents())
+        return found
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an unsized abstract value")
         return self.shape[0]
+
+
+def _with_sums(manual: Manual | None, lies: Any) -> Manual:
+    """What types show of manual axes, and of `Explicit` ones along which there are sums."""
+    mine, spec, names = manual or Manual(), lies.spec, lies.mesh.axis_names
+    unreduced = [n for n in names if n in spec.unreduced]
+    reduced = [n for n in names if n in spec.reduced]
+    return Manual(
+        mine.varying, (*mine.unreduced, *unreduced), (*mine.reduced, *reduced)
+    )
 
 
 def cut_text(size: int, entry: Any) -> str:

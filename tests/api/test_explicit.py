@@ -184,8 +184,6 @@ def test_other_errors():
         types(auto_axes(lambda x: x), A)
     with pytest.raises(ValueError, match="not under a mesh context"):
         jnp.zeros((8,), out_sharding=P("x"))
-    with pytest.raises(NotImplementedError, match="unreduced"):
-        types(lambda a: mj.reshard(a, P(unreduced={"x"})), R)
 
 
 def test_values_and_places():

@@ -331,7 +331,7 @@ def test_lanes_lie_along_an_axis_of_the_mesh(f, ins, outs, options, specs, insid
     lanes = mj.vmap(local, spmd_axis_name="y")
     params = mj.make_jaxpr(lanes)(LANES).jaxpr.eqns[0].params
     assert f"{params['in_specs']} -> {params['out_specs']}" == specs
-    assert params["jaxpr"].in_avals[0].str_short().partition("]")[2] == inside
+    assert params["jaxpr"].in_avals[0].str_short(True).partition("]")[2] == inside
     np.testing.assert_array_equal(mj.jit(lanes)(LANES), mj.vmap(local)(LANES))
 
 

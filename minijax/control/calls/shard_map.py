@@ -27,7 +27,7 @@ from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of, result_type
 from ...ir.lying import axes_in, spec_of
 from ...ir.regions import Call
-from ...ir.varying import NOTHING, joined, missing
+from ...ir.varying import NOTHING, joined
 from ...ir.varying import manual as manual_kinds
 from ...passes.algebra import Linear, nonzero_flags
 from ...passes.batch import Axis, batch_jaxpr, bring_front
@@ -35,7 +35,7 @@ from ...passes.region_rules import flagged, holds
 from ...passes.stage import remembered, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
-from ...prims.collectives.varying import pvary_p
+from ...prims.collectives.varying import casts_to
 from ...runtime import dispatch
 from ...runtime.lower import Lowering, captured
 from ...runtime.mesh import Mesh
@@ -142,7 +142,8 @@ def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
         (*axes_of_entry(spec[i] if i < len(spec) else None), *axes_in(entry))
         for i, entry in enumerate(inner)
     ]
-    lies = NamedSharding(mesh.abstract_mesh, PartitionSpec(*rows)).said(len(shape))
+    spec = spec.update(partitions=tuple(rows))
+    lies = NamedSharding(mesh.abstract_mesh, spec).said(len(shape))
     sizes = tuple(n * k for n, k in zip(shape, parts, strict=True))
     kinds = aval.manual
     if kinds is not None:
@@ -165,13 +166,16 @@ def part(
         rest = [
             tuple(a for a in axes_in(entry) if a not in manual) for entry in lies.spec
         ]
-        lies = lies.with_spec(rest) if any(rest) else None
+        sums = [lies.spec.unreduced - manual, lies.spec.reduced - manual]
+        lies = lies.with_sums(*sums).with_entries(rest)
     sizes = tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
     kinds = aval.manual
     if typed:
         used = [a for entry in spec for a in axes_of_entry(entry)]
         varying, unreduced, reduced = kinds or NOTHING
-        kinds = manual_kinds([*varying, *used], unreduced, reduced)
+        kinds = manual_kinds(
+            [*varying, *used], [*unreduced, *spec.unreduced], [*reduced, *spec.reduced]
+        )
     return aval.update(shape=sizes, lies=lies, manual=kinds)
 
 
@@ -289,8 +293,18 @@ def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
             ins.append(cts[i] if n == 1 else lax.mul(cts[i], 1.0 / n))
     origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
     _, new = shard_map_p.regions.rebuild(params, [turned], *origins)
+    for what, from_others in (("in_specs", len(still)), ("out_specs", 0)):
+        specs = new[what]
+        turned_specs = map(_of_cotangents, specs[from_others:])
+        new[what] = (*specs[:from_others], *turned_specs)
     found = dict(zip(outs, shard_map_p.bind(*ins, **new), strict=True))
     return [found.get(i) for i in range(len(args))]
+
+
+def _of_cotangents(spec: Any) -> Any:
+    if isinstance(spec, Stacked) or not (spec.unreduced or spec.reduced):
+        return spec
+    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _summed(
@@ -310,22 +324,26 @@ shard_map_p.transpose = _transpose
 
 
 def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
-    """A program whose results vary along all axes that their specs name."""
-    lacking = [
-        missing(a.manual, [n for entry in spec for n in axes_of_entry(entry)])
+    """A program whose results vary along all axes that their specs name.
+
+    They are terms of sums, or have such as cotangents, along those that specs call so.
+    """
+    casts = [
+        casts_to(a.manual, [n for e in spec for n in axes_of_entry(e)], spec.unreduced,
+                 spec.reduced)
         for a, spec in zip(closed.out_avals, specs, strict=True)
-    ]
-    if not any(lacking):
+    ]  # fmt: skip
+    if not any(casts):
         return closed
     j = closed.jaxpr
-    key = "vary as", tuple(lacking)
+    key = "vary as", tuple(casts)
     if key not in j.memo:
         eqns, outs = list(j.eqns), list(j.outvars)
-        for i, axes in enumerate(lacking):
-            if axes:
+        for i, steps in enumerate(casts):
+            for prim, axes in steps:
                 params, aval = {"axes": axes}, outs[i].aval
-                var = Var(result_type(pvary_p, [aval], params))
-                eqns.append(Equation(pvary_p, (outs[i],), (var,), params, None, ""))
+                var = Var(result_type(prim, [aval], params))
+                eqns.append(Equation(prim, (outs[i],), (var,), params, None, ""))
                 outs[i] = var
         j.memo[key] = j.replace(eqns=eqns, outvars=outs)
     return ClosedJaxpr(j.memo[key], closed.consts)

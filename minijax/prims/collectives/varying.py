@@ -186,6 +186,19 @@ def _check_auto(what: str, avals: Sequence[Any]) -> None:
         )
 
 
+def casts_to(
+    kinds: Manual | None, vary: Sequence[Any], unreduced: Any, reduced: Any
+) -> tuple[tuple[Primitive, tuple[Any, ...]], ...]:
+    """What makes values of a type vary along axes, be terms along others, and so on."""
+    mine = kinds or varying.NOTHING
+    steps = (
+        (pvary_p, varying.missing(mine, vary)),
+        (vary_unreduced_cast_p, set(unreduced).intersection(mine.varying)),
+        (preduced_p, set(reduced).difference(*mine)),
+    )
+    return tuple([(prim, varying.ordered(axes)) for prim, axes in steps if axes])
+
+
 def vary_as(x: Any, kinds: Manual | None) -> Any:
     """`x`, as varying along the axes of a type.
 
@@ -214,7 +227,7 @@ def _alike(
     out = []
     for x, a in zip(args, avals, strict=True):
         mine = a.manual or varying.NOTHING
-        for axis in reduced.difference(names, mine.reduced):
+        for axis in reduced.difference(names, mine.reduced) if a.shape else ():
             raise varying.mismatch(
                 "Inputs cannot be replicated on the same axes that another input is"
                 f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"

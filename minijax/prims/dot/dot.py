@@ -21,6 +21,7 @@ import ml_dtypes
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.lying import axes_in, sums_of
 from ...passes.algebra import is_linear
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
@@ -210,6 +211,24 @@ def _dot_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 dot_general_p.lie = _dot_lie
 dot_general_p.asks = "out_sharding"
+dot_general_p.sums = "product"
+
+
+def _check_asked(said: Any, specs: Any, avals: Any, params: Any) -> None:
+    """What is to be unreduced is what a sum over cut axes leaves to be added up."""
+    terms = frozenset() if said is None else said.spec.unreduced
+    (l_sum, _), _ = params["dimension_numbers"]
+    cut = tuple(specs[0][i] for i in l_sum)
+    before = frozenset().union(*[sums_of(a).unreduced for a in avals])
+    if terms and terms != before | {a for entry in cut for a in axes_in(entry)}:
+        raise ambiguous(
+            "out_sharding's unreduced axes should be equal to the contracting specs. Got"
+            f" unreduced axes={terms} and contracting spec={cut}",
+            avals,
+        )
+
+
+dot_general_p.check_asked = _check_asked
 
 
 def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
@@ -226,9 +245,10 @@ def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
     # The dot leaves the operand's contracted axes in the order of the other's.
     by_other = sorted(range(len(other_sum)), key=other_sum.__getitem__)
     places = (*own_batch, *own_kept, *(own_sum[i] for i in by_other))
-    there = moved_sharding(aval, ct, other)
+    there = moved_sharding(aval.to_ct_aval(), ct, other)
     if there is not None:
-        there = there.with_spec([there.spec[i] for i in places])
+        entries = tuple(there.spec[i] if i < len(there.spec) else None for i in places)
+        there = there.with_spec(there.spec.update(partitions=entries))
     out = dot_general_p.bind(
         ct, other,
         dimension_numbers=((ct_sum, other_kept), (ct_batch, other_batch)),

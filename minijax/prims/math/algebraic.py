@@ -96,6 +96,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 add_p = nary("add", [NUMBER, NUMBER], lower="add")
 _sum_jvp(add_p, minus=False)
 add_p.transpose = _add_transpose
+add_p.sums = "together"
 
 
 def add(x: Any, y: Any) -> Any:
@@ -124,6 +125,7 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 sub_p = nary("sub", [NUMBER, NUMBER], lower="subtract")
 _sum_jvp(sub_p, minus=True)
 sub_p.transpose = _sub_transpose
+sub_p.sums = "together"
 
 
 def sub(x: Any, y: Any) -> Any:
@@ -203,6 +205,7 @@ def _lower_mul(ctx: Any, x: Any, y: Any, *, out_dtype: Any = None) -> Any:
 mul_p = nary("mul", [NUMBER, NUMBER], lower=_lower_mul, transpose=_mul_transpose)
 mul_p.abstract = _mul_abstract
 mul_p.jvp = _mul_jvp
+mul_p.sums = "product"
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:

@@ -82,6 +82,7 @@ convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
 convert_element_type_p.lie = like_first
+convert_element_type_p.sums = "first"
 convert_element_type_p.uses_keys = FORWARDS
 convert_element_type_p.pretty = {"sharding": None}
 

@@ -410,7 +410,7 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
 def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding) -> list[Any]:
     old = x.aval.shape
     if dimensions is None:
-        there = moved_sharding(x.aval, ct)
+        there = moved_sharding(x.aval.to_ct_aval(), ct)
         return [reshape_p.bind(ct, new_sizes=old, dimensions=None, sharding=there)]
     ct = reshape(ct, tuple(old[d] for d in dimensions))
     return [transpose(ct, tuple(np.argsort(dimensions).tolist()))]

@@ -16,8 +16,10 @@ from typing import Any
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
+from ...ir.lying import has_sums
 from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
+from ...prims.lying import asked
 from ...prims.resharding import lay_out, uncut
 from ...types import dtypes
 from ._common import as_array, check_arraylike, convert, no_out
@@ -208,6 +210,12 @@ def _evaluate(
     subscripts: str, operands: Sequence[Any], optimize, precision, preferred,
     out_sharding, dot_general=None,
 ):  # fmt: skip
+    if out_sharding is not None and len(operands) == 2 and dot_general is None:
+        there = asked("einsum", out_sharding, *operands)
+        if any(map(has_sums, (there, *(core.aval_of(x).lies for x in operands)))):
+            product = functools.partial(lax.dot_general, out_sharding=there)
+            options = optimize, precision, preferred, None, product
+            return _evaluate(subscripts, operands, *options)
     if out_sharding is not None:  # the compiler moves what must be moved
         options = optimize, precision, preferred, None, dot_general
         out = _evaluate(subscripts, list(map(uncut, operands)), *options)

@@ -1,0 +1,159 @@
+"""`P(unreduced=...)` and `P(reduced=...)`: terms of sums, and what has such for cotangents.
+
+Types and errors are recorded from JAX 0.10.2; values and derivatives are NumPy's, or those
+of the same function without meshes.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import P, lax, reshard
+from minijax.base.errors import ShardingTypeError
+from minijax.sharding import NamedSharding
+
+MESH = mj.make_mesh((4, 2), ("x", "y"))
+A = np.arange(32, dtype=np.float32).reshape(8, 4) / 8
+B = np.arange(24, dtype=np.float32).reshape(4, 6) / 8
+TERMS, REDUCED = P("x", None, unreduced={"y"}), P("x", None, reduced={"y"})
+
+
+@pytest.fixture(autouse=True)
+def over_mesh():
+    with mj.set_mesh(MESH):
+        yield
+
+
+def cut(x, *spec):
+    return mj.device_put(x, NamedSharding(MESH, P(*spec)))
+
+
+def product(a, b):
+    return jnp.einsum("ij,jk->ik", a, b, out_sharding=TERMS)
+
+
+def local(f, ins, outs, **options):
+    return mj.shard_map(f, in_specs=ins, out_specs=outs, **options)
+
+
+def made(f):
+    """The type of what `f` makes of the two matrices."""
+    return mj.make_jaxpr(f)(cut(A, "x", "y"), cut(B, "y")).out_avals[0].str_short(True)
+
+
+dot = lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())), out_sharding=TERMS)
+red = lambda a: reshard(a, REDUCED)
+
+
+@pytest.mark.parametrize(
+    "f, said",
+    [
+        (product, "f32[8@x,6]{U:y}"),
+        (dot, "f32[8@x,6]{U:y}"),
+        (lambda a, b: product(a, b) + product(a, b), "f32[8@x,6]{U:y}"),
+        (lambda a, b: product(a, b).sum(), "f32[]{U:y}"),
+        (lambda a, b: product(a, b).T, "f32[6,8@x]{U:y}"),
+        (lambda a, b: product(a, b).reshape(8, 3, 2), "f32[8@x,3,2]{U:y}"),
+        (lambda a, b: product(a, b)[:, :2], "f32[8@x,2]{U:y}"),
+        (lambda a, b: product(a, b).astype(jnp.bfloat16), "bf16[8@x,6]{U:y}"),
+        (lambda a, b: reshard(product(a, b), P("x", "y")), "f32[8@x,6@y]"),
+        (lambda a, b: reshard(a, TERMS), "f32[8@x,4]{U:y}"),
+        (lambda a, b: red(a), "f32[8@x,4]{R:y}"),
+        (lambda a, b: jnp.sin(red(a)) * 2.0 + red(a), "f32[8@x,4]{R:y}"),
+        (lambda a, b: red(a) * a, "f32[8@x,4@y]"),
+        (lambda a, b: product(a, b) * red(jnp.ones((8, 6))), "f32[8@x,6]{U:y}"),
+        (lambda a, b: reshard(red(a), P("x")), "f32[8@x,4]"),
+        (lambda a, b: jnp.zeros((8, 6), out_sharding=TERMS), "f32[8@x,6]{U:y}"),
+        (lambda a, b: lax.scan(lambda c, _: (c + product(a, b), None), product(a, b), None,
+                               length=2)[0], "f32[8@x,6]{U:y}"),
+        (lambda a, b: mj.vmap(jnp.negative)(red(a)), "f32[8@x,4]{R:y}"),
+        (lambda a, b: local(lambda a: a.sum(1), P("x", "y"), P("x", unreduced={"y"}))(a),
+         "f32[8@x]{U:y}"),
+        (lambda a, b: local(lambda c: lax.psum(c, "y"), TERMS, P("x"))(product(a, b)),
+         "f32[8@x,6]"),
+        (lambda a, b: mj.shard_map(lambda c: lax.psum(c, "y"), out_specs=P("x"))(
+            product(a, b)), "f32[8@x,6]"),
+        (lambda a, b: local(lambda a: lax.pcast(a, "y", to="reduced"), P("x"), REDUCED)(
+            reshard(a, P("x"))), "f32[8@x,4]{R:y}"),
+    ],
+)  # fmt: skip
+def test_types(f, said):
+    assert made(f) == said
+
+
+AMBIGUOUS = "out_sharding's unreduced axes should be equal to the contracting specs"
+
+
+@pytest.mark.parametrize(
+    "f, error, says",
+    [
+        (lambda a, b: jnp.sin(product(a, b)), NotImplementedError,
+         "unreduced rule for sin is not implemented"),
+        (lambda a, b: product(a, b) * product(a, b), ShardingTypeError,
+         "lhs and rhs to `mul` cannot be unreduced since mul is bilinear"),
+        (lambda a, b: product(a, b) * 2, ShardingTypeError,
+         "RHS should be reduced along the same axes LHS is unreduced on"),
+        (lambda a, b: product(a, b) + jnp.ones((8, 6)), ShardingTypeError,
+         "lhs is unreduced while rhs is not. `add` operation does not allow this"),
+        (lambda a, b: red(a) + reshard(a, P("x")), ShardingTypeError,
+         "Inputs cannot be replicated on the same axes that another input is reduced on"),
+        (lambda a, b: product(reshard(a, P()), reshard(b, P())), ShardingTypeError,
+         AMBIGUOUS),
+        (lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"x"})),
+         ShardingTypeError, AMBIGUOUS),
+        (lambda a, b: local(lambda a: a, REDUCED, REDUCED)(reshard(a, P("x"))), ValueError,
+         "does not match the specs of the input"),
+        (lambda a, b: mj.shard_map(
+            lambda a: a, in_specs=P("x"), out_specs=P("x", unreduced={"y"}),
+            mesh=mj.make_mesh((4, 2), ("x", "y"), (mj.sharding.AxisType.Auto,) * 2))(A),
+         ValueError, "can only be used when the mesh passed to shard_map contains"),
+    ],
+)  # fmt: skip
+def test_errors(f, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        made(f)
+
+
+def test_programs():
+    """The sum is taken where it is asked for, once; of derivatives, too."""
+
+    def loss(b, a):
+        out = jnp.einsum("ij,jk->ik", a, reshard(b, P(None, None, reduced={"x"})),
+                         out_sharding=P("x"))  # fmt: skip
+        return jnp.sin(out).sum()
+
+    grad = mj.jit(mj.grad(loss))
+    args = B, cut(A, "x")
+    text = str(mj.make_jaxpr(grad)(*args))
+    for line in ("f32[4,6]{R:x} = reshard", "f32[6,4]{U:x} = dot_general",
+                 "f32[4,6]{U:x} = transpose"):  # fmt: skip
+        assert line in text, text
+    np.testing.assert_allclose(grad(*args), A.T @ np.cos(A @ B), rtol=1e-3, atol=1e-3)
+    compiled = grad.lower(*args).compile().as_text()
+    assert compiled.count(" all-reduce(") == 1
+
+
+def test_terms_of_a_sum_are_a_value():
+    both = lambda a, b: (product(a, b), reshard(product(a, b) - product(a, b) * red(
+        jnp.full((8, 6), 3.0)), P("x", "y")))  # fmt: skip
+    terms, there = mj.jit(both)(cut(A, "x", "y"), cut(B, "y"))
+    assert terms.sharding.spec == TERMS and not terms.is_fully_replicated
+    np.testing.assert_allclose(there, -2 * (A @ B), rtol=1e-5)
+    np.testing.assert_allclose(reshard(terms, P("x")), A @ B, rtol=1e-5)
+    assert repr(terms) == "Array(shape=(8, 6), dtype=float32)"
+    with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
+        np.asarray(terms)
+
+
+def test_derivatives_of_parts():
+    def loss(a):
+        sines = lambda a: jnp.sin(lax.pcast(a, "y", to="varying") * lax.axis_index("y"))
+        return local(sines, REDUCED, P(("y", "x")))(red(a)).sum()
+
+    np.testing.assert_allclose(mj.jit(mj.grad(loss))(A), np.cos(A), rtol=1e-5)
+    scattered = lambda a, b: jnp.sin(reshard(product(a, b), P("x", "y"))).sum()
+    got = mj.jit(mj.grad(scattered))(cut(A, "x", "y"), cut(B, "y"))
+    np.testing.assert_allclose(got, np.cos(A @ B) @ B.T, rtol=1e-3, atol=1e-3)
