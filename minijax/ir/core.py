@@ -582,8 +582,7 @@ class Tracer:
             raise tracer_errors.no_number(self, STATE.trace, float)
         return value.item(*args)
 
-    def __hash__(self) -> int:
-        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         if not self.aval.shape:

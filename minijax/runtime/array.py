@@ -156,8 +156,7 @@ class Array(metaclass=_ArrayMeta):
             raise TypeError("len() of unsized object")
         return shape[0]  # type: ignore[no-any-return]
 
-    def __hash__(self) -> int:
-        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+    __hash__ = None  # type: ignore[assignment]
 
     # ---- where it is
     @property
@@ -479,7 +478,7 @@ class KeyArray(Array):
     __str__ = __repr__
 
 
-_OWN = [n for n in vars(Array) if n not in _OF_EVERY_CLASS]
+_OWN = [n for n in vars(Array) if n not in (*_OF_EVERY_CLASS, "__hash__")]
 
 # What programs look for where Python names the type of a key in an error.
 KeyArray.__name__ = "PRNGKeyArray"

@@ -5,6 +5,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -70,6 +71,7 @@ def test_no_module_named_jax_is_looked_for():
     """By what reads, makes, computes or prints arrays on one device."""
     code = """
 import sys
+from collections.abc import Hashable
 seen = []
 class Finder:
     def find_spec(self, name, path=None, target=None):
@@ -119,3 +121,13 @@ def test_rows_are_the_same_however_often_they_are_asked_for(n):
     weak = mj.lax.full((3,), 2.0)
     for _ in range(2):
         assert all(r.weak_type for r in weak)
+
+
+def test_neither_arrays_nor_tracers_are_hashable():
+    # Python's own test, which libraries make before they choose a key.
+    values = [jnp.ones(2), mj.random.key(0)]
+    keep = lambda x: values.append(x) or x
+    mj.grad(keep)(1.0), mj.jit(mj.vmap(keep))(jnp.ones(2)), mj.jit(keep)(1.0)
+    assert len(values) == 5 and not any(isinstance(x, Hashable) for x in values)
+    with pytest.raises(TypeError, match=r"unhashable type: 'jaxlib\._jax\.ArrayImpl'"):
+        hash(values[0])

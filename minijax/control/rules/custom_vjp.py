@@ -229,6 +229,10 @@ def custom_vjp_jvp(
 custom_vjp_call_p.jvp = custom_vjp_jvp
 
 
+# Python's numbers among residuals stay what they are, for `if` in the rule.
+PYTHON_NUMBERS = (bool, int, float, complex)
+
+
 def custom_vjp_batch(
     axis: Any,
     args: Any,
@@ -254,7 +258,9 @@ def custom_vjp_batch(
 
         out, out_dims = batching.batch_flat(one, axis, xs, lanes.dims)
         there = lanes.flags(out_dims[n:])
-        kept = [d is not None or any(f == 0 for f in lanes.dims) for d in out_dims[:n]]
+        mapped = any(f == 0 for f in lanes.dims)
+        kept = [d is not None or (mapped and not isinstance(x, PYTHON_NUMBERS))
+                for x, d in zip(out, out_dims[:n], strict=False)]  # fmt: skip
         res_dims[:] = [0 if k else None for k in kept]
         out = lanes.settle(out, out_dims, [*kept, *there])
         return out[:n], out[n:]
@@ -300,7 +306,7 @@ def batched_bwd(
         ct_in = pick(dims, flags)
         in_dims = [*([0] * n if res_dims is None else res_dims), *ct_in]
         outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
-        shared = all(d is None for d in in_dims)
+        shared = all(d is None for d in (*in_dims, *arg_dims))
         it = iter(zip(outs, out_dims, strict=True))
         return [
             _settle(*next(it), axis, want, shared) if p else None
@@ -434,9 +440,10 @@ def custom_lin_batch(
     **params: Any,
 ) -> Any:
     # Residuals are given a lane axis; tangents keep theirs, and shared ones are summed.
+    res_dims = [None if isinstance(x, PYTHON_NUMBERS) else 0 for x in args[:num_res]]
     ins = [
-        batching.bring_front(x, axis.size, d)
-        for x, d in zip(args[:num_res], dims, strict=False)
+        x if where is None else batching.bring_front(x, axis.size, d)
+        for x, d, where in zip(args, dims, res_dims, strict=False)
     ]
     ts = [
         x if d is None else batching.bring_front(x, axis.size, d)
@@ -448,7 +455,7 @@ def custom_lin_batch(
     lanes = tuple(unmapped_aval(axis.size, 0, a) for a in out_avals)
     out = custom_lin_p.bind(
         *ins, *ts, num_res=num_res, in_zeros=in_zeros,
-        bwd=batched_bwd(bwd, axis, front), out_avals=lanes, **params,
+        bwd=batched_bwd(bwd, axis, front, res_dims), out_avals=lanes, **params,
     )  # fmt: skip
     return out, [0] * len(out)
 

@@ -432,3 +432,55 @@ def test_forward_mode_may_be_asked_for_what_nobody_reads():
         with pytest.raises(TypeError, match="can't apply forward-mode autodiff") as e:
             wrong(1.0)
         assert type(e.value) is TypeError
+
+
+LANES = {
+    "grad vmap": lambda f, x: mj.grad(lambda x: mj.vmap(f, (0, None))(x, 3.0).sum())(x),
+    "jit grad vmap": lambda f, x: mj.jit(
+        mj.grad(lambda x: mj.vmap(f, (0, None))(x, 3.0).sum())
+    )(x),
+    "grad vmap jit": lambda f, x: mj.grad(
+        lambda x: mj.vmap(mj.jit(f), (0, None))(x, 3.0).sum()
+    )(x),
+    "vmap vmap": lambda f, x: mj.grad(
+        lambda x: mj.vmap(mj.vmap(f, (0, None)), (0, None))(x, 3.0).sum()
+    )(x[None])[0],
+    "scan": lambda f, x: mj.grad(
+        lambda x: lax.scan(
+            lambda c, _: (mj.vmap(f, (0, None))(c, 3.0), None), x, None, 1
+        )[0].sum()
+    )(x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("symbolic", [True, False])
+@pytest.mark.parametrize("over", LANES.values(), ids=LANES)
+def test_python_numbers_stay_such_among_residuals(over, symbolic):
+    seen = []
+
+    def fwd(x, y):
+        if not symbolic:
+            return x * y, (x, y, True, False, 3)
+        x, moves, y, fixed = x.value, x.perturbed, y.value, y.perturbed
+        return x * y, (x, y, moves, fixed, 3)
+
+    def bwd(res, ct):
+        x, y, moves, fixed, three = res
+        seen.append((moves, fixed, three))
+        zero = jnp.zeros_like
+        return (ct * y if moves else zero(x)), (ct * x if fixed else zero(y))
+
+    f = with_rules(lambda x, y: x * y, fwd, bwd, symbolic_zeros=symbolic)
+    np.testing.assert_array_equal(over(f, jnp.arange(3.0)), 3.0)
+    assert set(seen) == {(True, False, 3)}
+
+
+def test_shared_arguments_of_lanes_whose_rule_knows_numbers_only():
+    # Each lane has a cotangent for the shared argument; they are added.
+    f = with_rules(
+        lambda x, y: (x, y),
+        lambda x, y: ((x, y), 2),
+        lambda two, cts: (cts[0], two * 1.0),
+    )
+    slope = mj.grad(lambda y: mj.vmap(f, (0, None))(jnp.zeros(3), y)[0].sum())
+    assert slope(1.0) == 6.0
