@@ -1,8 +1,9 @@
 r"""Sparse linear systems, solved directly: `spsolve`.
 
-The matrix is factored on the host, left-looking: column j of :math:`L` and :math:`U` comes
-from solving :math:`L x = a_j` with the columns before, and the largest element that is no
-pivot yet becomes one.  Only elements that are not 0 are touched.
+A matrix whose elements lie near the diagonal, as they are or reordered, is factored by
+panels (banded.py).  Any other is factored left-looking: column j of :math:`L` and :math:`U`
+comes from solving :math:`L x = a_j` with the columns before, and the largest element that
+is no pivot yet becomes one.  Only elements that are not 0 are touched.
 
 With :math:`x = A^{-1} b`, :math:`\dot x = A^{-1} (\dot b - \dot A x)`, and cotangents go
 through :math:`A^{-T}`.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from ...prims.linalg.lapack import call
 from ...types import dtypes
 from ...types.avals import shaped
 from .. import jnp
+from .banded import band_of, fits, solve_banded
 from .bcoo import index_cotangent, lowers_as
 from .bcsr import rows_of, starts_of
 from .csr import csr_matvec_p
@@ -93,6 +96,35 @@ def factored(
     return lower, upper, pivots
 
 
+def _near_the_diagonal(
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, b: np.ndarray,
+    reorder: int,
+) -> tuple[np.ndarray | None, list[int] | None]:  # fmt: skip
+    """The solution, if the elements lie near the diagonal, as they are or reordered; and
+    the order, if it was looked for."""
+    n = len(b)
+    if reorder > 1:
+        return None, None
+    band = band_of(rows, columns)
+    if sum(band) <= max(64, 4 * math.isqrt(n)):
+        return solve_banded(n, rows, columns, values, b, *band), None
+    if not reorder:
+        fit = fits(n, *band)
+        return solve_banded(n, rows, columns, values, b, *band) if fit else None, None
+    order = list(ORDERINGS[reorder](graph_of(rows, columns, n)))
+    place = np.empty(n, np.intp)
+    place[order] = np.arange(n)
+    rows, columns = place[rows], place[columns]
+    band = band_of(rows, columns)
+    if not fits(n, *band):
+        return None, order
+    by_row = np.argsort(rows, kind="stable")
+    x = solve_banded(
+        n, rows[by_row], columns[by_row], values[by_row], b[order], *band
+    )  # fmt: skip
+    return None if x is None else x[place], order
+
+
 def solved(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray, *,
     tol: float, reorder: int,
@@ -105,17 +137,21 @@ def solved(
     rows = np.repeat(np.arange(n), np.diff(indptr))
     inside = (indices[: len(rows)] >= 0) & (indices[: len(rows)] < n)
     rows, where, values = rows[inside], indices[: len(rows)][inside], values[inside]
+    top = np.abs(values).max(initial=0)
+    if not np.isfinite(top):
+        return np.full(n, np.nan, dtype)
+    found, order = _near_the_diagonal(rows, where, values, b.astype(wide), reorder)
+    if found is not None:
+        return found.astype(dtype)
+    if order is None:
+        order = list(ORDERINGS[reorder](graph_of(rows, where, n)))
     by_column = np.argsort(where, kind="stable")
     ends = np.searchsorted(where[by_column], np.arange(n + 1))
     columns = [
         (rows[by_column[i:j]], values[by_column[i:j]])
         for i, j in itertools.pairwise(ends)
     ]
-    order = list(ORDERINGS[reorder](graph_of(indices, indptr, n)))
-    top = np.abs(values).max(initial=0)
     try:
-        if not np.isfinite(top):
-            raise Singular
         least = tol * float(np.finfo(wide).eps) * top
         lower, upper, pivots = factored(columns, order, least)
     except Singular:

@@ -11,6 +11,7 @@ Next: direct.py.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -20,15 +21,15 @@ __all__ = ("ORDERINGS",)
 Graph = list[set[int]]
 
 
-def graph_of(indices: np.ndarray, indptr: np.ndarray, n: int) -> Graph:
-    """The neighbours of each unknown."""
-    near: Graph = [set() for _ in range(n)]
-    for row in range(n):
-        for column in indices[indptr[row] : indptr[row + 1]].tolist():
-            if column != row and 0 <= column < n:
-                near[row].add(column)
-                near[column].add(row)
-    return near
+def graph_of(rows: np.ndarray, columns: np.ndarray, n: int) -> Graph:
+    """The neighbours of each unknown, of a matrix with elements at these places."""
+    off = rows != columns
+    ends = np.concatenate([rows[off], columns[off]])
+    others = np.concatenate([columns[off], rows[off]])
+    by_end = np.argsort(ends, kind="stable")
+    starts = np.searchsorted(ends[by_end], np.arange(n + 1)).tolist()
+    near = others[by_end].tolist()
+    return [set(near[i:j]) for i, j in itertools.pairwise(starts)]
 
 
 def levels_from(near: Graph, start: int, among: set[int]) -> list[list[int]]:
