@@ -253,7 +253,13 @@ class Lowered:
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: 'stablehlo' (default) or 'hlo'."""
         if dialect == "hlo":
-            return str(self._computation().as_hlo_text())
+            found = self._computation(debug_info)
+            text = (
+                found.get_hlo_module().to_string()
+                if debug_info
+                else found.as_hlo_text()
+            )
+            return str(text)
         module = self.compiler_ir(dialect)
         return str(module.operation.get_asm(enable_debug_info=debug_info))
 
@@ -268,10 +274,10 @@ class Lowered:
             return self._computation()
         raise ValueError(f"unknown dialect: {dialect}; TRY 'stablehlo' or 'hlo'.")
 
-    def _computation(self) -> Any:
+    def _computation(self, debug_info: bool = False) -> Any:
         from jaxlib import _jax
 
-        text = self.as_text()
+        text = self.as_text(debug_info=debug_info)
         return _jax.mlir.mlir_module_to_xla_computation(
             text, use_tuple_args=False, return_tuple=False
         )

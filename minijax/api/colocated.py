@@ -215,6 +215,24 @@ def colocated_python_class(cls: type[object]) -> type[object]:
       >>> count.add(mj.device_put(2., mj.devices()[0]))
       Array(3., dtype=float32, weak_type=True)
     """
+    return wrap_class(cls)
+
+
+def wrap_class(cls: type[object], cls_sourceinfo: str | None = None) -> type[object]:
+    """`colocated_python_class` of a class, with a name for errors.
+
+    Args:
+      cls: the class.
+      cls_sourceinfo: where it is written, for errors.
+
+    Returns:
+      A class with its methods, each as by `colocated_python`.
+
+    Example:
+      >>> wrap_class(dict, "a dictionary").__name__
+      'dict'
+    """
+    told = cls_sourceinfo or cls.__name__
 
     class Colocated:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -231,7 +249,7 @@ def colocated_python_class(cls: type[object]) -> type[object]:
             def call(*args: Any, **kwargs: Any) -> Any:
                 return getattr(self._make(), name)(*args, **kwargs)
 
-            found = make_callable(call, f"{cls.__name__}.{name}")
+            found = make_callable(call, f"{told}.{name}")
             self.__dict__[name] = found
             return found
 

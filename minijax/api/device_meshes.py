@@ -6,7 +6,7 @@ Next: shard_map.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,13 @@ import numpy as np
 from ..base import errors
 from ..runtime import client
 
-__all__ = ("create_device_mesh", "create_hybrid_device_mesh")
+__all__ = (
+    "create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict",
+)  # fmt: skip
+
+# How devices of a kind are put in order, where that is not by their places: a function of
+# the mesh's shape and the devices, which gives an array of them, or None.
+device_kind_handler_dict: dict[str, Callable[..., Any]] = {}
 
 
 def create_device_mesh(
@@ -53,6 +59,12 @@ def create_device_mesh(
             f"Number of devices {len(found)} must equal the product of mesh_shape {shape}",
             tries=["devices=jax.devices()[:n]", "another mesh_shape"],
         )
+    by_kind = device_kind_handler_dict.get(found[0].device_kind) if found else None
+    if by_kind is not None:
+        options = {"contiguous_submeshes": contiguous_submeshes}
+        grid = by_kind(shape, found, **options)
+        if grid is not None:
+            return grid
     if all(getattr(d, "coords", None) is not None for d in found):
         if contiguous_submeshes:
             raise errors.error(

@@ -26,11 +26,13 @@ from ..ir.jaxpr import ClosedJaxpr
 from ..ir.regions import Call
 from ..passes.region_rules import holds
 from ..runtime import metadata
+from ..types.avals import DEVICE
 from .devices import device_put
 from .metadata import set_xla_metadata
 
 __all__ = (
-    "compute_on", "compute_on2", "control_dep", "schedule", "scheduling_group",
+    "compute_on", "compute_on2", "control_dep", "fused", "fused_p", "schedule",
+    "scheduling_group",
     "xla_metadata_call", "xla_metadata_call_p",
 )  # fmt: skip
 
@@ -85,7 +87,11 @@ xla_metadata_call_p.takes_keys = True
 compute_on_p = FunctionPrimitive("compute_on")
 holds(compute_on_p, Call("jaxpr"))
 compute_on_p.takes_keys = True
-xla_metadata_call_p.impl = compute_on_p.impl = lambda *args, jaxpr, **_: jaxpr(*args)
+fused_p = FunctionPrimitive("fused_call")
+holds(fused_p, Call("jaxpr"))
+fused_p.takes_keys = True
+for _prim in (xla_metadata_call_p, compute_on_p, fused_p):
+    _prim.impl = lambda *args, jaxpr, **_: jaxpr(*args)
 
 
 def _lower_call(ctx: Any, name: str, jaxpr: ClosedJaxpr, args: Any, told: Any) -> Any:
@@ -97,6 +103,11 @@ def _lower_call(ctx: Any, name: str, jaxpr: ClosedJaxpr, args: Any, told: Any) -
 
 xla_metadata_call_p.lower = lambda ctx, *args, jaxpr, **meta: _lower_call(
     ctx, "xla_metadata_call", jaxpr, args, {k: _text(v) for k, v in meta.items()}
+)
+
+
+fused_p.lower = lambda ctx, *args, jaxpr: _lower_call(
+    ctx, "fused", jaxpr, args, {"MUST_FUSE": "true", "inlineable": "false"}
 )
 
 
@@ -167,6 +178,48 @@ def xla_metadata_call(f: Any = _LATER, **meta: str) -> Any:
     if f is _LATER:
         return lambda g: xla_metadata_call(g, **meta)
     return _call(xla_metadata_call_p, f, "xla_metadata_call", {}, **meta)
+
+
+def fused(
+    *, out_spaces: Sequence[Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have the operations of a function run as one kernel, where the compiler can.
+
+    Args:
+      out_spaces: the memory in which each result lies: `jax.memory.Space.Device` or `Host`.
+
+    Returns:
+      A decorator of functions of arrays.
+
+    Raises:
+      ValueError: there are not as many spaces as results.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> f = fused(out_spaces=(mj.memory.Space.Device,))(lambda x: jnp.sin(x) * 2)
+      >>> 'MUST_FUSE' in mj.jit(f).lower(1.).as_text()
+      True
+    """
+    spaces = tuple(out_spaces)
+
+    def decorated(f: Callable[..., Any]) -> Callable[..., Any]:
+        run = _call(fused_p, f, "fused", {})
+
+        @wraps(f)
+        def placed(*args: Any, **kwargs: Any) -> Any:
+            leaves, treedef = tree.flatten(run(*args, **kwargs))
+            if len(leaves) != len(spaces):
+                raise errors.value_error(
+                    f"fused: {len(spaces)} out_spaces for {len(leaves)} results.",
+                    tries=["one for each leaf of the result"],
+                )
+            pairs = zip(leaves, spaces, strict=True)
+            moved = [x if s is DEVICE else device_put(x, s) for x, s in pairs]
+            return tree.unflatten(treedef, moved)
+
+        return placed
+
+    return decorated
 
 
 def scheduling_group(name: str) -> Callable[[Any], Any]:

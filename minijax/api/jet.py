@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -565,7 +566,7 @@ def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Se
 
 def jet(
     fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any],
-    factorial_scaled: bool = True,
+    factorial_scaled: bool = True, **unknown: Any,
 ) -> tuple[Any, Any]:  # fmt: skip
     r"""The Taylor series of :math:`t \mapsto f(x(t))`, of that of :math:`x(t)`.
 
@@ -575,6 +576,7 @@ def jet(
       series: for each argument its terms of order 1, 2 .. K.
       factorial_scaled: whether terms are derivatives (the default), or coefficients,
         which are derivatives over factorials.
+      unknown: keywords that mean nothing; a warning says so.
 
     Returns:
       (results, terms), where each result's terms are a list of K arrays.
@@ -591,8 +593,13 @@ def jet(
       >>> derivatives
       [Array(6., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
 
-    Differs from JAX: every operation with a jvp rule will do; unknown keywords raise.
+    Differs from JAX: every operation with a jvp rule will do; JAX says nothing of unknown
+    keywords.
     """
+    if unknown:
+        warnings.warn(
+            f"jet: unknown keywords {sorted(unknown)} mean nothing.", stacklevel=2
+        )
     orders = {len(terms) for terms in series}
     if len(primals) != len(series) or len(orders) > 1:
         raise ValueError("jet terms have inconsistent lengths for different arguments")

@@ -12,9 +12,10 @@ _TABLE = {
 
 _MODULES = (
     "array_serialization buffer_callback checkify colocated_python compilation_cache"
-    " compute_on control_deps custom_partitioning hijax jet key_reuse layout"
-    " mesh_utils multihost_utils ode pjit profiler random rnn scheduling_groups"
-    " serialize_executable shard_alike shard_map sparse topologies xla_metadata"
+    " compute_on control_deps custom_partitioning fused hijax jet key_reuse layout"
+    " mesh_utils multihost_utils ode pjit profiler random rnn roofline"
+    " scheduling_groups serialize_executable shard_alike shard_map source_mapper sparse"
+    " topologies transfer xla_metadata"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

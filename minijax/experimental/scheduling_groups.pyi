@@ -3,7 +3,9 @@
 from ..api.hints import scheduling_group as scheduling_group
 from ..api.hints import xla_metadata_call as xla_metadata_call
 from ..api.hints import xla_metadata_call_p as xla_metadata_call_p
+from ..base.paired import safe_map as map
+from ..base.paired import safe_zip as zip
 
 __all__ = [
-    "scheduling_group", "xla_metadata_call", "xla_metadata_call_p"
+    "map", "scheduling_group", "xla_metadata_call", "xla_metadata_call_p", "zip"
 ]

@@ -108,7 +108,7 @@ _TABLE = {
         "sort_p sort sort_key_val top_k_p top_k approx_top_k_p approx_max_k"
         " approx_min_k",
     "prims.transfer": "device_put_p",
-    "surface.values": "shape_as_value stage",
+    "surface.values": "shape_as_value stage stage_p",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, "linalg")

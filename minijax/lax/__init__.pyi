@@ -367,6 +367,7 @@ from ..prims.sort import top_k_p as top_k_p
 from ..prims.transfer import device_put_p as device_put_p
 from ..surface.values import shape_as_value as shape_as_value
 from ..surface.values import stage as stage
+from ..surface.values import stage_p as stage_p
 from . import linalg as linalg
 
 __all__ = [
@@ -433,8 +434,8 @@ __all__ = [
     "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p",
     "slice", "slice_in_dim", "slice_p", "sort", "sort_key_val", "sort_p", "split",
     "split_p", "sqrt", "sqrt_p", "square", "square_p", "squeeze", "squeeze_p", "stack",
-    "stack_p", "stage", "stop_gradient", "stop_gradient_p", "sub", "sub_p", "switch",
-    "tan", "tan_p", "tanh", "tanh_p", "tile", "tile_p", "top_k", "top_k_p", "transpose",
-    "transpose_p", "unstack", "unstack_p", "while_loop", "while_p",
+    "stack_p", "stage", "stage_p", "stop_gradient", "stop_gradient_p", "sub", "sub_p",
+    "switch", "tan", "tan_p", "tanh", "tanh_p", "tile", "tile_p", "top_k", "top_k_p",
+    "transpose", "transpose_p", "unstack", "unstack_p", "while_loop", "while_p",
     "with_sharding_constraint", "xor_p", "zeta", "zeta_p"
 ]

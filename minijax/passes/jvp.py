@@ -34,11 +34,7 @@ class JVPTracer(Tracer):
         self.tangent = tangent
 
     def __repr__(self) -> str:
-        t = self.tangent
-        if self._trace.lazy:
-            kind = t.aval.str_short(True)
-            return f"GradTracer(primal={self.primal}, typeof(tangent)={kind})"
-        return f"JVPTracer(primal={self.primal}, tangent={t})"
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
 
     def concrete(self) -> Any:
         p = self.primal
@@ -52,7 +48,7 @@ class JVPTrace(NamedTrace):
     """Pushes tangents forward."""
 
     __slots__ = ()
-    lazy = False  # whether tangents have no values yet
+    tracer = JVPTracer
     transform = word = "jvp"
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
@@ -88,7 +84,7 @@ class JVPTrace(NamedTrace):
         return self.wrap(out, out_t)
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
-        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+        return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 
     def unwrap(self, x: Any) -> tuple[Any, Any]:
         if isinstance(x, JVPTracer) and x._trace is self:

@@ -63,12 +63,22 @@ class TangentTrace(StageTrace):
             STATE.trace = self
 
 
+class LinearizeTracer(JVPTracer):
+    """A primal value, and the variable that is its tangent."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        t = self.tangent.aval.str_short(True)
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={t})"
+
+
 class LinearizeTrace(JVPTrace):
     """Pairs primal values with tangents that are variables of a linear jaxpr."""
 
     __slots__ = ("tangents",)
     transform = "grad"
-    lazy = True
+    tracer = LinearizeTracer
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
@@ -136,7 +146,7 @@ def linearize_flat(
         if nonzero is None or nonzero[i]:
             tangent = tangent_trace.new_arg(aval)
             moves = aval.dtype != dtypes.float0
-            args.append(JVPTracer(trace, p, tangent if moves else Zero(aval)))
+            args.append(LinearizeTracer(trace, p, tangent if moves else Zero(aval)))
         else:
             args.append(p)
 

@@ -26,4 +26,9 @@ _TABLE = {
     "surface.scipy.special.zeta": "digamma polygamma zeta",
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+_REMOVED = {
+    "jax.scipy.special.{} was deprecated in v0.7.0 and removed in v0.10.0. Use"
+    " jax.scipy.special.sph_harm_y instead.": "sph_harm",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)

@@ -11,10 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..control.arguments import check_values
+from ..ir.core import Primitive
+from ..prims.define import batch_elementwise, linear_jvp
 from ..types import dtypes
 from .numpy._common import as_array
 
-__all__ = ("shape_as_value", "stage")
+__all__ = ("shape_as_value", "stage", "stage_p")
+
+# A traced program has no equation of it: what is staged is its operand.
+stage_p = Primitive("stage")
+stage_p.abstract = lambda x: x
+stage_p.impl = lambda x: as_array(x)
+stage_p.stage = lambda trace, args, params: as_array(args[0])
+linear_jvp(stage_p)
+stage_p.transpose = lambda ct, x: [ct]
+batch_elementwise(stage_p)
+stage_p.lower = lambda ctx, x: x
 
 
 def stage(x: Any, /) -> Any:
@@ -35,7 +47,7 @@ def stage(x: Any, /) -> Any:
       Array(2., dtype=float32, weak_type=True)
     """
     check_values([x], "stage")
-    return as_array(x)
+    return stage_p.bind(x)
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:

@@ -27,7 +27,14 @@ FACES = (
     "minijax.experimental.array_serialization",
     "minijax.experimental.array_serialization.serialization",
     "minijax.experimental.buffer_callback", "minijax.experimental.colocated_python",
+    "minijax.experimental.colocated_python.api",
     "minijax.experimental.colocated_python.func",
+    "minijax.experimental.colocated_python.obj", "minijax.experimental.fused",
+    "minijax.experimental.transfer", "minijax.experimental.roofline",
+    "minijax.experimental.roofline.roofline", "minijax.experimental.source_mapper",
+    *(f"minijax.experimental.source_mapper.{name}" for name in (
+        "common", "generate_map", "hlo", "jaxpr", "mlir",
+    )),
     "minijax.experimental.colocated_python.serialization",
 
     "minijax.experimental.custom_partitioning",

@@ -10,6 +10,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax.experimental.compute_on import compute_on, compute_on2
 from minijax.experimental.control_deps import control_dep, schedule
+from minijax.experimental.fused import fused
 from minijax.experimental.scheduling_groups import scheduling_group, xla_metadata_call
 from minijax.experimental.shard_alike import shard_alike
 from minijax.memory import Space
@@ -127,3 +128,20 @@ def test_arrays_lie_alike():
         shard_alike([X], (X,))
     with pytest.raises(ValueError, match=r"should match. Got `x` leaf shape: \(4,\)"):
         shard_alike(X, 1.0)
+
+
+def test_fused():
+    pair = lambda x, y: (jnp.sin(x) * y, x + y)
+    f = fused(out_spaces=(Space.Host, Space.Device))(pair)
+    x = jnp.arange(4.0)
+    (eqn, put) = mj.make_jaxpr(f)(x, x).eqns
+    assert (eqn.primitive.name, put.primitive.name) == ("fused_call", "device_put")
+    out = mj.jit(f)(x, x)
+    assert [o.sharding.memory_kind for o in out][1] == "device"
+    np.testing.assert_allclose(out[0], np.sin(x) * x, rtol=1e-6)
+    text = mj.jit(f).lower(x, x).as_text()
+    assert 'MUST_FUSE = "true"' in text and 'inlineable = "false"' in text
+    slope = mj.grad(lambda x: fused(out_spaces=[Space.Device] * 2)(pair)(x, x)[0].sum())
+    np.testing.assert_allclose(slope(x), np.sin(x) + x * np.cos(x), rtol=1e-5)
+    with pytest.raises(ValueError, match="1 out_spaces for 2 results"):
+        fused(out_spaces=(Space.Device,))(pair)(x, x)

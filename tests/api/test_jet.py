@@ -175,3 +175,11 @@ def test_terms_of_python_numbers_are_weakly_typed():
         (1.0, (np.float32(1), np.float32(0))),
     ):
         assert not any(t.weak_type for t in jet(jnp.exp, (x,), (terms,))[1])
+
+
+def test_unknown_keywords_are_told_of():
+    with pytest.warns(
+        UserWarning, match=r"unknown keywords \['order'\] mean nothing"
+    ) as w:
+        assert jet(jnp.square, (3.0,), ((1.0,),), order=2)[0] == 9
+    assert w[0].filename == __file__

@@ -9,4 +9,4 @@ _TABLE = {
         "colocated_cpu_devices colocated_python colocated_python_class",
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "func serialization")
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, "api func obj serialization")

@@ -3,10 +3,12 @@
 from ...api.colocated import colocated_cpu_devices as colocated_cpu_devices
 from ...api.colocated import colocated_python as colocated_python
 from ...api.colocated import colocated_python_class as colocated_python_class
+from . import api as api
 from . import func as func
+from . import obj as obj
 from . import serialization as serialization
 
 __all__ = [
-    "colocated_cpu_devices", "colocated_python", "colocated_python_class", "func",
-    "serialization"
+    "api", "colocated_cpu_devices", "colocated_python", "colocated_python_class",
+    "func", "obj", "serialization"
 ]

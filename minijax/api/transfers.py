@@ -1,0 +1,110 @@
+"""Arrays that go from one program to another, through a server that jaxlib brings.
+
+One program lends arrays under a number, another pulls them; neither needs to know the
+other's programs.  The classes are jaxlib's; here they learn pytrees.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib import _jax
+
+from ..base import tree
+from ..runtime import jaxlib_compat as compat
+from ..runtime.array import placement
+from ..runtime.sharding import SingleDeviceSharding
+from ..types.avals import shaped
+
+__all__ = (
+    "TransferConnection", "TransferServer", "make_error_array", "start_transfer_server",
+)  # fmt: skip
+
+start_transfer_server: Any = _jax.start_transfer_server
+TransferServer: Any = _jax.TransferServer
+TransferConnection: Any = _jax.TransferConnection
+
+
+def _client_of(sharding: Any) -> Any:
+    return next(iter(sharding.device_set)).client
+
+
+class _Type:
+    """A type as C++ reads it of one that is asked for."""
+
+    def __init__(self, struct: Any) -> None:
+        self.aval = aval = shaped(tuple(struct.shape), struct.dtype)
+        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, False
+        lies = struct.sharding
+        if isinstance(lies, SingleDeviceSharding):
+            self.sharding = placement(lies.devices[0]).sharding_of(aval, True)
+        else:
+            self.sharding = lies.internal(len(aval.shape))
+
+    def of(self, x: Any) -> Any:
+        """What C++ made, as an array of this type."""
+        return compat.with_aval(x, self.aval, self.sharding)
+
+
+def _pull(self: Any, uuid: int, xs: Any, timeout: Any = None) -> Any:
+    """Fetch what the other program lends under a number.
+
+    Args:
+      uuid: the number.
+      xs: a pytree of `ShapeDtypeStruct` with shardings: what is there, and where it goes.
+      timeout: a `datetime` after which it fails.
+
+    Returns:
+      A pytree of arrays.
+    """
+    leaves, treedef = tree.flatten(xs)
+    if not leaves:
+        return xs
+    options = {} if timeout is None else {"timeout": timeout}
+    types = [_Type(s) for s in leaves]
+    found = self._pull_flat(uuid, _client_of(leaves[0].sharding), types, **options)
+    flat = [t.of(x) for x, t in zip(found, types, strict=True)]
+    return tree.unflatten(treedef, flat)
+
+
+def _await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
+    """Lend a pytree of arrays under a number, until they are fetched.
+
+    Args:
+      uuid: the number.
+      arrays: the arrays.
+      timeout: a `datetime` after which they are taken back.
+    """
+    options = {} if timeout is None else {"timeout": timeout}
+    self._await_pull_flat(uuid, tree.leaves(arrays), **options)
+
+
+def make_error_array(aval: Any, message: Any) -> Any:
+    """An array whose value is an error: whoever reads it gets it.
+
+    Args:
+      aval: a `ShapeDtypeStruct` with a sharding.
+      message: what is told.
+
+    Returns:
+      The array.
+
+    Example:
+      >>> import minijax as mj
+      >>> lies = mj.sharding.SingleDeviceSharding(mj.devices()[0])
+      >>> x = make_error_array(mj.ShapeDtypeStruct((2,), 'float32', sharding=lies), 'lost')
+      >>> x + 1  # doctest: +IGNORE_EXCEPTION_DETAIL
+      Traceback (most recent call last):
+      JaxRuntimeError: INTERNAL: lost
+    """
+    wanted = _Type(aval)
+    made = _jax._make_error_array(_client_of(aval.sharding), wanted, str(message))
+    return wanted.of(made)
+
+
+for _class, _name, _method in (
+    (TransferConnection, "pull", _pull),
+    (TransferServer, "await_pull", _await_pull),
+):
+    if not hasattr(_class, _name):
+        setattr(_class, _name, _method)

@@ -1,0 +1,7 @@
+"""The face `minijax.experimental.colocated_python.obj`."""
+
+from ...api.colocated import wrap_class as wrap_class
+
+__all__ = [
+    "wrap_class"
+]

@@ -1,0 +1,12 @@
+"""The face `minijax.experimental.fused`: functions that run as one kernel."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "api.hints": "fused fused_p",
+    "base.paired": "map=safe_map zip=safe_zip",
+}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

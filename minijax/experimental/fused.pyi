@@ -1,0 +1,10 @@
+"""The face `minijax.experimental.fused`: functions that run as one kernel."""
+
+from ..api.hints import fused as fused
+from ..api.hints import fused_p as fused_p
+from ..base.paired import safe_map as map
+from ..base.paired import safe_zip as zip
+
+__all__ = [
+    "fused", "fused_p", "map", "zip"
+]

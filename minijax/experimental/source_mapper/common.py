@@ -1,0 +1,13 @@
+"""The face `minijax.experimental.source_mapper.common`."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "tools.source_maps": (
+        "Pass SourceMapDump all_passes compile_with_env filter_passes register_pass"
+    ),
+}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

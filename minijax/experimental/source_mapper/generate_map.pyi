@@ -1,0 +1,7 @@
+"""The face `minijax.experimental.source_mapper.generate_map`."""
+
+from ...tools.source_maps import generate_sourcemaps as generate_sourcemaps
+
+__all__ = [
+    "generate_sourcemaps"
+]

@@ -1,0 +1,11 @@
+"""The face `minijax.experimental.source_mapper.jaxpr`."""
+
+from __future__ import annotations
+
+from ...base.faces import face
+
+_TABLE = {
+    "tools.source_maps": "canonicalize_filename compile_jaxpr make_jaxpr_dump",
+}
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

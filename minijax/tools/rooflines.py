@@ -1,0 +1,400 @@
+"""What a function costs on each device, and between devices, without running it.
+
+Products of matrices are what fused code spends its time on: `flops` and `hbm_bytes` are
+theirs.  The `unfused_` numbers are of all operations, each by itself (passes/costs.py).
+Collectives cross links: what each device sends and how many steps that takes, along each
+axis of the mesh, is that of rings (Chan, Heimlich, Purkayastha & van de Geijn, Collective
+communication: theory, practice, and experience, 2007).
+
+Next: costs.py, the same line by line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..api.reverse import vjp as vjp_of
+from ..api.shapes import eval_shape, make_jaxpr
+from ..api.shard_map import shard_map
+from ..base import tree
+from ..control.calls.shard_map import shard_map_p
+from ..ir.core import Primitive
+from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
+from ..passes.costs import nbytes, own_flops, parts
+from ..prims.collectives import exchange, permute, psum
+from ..prims.conv.general import conv_general_dilated_p
+from ..prims.dot.dot import dot_general_p
+
+__all__ = (
+    "RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
+    "register_standard_roofline", "roofline", "roofline_and_grad",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineShape:
+    """A type of arrays, and how large it is.
+
+    >>> import minijax as mj
+    >>> RooflineShape.from_aval(mj.core.ShapedArray((2, 3), 'float32')).bytes
+    24
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @classmethod
+    def from_aval(cls, aval: Any) -> RooflineShape:
+        """That of an abstract value."""
+        return cls(shape=tuple(aval.shape), dtype=aval.dtype)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """The size in bytes."""
+        return int(self.size * self.dtype.itemsize)
+
+    @classmethod
+    def total_bytes(cls, avals: Sequence[Any]) -> int:
+        """The bytes of several."""
+        return sum(cls.from_aval(a).bytes for a in avals)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineRuleContext:
+    """What a rule knows of the operation that it is asked about."""
+
+    name_stack: Any
+    primitive: Any
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+    jaxpr_eqn_ctx: Any
+    mesh: Any
+    pin_lhs_in_vmem: bool
+    pin_rhs_in_vmem: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineResult:
+    """What something costs each device.
+
+    flops, hbm_bytes: of products of matrices; unfused_flops, unfused_hbm_bytes: of all
+      operations, each by itself.
+    ici_bytes, ici_latency: by axis of the mesh, what a device sends, and in how many steps.
+    peak_hbm_bytes: of what lives at once.
+    """
+
+    flops: int = 0
+    unfused_flops: int = 0
+    ici_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
+    ici_latency: dict[str, int] = dataclasses.field(default_factory=dict)
+    hbm_bytes: int = 0
+    peak_hbm_bytes: int = 0
+    unfused_hbm_bytes: int = 0
+
+    @classmethod
+    def zeros(cls) -> RooflineResult:
+        """Nothing."""
+        return cls()
+
+    def __add__(self, other: RooflineResult) -> RooflineResult:
+        return RooflineResult(
+            flops=self.flops + other.flops,
+            unfused_flops=self.unfused_flops + other.unfused_flops,
+            ici_bytes=_joined(self.ici_bytes, other.ici_bytes),
+            ici_latency=_joined(self.ici_latency, other.ici_latency),
+            hbm_bytes=self.hbm_bytes + other.hbm_bytes,
+            peak_hbm_bytes=max(self.peak_hbm_bytes, other.peak_hbm_bytes),
+            unfused_hbm_bytes=self.unfused_hbm_bytes + other.unfused_hbm_bytes,
+        )
+
+    def _times(self, n: int) -> RooflineResult:
+        return RooflineResult(
+            flops=self.flops * n, unfused_flops=self.unfused_flops * n,
+            ici_bytes={a: b * n for a, b in self.ici_bytes.items()},
+            ici_latency={a: b * n for a, b in self.ici_latency.items()},
+            hbm_bytes=self.hbm_bytes * n, peak_hbm_bytes=self.peak_hbm_bytes,
+            unfused_hbm_bytes=self.unfused_hbm_bytes * n,
+        )  # fmt: skip
+
+
+def _joined(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    return {axis: a.get(axis, 0) + b.get(axis, 0) for axis in {**a, **b}}
+
+
+# ------------------------------------------------------------------------------ rules
+
+Rule = Callable[..., RooflineResult]
+_rules: dict[Primitive, Rule] = {}
+
+
+def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
+    """Say what an operation costs.
+
+    Args:
+      prim: its primitive.
+
+    Returns:
+      A decorator of a rule: `rule(ctx, *args, **params)` takes a `RooflineRuleContext`, a
+      `RooflineShape` for each operand, and params; it gives a `RooflineResult`.
+
+    Example:
+      >>> from minijax.extend.core import Primitive
+      >>> mine = Primitive("mine")
+      >>> @register_roofline(mine)
+      ... def rule(ctx, x):
+      ...     return RooflineResult(flops=3 * x.size)
+    """
+
+    def register(rule: Rule) -> Rule:
+        _rules[prim] = rule
+        return rule
+
+    return register
+
+
+def register_standard_roofline(prim: Primitive) -> None:
+    """Say that an operation costs what the model of costs says, whatever was said before.
+
+    Args:
+      prim: its primitive.
+
+    Returns:
+      None.
+
+    Example:
+      >>> from minijax.extend.core import Primitive
+      >>> register_standard_roofline(Primitive("mine"))
+    """
+    _rules.pop(prim, None)
+
+
+def _standard(eqn: Equation, ctx: RooflineRuleContext) -> RooflineResult:
+    flops = int(own_flops(eqn))
+    size = sum(nbytes(a.aval) for a in (*eqn.ins, *eqn.outs))
+    moves = not flops
+    if eqn.primitive not in (dot_general_p, conv_general_dilated_p):
+        return RooflineResult(
+            unfused_flops=flops, unfused_hbm_bytes=0 if moves else size
+        )
+    pinned = ctx.pin_lhs_in_vmem, ctx.pin_rhs_in_vmem
+    operands = zip(eqn.ins, pinned, strict=False)
+    read = sum(nbytes(x.aval) for x, here in operands if not here)
+    if not any(pinned):
+        read += nbytes(eqn.outs[0].aval)
+    return RooflineResult(
+        flops=flops, unfused_flops=flops, hbm_bytes=read, unfused_hbm_bytes=read
+    )
+
+
+def _by_axis(
+    axes: Any, mesh: Any, of: Callable[[int], tuple[float, int]]
+) -> RooflineResult:
+    """`of(n)`: bytes and steps along an axis of so many devices."""
+    names = axes if isinstance(axes, (tuple, list)) else (axes,)
+    sizes = dict(mesh.shape) if mesh is not None else {}
+    found = {a: of(sizes.get(a, 1)) for a in names if isinstance(a, str)}
+    return RooflineResult(
+        ici_bytes={a: int(b) for a, (b, _) in found.items()},
+        ici_latency={a: steps for a, (_, steps) in found.items()},
+    )
+
+
+def _reduced(ctx: Any, *xs: Any, axes: Any, **_: Any) -> RooflineResult:
+    size = sum(x.bytes for x in xs)
+    return _by_axis(axes, ctx.mesh, lambda n: (2 * size * (n - 1) / n, 2 * n))
+
+
+def _gathered(ctx: Any, *xs: Any, axis_name: Any, **_: Any) -> RooflineResult:
+    size = sum(x.bytes for x in xs)
+
+    def along(n: int) -> tuple[float, int]:
+        nonlocal size
+        sent, size = size * (n - 1), size * n
+        return sent, n
+
+    return _by_axis(axis_name, ctx.mesh, along)
+
+
+def _scattered(ctx: Any, *xs: Any, axis_name: Any, **_: Any) -> RooflineResult:
+    size = float(sum(x.bytes for x in xs))
+
+    def along(n: int) -> tuple[float, int]:
+        nonlocal size
+        sent, size = size * (n - 1) / n, size / n
+        return sent, n
+
+    return _by_axis(axis_name, ctx.mesh, along)
+
+
+def _exchanged(ctx: Any, *xs: Any, axis_name: Any, **_: Any) -> RooflineResult:
+    size = sum(x.bytes for x in xs)
+    return _by_axis(axis_name, ctx.mesh, lambda n: (size * n / 4, max(n // 2, 1)))
+
+
+def _permuted(
+    ctx: Any, *xs: Any, axis_name: Any, perm: Any, **_: Any
+) -> RooflineResult:
+    size = sum(x.bytes for x in xs)
+
+    def along(n: int) -> tuple[float, int]:
+        ways = [min((b - a) % n, (a - b) % n) for a, b in perm]
+        farthest = max(ways, default=0)
+        return size * farthest, farthest
+
+    return _by_axis(axis_name, ctx.mesh, along)
+
+
+_links: dict[Primitive, Rule] = {
+    psum.psum_p: _reduced, psum.psum_invariant_p: _reduced,
+    psum.pmax_p: _reduced, psum.pmin_p: _reduced,
+    exchange.all_gather_p: _gathered, exchange.all_gather_invariant_p: _gathered,
+    exchange.reduce_scatter_p: _scattered,
+    exchange.all_to_all_p: _exchanged, permute.ppermute_p: _permuted,
+}  # fmt: skip
+_rules.update(_links)
+
+
+# ----------------------------------------------------------------------------- programs
+
+
+class _Walk:
+    """A walk over a program, on one device of a mesh."""
+
+    def __init__(self, mesh: Any, pins: tuple[bool, bool]) -> None:
+        self.mesh, self.pins = mesh, pins
+
+    def program(self, jaxpr: Jaxpr) -> RooflineResult:
+        """The cost of all equations, and the most that lives between two of them."""
+        total = RooflineResult()
+        ends = last_uses(jaxpr)
+        alive = sum(nbytes(v.aval) for v in [*jaxpr.constvars, *jaxpr.invars])
+        peak = alive
+        for i, eqn in enumerate(jaxpr.eqns):
+            found = self.equation(eqn)
+            inside = found.peak_hbm_bytes
+            held = sum(nbytes(a.aval) for a in set(eqn.ins) if type(a) is not Literal)
+            peak = max(peak, alive - held + inside)
+            alive += sum(nbytes(v.aval) for v in eqn.outs)
+            alive -= sum(nbytes(v.aval) for v in ends.get(i, ()))
+            peak = max(peak, alive)
+            total += found
+        return dataclasses.replace(total, peak_hbm_bytes=peak)
+
+    def equation(self, eqn: Equation) -> RooflineResult:
+        prim = eqn.primitive
+        ins = [a.aval for a in eqn.ins]
+        ctx = RooflineRuleContext(
+            name_stack=eqn.names, primitive=prim, avals_in=ins,
+            avals_out=[v.aval for v in eqn.outs], jaxpr_eqn_ctx=eqn.ctx, mesh=self.mesh,
+            pin_lhs_in_vmem=self.pins[0], pin_rhs_in_vmem=self.pins[1],
+        )  # fmt: skip
+        rule = _rules.get(prim)
+        if rule is not None:
+            shapes = [RooflineShape.from_aval(a) for a in ins]
+            return rule(ctx, *shapes, **eqn.params)
+        if prim is shard_map_p:
+            inner = _Walk(eqn.params["mesh"], self.pins)
+            return inner.program(eqn.params["jaxpr"].jaxpr)
+        inside = parts(eqn)
+        if not inside:
+            return _standard(eqn, ctx)
+        found = [self.program(p.closed.jaxpr)._times(p.times) for p in inside]
+        if inside[0].choice:
+            return max(found, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
+        return functools.reduce(RooflineResult.__add__, found)
+
+
+def roofline(
+    f: Callable[..., Any], mesh: Any = None, in_specs: Any = None, out_specs: Any = None,
+    *, pin_lhs_in_vmem: bool = False, pin_rhs_in_vmem: bool = False, vjp: bool = False,
+    print_jaxpr: bool = False,
+) -> Callable[..., tuple[Any, RooflineResult]]:  # fmt: skip
+    """A function that tells what calls of `f` cost each device.
+
+    Args:
+      f: a function of arrays; it is not run.
+      mesh, in_specs, out_specs: of `shard_map(f)`, whose devices each do a part; None: one
+        device does all.
+      pin_lhs_in_vmem, pin_rhs_in_vmem: left or right factors of products need not be read.
+      vjp: tell of the backward pass alone.
+      print_jaxpr: print the program.
+
+    Returns:
+      A function of arrays or types, which gives the types of the results of `f` and a
+      `RooflineResult`.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> x = mj.ShapeDtypeStruct((8, 16), 'float32')
+      >>> out, cost = roofline(lambda x: jnp.sin(x @ x.T))(x)
+      >>> out.shape, cost.flops, cost.unfused_flops, cost.hbm_bytes
+      ((8, 8), 2048, 2112, 1280)
+    """
+    parted = f if mesh is None else shard_map(
+        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs
+    )  # fmt: skip
+    pins = (pin_lhs_in_vmem, pin_rhs_in_vmem)
+
+    def cost_of(*args: Any) -> tuple[Any, RooflineResult]:
+        shapes = eval_shape(parted, *args)
+        if vjp:
+            _, pull = eval_shape(lambda *xs: vjp_of(parted, *xs), *args)
+            leaves, treedef = tree.flatten(pull)
+            run = lambda kept, ct: tree.unflatten(treedef, kept)(ct)
+            closed = make_jaxpr(run)(leaves, shapes)
+        else:
+            closed = make_jaxpr(parted)(*args)
+        if print_jaxpr:
+            print(closed)
+        walk = _Walk(mesh, pins)
+        if mesh is None:
+            return shapes, walk.program(closed.jaxpr)
+        costs = map(walk.equation, closed.jaxpr.eqns)  # whole arrays lie on no device
+        return shapes, sum(costs, RooflineResult())
+
+    return cost_of
+
+
+def roofline_and_grad(
+    f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, *,
+    pin_lhs_in_vmem: bool = False, pin_rhs_in_vmem: bool = False,
+    print_jaxpr: bool = False,
+) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:  # fmt: skip
+    """A function that tells what calls of `f` and their backward passes cost each device.
+
+    Args:
+      f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_jaxpr: those of
+        `roofline`.
+
+    Returns:
+      A function of arrays or types, which gives the types of the results of `f`, and a
+      `RooflineResult` of each pass.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh, spec = mj.make_mesh((1,), ('x',)), mj.sharding.PartitionSpec('x')
+      >>> x = mj.ShapeDtypeStruct((8, 16), 'float32')
+      >>> _, forward, backward = roofline_and_grad(jnp.sin, mesh, spec, spec)(x)
+      >>> forward.unfused_flops, backward.unfused_flops
+      (128, 128)
+    """
+    of = functools.partial(
+        roofline, f, mesh, in_specs, out_specs, pin_lhs_in_vmem=pin_lhs_in_vmem,
+        pin_rhs_in_vmem=pin_rhs_in_vmem, print_jaxpr=print_jaxpr,
+    )  # fmt: skip
+
+    def cost_of(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
+        out, forward = of()(*args)
+        _, back = of(vjp=True)(*args)
+        return out, forward, back
+
+    return cost_of
