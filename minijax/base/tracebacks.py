@@ -12,8 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
@@ -22,9 +21,23 @@ from . import config
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-excluded: list[str] = [_ROOT]
 # By identity, since a code object's hash walks its constants.  The code is kept alive.
 ours: dict[int, tuple[bool, CodeType]] = {}
+
+
+class _Paths(list[str]):
+    """Files and folders; what is known of code is forgotten when they change."""
+
+    def append(self, path: str) -> None:
+        super().append(path)
+        ours.clear()
+
+    def remove(self, path: str) -> None:
+        super().remove(path)
+        ours.clear()
+
+
+excluded = _Paths([_ROOT])
 
 
 def is_internal(code: CodeType) -> bool:
@@ -40,7 +53,6 @@ def exclude(path: str) -> None:
     """Take a file, or those of a folder, for internal from now on."""
     if path not in excluded:
         excluded.append(path)
-        ours.clear()
 
 
 class SimplifiedTraceback(Exception):
@@ -65,9 +77,10 @@ class UnfilteredStackTrace(Exception):
         self.steps: list[TracebackType] = []  # the whole of it
 
     def __str__(self) -> str:
-        frames = ((step.tb_frame, step.tb_lineno) for step in self.steps)
-        lines = traceback.StackSummary.extract(frames).format()
-        return "the whole traceback of the following exception:\n" + "".join(lines)
+        return (
+            "The stack trace above is the whole one of the following exception, whose own"
+            " excludes minijax's internal frames."
+        )
 
 
 def _mode() -> str:
@@ -98,15 +111,21 @@ def simplify(error: BaseException) -> None:
             if internal:
                 step.tb_frame.f_locals["__tracebackhide__"] = True
         return
-    left: TracebackType | None = None
-    for step, internal in zip(reversed(steps), reversed(inside), strict=True):
-        if not internal:
-            left = TracebackType(left, step.tb_frame, step.tb_lasti, step.tb_lineno)
-    error.__traceback__ = left
+    kept = [step for step, internal in zip(steps, inside, strict=True) if not internal]
+    left = error.__traceback__ = _linked(kept)
     note = _note(error, mode)
     if isinstance(note, UnfilteredStackTrace):  # a boundary inside knows what was there
         outside = steps[: steps.index(note.left)] if note.left in steps else steps
         note.steps, note.left = [*outside, *note.steps], left
+        note.__traceback__ = _linked(note.steps)
+
+
+def _linked(steps: Sequence[TracebackType]) -> TracebackType | None:
+    """A traceback of these steps."""
+    linked: TracebackType | None = None
+    for step in reversed(steps):
+        linked = TracebackType(linked, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return linked
 
 
 def _note(error: BaseException, mode: str) -> BaseException:

@@ -10,6 +10,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import errors
+from minijax.views import private
 
 ROOT = os.path.dirname(mj.__file__) + os.sep
 X = jnp.ones(3)
@@ -125,7 +126,7 @@ def test_the_whole_traceback_may_come_along():
         error = caught(RUNS["jit"])
     assert "ours" not in lines(error)
     assert causes(error) == [errors.UnfilteredStackTrace]
-    text = str(error.__cause__)
+    text = "".join(traceback.format_tb(error.__cause__.__traceback__))
     assert ROOT in text and text.index("in miss") < text.index("in bad")
     with filtering("off"):
         whole = caught(RUNS["jit"]).__traceback__
@@ -134,6 +135,17 @@ def test_the_whole_traceback_may_come_along():
     with filtering("quiet_remove_frames"):
         error = caught(RUNS["jit"])
     assert causes(error) == [errors.SimplifiedTraceback]
+
+
+def test_libraries_leave_their_frames_out_and_show_them_again():
+    excluded = private.module("jax._src.traceback_util")._exclude_paths
+    error = caught(RUNS["jit"])
+    excluded.append(__file__)
+    try:
+        assert len(lines(caught(RUNS["jit"]))) < len(lines(error))
+    finally:
+        excluded.remove(__file__)
+    assert lines(caught(RUNS["jit"])) == lines(error)
 
 
 def test_frames_may_be_marked_for_who_prints():

@@ -398,6 +398,18 @@ def test_weak_types():
 # --------------------------------------------------------------------------- accuracy
 
 
+@pytest.mark.parametrize(
+    "name", "exp exp2 expm1 log log1p sin cos tan tanh logistic sqrt rsqrt cbrt".split()
+)
+def test_libraries_bind_without_an_accuracy(name):
+    prim, fun = getattr(lax, f"{name}_p"), getattr(lax, name)
+    slope = mj.jit(mj.value_and_grad(prim.bind))
+    assert mj.tree.map(float, slope(0.3)) == mj.tree.map(
+        float, mj.jit(mj.value_and_grad(fun))(0.3)
+    )
+    assert str(mj.make_jaxpr(prim.bind)(0.3)) == str(mj.make_jaxpr(fun)(0.3))
+
+
 def test_accuracy_reaches_the_program():
     x = np.ones(2, np.float32)
     with_mode = mj.jit(lambda x: lax.exp(x, accuracy=lax.AccuracyMode.HIGHEST))

@@ -723,12 +723,16 @@ class Rules:
         ]
 
     def check(self, ct: Any, aval: Any, path: Any) -> Any:
-        """A cotangent of the argument's type; None for zero."""
-        if _no_cotangent(ct) or type(ct) is Zero:
-            return None
+        """A cotangent of the argument's type; None if it has none.
+
+        The rule's own None is an array of zeros: the rules before this one are to run,
+        and may hand on more than what they are linear in.
+        """
         want = aval.to_tangent()
         if want.dtype == dtypes.float0:
             return None
+        if _no_cotangent(ct) or type(ct) is Zero:
+            return instantiate(Zero(want))
         check_values([ct], f"the result of {function_text(self.custom.bwd)}")
         got = core.aval_of(ct)
         narrows = dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype)

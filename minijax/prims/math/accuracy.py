@@ -79,7 +79,7 @@ def emit_accurate(ctx: Any, op: str, aval: Any, x: Any, accuracy: Any) -> Any:
 def lower_accurate(op: str) -> Rule:
     """The lowering rule of a function of one operand with an `accuracy`."""
 
-    def lower(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+    def lower(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
         return emit_accurate(ctx, op, ctx.avals_out[0], x, accuracy)
 
     return lower

@@ -454,7 +454,7 @@ def reciprocal(x: Any) -> Any:
 # ---- roots
 
 sqrt_p = accurate(
-    "sqrt", "sqrt", lambda t, ans, x, accuracy: mul(t, div(factor(x, 0.5), ans))
+    "sqrt", "sqrt", lambda t, ans, x, accuracy=None: mul(t, div(factor(x, 0.5), ans))
 )
 
 
@@ -478,7 +478,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Any:
 rsqrt_p = accurate(
     "rsqrt",
     "rsqrt",
-    lambda t, ans, x, accuracy: mul(t, mul(factor(x, -0.5), div(ans, x))),
+    lambda t, ans, x, accuracy=None: mul(t, mul(factor(x, -0.5), div(ans, x))),
 )
 
 
@@ -502,7 +502,9 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
 cbrt_p = accurate(
     "cbrt",
     "cbrt",
-    lambda t, ans, x, accuracy: mul(t, mul(factor(x, 1 / 3), integer_pow(ans, -2))),
+    lambda t, ans, x, accuracy=None: mul(
+        t, mul(factor(x, 1 / 3), integer_pow(ans, -2))
+    ),
     FLOAT,
 )
 

@@ -33,7 +33,7 @@ __all__ = (
 
 # ---- exponentials
 
-exp_p = accurate("exp", "exponential", lambda t, ans, x, accuracy: mul(t, ans))
+exp_p = accurate("exp", "exponential", lambda t, ans, x, accuracy=None: mul(t, ans))
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Any:
@@ -53,7 +53,7 @@ def exp(x: Any, *, accuracy: Any = None) -> Any:
     return exp_p.bind(x, accuracy=accuracy)
 
 
-def _lower_exp2(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+def _lower_exp2(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
     out = ctx.avals_out[0]
     scaled = ctx.op("multiply", out, ctx.constant(LOG_2, out), x)
     return lower_accurate("exponential")(ctx, scaled, accuracy=accuracy)
@@ -62,7 +62,9 @@ def _lower_exp2(ctx: Any, x: Any, *, accuracy: Any) -> Any:
 LOG_2 = 0.6931471805599453
 
 exp2_p = accurate(
-    "exp2", _lower_exp2, lambda t, ans, x, accuracy: mul(log(factor(x, 2)), mul(t, ans))
+    "exp2",
+    _lower_exp2,
+    lambda t, ans, x, accuracy=None: mul(log(factor(x, 2)), mul(t, ans)),
 )
 
 
@@ -83,7 +85,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
     return exp2_p.bind(x, accuracy=accuracy)
 
 
-def _expm1_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+def _expm1_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     if accuracy is None:
         return mul(t, add(ans, const(ans, 1)))
     return mul(t, exp(x, accuracy=accuracy))
@@ -109,13 +111,13 @@ def expm1(x: Any, *, accuracy: Any = None) -> Any:
     return expm1_p.bind(x, accuracy=accuracy)
 
 
-def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     # With a stated accuracy, 1 - logistic(x) is computed as logistic(-x).
     rest = sub(const(x, 1), ans) if accuracy is None else logistic(neg(x))
     return mul(t, mul(ans, rest))
 
 
-def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any) -> Any:
+def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
     out = ctx.avals_out[0]
     one = ctx.constant(1, out)
     power = ctx.op("negate", out, x)
@@ -145,7 +147,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Any:
 
 # ---- logarithms
 
-log_p = accurate("log", "log", lambda t, ans, x, accuracy: div(t, x))
+log_p = accurate("log", "log", lambda t, ans, x, accuracy=None: div(t, x))
 
 
 def log(x: Any, *, accuracy: Any = None) -> Any:
@@ -166,7 +168,9 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
 
 
 log1p_p = accurate(
-    "log1p", "log_plus_one", lambda t, ans, x, accuracy: div(t, add(x, const(x, 1)))
+    "log1p",
+    "log_plus_one",
+    lambda t, ans, x, accuracy=None: div(t, add(x, const(x, 1))),
 )
 
 
@@ -296,7 +300,7 @@ def pow(x: Any, y: Any) -> Any:
 # ---- circular functions
 
 
-def _lower_circular(ctx: Any, x: Any, *, accuracy: Any, cosine: bool) -> Any:
+def _lower_circular(ctx: Any, x: Any, *, accuracy: Any = None, cosine: bool) -> Any:
     """Emit sin(a + bi) = sin a cosh b + i cos a sinh b, or cos(a + bi), of floats too.
 
     Where a is 0 one part is 0, also where b is infinite or nan.
@@ -331,7 +335,7 @@ def _lower_circular(ctx: Any, x: Any, *, accuracy: Any, cosine: bool) -> Any:
 sin_p = accurate(
     "sin",
     partial(_lower_circular, cosine=False),
-    lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy)),
+    lambda t, ans, x, accuracy=None: mul(t, cos(x, accuracy=accuracy)),
 )
 
 
@@ -355,7 +359,7 @@ def sin(x: Any, *, accuracy: Any = None) -> Any:
 cos_p = accurate(
     "cos",
     partial(_lower_circular, cosine=True),
-    lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))),
+    lambda t, ans, x, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
 
 
@@ -377,7 +381,9 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
 
 
 tan_p = accurate(
-    "tan", "tan", lambda t, ans, x, accuracy: mul(t, add(factor(x, 1), square(ans)))
+    "tan",
+    "tan",
+    lambda t, ans, x, accuracy=None: mul(t, add(factor(x, 1), square(ans))),
 )
 
 
@@ -536,7 +542,7 @@ def cosh(x: Any) -> Any:
     return cosh_p.bind(x)
 
 
-def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any) -> Any:
+def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     if accuracy is None:  # t (1 - tanh^2) = (t + t tanh) (1 - tanh)
         return mul(add(t, mul(t, ans)), sub(const(x, 1), ans))
     # 1 - tanh(x)^2 = 4 logistic(2x) logistic(-2x), which does not cancel.

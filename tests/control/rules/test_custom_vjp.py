@@ -484,3 +484,48 @@ def test_shared_arguments_of_lanes_whose_rule_knows_numbers_only():
     )
     slope = mj.grad(lambda y: mj.vmap(f, (0, None))(jnp.zeros(3), y)[0].sum())
     assert slope(1.0) == 6.0
+
+
+# ------------------------------------------------------- rules that hand on more: flax.fp8
+
+
+@mj.custom_vjp
+def counting(x, seen):
+    """The identity, whose rule gives for a cotangent of `seen` what is to follow it."""
+    return x * 1.0
+
+
+counting.defvjp(lambda x, seen: (x * 1.0, seen), lambda seen, g: (g, seen + 10.0))
+
+
+@mj.custom_vjp
+def without_first(x, y):
+    return x + y
+
+
+without_first.defvjp(lambda x, y: (x + y, None), lambda res, g: (None, g))
+
+THROUGH_NONE = {  # recorded from JAX 0.10.2
+    "at once": (lambda x, s: without_first(counting(x, s), x), (1.0, 12.0)),
+    "twice": (
+        lambda x, s: without_first(counting(counting(x, s), s), x), (1.0, 24.0)
+    ),
+    "in scan": (
+        lambda x, s: lax.scan(
+            lambda c, _: (without_first(counting(c, s), c), None), x, None, length=2
+        )[0], (1.0, 24.0),
+    ),
+    "in remat": (
+        lambda x, s: mj.checkpoint(lambda x: without_first(counting(x, s), x))(x),
+        (1.0, 12.0),
+    ),
+    "unused": (lambda x, s: (counting(x, s), x * 1.0)[1], (1.0, 0.0)),
+    "stopped": (lambda x, s: lax.stop_gradient(counting(x, s)) + x, (1.0, 0.0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", THROUGH_NONE)
+def test_none_is_an_array_of_zeros_for_the_rules_before(name):
+    f, want = THROUGH_NONE[name]
+    assert tuple(map(float, mj.grad(f, (0, 1))(1.0, 2.0))) == want
+    assert tuple(map(float, mj.jit(mj.grad(f, (0, 1)))(1.0, 2.0))) == want
