@@ -33,10 +33,11 @@ from ..surface import jnp
 from ..surface.sparse.bcoo import BCOO
 from .colors import colors, stars
 from .dependence import UNKNOWN, Interpreter, Sets
+from .programs import Report
 
 
 @dataclasses.dataclass(frozen=True)
-class Pattern:
+class Pattern(Report):
     """Where a Jacobian may differ from zero: positions in the flat result and argument.
 
     shape: of the whole, (shape of the result..., shape of the argument...).
@@ -223,7 +224,7 @@ def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
 
 
 @dataclasses.dataclass(frozen=True)
-class Coloring:
+class Coloring(Report):
     """How a sparse Jacobian is computed: by `evaluations` products of one kind.
 
     forward: by push-forwards, of which each takes the columns of one colour; else by

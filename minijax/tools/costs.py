@@ -22,7 +22,7 @@ from ..passes.costs import flops, moved, own_flops, walk
 from ..prims import lax
 from ..runtime import client
 from .places import Place, place_of
-from .programs import amount, program_of, table
+from .programs import Report, amount, program_of, table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +66,7 @@ class LineCost:
 
 
 @dataclasses.dataclass
-class CostReport:
+class CostReport(Report):
     """What a program costs: `lines` from the dearest one, `scopes` by name.
 
     once: the operations if each loop's body is counted a single time, as XLA counts.

@@ -15,7 +15,7 @@ from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
 from ..ir.regions import Loop
 from ..passes.costs import nbytes, parts
 from .places import NOWHERE, Place, place_of
-from .programs import Program, amount, program_of, table
+from .programs import Program, Report, amount, program_of, table
 
 
 @dataclasses.dataclass
@@ -43,7 +43,7 @@ class Moment:
 
 
 @dataclasses.dataclass
-class MemoryReport:
+class MemoryReport(Report):
     """Bytes that live, by moment; `owners` of those at the peak, the largest first.
 
     arguments, results: their sizes; constants: of what the program closes over.

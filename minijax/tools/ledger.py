@@ -21,7 +21,7 @@ from ..ir.regions import Loop
 from ..passes.costs import equation_flops, flops, nbytes, parts
 from .footprint import xla_memory
 from .places import NOWHERE, Place, is_backward, place_of
-from .programs import amount, program_of, table
+from .programs import Report, amount, program_of, table
 
 
 @dataclasses.dataclass
@@ -49,7 +49,7 @@ class Residual:
 
 
 @dataclasses.dataclass
-class Ledger:
+class Ledger(Report):
     """The residuals, largest first, and sums by scope; arguments are there anyway."""
 
     residuals: list[Residual]
@@ -231,7 +231,7 @@ class Piece:
 
 
 @dataclasses.dataclass
-class RematPlan:
+class RematPlan(Report):
     """What to recompute under a budget.
 
     function: `f` with this plan, to be differentiated.

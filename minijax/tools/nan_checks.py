@@ -14,6 +14,7 @@ site.  Next: nan_finder.py.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, rearranged
 from ..ir.regions import Loop, Region
 from ..passes.stage import stage_closed
 from ..prims import lax
+from ..prims.collectives.varying import vary_over
 from ..surface import jnp
 from .nan_looks import (
     NOTHING,
@@ -207,10 +209,9 @@ class Finder:
         with region.scope(params):
             found = [self.staged(b, loops, **how) for b in region.bodies(params)]
             sizes = [size for _, size in found]
-            wide = [
-                _padded(new, sizes, i) if len(found) > 1 else new
-                for i, (new, _) in enumerate(found)
-            ]
+            wide = [new for new, _ in found]
+            if len(wide) > 1:
+                wide = [_padded(wide, sizes, i) for i in range(len(wide))]
         n_out = len(region.bodies(params)[0].out_avals)
         outs_from = [None, None, None, *range(n_out)]
         first, new = region.rebuild(params, wide, range(len(args) - k), outs_from)
@@ -218,7 +219,12 @@ class Finder:
         record = Record(*outs[:3])
         if spread:  # of the device on which it came first
             which = jnp.argmin(record.first).astype(np.int32)
-            one = [jnp.asarray(r)[which] for r in record]
+            loops_in, stats_in = sizes[0]
+            shapes = ((), (loops_in,), (stats_in, len(STATS)))
+            one = [
+                _row(jnp.asarray(r), shape, which)
+                for r, shape in zip(record, shapes, strict=True)
+            ]
             at = jnp.concatenate([lax.reshape(which, (1,)), one[1]])
             record = Record(one[0], at, one[2])
         return outs[3:], record
@@ -258,7 +264,10 @@ class Finder:
             at = jnp.concatenate([lax.reshape(number, (1,)), record.at])
             return outs, record._replace(at=at)
 
-        start = self._start(step, [ask_avals, *groups[1:]])
+        axes = _varying([*map(core.aval_of, args), *body.out_avals])
+        start = [
+            vary_over(x, axes) for x in self._start(step, [ask_avals, *groups[1:]])
+        ]
         n_start = len(start)
 
         def watched(*xs: Any) -> list[Any]:
@@ -288,7 +297,7 @@ class Finder:
         n = len(asked)
         lead = [*range(n), *state_avals, *range(n, n + len(first))]
         if self.stops:  # else a NaN that stands for another could keep it going
-            test = [_stopping(t, n, len(state_avals), ins) for t in test]
+            test = [_stopping(t, n, state_avals) for t in test]
         else:
             test = [rearranged(t, lead) for t in test]
         bodies = [*test, new]
@@ -328,31 +337,45 @@ def _sizes(record: Record) -> tuple[int, ...]:
     return tuple(core.aval_of(x).shape[0] for x in record[1:])
 
 
-def _stopping(test: ClosedJaxpr, n: int, n_state: int, avals: Sequence[Any]) -> Any:
+def _row(x: Any, shape: tuple[int, ...], which: Any) -> Any:
+    """What one device gave, of shape `shape`; all the same if it gave one for all."""
+    size = math.prod(shape)
+    if x.size == size:
+        return lax.reshape(x, shape)
+    return jnp.asarray(lax.reshape(x, (x.size // size, *shape)))[which]
+
+
+def _stopping(test: ClosedJaxpr, n: int, state: Sequence[Any]) -> ClosedJaxpr:
     """The test of a loop that also ends when something is found."""
 
     def fun(*xs: Any) -> list[Any]:
-        (on,) = test(*xs[:n], *xs[n + n_state :])
+        (on,) = test(*xs[:n], *xs[n + len(state) :])
         return [jnp.logical_and(on, lax.eq(xs[n], NOTHING))]
 
-    ins = [*avals[: n + n_state], *test.in_avals[n:]]
-    return stage_closed(fun, ins, text="nans")
+    avals = test.in_avals
+    return stage_closed(fun, [*avals[:n], *state, *avals[n:]], text="nans")
+
+
+def _varying(avals: Sequence[Any]) -> tuple[Any, ...]:
+    """The manual axes along which some of these values vary."""
+    kinds = [a.manual for a in avals if getattr(a, "manual", None) is not None]
+    return tuple(dict.fromkeys(n for k in kinds for n in k.varying))
 
 
 def _padded(
-    closed: ClosedJaxpr, sizes: Sequence[tuple[int, ...]], i: int
+    every: Sequence[ClosedJaxpr], sizes: Sequence[tuple[int, ...]], i: int
 ) -> ClosedJaxpr:
     """A branch that leaves room in its record for what the others find."""
+    closed = every[i]
+    axes = _varying([v for c in every for v in c.out_avals[:3]])
     before = [sum(s[j] for s in sizes[:i]) for j in (0, 1)]
     after = [sum(s[j] for s in sizes[i + 1 :]) for j in (0, 1)]
 
     def fun(*args: Any) -> list[Any]:
-        first, *rest = closed(*args)
-        wide = [
-            jnp.pad(x, [(before[j], after[j])] + [(0, 0)] * (x.ndim - 1))
-            for j, x in enumerate(map(jnp.asarray, rest[:2]))
-        ]
-        return [first, *wide, *rest[2:]]
+        results = closed(*args)
+        first, at, stats = (vary_over(jnp.asarray(x), axes) for x in results[:3])
+        room = [(before[0], after[0])], [(before[1], after[1]), (0, 0)]
+        return [first, jnp.pad(at, room[0]), jnp.pad(stats, room[1]), *results[3:]]
 
     return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name, text="nans")
 

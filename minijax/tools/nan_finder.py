@@ -19,12 +19,14 @@ from ..api.aot import jit
 from ..api.shapes import make_jaxpr
 from ..base import errors, tree
 from ..base.source import wraps
-from ..control.arguments import check_callable
+from ..control.arguments import NO_STATICS, check_callable, resolve_statics
+from ..control.calls.jit import jitted_of
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
 from .nan_checks import Coarse, Every, Finder, One, Record
 from .nan_looks import NOTHING, STATS
 from .places import NOWHERE, Place, is_backward, place_of
+from .programs import Report, without_statics
 
 KINDS = ("nan", "inf")
 
@@ -99,7 +101,7 @@ _A = {"NaN": "a NaN", "infinity": "an infinity"}
 
 
 @dataclasses.dataclass(frozen=True)
-class NanReport:
+class NanReport(Report):
     """What a run has found: true if it has found something.
 
     first: the first equation that made a bad number; None.
@@ -162,40 +164,35 @@ def nans(
         raise errors.value_error(
             f"nans: kinds must be of {KINDS}, got {kinds!r}.", tries=['kinds=("nan",)']
         )
-    traced = make_jaxpr(f, static_argnums=static_argnums, return_shape=True)
+    statics = resolve_statics(f, static_argnums, None, "static")
+    if statics == NO_STATICS and (jitted := jitted_of(f)) is not None:
+        statics = jitted.statics
 
     def staged(*args: Any, **kwargs: Any) -> Any:
-        closed, shapes = traced(*args, **kwargs)
+        rest, xs, more, _ = without_statics(f, args, kwargs, statics)
+        closed, shapes = make_jaxpr(rest, return_shape=True)(*xs, **more)
         jaxpr, _ = dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals), keep_in=True)
-        return ClosedJaxpr(jaxpr, closed.consts), shapes
+        return ClosedJaxpr(jaxpr, closed.consts), shapes, tree.leaves((xs, more))
 
     def watched(*args: Any, **kwargs: Any) -> Any:
-        closed, shapes = staged(*args, **kwargs)
-        leaves = _dynamic(args, kwargs, static_argnums)
+        closed, shapes, leaves = staged(*args, **kwargs)
         finder = Coarse(kinds, marks=not closed.effects)
         outs, record = finder.run(closed.jaxpr, closed.consts, leaves, top=True)
         return tree.unflatten(tree.structure(shapes), outs), record.first
 
-    run = jit(watched, static_argnums=static_argnums)
+    nums, names = statics
+    run = jit(watched, static_argnums=nums, static_argnames=names)
 
     @wraps(f, name="nans({fun})")
     def nans_f(*args: Any, **kwargs: Any) -> NanReport:
         result, first = run(*args, **kwargs)
         if int(first) == NOTHING:
             return NanReport(None, result)
-        closed = staged(*args, **kwargs)[0]
-        leaves = _dynamic(args, kwargs, static_argnums)
+        closed, _, leaves = staged(*args, **kwargs)
         found, outs = _find(closed, leaves, kinds)
         return NanReport(found, tree.unflatten(tree.structure(result), outs))
 
     return nans_f
-
-
-def _dynamic(args: Any, kwargs: Any, static: int | Sequence[int]) -> list[Any]:
-    """The leaves of the arguments that are not static."""
-    nums = (static,) if isinstance(static, int) else tuple(static)
-    fixed = {i % max(len(args), 1) for i in nums}
-    return tree.leaves(([x for i, x in enumerate(args) if i not in fixed], kwargs))
 
 
 def _find(

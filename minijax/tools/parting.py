@@ -23,7 +23,7 @@ from ..ir.jaxpr import Equation, Jaxpr, Literal
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from .places import NOWHERE, Place, place_of
-from .programs import program_of
+from .programs import Report, program_of
 
 
 @dataclasses.dataclass
@@ -58,7 +58,7 @@ class Parting:
 
 
 @dataclasses.dataclass
-class DiffReport:
+class DiffReport(Report):
     """Where two programs part; false if they agree.
 
     first: the first matched equation, or result, that differs beyond the tolerance; None.

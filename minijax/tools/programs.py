@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..api.aot import jit
 from ..api.shapes import make_jaxpr
 from ..base import tree
-from ..control.arguments import ArgNames
+from ..base.source import wraps
+from ..control.arguments import NO_STATICS, ArgNames
 from ..control.calls.jit import jitted_of
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
 from ..runtime.dispatch import is_host_driven
@@ -46,11 +48,45 @@ class Program:
         return f.lower(*self.args, **self.kwargs).compile()
 
 
+class Report:
+    """An answer: data, that is `to_dict`; text, by `print`; and so in notebooks."""
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="line-height:1.2">{html.escape(str(self))}</pre>'
+
+
+def without_statics(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, given: Any = NO_STATICS
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], tuple[int, ...]]:
+    """A function of the arguments that are not static, these, and where they stood.
+
+    given: which are static, if the function, being jitted, does not know.
+    """
+    jitted = jitted_of(fun)
+    nums, names = given if jitted is None or given != NO_STATICS else jitted.statics
+    n = len(args)
+    places = tuple(i for i in range(n) if i not in nums and i - n not in nums)
+    fixed = {k: v for k, v in kwargs.items() if k in names}
+    if len(places) == n and not fixed:
+        return fun, tuple(args), kwargs, places
+
+    @wraps(fun)
+    def rest(*xs: Any, **more: Any) -> Any:
+        whole = list(args)
+        for i, x in zip(places, xs, strict=True):
+            whole[i] = x
+        return fun(*whole, **more, **fixed)
+
+    more = {k: v for k, v in kwargs.items() if k not in names}
+    return rest, tuple(args[i] for i in places), more, places
+
+
 def program_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Program:
     """Trace a function; arguments may be arrays or `ShapeDtypeStruct`s."""
-    closed, shapes = make_jaxpr(fun, return_shape=True)(*args, **kwargs)
-    leaves, in_tree = tree.flatten((tuple(args), kwargs))
-    names = ArgNames(fun, in_tree, range(len(args)))
+    rest, xs, more, places = without_statics(fun, args, kwargs)
+    closed, shapes = make_jaxpr(rest, return_shape=True)(*xs, **more)
+    leaves, in_tree = tree.flatten((xs, more))
+    names = ArgNames(fun, in_tree, places)
     return Program(
         fun, tuple(args), kwargs, closed, shapes, leaves,
         [names[i] for i in range(len(leaves))],

@@ -16,6 +16,7 @@ from ..base.source import function_text
 from ..control.calls import jit as jitting
 from ..control.calls import misses, programs
 from ..runtime import compile as compiler
+from .programs import Report
 
 
 @dataclasses.dataclass
@@ -59,7 +60,7 @@ class Event:
 
 
 @dataclasses.dataclass
-class Log:
+class Log(Report):
     """Events in the order in which they began."""
 
     events: list[Event]

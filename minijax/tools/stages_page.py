@@ -28,7 +28,7 @@ from ..passes.costs import equation_flops, nbytes
 from ..runtime.dispatch import is_host_driven
 from .page import page
 from .places import place_of
-from .programs import amount
+from .programs import amount, without_statics
 
 
 @dataclasses.dataclass
@@ -139,8 +139,11 @@ def show(
         mul:f32[] = mul wave 2.0
         return mul
     """
+    if not through:
+        f, args, kwargs, _ = without_statics(f, args, kwargs)
     whole, taken = _composed(f, through)
-    closed = make_jaxpr(whole)(*args, **kwargs)
+    rest, xs, more, _ = without_statics(whole, args, kwargs)
+    closed = make_jaxpr(rest)(*xs, **more)
     found: list[tuple[str, Jaxpr]] = []
     for name, fun, seen in taken:
         if seen:  # the function was called: with these types

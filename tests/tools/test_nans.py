@@ -125,6 +125,33 @@ def test_parts_of_an_array_are_looked_at():
     assert report.to_dict()["first"]["place"]["text"] == "root = jnp.sqrt(x)"
 
 
+def test_devices_of_a_mesh_are_told_apart():
+    mesh = Mesh(np.array(mj.devices()[:2]), ("i",))
+
+    def part(x):
+        rows = lax.scan(lambda c, a: (c / a, a), x[0], x)[0]
+        return lax.psum(rows, "i")
+
+    f = mj.shard_map(
+        part, mesh=mesh, in_specs=PartitionSpec("i"), out_specs=PartitionSpec()
+    )
+    assert not tools.nans(f)(jnp.ones(6))
+    first = tools.nans(f)(jnp.ones(6).at[4].set(0.0)).first
+    assert first.iterations == (("device of shard_map", 1), ("row of scan", 1))
+
+
+def test_static_arguments_of_jitted_functions():
+    def rooted(x, n, how="sum"):
+        return getattr(jnp.sqrt(x - n), how)()
+
+    f = mj.jit(rooted, static_argnums=1, static_argnames="how")
+    report = tools.nans(f)(jnp.ones(3), 2, how="max")
+    assert report.first.primitive == "sqrt"
+    assert tools.memory(f, jnp.ones(3), 1, how="max").arguments == 12
+    assert "sqrt" in str(tools.show(f, jnp.ones(3), 1, how="max", compiled=False))
+    assert "<pre" in report._repr_html_()
+
+
 def test_clean_programs_are_clean():
     x = jnp.array([-1.0, 2.0])
 
@@ -196,6 +223,11 @@ def test_a_loop_ends_that_a_nan_would_keep_going():
     report = tools.nans(halved)(0.0)
     assert report.first.place.variable == "start"
     assert report.result == halved(jnp.zeros(()))
+    ones = jnp.ones(2)  # a constant of the body
+    grown = lambda x: lax.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * ones.sum() * x), (0, 1.0)
+    )
+    assert tools.nans(grown)(2.0).result[1] == 64
 
 
 def test_effects_see_the_functions_own_values(capsys):
