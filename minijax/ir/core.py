@@ -16,6 +16,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from ..base import config, errors
@@ -274,8 +275,19 @@ class Trace:
         return self.transform
 
 
+@lru_cache(maxsize=4096)
+def around(word: str, names: str) -> str:
+    """The name of a transformation around the first of a stack: `jvp(outer)/inner`."""
+    depth = 0
+    for i, character in enumerate(names):
+        if character == "/" and not depth:
+            return f"{word}({names[:i]}){names[i:]}"
+        depth += (character == "(") - (character == ")")
+    return f"{word}({names})"
+
+
 class NamedTrace(Trace):
-    """A trace whose name stands around those of scopes inside: `outer/jvp(inner)`."""
+    """A trace whose name stands around that of the scope inside: `outer/jvp(inner)`."""
 
     __slots__ = ("base", "mark", "seen")
     word: str
@@ -294,7 +306,7 @@ class NamedTrace(Trace):
         if names != self.seen or not self.mark:
             base, self.seen = self.base, names
             inner = names[len(base) :].lstrip("/") if names.startswith(base) else names
-            self.mark = f"{base}/{self.word}({inner})".lstrip("/")
+            self.mark = f"{base}/{around(self.word, inner)}".lstrip("/")
         return self.mark
 
 

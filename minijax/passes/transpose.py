@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..base.util import flags_of, pick
-from ..ir.core import EVAL, STATE, Primitive
+from ..ir.core import EVAL, STATE, Primitive, around
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..types.avals import Known
 from .algebra import Linear, Zero, instantiate, lib
@@ -60,7 +60,7 @@ def backward_pass(
             STATE.source = eqn.source or place
             if named:
                 inner = eqn.names.removeprefix(f"{outer}/")
-                STATE.names = f"{outer}/transpose({inner})".lstrip("/")
+                STATE.names = f"{outer}/{around('transpose', inner)}".lstrip("/")
             _turn(eqn, ct_of, env, linear)
     finally:
         STATE.source, STATE.names = place, outer
