@@ -294,9 +294,13 @@ class _Who:
         if specs is Infer and self.mesh.are_all_axes_explicit:
             return [self.inferred(a) for a in avals]
         if specs is Infer:
-            raise self.error(
-                "shard_map in_specs can be inferred only where all axes of the mesh are of"
-                f" type Explicit, but they are {self.mesh.axis_types}.",
+            raise errors.type_error(
+                "shard_map in_specs argument must be a pytree of"
+                " `jax.sharding.PartitionSpec` instances, but it was `None` when"
+                f" axis_names={self.manual} are of type {self.mesh.axis_types}.",
+                where=function_text(self.fun),
+                why="specs are those of the arguments' types only where all axes of the"
+                " mesh are of type Explicit.",
                 tries=["in_specs=P('x')"],
             )
         args, _ = call.in_tree.children()

@@ -107,6 +107,7 @@ _TABLE = {
     "prims.sort":
         "sort_p sort sort_key_val top_k_p top_k approx_top_k_p approx_max_k"
         " approx_min_k",
+    "prims.tokens": "after_all after_all_p create_token create_token_p",
     "prims.transfer": "device_put_p",
     "surface.values": "shape_as_value stage stage_p",
 }  # fmt: skip

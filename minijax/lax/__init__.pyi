@@ -364,6 +364,10 @@ from ..prims.sort import sort_key_val as sort_key_val
 from ..prims.sort import sort_p as sort_p
 from ..prims.sort import top_k as top_k
 from ..prims.sort import top_k_p as top_k_p
+from ..prims.tokens import after_all as after_all
+from ..prims.tokens import after_all_p as after_all_p
+from ..prims.tokens import create_token as create_token
+from ..prims.tokens import create_token_p as create_token_p
 from ..prims.transfer import device_put_p as device_put_p
 from ..surface.values import shape_as_value as shape_as_value
 from ..surface.values import stage as stage
@@ -376,29 +380,29 @@ __all__ = [
     "GatherDimensionNumbers", "GatherScatterMode", "Precision", "PrecisionLike",
     "RaggedDotDimensionNumbers", "RandomAlgorithm", "RoundingMethod",
     "ScatterDimensionNumbers", "Tolerance", "abs", "abs_p", "acos", "acos_p", "acosh",
-    "acosh_p", "add", "add_p", "all_gather", "all_gather_p", "all_to_all",
-    "all_to_all_p", "and_p", "approx_max_k", "approx_min_k", "approx_top_k_p", "argmax",
-    "argmax_p", "argmin", "argmin_p", "asin", "asin_p", "asinh", "asinh_p",
-    "associative_scan", "atan", "atan2", "atan2_p", "atan_p", "atanh", "atanh_p",
-    "axis_index", "axis_index_p", "axis_size", "batch_matmul", "bessel_i0e",
-    "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "bitcast_convert_type",
-    "bitcast_convert_type_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like",
-    "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "cbrt", "cbrt_p",
-    "ceil", "ceil_p", "clamp", "clamp_p", "clz", "clz_p", "collapse", "complex",
-    "complex_p", "composite", "concatenate", "concatenate_p", "cond", "cond_p", "conj",
-    "conj_p", "conv", "conv_dimension_numbers", "conv_general_dilated",
-    "conv_general_dilated_local", "conv_general_dilated_p",
+    "acosh_p", "add", "add_p", "after_all", "after_all_p", "all_gather", "all_gather_p",
+    "all_to_all", "all_to_all_p", "and_p", "approx_max_k", "approx_min_k",
+    "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p", "asin", "asin_p",
+    "asinh", "asinh_p", "associative_scan", "atan", "atan2", "atan2_p", "atan_p",
+    "atanh", "atanh_p", "axis_index", "axis_index_p", "axis_size", "batch_matmul",
+    "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc",
+    "bitcast_convert_type", "bitcast_convert_type_p", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcast_in_dim_p",
+    "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota",
+    "cbrt", "cbrt_p", "ceil", "ceil_p", "clamp", "clamp_p", "clz", "clz_p", "collapse",
+    "complex", "complex_p", "composite", "concatenate", "concatenate_p", "cond",
+    "cond_p", "conj", "conj_p", "conv", "conv_dimension_numbers",
+    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_p",
     "conv_general_dilated_patches", "conv_general_permutations",
     "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
     "conv_transpose_shape_tuple", "conv_with_general_padding", "convert_element_type",
     "convert_element_type_p", "copy_p", "cos", "cos_p", "cosh", "cosh_p",
-    "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p",
-    "cumprod", "cumprod_p", "cumsum", "cumsum_p", "custom_linear_solve", "custom_root",
-    "dce_sink", "dce_sink_p", "device_put_p", "digamma", "digamma_p", "div", "div_p",
-    "dot", "dot_general", "dot_general_p", "dtype", "dynamic_index_in_dim",
-    "dynamic_slice", "dynamic_slice_in_dim", "dynamic_slice_p",
-    "dynamic_update_index_in_dim", "dynamic_update_slice",
+    "create_token", "create_token_p", "cumlogsumexp", "cumlogsumexp_p", "cummax",
+    "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p",
+    "custom_linear_solve", "custom_root", "dce_sink", "dce_sink_p", "device_put_p",
+    "digamma", "digamma_p", "div", "div_p", "dot", "dot_general", "dot_general_p",
+    "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "dynamic_slice_p", "dynamic_update_index_in_dim", "dynamic_update_slice",
     "dynamic_update_slice_in_dim", "dynamic_update_slice_p", "empty", "eq", "eq_p",
     "eq_to_p", "erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "exp", "exp2",
     "exp2_p", "exp_p", "expand_dims", "expm1", "expm1_p", "fft", "fft_p", "floor",

@@ -33,4 +33,5 @@ from .shape.shapes import *
 from .shape.slicing import *
 from .sliding import *
 from .sort import *
+from .tokens import *
 from .transfer import *

@@ -30,6 +30,7 @@ from .array_class import ArrayImpl as ArrayImpl
 from .layouts import Format, layout_of
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
+from .tokens import Token, is_token
 
 
 class Placement:
@@ -546,7 +547,9 @@ def is_key(aval: Any) -> bool:
 
 def wrap(buffer: Any, aval: Any) -> Array:
     """The array of type `aval` that lies in an ArrayImpl of a program's result."""
-    return KeyArray(buffer, aval.dtype) if is_key(aval) else buffer
+    if is_key(aval):
+        return KeyArray(buffer, aval.dtype)
+    return Token(buffer) if is_token(aval) else buffer  # type: ignore[return-value]
 
 
 def kept_buffer(x: Any, where: Placement) -> Any:
@@ -822,6 +825,8 @@ def to_buffer(x: Any, where: Placement) -> Any:
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return to_buffer(custom(), where)
+    if kind is Token:
+        return to_buffer(x._buf, where)
     aval = core.aval_of(x)  # raises, saying what is wrong
     if isinstance(x, core.Reference):
         raise tracer_errors.reference(aval, "an operation", core.STATE.trace)

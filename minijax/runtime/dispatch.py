@@ -40,7 +40,7 @@ from . import ending
 from . import jaxlib_compat as compat
 from .array import ARRAYS, ArrayImpl, KeyArray, Placement, base_array
 from .failures import Failures
-from .lower import lower_jaxpr, physical
+from .lower import handed, lower_jaxpr
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .sharding import NamedSharding, OneOf, SingleDeviceSharding
@@ -58,6 +58,7 @@ from .spread import (
     told_devices,
     told_sharding,
 )
+from .tokens import Token
 
 
 def not_loaded(*_: Any, **__: Any) -> Any:
@@ -89,7 +90,7 @@ class Program:
         self.place = place
         self.committed = committed
         self.out_avals = list(out_avals)
-        stored = list(map(physical, out_avals))
+        stored = list(map(handed, out_avals))
         if isinstance(place, Spread):
             self.in_sharding = None
             self.out_shardings = place.results(executable, stored, in_avals)
@@ -100,7 +101,7 @@ class Program:
             compat.result_handler(a, s, committed)
             for a, s in zip(stored, self.out_shardings, strict=True)
         ]
-        self.has_keys = any(map(arrays.is_key, out_avals))
+        self.has_keys = any(a is not s for a, s in zip(out_avals, stored, strict=True))
         self.run = getattr(executable, "execute_sharded", not_loaded)
         self.stable = True
         self.ordered = False
@@ -181,7 +182,7 @@ def run(
         else:
             buffers.append(x)
             hosts = True
-            if type(x) is KeyArray:
+            if type(x) is KeyArray or type(x) is Token:
                 plain, keys = False, True
     known = arrays._by_sharding.get(id(sharding)) if plain and over is None else None
     if known is None:
@@ -195,7 +196,7 @@ def run(
     avals = [b.aval for b in buffers]
     if keys:
         avals = [
-            x.aval if type(x) is KeyArray else a
+            core.aval_of(x) if type(x) is KeyArray or type(x) is Token else a
             for x, a in zip(args, avals, strict=True)
         ]
     try:

@@ -56,6 +56,14 @@ def physical(aval: Any) -> Any:
     return aval
 
 
+_NO_ELEMENTS = shaped((0,), dtypes.bool_)
+
+
+def handed(aval: Any) -> Any:
+    """The aval of what a program takes or gives: for a token what has no elements."""
+    return _NO_ELEMENTS if isinstance(aval, AbstractToken) else physical(aval)
+
+
 class Lowering:
     """What a lowering rule sees: the equation's types, and how to emit.
 
@@ -119,6 +127,11 @@ class Lowering:
                 found = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
             context.types[aval] = found
         return found
+
+    def new_token(self) -> Any:
+        """A token that comes after nothing."""
+        kind = [hlo.TokenType.get()]
+        return self.create("stablehlo.create_token", kind, []).result
 
     def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
         """The MLIR type of an array of this shape and dtype."""
@@ -747,8 +760,9 @@ def _lower_jaxpr(
         ctx = emitter(module, f"jit({name})" if locations else "")
         ctx.axes = axes
         hidden_avals = [core.aval_of(c) for c in hidden]
-        types = [ctx.type(a) for a in (*hidden_avals, *closed.in_avals)]
-        outs = [ctx.type(a) for a in closed.out_avals]
+        taken = (*hidden_avals, *closed.in_avals)
+        types = [ctx.type(handed(a)) for a in taken]
+        outs = [ctx.type(handed(a)) for a in closed.out_avals]
         shift = len(types) - len(closed.in_avals)
         if any(a.memory_space is HOST for a in (*closed.in_avals, *closed.out_avals)):
             arg_attributes = _with_memories(arg_attributes, closed.in_avals)
@@ -774,14 +788,18 @@ def _lower_jaxpr(
         block = module.function("main", types, outs, "public", ctx.loc, attributes)
         with ir.InsertionPoint(block):
             args = list(block.arguments)
+            for i, a in enumerate(taken):
+                if isinstance(a, AbstractToken):
+                    args[i] = ctx.new_token()
             if ordered:
                 load_dialect("stablehlo")  # where the class of a token's value may be
-                ctx.token = ctx.create(
-                    "stablehlo.create_token", [hlo.TokenType.get()], []
-                ).result
+                ctx.token = ctx.new_token()
             ctx.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
             ctx.begin(args[len(hidden) :], closed.in_avals, names)
             values = ctx.jaxpr(closed, *args[len(hidden) :])
+            for i, a in enumerate(closed.out_avals):
+                if isinstance(a, AbstractToken):
+                    values[i] = ctx.constant(0, _NO_ELEMENTS)
             ir.Operation.create("func.return", operands=values)
         if module.tagged:
             metadata.tag_all(module.module, module.tagged)

@@ -264,6 +264,24 @@ def device_list(devices: tuple[Any, ...]) -> Any:
 _fitting: dict[Any, bool] = util.cache({})  # shardings and shapes that fit each other
 
 
+def _check_sums(spec: PartitionSpec, mesh: Any) -> None:
+    """Raise unless what a spec says of sums is of `Explicit` axes of the mesh."""
+    for kind, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        for axis in axes:
+            if axis not in mesh.axis_names:
+                raise errors.value_error(
+                    f"{kind} axes {axis} is not found in mesh.axis_names={mesh.axis_names}."
+                    f" Got pspec={spec}",
+                    tries=[f"one of {', '.join(map(str, mesh.axis_names))}"],
+                )
+            if axis not in mesh.explicit_axes:
+                raise errors.value_error(
+                    f"{kind} axes can only refer to mesh axes that is of type `Explicit`."
+                    f" Got {kind.lower()} axes: {axes} and mesh: {mesh}",
+                    why="of other axes, types do not say it.",
+                )
+
+
 class NamedSharding(_Spread):
     """Arrays spread over the axes of a mesh, as a spec says.
 
@@ -303,6 +321,8 @@ class NamedSharding(_Spread):
                 tries=["jax.sharding.PartitionSpec(...)"],
             )
         check_spec(spec, mesh.axis_names)
+        if spec.unreduced or spec.reduced:
+            _check_sums(spec, mesh)
         self.mesh = mesh
         self.spec = spec
         self.devices = mesh.flat if isinstance(mesh, Mesh) else ()

@@ -244,7 +244,7 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        return "Token"
+        return "Tok"
 
     def __hash__(self) -> int:
         return hash(AbstractToken)

@@ -13,6 +13,7 @@ from ..ir.jaxpr import Equation, EquationContext, Jaxpr, SourceInfo, Var, params
 from ..ir.printer import WIDTH, Printer
 from ..passes.batch import no_name
 from ..runtime.array import Array
+from ..runtime.tokens import Token as Token
 from ..types import dtypes
 from ..types.avals import AbstractValue
 from .traces import to_value
@@ -95,20 +96,6 @@ def concretization_function_error(
         return to_value(fun, arg, hint if suggest_astype else "")
 
     return error
-
-
-class Token:
-    """A value that orders effects; it holds a buffer, to be waited for."""
-
-    __slots__ = ("_buf",)
-
-    def __init__(self, buf: Any) -> None:
-        self._buf = buf
-
-    def block_until_ready(self) -> Token:
-        """Wait for what made it."""
-        self._buf.block_until_ready()
-        return self
 
 
 def new_jaxpr_eqn(

@@ -207,6 +207,33 @@ def test_errors(f, outs, error, says):
         mj.make_jaxpr(mapped(f, outs=outs))(X)
 
 
+@pytest.mark.parametrize(
+    "call, error, says",
+    [  # classes recorded from JAX 0.10.2
+        (lambda: mapped(lambda x: x)(X[:6]), ValueError,
+         "axis sizes that are not evenly divisible by the corresponding mesh axis sizes"),
+        (lambda: mapped(lambda x: x, P("z"))(X), ValueError, "refers to 'z'"),
+        (lambda: mapped(lambda x: x, P("x", "x"))(MAT), ValueError, "at most one"),
+        (lambda: mapped(lambda x: x, P("x"), P("x", "y"))(X), ValueError,
+         "which is too long to be compatible"),
+        (lambda: mapped(lambda x: x, (P("x"), P("x")))(X), ValueError, "tree prefix"),
+        (lambda: mapped(lambda x: x, "x")(X), TypeError, "must be a pytree of"),
+        (lambda: mj.shard_map(lambda x: x, mesh=MESH, out_specs=PX)(X), TypeError,
+         "but it was `None` when"),
+        (lambda: mapped(lambda x: x, axis_names={"z"})(X), ValueError, "to be a subset of"),
+        (lambda: mapped(lambda x: lax.psum(x, "z"))(X), NameError, "unbound axis name: z"),
+        (lambda: mapped(lambda x: lax.pcast(x, "z", to="varying"))(X), NameError,
+         "unbound axis name: z"),
+        (lambda: mapped(lambda x: mapped(lambda x: x)(x))(X), ValueError,
+         "must refer to an axis marked as manual"),
+        (lambda: mapped(3)(X), TypeError, "Expected a callable"),
+    ],
+)  # fmt: skip
+def test_bad_input(call, error, says):
+    with pytest.raises(error, match=says):
+        call()
+
+
 def test_casts_may_be_left_to_the_program():
     with mj.auto_pcast(False):
         with pytest.raises(

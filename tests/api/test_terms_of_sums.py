@@ -110,6 +110,11 @@ AMBIGUOUS = "out_sharding's unreduced axes should be equal to the contracting sp
             lambda a: a, in_specs=P("x"), out_specs=P("x", unreduced={"y"}),
             mesh=mj.make_mesh((4, 2), ("x", "y"), (mj.sharding.AxisType.Auto,) * 2))(A),
          ValueError, "can only be used when the mesh passed to shard_map contains"),
+        (lambda a, b: NamedSharding(MESH, P(unreduced={"z"})), ValueError,
+         "Unreduced axes z is not found in mesh.axis_names=('x', 'y')"),
+        (lambda a, b: NamedSharding(
+            mj.make_mesh((8,), ("x",), (mj.sharding.AxisType.Auto,)), P(reduced={"x"})),
+         ValueError, "Reduced axes can only refer to mesh axes that is of type `Explicit`"),
     ],
 )  # fmt: skip
 def test_errors(f, error, says):
