@@ -12,6 +12,7 @@
 #   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
 #   make docs        make the site: build/site/index.html
+#   make kernel      what a notebook's kernel shows, completes, and survives
 #   make notebooks   execute the tutorials and the book into build/notebooks/
 #   make clean       remove the environments and whatever was built
 #
@@ -37,7 +38,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs platforms fuzz ecosystem compatibility docs notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs platforms fuzz ecosystem compatibility docs kernel notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -83,6 +84,9 @@ compatibility: .venv/.test
 	@mkdir -p build
 	.venv/bin/python -m minijax.tools.compatibility > build/compatibility.md
 	mv build/compatibility.md docs/compatibility.md
+
+kernel: .venv/.docs
+	.venv/bin/python -m proofs.kernel
 
 notebooks: .venv/.docs
 	@mkdir -p build/notebooks/stack

@@ -4,8 +4,11 @@ Python looks for signals where a function begins and after each call.  `interrup
 KeyboardInterrupt at the n-th of those places in the files that say what is current.
 """
 
+import _thread
 import dis
 import functools
+import gc
+import operator
 import os
 import signal
 import subprocess
@@ -20,6 +23,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import config
+from minijax.base.util import Memos
 from minijax.experimental.jet import jet
 from minijax.ir.core import EVAL, STATE
 
@@ -284,3 +288,29 @@ def test_a_dialect_outlives_an_interrupt_while_it_loads():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "True ()"
+
+
+@pytest.mark.parametrize("ends", ["collection", "function"])
+def test_no_interrupt_is_lost_where_things_die(ends):
+    """What runs while objects die is C: an interrupt waits for the code around."""
+    kept = mj.jit(lambda x: x - 1)
+    kept(1.0)  # all is loaded
+    gc.collect()
+    mine = [c for c in gc.callbacks if isinstance(c, functools.partial)]
+    assert mine  # what minijax does then
+    others = [c for c in gc.callbacks if c not in mine]
+    for c in others:  # of other packages
+        gc.callbacks.remove(c)
+    dying, memos = [lambda x: x * 2], Memos()
+    memos.of(dying[0])["key"] = "what is remembered with it"
+    die = gc.collect if ends == "collection" else dying.clear
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            # From C to C: no Python code runs between, where it would be raised.
+            list(map(operator.call, [_thread.interrupt_main, die]))
+            time.sleep(0)
+    finally:
+        gc.callbacks.extend(others)
+    assert kept(3.0) == 2.0
+    dying.clear()
+    assert not memos._known

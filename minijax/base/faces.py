@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from operator import attrgetter
+from types import ModuleType
 from typing import Any
 
 Face = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
@@ -92,7 +93,12 @@ def face(
         raise AttributeError(errors_of.get(attribute, missing))
 
     def names() -> list[str]:
-        mine = (n for n in namespace if n not in ("annotations", "face"))
+        """What is public: no rooms, which Python sets beside it when they load."""
+        mine = (
+            n for n, value in list(namespace.items())
+            if n not in ("annotations", "face")
+            and (n[0] == "_" or not isinstance(value, ModuleType))
+        )  # fmt: skip
         return sorted({*mine, *home_of, *submodules})
 
     return get, names, sorted({*home_of, *submodules})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -99,13 +100,6 @@ class Living(Generic[T]):
         return len(self._refs)
 
 
-class _Key(weakref.ref[Any]):
-    """A weak reference that still knows of which object it was."""
-
-    __slots__ = ("id",)
-    id: int
-
-
 class Memos:
     """A dictionary for each object, while that lives.
 
@@ -116,26 +110,20 @@ class Memos:
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[_Key, dict[Any, Any]]] = {}
+        self._known: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
 
     def of(self, x: Any) -> dict[Any, Any]:
         """The dictionary of `x`; a new one for what has no weak references."""
         found = self._known.get(id(x))
         if found is not None and found[0]() is x:
             return found[1]
-        try:
-            key = _Key(x, self._forget)
+        try:  # no Python code is called when `x` dies: an interrupt would be lost in it
+            key = weakref.ref(x, functools.partial(self._known.pop, id(x)))
         except TypeError:
             return {}
-        key.id = id(x)
         if found is not None:  # of an object that is gone
-            self._forget(found[0])
-        return self._known.setdefault(key.id, (key, {}))[1]
-
-    def _forget(self, key: _Key) -> None:
-        found = self._known.get(key.id)
-        if found is not None and found[0] is key:
-            self._known.pop(key.id, None)
+            self._known.pop(id(x), None)
+        return self._known.setdefault(id(x), (key, {}))[1]
 
     def clear(self) -> None:
         """Forget all of them."""

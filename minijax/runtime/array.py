@@ -12,6 +12,7 @@ that are merely there; dispatch compares them by identity.  Next: lower.py.
 from __future__ import annotations
 
 import enum
+import functools
 import weakref
 from collections.abc import Callable, Iterator
 from operator import attrgetter
@@ -504,7 +505,7 @@ _wholes: dict[
 def share_memory(part: Any, whole: Any) -> None:
     """Note that an ArrayImpl is a part of another, which goes when the part is deleted."""
     key = id(part)
-    forget = lambda _: _wholes.pop(key, None)
+    forget = functools.partial(_wholes.pop, key)  # called with the reference
     known = _wholes.setdefault(key, (weakref.ref(part, forget), []))[1]
     known[:] = [*(w for w in known if w() is not None), weakref.ref(whole)]
 

@@ -10,9 +10,11 @@ Nothing else in the house may branch on jaxlib's version.  Next: client.py.
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,12 +80,19 @@ def _register_hooks() -> None:
 _register_hooks()
 
 
-def _collect(*_: Any) -> None:
-    """Let go of the Python objects that C++ dropped while it could not touch them."""
-    _jax.collect_garbage()
+class _Phases:
+    """Lets go of the Python objects that C++ dropped while it could not touch them, when
+    its attribute of a phase of Python's own collection is asked for.
+
+    All of it is C: where Python code ran, an interrupt would be raised in it, and lost.
+    """
+
+    __slots__ = ()
+    start = stop = property(defaultdict(_jax.collect_garbage).__missing__)
 
 
-gc.callbacks.append(_collect)
+# Called with a phase, and a dictionary that stands where there is no such attribute.
+gc.callbacks.append(functools.partial(getattr, _Phases()))
 
 
 def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
