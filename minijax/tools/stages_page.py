@@ -21,6 +21,7 @@ from ..api.aot import jit
 from ..api.shapes import ShapeDtypeStruct, make_jaxpr
 from ..base import config, errors, tree
 from ..base.source import name_of, wraps
+from ..control.calls.policies_inside import inline_calls
 from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal, programs
 from ..ir.printer import Printer, literal_text
@@ -79,7 +80,8 @@ class Stages:
 
     def html(self) -> str:
         """One page that needs nothing else."""
-        return page(self.title, [(s.name, _html(s)) for s in self.stages], self.svg())
+        graph = self.svg() if shutil.which("dot") else ""
+        return page(self.title, [(s.name, _html(s)) for s in self.stages], graph)
 
     def _repr_html_(self) -> str:
         text = html.escape(self.html(), quote=True)
@@ -93,9 +95,18 @@ class Stages:
         return path
 
     def svg(self) -> str:
-        """The graph of the last jaxpr by graphviz; "" where that is not installed."""
+        """The graph of the last jaxpr, drawn by graphviz.
+
+        Raises:
+          RuntimeError: that is not installed.
+        """
         if shutil.which("dot") is None:
-            return ""
+            raise errors.error(
+                RuntimeError,
+                "show: there is no program `dot` to draw the graph with.",
+                why="graphviz is not installed, or not on the PATH.",
+                tries=["install graphviz", "print(stages.graph), which is its input"],
+            )
         run = ["dot", "-Tsvg"]
         done = subprocess.run(
             run, input=self.graph, capture_output=True, text=True, check=True
@@ -446,12 +457,14 @@ def _html(stage: Stage) -> str:
 
 
 def _graph(jaxpr: Jaxpr) -> str:
-    """A jaxpr for graphviz: a node for each equation, an edge for each value."""
-    writer = _Writer()
+    """A jaxpr for graphviz: a node for each equation, those of calls too; edges: values."""
+    writer, names = _Writer(), jaxpr.arg_names
+    jaxpr = inline_calls(jaxpr)
     rows = ["digraph {", 'node [shape=box fontname="monospace" fontsize=10];']
+    rows.append('edge [fontname="monospace" fontsize=8];')
     made: dict[Any, str] = {}
     for i, v in enumerate(jaxpr.invars):
-        wanted = jaxpr.arg_names[i] if i < len(jaxpr.arg_names) else "x"
+        wanted = names[i] if i < len(names) else "x"
         made[v] = f"i{i}"
         label = f"{writer.name(v, wanted)}: {v.aval.str_short(True)}".replace('"', "'")
         rows.append(f'i{i} [label="{label}" shape=ellipse];')

@@ -50,7 +50,16 @@ def test_every_stage_is_there_and_knows_its_lines(stages):
     assert "16 B, 32 flop" in product.note
     assert stages.to_dict()["stages"][0]["lines"][0]["text"] == __file__
     assert "== StableHLO ==" in str(stages)
-    assert 'label="jit"' in stages.graph
+    assert stages.graph.count('[label="scan"]') == 2  # of the call's inside
+
+
+def test_a_graph_takes_graphviz(stages, monkeypatch):
+    if shutil.which("dot"):
+        assert stages.svg().startswith("<svg")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RuntimeError, match="no program `dot`"):
+        stages.svg()
+    assert "<svg" not in stages.html()
 
 
 def test_a_page_is_one_file(stages, tmp_path):
