@@ -3,7 +3,7 @@
 WHERE is `module:function` or `script.py:function`.  The function is called with what the
 module gives as its arguments: `FUNCTION_args`, or else `example_args`, a tuple or a
 function that makes one.  `why script.py ...` runs the script and logs what was traced and
-compiled.
+compiled; `diff WHERE OTHER` compares two functions at the arguments of the first.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .costs import cost
 from .footprint import memory
 from .ledger import residuals
 from .nan_finder import nans
+from .parting import diff
 from .recompiles import watch
 from .stages_page import show
 
@@ -41,6 +42,8 @@ def found_at(where: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     if not colon:
         raise SystemExit(f"{where}: name a function, as in module:function")
     if home.endswith(".py"):
+        if not pathlib.Path(home).is_file():
+            raise SystemExit(f"{home}: no such file")
         given = runpy.run_path(home)
     else:
         sys.path.insert(0, "")
@@ -56,11 +59,15 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m minijax.tools", description=__doc__.split("\n\n")[1]
     )
-    parser.add_argument("tool", choices=[*TOOLS, "why"])
+    parser.add_argument("tool", choices=[*TOOLS, "why", "diff"])
     parser.add_argument(
         "where", help="module:function, script.py:function, or script.py"
     )
-    parser.add_argument("rest", nargs="*", help="arguments of the script, for why")
+    parser.add_argument(
+        "rest",
+        nargs="*",
+        help="arguments of the script, for why; the other function, for diff",
+    )
     parser.add_argument("--json", action="store_true", help="print the data")
     parser.add_argument("--html", help="write the page of show to this file")
     asked = parser.parse_args(given)
@@ -76,7 +83,14 @@ def main(given: Sequence[str] | None = None) -> None:
             report = log
         finally:
             sys.argv = before
+    elif asked.tool == "diff":
+        if len(asked.rest) != 1:
+            parser.error("diff takes two functions: diff WHERE OTHER")
+        fun, args = found_at(asked.where)
+        report = diff(fun, found_at(asked.rest[0])[0], *args)
     else:
+        if asked.rest:
+            parser.error(f"{asked.tool} takes one function")
         fun, args = found_at(asked.where)
         report = TOOLS[asked.tool](fun, *args)
     if asked.html:

@@ -42,6 +42,12 @@ def test_a_function_of_a_script(script, capsys):
         command.main(["cost", f"{script}:g"])
     with pytest.raises(SystemExit, match="name a function"):
         command.main(["cost", str(script)])
+    with pytest.raises(SystemExit, match="no such file"):
+        command.main(["cost", "nowhere.py:f"])
+    other = script.with_name("other.py")
+    other.write_text(SCRIPT.replace("y * 2", "y * 3"))
+    command.main(["diff", f"{script}:f", f"{other}:f"])
+    assert "mul" in capsys.readouterr().out
 
 
 def test_a_log_of_a_script(script, capsys, monkeypatch):
