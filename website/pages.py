@@ -20,6 +20,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "LICENSE": "license.md",
     "docs/differences.md": "differences.md",
+    "docs/ecosystem.md": "ecosystem.md",
     "docs/compatibility.md": "compatibility.md",
     "docs/rules.md": "rules.md",
     "docs/tools.md": "tools.md",
@@ -94,8 +95,8 @@ def contents() -> dict[str, str]:
     )
     book = [p for p in ("book/index.md",) if p in found] + in_folder("book")
     more = [
-        "tools.md", "differences.md", "compatibility.md", "rules.md", "measured.md",
-        "contributing.md", "license.md",
+        "tools.md", "differences.md", "ecosystem.md", "compatibility.md", "rules.md",
+        "measured.md", "contributing.md", "license.md",
     ]  # fmt: skip
     found["index.md"] += (
         toctree("Learn", in_folder("learn"))
