@@ -172,15 +172,16 @@ class Printer:
         queue = deque([top])
         while queue:
             for eqn in queue.popleft().eqns:
-                called = eqn.params.get("jaxpr")
-                for held in programs(eqn.params):
+                told = dict(eqn.params)  # its own, and not what interfaces call so
+                called = told.get("jaxpr")
+                for held in programs(told):
                     inner = held.jaxpr
                     count = occurrences[inner] = occurrences.get(inner, 0) + 1
                     if count <= 2:
                         queue.append(inner)
                     if inner not in labels:
                         own = called is held or called is inner
-                        labels[inner] = label(eqn.params.get("name") if own else None)
+                        labels[inner] = label(told.get("name") if own else None)
         front = [j for j, n in occurrences.items() if n > 1 or len(j.eqns) > LONG]
         for jaxpr in front:
             self.shared[id(jaxpr)] = unused(labels[jaxpr], self.reserved)

@@ -40,6 +40,7 @@ def clear_in_memory_compilation_cache() -> None:
 def get_compile_options(
     num_replicas: int, num_partitions: int, device_assignment: Any = None,
     env_options_overrides: dict[str, str] | None = None,
+    fdo_profile: bytes | None = None, detailed_logging: bool = True, backend: Any = None,
 ) -> Any:  # fmt: skip
     """XLA's options for a program on so many devices.
 
@@ -47,14 +48,23 @@ def get_compile_options(
       num_replicas, num_partitions: how many devices it runs on, replicas major.
       device_assignment: their ids; the first ones by default.
       env_options_overrides: XLA's flags.
+      fdo_profile: what an earlier run told, for the compiler.
+      detailed_logging: whether the compiler logs in detail.
+      backend: the client whose devices these are; the default one.
     """
     n = num_replicas * num_partitions
-    known = {d.id: d for d in client.devices()}
+    there = client.devices() if backend is None else backend.devices()
+    known = {d.id: d for d in there}
     ids = list(range(n)) if device_assignment is None else _flat(device_assignment)
-    return compat.compile_options(
+    options = compat.compile_options(
         [known.get(i, _Numbered(i)) for i in ids], num_replicas, num_partitions,
         env_options_overrides,
     )  # fmt: skip
+    build = options.executable_build_options
+    if fdo_profile is not None:
+        build.fdo_profile = fdo_profile
+    build.debug_options.xla_detailed_logging = detailed_logging
+    return options
 
 
 class _Numbered:

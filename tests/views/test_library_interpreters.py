@@ -288,3 +288,16 @@ def test_parts_of_a_linear_solve():
     params = jax.make_jaxpr(solve)(jnp.ones(2)).eqns[0].params
     assert params["const_lengths"].matvec == 0
     assert params["jaxprs"].solve.eqns[0].primitive is pr.div_p
+
+
+def test_no_view_is_loaded_by_what_is_printed_or_transformed():
+    import subprocess
+    import sys
+
+    code = """
+import sys, minijax as jax, minijax.numpy as jnp
+f = jax.checkpoint(lambda x: jax.lax.cond(x > 0, jnp.sin, jax.jit(jnp.cos), x))
+print(jax.make_jaxpr(jax.vmap(jax.grad(f)))(jnp.ones(2)))
+sys.exit(any(".views" in name for name in sys.modules))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

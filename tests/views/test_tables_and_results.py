@@ -191,3 +191,25 @@ def test_stages_are_what_they_are_made_of():
     compiled = lowered.compile()
     assert isinstance(compiled._executable, pxla.MeshExecutable)
     assert compiled._executable.xla_executable is compiled.runtime_executable()
+
+
+def test_options_of_the_compiler():
+    cpu = jex.backend.get_backend()
+    options = jex.backend.get_compile_options(
+        1, 1, fdo_profile=b"told", detailed_logging=False, backend=cpu
+    )
+    build = options.executable_build_options
+    assert build.fdo_profile == b"told"
+    assert build.debug_options.xla_detailed_logging is False
+    plain = jex.backend.get_compile_options(1, 1).executable_build_options
+    assert plain.debug_options.xla_detailed_logging is True
+
+
+def test_hashing_with_a_pair_of_numbers():
+    counts = jnp.arange(3, dtype=np.uint32)
+    pair = np.uint32([7, 9])
+    want = jex.random.threefry_2x32(pair, counts)
+    np.testing.assert_array_equal(jex.random.threefry_2x32(tuple(pair), counts), want)
+    np.testing.assert_array_equal(
+        jex.random.threefry_2x32(keypair=pair, count=counts), want
+    )

@@ -61,8 +61,8 @@ def seen(env: dict[Any, Any], a: Any) -> Any:
 
 def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
     invars = [seen(env, a) for a in eqn.ins]
-    closed: Any = eqn.params.get("jaxpr")
-    if eqn.primitive is not jit_p or closed.consts:
+    closed: Any = eqn.params["jaxpr"] if eqn.primitive is jit_p else None
+    if closed is None or closed.consts:
         eqns.append(eqn.replace(invars=invars))
         return
     inner = inline_calls(closed.jaxpr)

@@ -269,17 +269,18 @@ _partitionable = hash_impl(
 )
 
 
-def threefry_2x32(key: Any, count: Any) -> Any:
+def threefry_2x32(keypair: Any, count: Any) -> Any:
     """Hash an array of counts in pairs: the first half of them with the second.
 
     Args:
-      key: uint32[2].
+      keypair: uint32[2], or two numbers.
       count: uint32 array of any shape.
 
     >>> import numpy as np
     >>> threefry_2x32(np.array([0, 1], np.uint32), np.arange(3, dtype=np.uint32)).shape
     (3,)
     """
+    pair = keypair if isinstance(keypair, (tuple, list)) else words_of(keypair)
     shape = core.aval_of(count).shape
     size = prod(shape)
     flat = reshape(count, (size,))
@@ -287,7 +288,7 @@ def threefry_2x32(key: Any, count: Any) -> Any:
         flat = concatenate([flat, np.zeros(1, np.uint32)], 0)
     half = (size + 1) // 2
     first, second = slice_in_dim(flat, 0, half), slice_in_dim(flat, half, None)
-    out = concatenate(threefry2x32_p.bind(*words_of(key), first, second), 0)
+    out = concatenate(threefry2x32_p.bind(*pair, first, second), 0)
     return reshape(slice_in_dim(out, 0, size), shape)
 
 
