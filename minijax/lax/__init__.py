@@ -93,11 +93,11 @@ _TABLE = {
         "concatenate_p concatenate split_p split stack_p stack unstack_p unstack"
         " tile_p tile pad_p pad optimization_barrier_p optimization_barrier",
     "prims.shape.filled": "full full_like dtype",
+    "prims.shape.fresh": "iota_p iota broadcasted_iota empty",
     "prims.shape.shapes":
         "broadcast_in_dim_p broadcast_in_dim broadcast broadcast_to_rank"
         " broadcast_shapes broadcast_like reshape_p reshape collapse transpose_p"
-        " transpose squeeze_p squeeze expand_dims rev_p rev copy_p iota_p iota"
-        " broadcasted_iota empty",
+        " transpose squeeze_p squeeze expand_dims rev_p rev copy_p",
     "prims.shape.slicing":
         "slice_p slice slice_in_dim index_in_dim dynamic_slice_p dynamic_slice"
         " dynamic_update_slice_p dynamic_update_slice dynamic_slice_in_dim"

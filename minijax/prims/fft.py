@@ -30,7 +30,7 @@ from .lying import along
 from .math.algebraic import conj, div, mul
 from .math.cast import cast, scalar
 from .reaching import mixed
-from .shape.shapes import zero_array
+from .shape.fresh import zero_array
 
 __all__ = ("FftType", "fft_p", "fft")
 

@@ -29,6 +29,7 @@ from .reduce.cumulative import *
 from .reduce.over_axes import *
 from .shape.concatenation import *
 from .shape.filled import *
+from .shape.fresh import *
 from .shape.shapes import *
 from .shape.slicing import *
 from .sliding import *

@@ -17,14 +17,8 @@ from .math.cast import convert_element_type
 from .math.logic import eq, select_n
 from .reduce.over_axes import reduce_sum_p
 from .resharding import lie_as
-from .shape.shapes import (
-    broadcast_in_dim,
-    broadcast_to,
-    broadcasted_iota,
-    move_axis,
-    reshape,
-    zero_array,
-)
+from .shape.fresh import broadcasted_iota, zero_array
+from .shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
 from .shape.slicing import slice as slice_
 from .shape.slicing import slice_in_dim
 from .transfer import place

@@ -32,14 +32,13 @@ from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
 from .lying import aligned, along, check_whole
 from .math.logic import gt, lt
+from .shape.fresh import broadcasted_iota, zero_array
 from .shape.shapes import (
-    broadcasted_iota,
     expand_dims,
     primitive,
     size_of,
     type_problem,
     value_problem,
-    zero_array,
 )
 
 __all__ = (

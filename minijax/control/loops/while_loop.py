@@ -40,7 +40,7 @@ from ...passes.stage import stage_closed
 from ...prims import lax
 from ...prims.math import logic
 from ...prims.reduce import over_axes
-from ...prims.shape import shapes
+from ...prims.shape import fresh
 from ...types import dtypes
 from ...types.dimensions import Dimension
 from .. import bodies
@@ -291,7 +291,7 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
 
     @functools.partial(checkpoint, prevent_cse=False)
     def segment(val: Any, start: Any) -> Any:
-        steps = lax.add(shapes.iota(np.int32, inner), start)
+        steps = lax.add(fresh.iota(np.int32, inner), start)
         return run_scan(step, val, steps)[0]
 
     def next_segment(val: Any, start: Any) -> tuple[Any, None]:

@@ -60,8 +60,9 @@ _TABLE = {
         " select_and_gather_add_p select_and_scatter_add_p",
     "prims.reduce.reduce_window": "reduce_window_p select_and_scatter_p",
     "prims.shape.concatenation": "concatenate_p pad_p",
+    "prims.shape.fresh": "iota_p",
     "prims.shape.shapes":
-        "broadcast_in_dim_p copy_p iota_p reshape_p rev_p squeeze_p transpose_p",
+        "broadcast_in_dim_p copy_p reshape_p rev_p squeeze_p transpose_p",
     "prims.shape.slicing": "dynamic_slice_p dynamic_update_slice_p slice_p",
     "prims.sharding": "sharding_constraint_p",
     "prims.sort": "approx_top_k_p sort_p top_k_p",

@@ -155,9 +155,9 @@ from ...prims.reduce.reduce_window import reduce_window_p as reduce_window_p
 from ...prims.reduce.reduce_window import select_and_scatter_p as select_and_scatter_p
 from ...prims.shape.concatenation import concatenate_p as concatenate_p
 from ...prims.shape.concatenation import pad_p as pad_p
+from ...prims.shape.fresh import iota_p as iota_p
 from ...prims.shape.shapes import broadcast_in_dim_p as broadcast_in_dim_p
 from ...prims.shape.shapes import copy_p as copy_p
-from ...prims.shape.shapes import iota_p as iota_p
 from ...prims.shape.shapes import reshape_p as reshape_p
 from ...prims.shape.shapes import rev_p as rev_p
 from ...prims.shape.shapes import squeeze_p as squeeze_p

@@ -26,14 +26,8 @@ from ..math.algebraic import add, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, clamp, eq, ge, lt, select
 from ..reduce.over_axes import reduce_or
-from ..shape.shapes import (
-    broadcast_in_dim,
-    broadcast_to,
-    broadcasted_iota,
-    move_axis,
-    reshape,
-    zero_array,
-)
+from ..shape.fresh import broadcasted_iota, zero_array
+from ..shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
 from ..shape.slicing import dynamic_index_in_dim, index_in_dim
 from . import named_axes
 from .exchange import all_gather, all_gather_p, all_to_all

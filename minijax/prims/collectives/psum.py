@@ -33,7 +33,8 @@ from ..reduce.over_axes import (
     reduce_sum_p,
 )
 from ..shape.concatenation import stack
-from ..shape.shapes import broadcast_in_dim, iota
+from ..shape.fresh import iota
+from ..shape.shapes import broadcast_in_dim
 from . import named_axes
 from .named_axes import axis_tuple, names_only
 from .varying import (

@@ -18,7 +18,8 @@ from ..dot.dot import dot_general
 from ..math.algebraic import add
 from ..math.cast import cast
 from ..math.logic import eq
-from ..shape.shapes import broadcast_in_dim, broadcasted_iota, reshape, rev, transpose
+from ..shape.fresh import broadcasted_iota
+from ..shape.shapes import broadcast_in_dim, reshape, rev, transpose
 from ..sliding import dilated, padtype_to_pads, places
 from .general import (
     conv_dimension_numbers,

@@ -31,7 +31,8 @@ from ..dot.dot import bit_width, element_type
 from ..lying import asked, check_whole
 from ..math.cast import cast
 from ..reaching import in_groups, under_windows
-from ..shape.shapes import reshape, rev, zero_array
+from ..shape.fresh import zero_array
+from ..shape.shapes import reshape, rev
 from ..sliding import Pads, dilated, ints, padtype_to_pads, places
 
 __all__ = (

@@ -31,13 +31,8 @@ from ..math.algebraic import mul, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, ge, lt, select
 from ..reduce.cumulative import cumsum
-from ..shape.shapes import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    reshape,
-    transpose,
-    zero_array,
-)
+from ..shape.fresh import broadcasted_iota, zero_array
+from ..shape.shapes import broadcast_in_dim, reshape, transpose
 from . import precision as precisions
 from .dot import (
     dot_general,

@@ -33,13 +33,13 @@ from ..lying import unresolved
 from ..math.algebraic import add, neg, rem, sub
 from ..math.logic import lt, select_n
 from ..shape.concatenation import concatenate
+from ..shape.fresh import zero_array
 from ..shape.shapes import (
     expand_dims,
     int_tuple,
     primitive,
     type_problem,
     value_problem,
-    zero_array,
 )
 from .dimension_numbers import (
     GatherDimensionNumbers,

@@ -23,7 +23,8 @@ from ..define import const
 from ..math.algebraic import add, add_any, div, max, min, mul
 from ..math.cast import convert_element_type
 from ..math.logic import eq, select_n
-from ..shape.shapes import broadcast, int_tuple, iota, problem, reshape, value_problem
+from ..shape.fresh import iota
+from ..shape.shapes import broadcast, int_tuple, problem, reshape, value_problem
 from .dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, plain
 from .gather import (
     PROMISE_IN_BOUNDS,

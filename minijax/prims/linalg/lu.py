@@ -27,7 +27,8 @@ from ..math.logic import eq, select
 from ..reduce.over_axes import reduce_sum
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
-from ..shape.shapes import broadcast_in_dim, broadcasted_iota, expand_dims
+from ..shape.fresh import broadcasted_iota
+from ..shape.shapes import broadcast_in_dim, expand_dims
 from ..shape.slicing import dynamic_index_in_dim, slice_in_dim
 from .lapack import call, nan_where_failed, plain_call, routine
 from .matrix import *

@@ -26,7 +26,8 @@ from ..math.algebraic import add, conj, div, real
 from ..math.cast import scalar
 from ..math.logic import eq, ge, gt, le, lt, select
 from ..reduce.over_axes import reduce_sum
-from ..shape.shapes import broadcast_in_dim, broadcasted_iota, transpose
+from ..shape.fresh import broadcasted_iota
+from ..shape.shapes import broadcast_in_dim, transpose
 
 __all__ = (
     "shape_of", "check_matrix", "batch_matrices", "no_jvp", "only_on", "matmul",

@@ -28,7 +28,8 @@ from ..math.algebraic import add, mul, neg, sub
 from ..math.logic import eq, gt, select
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate, pad
-from ..shape.shapes import broadcast_in_dim, broadcasted_iota, expand_dims
+from ..shape.fresh import broadcasted_iota
+from ..shape.shapes import broadcast_in_dim, expand_dims
 from ..shape.slicing import dynamic_index_in_dim, slice_in_dim
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .lu import permute_rows, solve

@@ -29,7 +29,8 @@ from ..math.cast import cast, scalar
 from ..reaching import backwards, mixed, onwards
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
-from ..shape.shapes import expand_dims, move_axis, reshape, squeeze, zero_array
+from ..shape.fresh import zero_array
+from ..shape.shapes import expand_dims, move_axis, reshape, squeeze
 from ..shape.slicing import (
     dynamic_index_in_dim,
     dynamic_update_index_in_dim,

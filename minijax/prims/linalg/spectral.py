@@ -30,7 +30,8 @@ from ..math.cast import cast, scalar
 from ..math.logic import eq, gt, lt, select
 from ..reduce.over_axes import argmax, reduce_sum
 from ..shape.concatenation import concatenate
-from ..shape.shapes import broadcast_in_dim, broadcasted_iota
+from ..shape.fresh import broadcasted_iota
+from ..shape.shapes import broadcast_in_dim
 from ..shape.slicing import slice_in_dim
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .lu import solve

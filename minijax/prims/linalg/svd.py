@@ -30,7 +30,8 @@ from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, eq, gt, lt, select
 from ..reduce.over_axes import reduce_max, reduce_sum
 from ..shape.concatenation import concatenate
-from ..shape.shapes import broadcast_in_dim, broadcasted_iota, rev
+from ..shape.fresh import broadcasted_iota
+from ..shape.shapes import broadcast_in_dim, rev
 from ..shape.slicing import slice_in_dim
 from .lapack import call, char, flag, nan_where_failed, routine
 from .matrix import *

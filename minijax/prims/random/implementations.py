@@ -28,7 +28,8 @@ from ..math.algebraic import add, mul
 from ..math.cast import bitcast_convert_type_p, convert_element_type_p
 from ..math.logic import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from ..shape.concatenation import concatenate
-from ..shape.shapes import expand_dims, iota_p, reshape, zero_array
+from ..shape.fresh import iota_p, zero_array
+from ..shape.shapes import expand_dims, reshape
 from ..shape.slicing import index_in_dim, slice_in_dim
 from .generators import RandomAlgorithm, rng_bit_generator_p
 from .hashes import philox2x32_p, philox4x32_p, threefry2x32_p, threefry4x32_p

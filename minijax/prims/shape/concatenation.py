@@ -28,6 +28,7 @@ from ...types.avals import shaped
 from ..define import hands_on_nans, keep_nans, linear_jvp, move_elements, same_dtype
 from ..lying import alike, ambiguous, check_whole
 from ..math.algebraic import sub
+from .fresh import zero_array
 from .shapes import (
     broadcast,
     broadcast_in_dim,
@@ -38,7 +39,6 @@ from .shapes import (
     reshape,
     type_problem,
     value_problem,
-    zero_array,
 )
 
 __all__ = (

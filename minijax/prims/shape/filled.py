@@ -17,7 +17,8 @@ from ..math.cast import (
     cast,
     user_dtype,
 )
-from .shapes import broadcast, shape_tuple, type_problem, zero_array
+from .fresh import zero_array
+from .shapes import broadcast, shape_tuple, type_problem
 
 __all__ = ("full", "full_like", "dtype")
 

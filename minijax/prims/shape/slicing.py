@@ -38,6 +38,7 @@ from ..math.algebraic import add
 from ..math.cast import convert_element_type
 from ..math.logic import lt, select_n
 from .concatenation import concatenate, pad
+from .fresh import zero_array
 from .shapes import (
     broadcast_in_dim,
     expand_dims,
@@ -50,7 +51,6 @@ from .shapes import (
     squeeze,
     type_problem,
     value_problem,
-    zero_array,
 )
 
 __all__ = (

@@ -19,7 +19,7 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...control.rules.stop_gradient import stop_gradient
-from ...prims.shape.shapes import broadcasted_iota
+from ...prims.shape.fresh import broadcasted_iota
 from ...types import dtypes
 from .. import jnp
 from .normalization import logsumexp, softmax

@@ -21,7 +21,7 @@ from ...ir import core
 from ...ir.core import aval_of
 from ...prims import lax
 from ...prims.math.algebraic import rsqrt
-from ...prims.shape.shapes import broadcasted_iota
+from ...prims.shape.fresh import broadcasted_iota
 from ...types import dtypes
 from .. import jnp
 from ..numpy._common import (
