@@ -51,8 +51,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name.partition(".")[0] != "jax":
             return None
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
+        if private.module(name) is not None:
+            return spec
         if name.startswith("jax._src"):
-            return spec if private.module(name) is not None else None
+            return None
         ours = _PACKAGE + name.removeprefix("jax")
         try:
             found = importlib.util.find_spec(ours)

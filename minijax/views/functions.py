@@ -9,13 +9,14 @@ Next: partial.py.
 
 from __future__ import annotations
 
+import inspect
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from ..base import tree
 from ..base.source import function_text, name_of
-from ..control.arguments import ArgNames
+from ..control.arguments import ArgNames, resolve_statics
 from ..ir import core
 from ..ir.jaxpr import DebugInfo
 
@@ -399,3 +400,16 @@ def rebase_donate_argnums(
             f" {sorted(both)}"
         )
     return tuple(i - sum(s < i for s in static_argnums) for i in sorted(donate_argnums))
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature, argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:  # fmt: skip
+    """Positions and names of arguments of which a function's user gave either."""
+
+    def fun(*_: Any) -> None: ...
+
+    vars(fun)["__signature__"] = sig
+    found = resolve_statics(fun, argnums, argnames, "static")
+    return found.nums, found.names

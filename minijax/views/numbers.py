@@ -9,6 +9,7 @@ import numpy as np
 
 from ..api.check_grads import Tolerance
 from ..base import tree
+from ..surface.numpy._common import convert, promote_dtypes_inexact
 from ..surface.numpy.dtype_info import finfo
 from ..types import dtypes
 
@@ -20,6 +21,12 @@ def supports_inf(dtype: Any) -> bool:
     kind = np.dtype(dtype)
     with np.errstate(all="ignore"):
         return bool(np.isinf(np.array(np.inf).astype(kind).astype(np.float64)))
+
+
+def promote_dtypes_complex(*args: Any) -> list[Any]:
+    """Arrays of one complex dtype."""
+    found = promote_dtypes_inexact(*args)
+    return [convert(x, dtypes.complex_of(x.dtype)) for x in found]
 
 
 def check_close(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "control.rules.custom_jvp": "SymbolicZero",
     }),
     "api": ("", {"functools": "partial"}),
-    "api_util": ("api_util", {}),
+    "api_util": ("api_util", {"views.functions": "infer_argnums_and_argnames"}),
     "array": ("", {
         "runtime.array_class": "ArrayImpl",
         "views.meshes": "Index",
@@ -104,6 +105,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "numpy.linalg": ("numpy.linalg", {}),
     "numpy.reductions": ("numpy", {}),
     "numpy.ufuncs": ("numpy", {}),
+    "numpy.util": ("numpy", {
+        "surface.numpy._common":
+            "check_arraylike promote_args promote_args_inexact promote_dtypes"
+            " promote_dtypes_inexact promote_dtypes_numeric promote_shapes",
+        "views.numbers": "promote_dtypes_complex",
+    }),
     "op_shardings": ("", {
         "views.meshes":
             "are_hlo_shardings_equal is_hlo_sharding_replicated op_sharding_to_indices",
@@ -138,8 +145,8 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "tree_util": ("tree_util", {
         "base.tree_diff": "prefix_errors",
         "views.derivatives": "FlatTree",
+        "views.tools": "BuiltInKeyEntry tracing_registry",
         "views.numbers": "_registry",
-        "views.tools": "tracing_registry",
     }),
     "typing": ("typing", {"runtime.array": "Array"}),
     "util": ("", {
@@ -153,13 +160,34 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
 }  # fmt: skip
 
+# Of kernels written for one kind of device: what libraries import before they run any.
+_SPLASH = "experimental.pallas.ops.tpu.splash_attention"
+KERNELS: dict[str, dict[str, str]] = {
+    "experimental.pallas": {"prims.shape.spans": "Slice ds dslice=ds"},
+    "experimental.pallas.ops": {},
+    "experimental.pallas.ops.tpu": {},
+    _SPLASH: {},
+    f"{_SPLASH}.splash_attention_kernel": {
+        "views.splash":
+            "BlockSizes DEFAULT_MASK_VALUE QKVLayout SegmentIds SplashAttentionKernel"
+            " make_splash_mha make_splash_mha_single_device make_splash_mqa"
+            " make_splash_mqa_single_device",
+    },
+    f"{_SPLASH}.splash_attention_mask": {
+        "views.splash":
+            "CausalMask ChunkedCausalMask FullMask LocalMask LogicalAnd LogicalOr Mask"
+            " MultiHeadMask NumpyMask make_causal_mask make_chunk_attention_mask"
+            " make_local_attention_mask make_random_mask",
+    },
+}  # fmt: skip
+
 
 class Private(ModuleType):
     """A module of JAX's inside, made of what is here."""
 
-    def __init__(self, name: str, faces: str, table: dict[str, str]) -> None:
+    def __init__(self, name: str, faces: Sequence[str], table: dict[str, str]) -> None:
         super().__init__(name, f"What libraries take from {name}.")
-        self._faces = faces.split(" ")
+        self._faces = faces
         self._homes = homes(table)
 
     def __getattr__(self, name: str) -> Any:
@@ -168,15 +196,15 @@ class Private(ModuleType):
         if name in self._homes:
             return self._found(name, self._homes)
         below = f"{self.__name__}.{name}"
-        if below.partition("_src")[2].lstrip(".") in MODULES:
+        if module(below) is not None:
             return importlib.import_module(below)
         for face in self._faces:
-            module = importlib.import_module(f"{_PACKAGE}.{face}".rstrip("."))
-            table = homes(getattr(module, "_TABLE", {}))
+            found = importlib.import_module(f"{_PACKAGE}.{face}".rstrip("."))
+            table = homes(getattr(found, "_TABLE", {}))
             if name in table:  # of names that warn, only the public ones do
                 return self._found(name, table)
-            if name in module.__dict__ or name in dir(module):
-                return getattr(module, name)
+            if name in found.__dict__ or name in dir(found):
+                return getattr(found, name)
         raise AttributeError(
             f"module {self.__name__!r} has no attribute {name!r}: it is no part of the"
             " interface, and no library was known to use it"
@@ -199,8 +227,13 @@ def _within(room: str) -> str:
 
 def module(name: str) -> Private | None:
     """The module of this name (`jax._src.core`), if there is one."""
-    _, private, below = name.partition("._src")
-    below = below.lstrip(".")
-    if not private or below not in MODULES:
+    jax, _, below = name.partition(".")
+    if jax != "jax":
         return None
-    return Private(name, *MODULES[below])
+    if below in KERNELS:
+        return Private(name, (), KERNELS[below])
+    inside, _, below = below.partition(".")
+    if inside != "_src" or below not in MODULES:
+        return None
+    faces, table = MODULES[below]
+    return Private(name, faces.split(" "), table)

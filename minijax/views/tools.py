@@ -8,10 +8,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base import tree
+from ..base import tree, tree_nodes
 from ..ir.core import STATE
 from .hijax import EffectTypeSet
 
+BuiltInKeyEntry = (
+    tree_nodes.DictKey | tree_nodes.SequenceKey | tree_nodes.GetAttrKey
+    | tree_nodes.FlattenedIndexKey
+)  # fmt: skip
 Out = TypeVar("Out")
 Shape = tuple[int, ...]
 # Constants in programs are NumPy's.
