@@ -9,6 +9,7 @@ compares minijax with NumPy and with itself.  A program is data, drawn from one 
     draw.py       programs drawn from a seed
     stacks.py     transformations, and the helpers that scripts need
     calls.py      single calls of every public function, by signature
+    evaluated.py  the same by values, with derivatives and lanes
     roads.py      second roads through one library, for tests without JAX
     child.py      a process that runs scripts in one library
     pair.py       the two processes

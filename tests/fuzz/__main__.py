@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import calls, values
+from . import calls, evaluated, values
 from .pair import Pair
 
 
@@ -16,6 +16,7 @@ def main() -> int:
     parser.add_argument("--jax", required=True, help="a Python that has JAX 0.10.2")
     parser.add_argument("--programs", type=int, default=200, help="how many, by values")
     parser.add_argument("--calls", type=int, default=5000, help="how many, by types")
+    parser.add_argument("--evaluated", type=int, default=0, help="how many, by values")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after these")
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"), help="scripts")
@@ -29,6 +30,9 @@ def main() -> int:
             count += len(values.run(pair, seeds, args.out, args.seconds).seen)
         if args.calls:
             count += len(calls.run(pair, args.seed, args.calls, args.out, args.seconds))
+        if args.evaluated:
+            n = args.evaluated
+            count += len(evaluated.run(pair, args.seed, n, args.out, args.seconds))
     finally:
         pair.stop()
     return 1 if count else 0

@@ -243,6 +243,17 @@ KNOWN = [
         r"\.at\[|segment_",
         "^a value != .*Cannot broadcast to shape with fewer dimensions",
     ),
+    Known(
+        "JAX's unique values have no slopes",
+        "value",
+        r"^D\(.*jnp\.(unique|union1d|setdiff1d|intersect1d|setxor1d)",
+    ),
+    Known(
+        "names of an interface that JAX has dropped",
+        "error",
+        r"jax\.ops\.index_",
+        "has no attribute",
+    ),
     # By types: what minijax refuses, and JAX does not.
     Known(
         "JAX checks this when it lowers, or not at all",

@@ -404,3 +404,14 @@ def test_dimension_numbers():
     assert numbers == ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     assert convs.conv_dimension_numbers((1,) * 4, (1,) * 4, numbers) == numbers
     assert convs.conv_general_permutations(NHWC) == tuple(numbers)
+
+
+def test_patches_of_another_rank():
+    for f in (
+        lambda x: convs.conv_general_dilated_patches(x, (1,), (1,), "SAME"),
+        lambda x: convs.conv_general_dilated_local(x, x, (1,), "SAME", (1,)),
+    ):
+        with pytest.raises(
+            TypeError, match="lhs and rhs ndim to be equal, got 1 and 3"
+        ):
+            f(np.ones(2, np.float32))

@@ -693,3 +693,21 @@ def test_no_derivative(fun):
 
 def test_helpers():
     assert inner([np.ones(2)], [like(np.ones(2), 0)]) == like(np.ones(2), 0).sum()
+
+
+FACTORINGS = ["svd", "qr", "lu", "eigh", "eig", "schur", "hessenberg", "cholesky"]
+
+
+@pytest.mark.parametrize("name", FACTORINGS)
+def test_lanes_of_vectors_are_no_matrix(name):
+    f = getattr(la, name)
+    for in_axes in (0, 1):
+        with pytest.raises(TypeError):
+            mj.eval_shape(mj.vmap(f, in_axes), np.ones((3, 3), np.float32))
+
+
+def test_vectors_have_no_singular_values():
+    words = "Input 0 to svd must have rank at least 2, but got shape=(3,)"
+    x = np.ones(3, np.float32)
+    with pytest.raises(TypeError, match=re.escape(words)):
+        mj.jvp(mj.numpy.linalg.svdvals, (x,), (x,))

@@ -259,7 +259,9 @@ def switch(
         return branches[0](*operands)
     if config.DISABLE_JIT.value and core.is_concrete(index):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    if aval.dtype != dtypes.int32 or aval.weak_type:
+    if type(index) is int and -(2**31) <= index < 2**31:
+        index = np.int32(index)
+    elif aval.dtype != dtypes.int32 or aval.weak_type:
         index = convert_element_type_p.bind(
             index, new_dtype=dtypes.int32, weak_type=False, sharding=None
         )

@@ -327,6 +327,12 @@ def conv_general_dilated_patches(
     """
     window = tuple(map(int, filter_shape))
     aval = core.aval_of(lhs)
+    if aval.ndim != len(window) + 2:
+        raise errors.type_error(
+            "convolution requires lhs and rhs ndim to be equal, got"
+            f" {aval.ndim} and {len(window) + 2}.",
+            which=f"filter_shape={window}",
+        )
     numbers = conv_dimension_numbers(aval.shape, (1, 1, *window), dimension_numbers)
     size, channels = int(np.prod(window)), aval.shape[numbers.lhs_spec[1]]
     one = broadcast_in_dim(_identity(size, aval.dtype), (channels, size, size), (1, 2))

@@ -100,7 +100,7 @@ def permutation_of(ctx: Any, pivots: Any, aval: Any, out: Any) -> Any:
 
 lu_pivots_to_permutation_p.abstract = _pivots_abstract
 zero_jvp(lu_pivots_to_permutation_p)
-batch_matrices(lu_pivots_to_permutation_p)
+batch_matrices(lu_pivots_to_permutation_p, vectors=True)
 lu_pivots_to_permutation_p.lower = _pivots_lower
 
 

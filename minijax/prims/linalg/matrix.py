@@ -60,10 +60,17 @@ def check_matrix(name: str, aval, *, square: bool = False, position: int = 0) ->
         )
 
 
-def batch_matrices(prim: Primitive) -> None:
-    """Set the batch rule: lanes lead, as any leading axis does."""
+def batch_matrices(prim: Primitive, vectors: bool = False) -> None:
+    """Set the batch rule: lanes lead, as any leading axis does.
+
+    vectors: the first operand may be a vector.
+    """
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        first = core.aval_of(args[0])
+        if not vectors and dims[0] is not None and first.ndim < 3:
+            shape = tuple(n for i, n in enumerate(first.shape) if i != dims[0])
+            check_matrix(prim.name, first.update(shape=shape))
         lined = [move_lane(x, axis.size, d, 0) for x, d in zip(args, dims, strict=True)]
         out = prim.bind(*lined, **params)
         return out, [0] * len(out) if prim.multiple_results else 0

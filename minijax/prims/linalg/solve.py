@@ -523,7 +523,7 @@ def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -
 tridiagonal_solve_p.abstract = _tridiagonal_abstract
 tridiagonal_solve_p.jvp = _tridiagonal_jvp
 tridiagonal_solve_p.transpose = _tridiagonal_transpose
-batch_matrices(tridiagonal_solve_p)
+batch_matrices(tridiagonal_solve_p, vectors=True)
 tridiagonal_solve_p.lower = _tridiagonal_lower_plain
 tridiagonal_solve_p.lower_on["cpu"] = _tridiagonal_lower
 tridiagonal_solve_p.lower_on["cuda"] = _tridiagonal_lower_cuda

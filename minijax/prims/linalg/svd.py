@@ -85,6 +85,7 @@ def _svd_jvp(
     subset_by_index: Any, algorithm: Any,
 ) -> Any:  # fmt: skip
     (a,), (da,) = primals, tangents
+    check_matrix("svd", core.aval_of(a))
     m, n = shape_of(a)[-2:]
     if compute_uv and full_matrices and m != n:
         raise NotImplementedError(

@@ -463,3 +463,8 @@ def test_a_tangent_that_is_stopped_cannot_be_turned_around():
         NotImplementedError, match="for 'stop_gradient' not implemented"
     ):
         mj.grad(f)(1.0)
+
+
+def test_an_index_that_is_a_number_needs_no_equation():
+    text = str(mj.make_jaxpr(lambda x: lax.switch(1, [lax.sin, lax.cos], x))(1.0))
+    assert "clamp 0:i32[] 1:i32[] 1:i32[]" in text and "convert" not in text
