@@ -142,7 +142,6 @@ class _Load:
             share()
 
 
-ArrayImpl.__hash__ = None  # in either library
 for _share in getattr(ArrayImpl, _SHARERS, ()):
     _share()
 setattr(ArrayImpl, _SHARERS, (*getattr(ArrayImpl, _SHARERS, ()), share))

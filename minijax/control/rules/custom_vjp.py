@@ -306,7 +306,7 @@ def batched_bwd(
         ct_in = pick(dims, flags)
         in_dims = [*([0] * n if res_dims is None else res_dims), *ct_in]
         outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
-        shared = all(d is None for d in (*in_dims, *arg_dims))
+        shared = all(d is None for d in in_dims)
         it = iter(zip(outs, out_dims, strict=True))
         return [
             _settle(*next(it), axis, want, shared) if p else None
