@@ -134,6 +134,11 @@ def test_positions(name, dtype):
 def test_positions_of_nan_and_of_complex_numbers():
     x = np.array([1, np.nan, 5, np.nan], np.float32)
     assert lax.argmax(x, 0, int) == lax.argmin(x, 0, int) == 1
+    long = np.arange(6000, dtype=np.float32).reshape(2, 3000)
+    long[:, [17, 900, 2999]] = np.nan
+    assert lax.argmax(long, 1, int).tolist() == lax.argmin(long, 1, int).tolist()
+    assert lax.argmax(long, 1, int).tolist() == [17, 17]
+    assert lax.argmin(long[0, 16:].reshape(2, -1), 0, int).tolist()[:2] == [0, 0]
     z = np.array([1 + 1j, 2 - 1j, 2 + 1j, 1 - 1j], np.complex64)
     assert lax.argmax(z, 0, int) == 2 and lax.argmin(z, 0, int) == 3
 

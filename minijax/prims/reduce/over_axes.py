@@ -451,12 +451,13 @@ def _emit_position(ctx, x, aval, axis: int, index, direction: str, worst):
     kinds = [ctx.type(cell), ctx.type(place)] * 2
     with ctx.block(op.regions[0], *kinds) as (a, i, b, j):
         nan_a = emit_compare(ctx, "NE", a, a, cell)
-        nan_b = emit_compare(ctx, "NE", b, b, cell)
         beats = emit_precedes(ctx, direction, a, b, cell)
-        only_a = ctx.op("and", flag, nan_a, ctx.op("not", flag, nan_b))
-        wins = ctx.op("or", flag, beats, only_a)
-        equal = emit_compare(ctx, "EQ", a, b, cell)
-        tie = ctx.op("or", flag, equal, ctx.op("and", flag, nan_a, nan_b))
+        tie = emit_compare(ctx, "EQ", a, b, cell)
+        if ctx.platform != "cpu":  # reduces in order: of two nans, `a` is the first
+            nan_b = emit_compare(ctx, "NE", b, b, cell)
+            tie = ctx.op("or", flag, tie, ctx.op("and", flag, nan_a, nan_b))
+            nan_a = ctx.op("and", flag, nan_a, ctx.op("not", flag, nan_b))
+        wins = ctx.op("or", flag, beats, nan_a)
         earlier = emit_compare(ctx, "LT", i, j, place)
         first = ctx.op("or", flag, wins, ctx.op("and", flag, tie, earlier))
         ctx.return_(

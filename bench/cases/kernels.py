@@ -1,0 +1,62 @@
+"""The functions most used, compiled, on arrays of a million elements: processor time.
+
+At this size the compiled program decides, not what calls it.  Processor time sums over
+all threads, and means something on a busy machine, too.
+"""
+
+import math
+import time
+
+import numpy as np
+
+from bench.cases.most_used import CALLS
+from bench.measure import thread_time
+from bench.rows import Row
+
+TITLE = "The functions most used, compiled, on a million elements"
+LARGER = {
+    "arange(16)": "arange(1 << 20)", "(4, 4)": "(1024, 1024)", "ones(8)": "ones(1 << 20)",
+    "full((4,)": "full((1 << 20,)", "eye(4)": "eye(1024)", "1.0, 8)": "1.0, 1 << 20)",
+    "(2, 8)": "(512, 2048)", "(8, 2)": "(2048, 512)",
+    "k, (4,)": "k, (1 << 20,)", "one_hot(i, 4)": "one_hot(i, 1024)",
+    "broadcast_to(v": "broadcast_to(w",
+}  # fmt: skip
+MEAN = "compiled, geometric mean"
+
+
+def larger(text: str) -> str:
+    """The expression on large arrays."""
+    for small, large in LARGER.items():
+        text = text.replace(small, large)
+    return text
+
+
+BIG = [larger(text) for text in CALLS if "data" not in text]
+ROWS = (Row(MEAN, 1.0), *(Row(f"{text}, compiled", 1.1) for text in BIG))
+
+
+def measure(jax, sheet) -> None:
+    jnp = jax.numpy
+    m = jnp.asarray(np.random.default_rng(0).random((1024, 1024), np.float32) + 1)
+    arrays = {
+        "m": m, "n": m[::-1], "b": m > 1.5, "v": m.reshape(-1), "w": m[0], "u": m[None],
+        "i": jnp.arange(1024), "k": jax.random.PRNGKey(0),
+    }  # fmt: skip
+    names = {"jax": jax, "jnp": jnp, "lax": jax.lax}
+    logs = []
+    for text in BIG:
+        code = compile(text, "<call>", "eval")
+        run = jax.jit(lambda given, code=code: eval(code, {**names, **given}))
+
+        def call(run=run):
+            return jax.block_until_ready(run(arrays))
+
+        name = f"{text}, compiled"
+        sheet.fill(
+            name,
+            lambda call=call: thread_time(
+                call, slices=5 if sheet.quick else 20, clock=time.process_time
+            ),
+        )
+        logs.append(math.log(sheet.values[name]))
+    sheet.put(MEAN, math.exp(sum(logs) / len(logs)))
