@@ -87,7 +87,8 @@ def joined(aval: Any, *others: Any) -> Any:
 
 def missing(mine: Manual | None, wanted: Iterable[Any]) -> tuple[Any, ...]:
     """Of axes, those along which a type does not say that values vary."""
-    return ordered(set(wanted).difference((mine or NOTHING).varying))
+    left = set(wanted).difference((mine or NOTHING).varying)
+    return ordered(left) if len(left) > 1 else tuple(left)
 
 
 def union(kinds: Sequence[Manual | None]) -> set[Any]:

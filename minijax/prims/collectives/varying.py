@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base import config, errors, tree
+from ...base import config, errors, tree, util
 from ...ir import core, varying
 from ...ir.core import Primitive
 from ...passes.algebra import lib
@@ -41,12 +41,19 @@ def moved(
     kinds: Manual | None, axes: Sequence[Any], old: str, new: str
 ) -> Manual | None:
     """What a type says where `axes` go from one kind to another ('': invarying)."""
-    said = {k: set(n) for k, n in (kinds or varying.NOTHING)._asdict().items()}
-    if old:
-        said[old].difference_update(axes)
-    if new:
-        said[new].update(axes)
-    return varying.manual(**said)
+    key = kinds, axes, old, new, core.STATE.axes  # in whose order names are
+    found = _moves.get(key, _moves)
+    if found is _moves:
+        said = {k: set(n) for k, n in (kinds or varying.NOTHING)._asdict().items()}
+        if old:
+            said[old].difference_update(axes)
+        if new:
+            said[new].update(axes)
+        found = util.remember(_moves, key, varying.manual(**said), 4096)
+    return found
+
+
+_moves: dict[Any, Any] = util.cache({})
 
 
 def _cast(name: str, old: str, new: str) -> Primitive:
@@ -144,10 +151,9 @@ def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
 def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
     """`x` as varying along axes along which it does not yet."""
     aval = core.aval_of(x)
-    for name, known in zip(
-        KINDS[1:], (aval.manual or varying.NOTHING)[1:], strict=True
-    ):
-        if not set(axes).isdisjoint(known):
+    said = aval.manual or varying.NOTHING
+    for name, known in zip(KINDS[1:], said[1:], strict=True):
+        if known and not set(axes).isdisjoint(known):
             raise errors.value_error(
                 f"pvary cannot accept args which are {name}. Got {aval.str_short(True)} and"
                 f" axes={set(axes)}",
@@ -166,24 +172,24 @@ def vary_over(x: Any, axes: Sequence[Any]) -> Any:
     lacking = varying.missing(aval.manual, known)
     if not lacking:
         return x
-    _check_auto(
-        "The axis names of a collective must be present in"
-        f" `jax.typeof(inp).mat.varying`. Got axes={tuple(axes)} and"
-        f" jax.typeof(inp).mat.varying={aval.mat.varying}",
-        [aval],
-    )
+    if not config.AUTO_PCAST.value:
+        raise _left_to_the_program(
+            "The axis names of a collective must be present in"
+            f" `jax.typeof(inp).mat.varying`. Got axes={tuple(axes)} and"
+            f" jax.typeof(inp).mat.varying={aval.mat.varying}",
+            [aval],
+        )
     return _vary(x, lacking)
 
 
-def _check_auto(what: str, avals: Sequence[Any]) -> None:
-    """Raise where casts are to be written in the program."""
-    if not config.AUTO_PCAST.value:
-        raise errors.value_error(
-            what,
-            which=", ".join(a.str_short(True) for a in avals),
-            why="jax_auto_pcast is off.",
-            tries=["lax.pcast(x, axis, to='varying')"],
-        )
+def _left_to_the_program(what: str, avals: Sequence[Any]) -> Exception:
+    """The error for values that vary otherwise, where the program is to write casts."""
+    return errors.value_error(
+        what,
+        which=", ".join(a.str_short(True) for a in avals),
+        why="jax_auto_pcast is off.",
+        tries=["lax.pcast(x, axis, to='varying')"],
+    )
 
 
 def casts_to(
@@ -217,11 +223,12 @@ def _alike(
     prim: Primitive, args: Sequence[Any], avals: Sequence[Any]
 ) -> tuple[Any, ...]:
     """Operands of one operation, made to vary along the same axes."""
-    _check_auto(
-        f"Primitive {prim} requires varying manual axes to match, but got"
-        f" {[frozenset((a.manual or varying.NOTHING).varying) for a in avals]}.",
-        avals,
-    )
+    if not config.AUTO_PCAST.value:
+        raise _left_to_the_program(
+            f"Primitive {prim} requires varying manual axes to match, but got"
+            f" {[frozenset((a.manual or varying.NOTHING).varying) for a in avals]}.",
+            avals,
+        )
     names = varying.union([a.manual for a in avals])
     reduced = {n for a in avals if a.manual is not None for n in a.manual.reduced}
     out = []
@@ -234,7 +241,8 @@ def _alike(
                 f" frozenset({{{axis!r}}})", avals,
                 tries=[f"lax.pcast(x, {axis!r}, to='reduced')"],
             )  # fmt: skip
-        if back := varying.ordered(names.intersection(mine.reduced)):
+        back: tuple[Any, ...] = ()
+        if mine.reduced and (back := varying.ordered(names.intersection(mine.reduced))):
             x = reduced_vary_cast_p.bind(x, axes=back)
         lacking = varying.missing(mine, names.difference(back))
         out.append(_vary(x, lacking) if lacking else x)
