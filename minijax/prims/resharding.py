@@ -76,6 +76,14 @@ _set_rules(mesh_cast_p)
 
 def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
     aval = ctx.avals_out[0]
+    if (
+        aval.lies is not None
+        and aval.lies.spec.unreduced
+        and ctx.avals_in[0].lies is None
+    ):
+        # Else the compiler may take what it computes from sums for terms of one.
+        whole = aval.lies.with_sums(frozenset(), frozenset())
+        return lower_constraint(ctx, x, aval.update(lies=None), whole)
     if aval.lies is not None:  # which is emitted for all such values
         return x
     return lower_constraint(ctx, x, aval, dst_sharding)

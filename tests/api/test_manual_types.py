@@ -94,6 +94,9 @@ zero = lambda: jnp.float32(0)
         (lambda x: mj.grad(lambda w: (w * x).sum())(zero()), "f32[]"),
         (lambda x: mj.eval_shape(lambda a: a + 1, x), "f32[2]{V:x}"),
         (lambda x: mj.scipy.sparse.linalg.cg(lambda v: 2 * v, x)[0], "f32[2]{V:x}"),
+        # Our own loops start from values that vary as steps make them.
+        (lambda x: jnp.searchsorted(jnp.arange(4.0), x), "i32[2]{V:x}"),
+        (lambda x: mj.random.poisson(mj.random.key(0), x), "i32[2]{V:x}"),
         # JAX says f32[2] of these, though each device chooses for itself.
         (lambda x: lax.cond(x[0] > 0, lambda: jnp.ones(2), lambda: jnp.zeros(2)),
          "f32[2]{V:x}"),
@@ -310,6 +313,12 @@ def test_derivatives(name):
     want = with_grads(whole)(W, X)
     for a, b in zip(mj.tree.leaves(got), mj.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-4)
+
+
+def test_what_is_kept_for_derivatives_lies_as_it_varies():
+    f = mapped(lambda w, x: jnp.sin(w * jnp.cos(w * x)), (P(), PX), PX)
+    text = str(mj.make_jaxpr(lambda w: mj.vjp(lambda w: f(w, X), w)[1](X))(W))
+    assert "Stacked(('x',))" in text and "Stacked(('x', 'y'))" not in text
 
 
 def test_types_of_types():

@@ -145,12 +145,26 @@ def test_terms_of_a_sum_are_a_value():
     both = lambda a, b: (product(a, b), reshard(product(a, b) - product(a, b) * red(
         jnp.full((8, 6), 3.0)), P("x", "y")))  # fmt: skip
     terms, there = mj.jit(both)(cut(A, "x", "y"), cut(B, "y"))
-    assert terms.sharding.spec == TERMS and not terms.is_fully_replicated
+    assert terms.sharding.spec == TERMS
+    total = mj.jit(lambda a, b: product(a, b).sum())(cut(A, "x", "y"), cut(B, "y"))
+    assert total.sharding.spec == P(unreduced={"y"}) and not total.is_fully_replicated
+    np.testing.assert_allclose(reshard(total, P()), (A @ B).sum(), rtol=1e-5)
     np.testing.assert_allclose(there, -2 * (A @ B), rtol=1e-5)
     np.testing.assert_allclose(reshard(terms, P("x")), A @ B, rtol=1e-5)
     assert repr(terms) == "Array(shape=(8, 6), dtype=float32)"
     with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
         np.asarray(terms)
+
+
+def test_derivatives_of_several_factors():
+    def loss(b, a, c):
+        out = jnp.einsum("ij,jk,k->ik", a, reshard(b, P(reduced={"x"})), c,
+                         out_sharding=P("x"))  # fmt: skip
+        return jnp.sin(out).sum()
+
+    c = np.array([1, 2, 3, 4, 5, 6], np.float32) / 6
+    got = mj.jit(mj.grad(loss))(B, cut(A, "x"), c)
+    np.testing.assert_allclose(got, A.T @ (np.cos(A @ B * c) * c), rtol=1e-3, atol=1e-3)
 
 
 def test_derivatives_of_parts():
