@@ -201,6 +201,15 @@ def test_forward_mode_by_hand():
     np.testing.assert_allclose(tangent, 2 * 2 * 1.5 * np.tanh(2), rtol=1e-6)
 
 
+def test_a_rule_for_some_of_the_tangents():
+    product = jax.custom_jvp(lambda x, y: x * y)
+    product.defjvp(lambda p, t: (product(*p), 10.0 * t[0] * p[1]))
+    params = jax.make_jaxpr(product)(1.0, 2.0).eqns[0].params
+    jaxpr, consts, zeros = params["jvp_jaxpr_fun"].call_wrapped(False, True)
+    assert (len(jaxpr.invars), zeros) == (3, [False])
+    assert jax.core.eval_jaxpr(jaxpr, consts, 3.0, 2.0, 1.0) == [6.0, 20.0]
+
+
 def test_reverse_rules_by_hand():
     params = jax.make_jaxpr(tripled_slope)(1.0).eqns[0].params
     jaxpr, consts = params["fwd_jaxpr_thunk"].call_wrapped(False)
