@@ -45,7 +45,8 @@ TYPES = {
         lambda: jnp.asarray(X), lambda: jnp.asarray(X[0]), lambda: jnp.ones(2, float),
         lambda: F32 + X, lambda: F32 + X[0], lambda: X[0] * F32,
         lambda: mj.jit(lambda x, y: x + y)(F32, X[0]), lambda: mj.device_put(X),
-        lambda: jnp.where(True, F32, X[0]), lambda: long() + 1.0,
+        lambda: mj.jit(lambda x: x + X[0])(F32), lambda: long() + 1.0,
+        lambda: jnp.where(True, F32, X[0]),
         lambda: long() + jnp.uint64(1), lambda: long() + F32[:2],
     ],
     "int64": [
