@@ -96,6 +96,23 @@ def lowered_as(
     prim.lower = lowering(prim, fun, elementwise)
 
 
+def kept_apart(prim: Primitive) -> None:
+    """Have the CPU's compiler make few keys once, not again for each use of a word.
+
+    It would emit the whole hash for each of them, hashes inside of hashes: programs that
+    derive keys from keys would take several times as long to compile.
+    """
+    emit = prim.lower
+
+    def rule(ctx: Any, *operands: Any, **params: Any) -> Any:
+        (aval,) = ctx.avals_out
+        out = emit(ctx, *operands, **params)
+        many = isinstance(aval.size, Dimension) or aval.size > 64
+        return out if many else ctx.op("optimization_barrier", aval, out)
+
+    prim.lower_on["cpu"] = rule
+
+
 def by_setting(prim: Primitive) -> None:
     """Evaluate `prim` by a program for the present `jax_threefry_partitionable`."""
 
@@ -187,6 +204,7 @@ no_transpose(random_split_p)
 random_split_p.batch = _front_batch(random_split_p)
 random_split_p.uses_keys = SPLITS
 lowered_as(random_split_p, _split_lanes)
+kept_apart(random_split_p)
 by_setting(random_split_p)
 
 
@@ -235,6 +253,7 @@ no_transpose(random_fold_in_p)
 batch_elementwise(random_fold_in_p)
 random_fold_in_p.uses_keys = MAKES
 lowered_as(random_fold_in_p, _fold_lanes)
+kept_apart(random_fold_in_p)
 
 
 def random_fold_in(keys: Any, data: Any) -> Any:

@@ -336,3 +336,16 @@ def test_keys_are_close_where_they_are_equal():
     assert jnp.allclose(keys, keys) and not jnp.allclose(keys[0], keys[1])
     with pytest.raises(TypeError, match="isclose does not accept dtypes"):
         jnp.isclose(keys, 1.0)
+
+
+def test_the_cpu_makes_few_keys_once():
+    def noise(key):
+        first, second = mj.random.split(mj.random.fold_in(key, 1))
+        return mj.random.bits(first, (2,)) + mj.random.bits(second, (2,))
+
+    def barriers(f, *args):
+        return mj.jit(f).lower(*args).as_text().count("optimization_barrier")
+
+    key = mj.random.key(0)
+    assert barriers(noise, key) == 2
+    assert barriers(mj.vmap(noise), mj.random.split(key, 100)) == 0
