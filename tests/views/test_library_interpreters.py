@@ -19,7 +19,7 @@ from minijax.interpreters import ad, mlir
 from minijax.interpreters import partial_eval as pe
 from minijax.views.private import module
 
-UNSPECIFIED = module("minijax._src.sharding_impls").UNSPECIFIED
+UNSPECIFIED = module("jax._src.sharding_impls").UNSPECIFIED
 
 
 @jax.custom_jvp

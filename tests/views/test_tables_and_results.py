@@ -132,7 +132,7 @@ def test_what_is_printed():
     names = core.JaxprPpContext({jaxpr.invars[0]: "angle"})
     names.suggest_same_var_names([jaxpr.outvars[0]], [jaxpr.invars[0]])
     assert names.var_names[jaxpr.outvars[0]] == "angle"
-    text = private.module("minijax._src.core").pp_jaxpr(jaxpr, names)
+    text = private.module("jax._src.core").pp_jaxpr(jaxpr, names)
     assert text.startswith("{ lambda ; angle:f32[]. let")
     assert float in core.literalable_types and np.float32 in core.literalable_types
     no_bool = core.concretization_function_error(bool, True)

@@ -42,7 +42,7 @@ def test_remembering_by_the_axes_in_scope():
 
 @pytest.mark.parametrize("name", sorted(private.MODULES))
 def test_all_that_is_listed_is_there(name):
-    module = private.module(f"minijax._src.{name}".rstrip("."))
+    module = private.module(f"jax._src.{name}".rstrip("."))
     for public in private.homes(private.MODULES[name][1]):
         assert getattr(module, public) is not None
 
