@@ -87,7 +87,9 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "ArrayImpl Client CompileOptions Device DeviceList HloSharding"
             " LoadedExecutable OpSharding PrimitiveType Traceback",
     }),
-    "literals": ("", {"views.tools": "TypedNdArray"}),
+    "literals": ("", {
+        "views.tools": "TypedComplex TypedFloat TypedInt TypedNdArray",
+    }),
     "lax": ("lax", {}),
     "lax.control_flow": ("lax", {}),
     "lax.lax": ("lax", {}),

@@ -18,8 +18,22 @@ BuiltInKeyEntry = (
 )  # fmt: skip
 Out = TypeVar("Out")
 Shape = tuple[int, ...]
-# Constants in programs are NumPy's.
+# Constants in programs are NumPy's and Python's: none of them is one of the next three.
 TypedNdArray = np.ndarray
+
+
+class TypedInt(int):
+    """A number of Python's that knows its dtype."""
+
+
+class TypedFloat(float):
+    """A number of Python's that knows its dtype."""
+
+
+class TypedComplex(complex):
+    """A number of Python's that knows its dtype."""
+
+
 # All effects may be in what is computed again, and in custom rules; these are the kinds
 # that a library has said so of.
 remat_allowed_effects = EffectTypeSet()

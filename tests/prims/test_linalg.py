@@ -1,5 +1,6 @@
 """Matrix factorizations: what they must satisfy, laws, dtypes, empty ones, errors."""
 
+import functools
 import re
 
 import numpy as np
@@ -711,3 +712,16 @@ def test_vectors_have_no_singular_values():
     x = np.ones(3, np.float32)
     with pytest.raises(TypeError, match=re.escape(words)):
         mj.jvp(mj.numpy.linalg.svdvals, (x,), (x,))
+
+
+def test_binding_without_what_may_be_left_out():
+    """As programs of JAX's bind them."""
+    x = np.array([[2.0, 0.0], [0.0, 1.0]], np.float32)
+    bind = functools.partial(la.svd_p.bind, full_matrices=True)
+    (sizes,) = mj.jit(lambda x: bind(x, compute_uv=False))(x)
+    assert sizes.tolist() == [2, 1]
+    slopes = mj.grad(lambda x: bind(x, compute_uv=False)[0].sum())(x)
+    np.testing.assert_allclose(slopes, np.eye(2), atol=1e-6)
+    z = mj.jit(mj.lax.conj_p.bind)(x[0] + 1j * x[1])
+    assert z.tolist() == [2, -1j]
+    assert type(la.lu(x)) is list

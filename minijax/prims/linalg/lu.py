@@ -222,7 +222,7 @@ batch_matrices(lu_p)
 lu_p.lower = _lu_lower
 
 
-def lu(x: Any) -> tuple[Any, Any, Any]:
+def lu(x: Any) -> list[Any]:
     """LU factors with row exchanges: :math:`x_{p} = L U`, where p permutes the rows.
 
     Args:
@@ -239,8 +239,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
       Array([[2. , 2. ],
              [0.5, 1. ]], dtype=float32)
     """
-    factors, pivots, perm = lu_p.bind(x)
-    return factors, pivots, perm
+    return lu_p.bind(x)  # type: ignore[no-any-return]
 
 
 def solve(a: Any, b: Any) -> Any:

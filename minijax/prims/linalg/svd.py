@@ -60,7 +60,7 @@ svd_p.lie = matrices
 
 @weak_if_operands
 def _svd_abstract(
-    x, *, full_matrices: bool, compute_uv: bool, subset_by_index, algorithm
+    x, *, full_matrices: bool, compute_uv: bool, subset_by_index=None, algorithm=None
 ) -> list[Any]:
     check_matrix("svd", x)
     m, n = x.shape[-2:]
@@ -82,7 +82,7 @@ def _svd_abstract(
 
 def _svd_jvp(
     primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool,
-    subset_by_index: Any, algorithm: Any,
+    subset_by_index: Any = None, algorithm: Any = None,
 ) -> Any:  # fmt: skip
     (a,), (da,) = primals, tangents
     check_matrix("svd", core.aval_of(a))
@@ -167,7 +167,13 @@ def _diagonal_part(x: Any) -> Any:
 
 
 def _svd_lower(
-    ctx, x, *, full_matrices: bool, compute_uv: bool, subset_by_index, algorithm
+    ctx,
+    x,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index=None,
+    algorithm=None,
 ) -> list[Any]:
     (aval,) = ctx.avals_in
     whole = _svd_abstract(

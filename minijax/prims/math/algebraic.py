@@ -863,19 +863,19 @@ def complex(x: Any, y: Any) -> Any:
     return complex_p.bind(x, y)
 
 
-def _conj_abstract(x: Any, *, input_dtype: Any) -> Any:
+def _conj_abstract(x: Any, *, input_dtype: Any = None) -> Any:
     if not dtypes.is_complex(x.dtype):
         _check_part("conj", x, 0, 1)
     return shaped(x.shape, dtypes.complex_of(x.dtype), x.weak_type)
 
 
-def _conj_transpose(ct: Any, x: Any, *, input_dtype: Any) -> list[Any]:
-    if dtypes.is_complex(input_dtype):
+def _conj_transpose(ct: Any, x: Any, *, input_dtype: Any = None) -> list[Any]:
+    if input_dtype is None or dtypes.is_complex(input_dtype):
         return [conj(ct)]
     return [real(ct)]
 
 
-def _lower_conj(ctx: Any, x: Any, *, input_dtype: Any) -> Any:
+def _lower_conj(ctx: Any, x: Any, *, input_dtype: Any = None) -> Any:
     aval, out = ctx.avals_in[0], ctx.avals_out[0]
     if dtypes.is_complex(aval.dtype):
         return ctx.chlo("conj", out, x)
