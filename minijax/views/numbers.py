@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,19 @@ def _allowed(kind: Any, tolerance: Tolerance) -> float:
     return given.get(kind, _ROUNDING.get(kind, rough))
 
 
+class Node(NamedTuple):
+    """How a node of a tree comes apart, and is put together of what it is and children."""
+
+    to_iter: Callable[[Any], tuple[Any, Any]]
+    from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
+_NODE = Node(
+    lambda node: tree.flatten(node, is_leaf=lambda x: x is not node),
+    lambda form, children: tree.unflatten(form, list(children)),
+)
+
+
 class _Registry(Mapping[type, Any]):
     """The classes that are nodes of trees."""
 
@@ -75,7 +88,7 @@ class _Registry(Mapping[type, Any]):
     def __getitem__(self, kind: type) -> Any:
         if kind not in self:
             raise KeyError(kind)
-        return kind
+        return _NODE
 
     def __iter__(self) -> Iterator[type]:
         raise TypeError("classes are found one by one")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from ..control.calls.programs import closed_call_p
@@ -41,9 +42,15 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.impl = Missing("Evaluation rule", name)
+        kind: Any = type(self)  # it may say in its body what others set
+        super().__init__(name, kind.multiple_results is True)
         self._effects_of: dict[Any, frozenset[Any]] = {}
+        self.impl = Missing("Evaluation rule", name)
+        base: Any = Primitive
+        if kind.impl is not base.impl:
+            self.impl = MethodType(kind.impl, self)
+        if kind.abstract_eval is not base.abstract_eval:
+            self.def_effectful_abstract_eval(self.abstract_eval)
 
     def register(self) -> None:
         core.registry.setdefault(self.name, self)

@@ -8,7 +8,7 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.extend.core import Primitive, primitives
+from minijax.extend.core import Primitive, no_effects, primitives
 from minijax.interpreters import ad, batching, mlir
 from minijax.ir.core import registry
 
@@ -208,3 +208,25 @@ def test_all_primitives_of_the_face_are_ours():
         assert isinstance(prim, Primitive), name
         assert prim.call_primitive is (name == "call_p")
         assert not prim.map_primitive
+
+
+class Tagged(Primitive):
+    """What is told of it is told in the class's body."""
+
+    multiple_results = True
+
+    def impl(self, x, *rest, kept):
+        return (x, *rest)[:kept]
+
+    def abstract_eval(self, x, *rest, kept):
+        return (x, *rest)[:kept], no_effects
+
+
+def test_a_class_that_says_it_in_its_body():
+    prim = Tagged("tagged")
+    mlir.register_lowering(prim, lambda ctx, *xs, kept: xs[:kept])
+    call = lambda x, y: prim.bind(x, y, kept=1)
+    assert call(1.0, 2.0)[0] == 1.0
+    (out,) = jax.jit(call)(X, X)
+    np.testing.assert_array_equal(out, X)
+    assert len(jax.make_jaxpr(call)(X, X).out_avals) == 1

@@ -1,5 +1,7 @@
 """Small tools that libraries take from JAX's inside."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,20 @@ def test_the_lock_of_finders_is_no_trap():
 
     code = "import _imp; _imp.acquire_lock(); import minijax.runtime.mlir_context"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_nodes_by_their_registry():
+    """As libraries walk trees by hand."""
+    registry = private.module("jax._src.tree_util")._registry
+    Pair = collections.namedtuple("Pair", "a b")
+    for node, children in (((1, [2]), [1, [2]]), ({"b": 1, "a": 2}, [2, 1]), ([], [])):
+        entry = registry[type(node)]
+        found, form = entry.to_iter(node)
+        assert list(found) == children
+        assert entry.from_iter(form, found) == node
+    assert type(None) in registry and int not in registry
+    assert registry[tuple].from_iter(registry[tuple].to_iter((1, 2))[1], "ab") == (
+        "a", "b",
+    )  # fmt: skip
+    named = registry[Pair].to_iter(Pair(1, 2))  # there, in JAX a tuple without an entry
+    assert registry[Pair].from_iter(named[1], [3, 4]) == Pair(3, 4)

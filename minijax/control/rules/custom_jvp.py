@@ -322,10 +322,11 @@ def bind_arguments(
         if sig is None:
             raise TypeError("keyword arguments need a signature")
         bound = sig.bind(*args, **kwargs)
-        if bound.kwargs:
+        bound.apply_defaults()  # first: what comes after a gap counts as by keyword
+        if by_name := [name for name in bound.kwargs if name in kwargs]:
             raise TypeError(
                 "The following keyword arguments could not be resolved to positions:"
-                f" {', '.join(bound.kwargs)}"
+                f" {', '.join(by_name)}"
             )
     except TypeError as e:
         raise TypeError(
@@ -337,8 +338,7 @@ def bind_arguments(
                 why="a rule gets its function's arguments by position.",
             )
         ) from None
-    bound.apply_defaults()
-    return bound.args
+    return bound.args  # type: ignore[no-any-return]
 
 
 def _takes_just(sig: inspect.Signature, n: int) -> bool:

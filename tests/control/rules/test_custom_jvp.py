@@ -1,5 +1,6 @@
 """`custom_jvp`: rules, what they are given, what they may close over, and messages."""
 
+import functools
 from functools import partial
 
 import numpy as np
@@ -115,6 +116,25 @@ def test_arguments_are_found_by_name_and_default():
     assert f(y=3.0, x=1.0) == 9
     assert mj.grad(f)(1.0) == 100
     assert mj.grad(lambda y: f(1.0, y=y))(1.0) == 1
+
+
+def test_arguments_by_name_after_a_gap():
+    """What stands between keeps its default, static or not."""
+
+    @functools.partial(mj.custom_jvp, nondiff_argnums=(1, 2))
+    def f(x, power=2, negative=False, scale=1.0, shift=0.0):
+        y = scale * x**power + shift
+        return -y if negative else y
+
+    f.defjvp(
+        lambda power, negative, p, t: (f(p[0], power, negative, *p[1:]), 100 * t[0])
+    )
+    assert f(3.0, shift=1.0) == 10
+    assert f(3.0, negative=True, shift=1.0) == -10
+    assert mj.grad(lambda x: f(x, negative=True, scale=2.0))(3.0) == 100
+    g = mj.custom_vjp(lambda x, y=2.0, z=3.0: x * y + z)
+    g.defvjp(lambda x, y, z: (x * y + z, y), lambda y, ct: (ct * y, None, ct))
+    assert mj.grad(lambda z: g(1.0, z=z))(5.0) == 1 and g(1.0, z=5.0) == 7
 
 
 @pytest.mark.parametrize(
