@@ -59,7 +59,8 @@ def create_device_mesh(
             f"Number of devices {len(found)} must equal the product of mesh_shape {shape}",
             tries=["devices=jax.devices()[:n]", "another mesh_shape"],
         )
-    by_kind = device_kind_handler_dict.get(found[0].device_kind) if found else None
+    kind = getattr(found[0], "device_kind", None) if found else None
+    by_kind = device_kind_handler_dict.get(kind)
     if by_kind is not None:
         options = {"contiguous_submeshes": contiguous_submeshes}
         grid = by_kind(shape, found, **options)

@@ -90,6 +90,7 @@ def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
 
 
 reshard_p.lower = _lower
+reshard_p.flops = mesh_cast_p.flops = lambda *_: 0  # values stay what they are
 
 
 def _move_now(x: Any, *, dst_sharding: Any) -> Any:

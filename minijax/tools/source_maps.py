@@ -68,7 +68,7 @@ class SourceMap:
     version: 3, of the format; sources, sources_content: files, and perhaps their texts.
     mappings: for each line its segments, relative to one another.
 
-    >>> SourceMap(3, ['f.py'], [], [], [[(0, 0, 2, 4)], []]).to_json()[-21:]
+    >>> SourceMap(3, ['f.py'], [], [], [[(0, 0, 2, 4)], []]).to_json()[-20:]
     '"mappings": "AAEI;"}'
     """
 

@@ -305,7 +305,6 @@ REFUSED = {
     "an axis left": (
         dict(in_specs=P("x"), out_specs=P(), axis_names={"y"}), V, "marked as manual",
     ),
-    "to infer": (dict(in_specs=Infer, out_specs=P()), V, "can be inferred only"),
 }  # fmt: skip
 
 
@@ -322,6 +321,8 @@ def test_other_refusals():
         mj.shard_map(same, **specs)(V)
     with pytest.raises(TypeError, match="must be a pytree of"):
         over(same, in_specs=3, out_specs=P())
+    with pytest.raises(TypeError, match="are of type \\(Auto, Auto\\)"):
+        over(same, in_specs=Infer, out_specs=P())(V)
     with pytest.raises(TypeError, match="shard_map requires a"):
         mj.shard_map(same, mesh=3, **specs)
     with pytest.raises(TypeError, match="in_axes must be an int"):

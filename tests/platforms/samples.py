@@ -601,7 +601,7 @@ row(
     spread=True,
 )
 row("partitioned(jax, P)(x)", spread=True)
-across("jax.lax.pcast(x, 'i', to='varying')")
+across("jax.lax.pcast(jax.lax.psum(x, 'i'), 'i', to='varying')")
 row("jax.debug.inspect_array_sharding(x, callback=print)", spread=True)
 row(
     "jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P('i'), out_specs=P('i'),"

@@ -23,14 +23,17 @@ from ...base import config, errors, tree
 from ...base.source import function_text
 from ...ir import core
 from ...ir.core import Primitive, unsupported
+from ...ir.jaxpr import result_type
+from ...ir.varying import DIFFERING
 from ...passes import batch as batching
-from ...passes.algebra import unmapped_aval
+from ...passes.algebra import lib, unmapped_aval
 from ...passes.stage import StageTrace
 from ...prims.shape import shapes
 from ...runtime import array as arrays
 from ...runtime import dispatch, lower
 from ...runtime import jaxlib_compat as compat
 from ...runtime.failures import Failures
+from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import OneOf, SingleDeviceSharding
 from ...runtime.spread import Spread, put
 from ...types import dtypes
@@ -202,7 +205,7 @@ def _once_for_each_part(
         return
     sizes = spread.mesh.shape_tuple
     rest = frozenset(a for a, _ in sizes) - ctx.manual
-    ins = [(a, ()) for a in ctx.avals_in]
+    ins = [(a, PartitionSpec()) for a in ctx.avals_in]
 
     def by_the_first(*values: Any) -> list[Any]:
         u32, i32 = shaped((), dtypes.uint32), shaped((), dtypes.int32)
@@ -258,8 +261,12 @@ def stage_callback(prim: Primitive) -> Callable[..., Any]:
     """
 
     def stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
-        avals = params.get("result_avals", ())
-        return trace.record(prim, [trace.atom(x) for x in args], params, avals)
+        atoms = [trace.atom(x) for x in args]
+        avals = [a.aval for a in atoms]
+        out = result_type(prim, avals, params)
+        if out is DIFFERING:
+            return stage(trace, lib.vary_alike(prim, args, avals), params)
+        return trace.record(prim, atoms, params, out)
 
     return stage
 

@@ -318,6 +318,9 @@ def conv_general_dilated_patches(
       An array of rank n + 2 and `lhs`'s dtype (or `preferred_element_type`), whose
       feature axis has c * prod(filter_shape) elements, c slowest.
 
+    Raises:
+      TypeError: `lhs` has another rank.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> x = jnp.arange(4.0).reshape(1, 1, 4)

@@ -101,7 +101,8 @@ def call(
         for i, o in aliases
     )
     cut = {}
-    if batch:  # over a mesh: for Shardy, and for the partitioner that makes the parts
+    known = all(isinstance(n, int) for a in (*avals_in, *avals_out) for n in a.shape)
+    if batch and known:  # over a mesh: for Shardy, and for what makes the parts
         cut["sdy.sharding_rule"] = ctx.parse(along_batch(avals_in, avals_out, batch))
         cut["mhlo.frontend_attributes"] = ctx.parse(f'{{num_batch_dims = "{batch}"}}')
     op = ctx.create(

@@ -74,8 +74,8 @@ def _checked(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
         if type(x) not in _PLAIN and not isinstance(x, Tracer):
             if not core.is_value(x):
                 raise arraylike_error(name, x, i)
-            if hasattr(x, "__jax_array__"):
-                return _checked(name, (*xs[:i], core.unwrapped(x), *xs[i + 1 :]))
+            if (inner := core.unwrapped(x)) is not x:
+                return _checked(name, (*xs[:i], inner, *xs[i + 1 :]))
     return xs
 
 
