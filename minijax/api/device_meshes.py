@@ -59,7 +59,7 @@ def create_device_mesh(
             f"Number of devices {len(found)} must equal the product of mesh_shape {shape}",
             tries=["devices=jax.devices()[:n]", "another mesh_shape"],
         )
-    kind = getattr(found[0], "device_kind", None) if found else None
+    kind = getattr(found[0], "device_kind", "") if found else ""
     by_kind = device_kind_handler_dict.get(kind)
     if by_kind is not None:
         options = {"contiguous_submeshes": contiguous_submeshes}
