@@ -178,6 +178,7 @@ def state():
 
 
 @pytest.mark.parametrize("name", WORK)
+# Python itself swallows what interrupts a generator that is being closed.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupts_everywhere(name):
     clean = (EVAL, (), "", None, False)

@@ -114,8 +114,8 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.nda
 
 def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> np.ndarray:
     """Keys at random, of which about `sparsity` are left out."""
-    np.random.seed(seed)
-    return np.random.binomial(1, 1.0 - sparsity, size=shape).astype(np.bool_)
+    draw = np.random.RandomState(seed)  # the user's own generator is left alone
+    return draw.binomial(1, 1.0 - sparsity, size=shape).astype(np.bool_)
 
 
 class CausalMask(_Said):

@@ -368,20 +368,34 @@ SETTINGS = [
 
 def run(pair: Pair, seed: int, count: int, folder: Path, seconds: float = 1e9):
     """Compare that many calls; prints what differs."""
+
+    def draw(rng):
+        x64, setting = rng.random() < 0.4, rng.choice(SETTINGS)
+        return [draw_call(rng, x64) for _ in range(BATCH)], x64, setting
+
+    path = folder / f"calls{seed}.txt"
+    return compare(pair, PRELUDE, seed, count, path, seconds, draw)
+
+
+def compare(
+    pair: Pair, prelude, seed: int, count: int, path: Path, seconds: float, draw
+):
+    """Compare batches of calls; what differs is written to `path`.
+
+    draw: of a random generator, a batch of (name, text), whether of 64 bits, the setting.
+    """
     findings: Counter[str] = Counter()
     excused: Counter[str] = Counter()
     refused = done = 0
     start = time.time()
-    with open(folder / f"calls{seed}.txt", "w") as log:
+    with open(path, "w") as log:
         while done < count and time.time() - start < seconds:
-            rng = random.Random(seed * 1_000_003 + done)
-            x64, setting = rng.random() < 0.4, rng.choice(SETTINGS)
-            drawn = [draw_call(rng, x64) for _ in range(BATCH)]
+            drawn, x64, setting = draw(random.Random(seed * 1_000_003 + done))
             texts = [text for _, text in drawn]
-            ours, jax = pair.ask("calls", PRELUDE, texts, x64, setting)
-            done += BATCH
+            ours, jax = pair.ask("calls", prelude, texts, x64, setting)
+            done += len(drawn)
             if "died" in (ours[0], jax[0]):
-                print("died", ours, jax, texts[0], file=log, flush=True)
+                print("died", ours, jax, *texts, file=log, flush=True)
                 findings["died"] += 1
                 continue
             for (name, text), a, b in zip(drawn, ours, jax):
@@ -389,8 +403,7 @@ def run(pair: Pair, seed: int, count: int, folder: Path, seconds: float = 1e9):
                 found = difference(a, b)
                 if found is None:
                     continue
-                why = known.reason_for(text, *found)
-                if why is not None:
+                if (why := known.reason_for(text, *found)) is not None:
                     excused[why] += 1
                     continue
                 label = f"{found[0]} {name}"
@@ -399,9 +412,8 @@ def run(pair: Pair, seed: int, count: int, folder: Path, seconds: float = 1e9):
                     mode = f"x64={x64} {setting}"
                     print(
                         f"{label}\n  {text}  # {mode}\n  {found[1]}",
-                        file=log,
-                        flush=True,
-                    )
+                        file=log, flush=True,
+                    )  # fmt: skip
             if done % 10_000 == 0:
                 rate = done / (time.time() - start)
                 print(
@@ -409,5 +421,6 @@ def run(pair: Pair, seed: int, count: int, folder: Path, seconds: float = 1e9):
                     f" differ in {len(findings)} ways; {rate:.0f}/s]",
                     flush=True,
                 )
-    print(f"{done} calls: {len(findings)} differences; known: {dict(excused)}")
+    told = f"{len(findings)} differences; known: {dict(excused)}"
+    print(f"{done} calls, {refused} refused by JAX: {told}")
     return findings

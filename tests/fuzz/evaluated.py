@@ -7,12 +7,9 @@ forwards and backwards, or for a batch of arguments.  Distributions and special 
 
 import random
 import re
-import time
-from collections import Counter
 from pathlib import Path
 
-from . import calls, known, stacks
-from .compare import difference
+from . import calls, stacks
 from .pair import Pair
 
 BATCH = 40
@@ -116,41 +113,15 @@ def run(
     if "jax.scipy.special" not in calls.ROOMS:
         calls.ROOMS += [f"jax.scipy.{room}" for room in ROOMS] + ["jax.image"]
         calls.functions.cache_clear()
-    findings: Counter[str] = Counter()
-    excused: Counter[str] = Counter()
-    refused = done = 0
-    start = time.time()
-    with open(folder / f"evaluated{seed}.txt", "w") as log:
-        while done < count and time.time() - start < seconds:
-            rng = random.Random(seed * 1_000_003 + done)
-            x64, edges = rng.random() < 0.3, rng.random() < 0.4
-            drawn = []
-            while len(drawn) < BATCH:
-                name, text = draw(rng, x64)
-                if re.search(only, name):
-                    drawn.append(
-                        (name, evaluated(text, rng, rng.randrange(1000), edges))
-                    )
-            ours, jax = pair.ask("calls", PRELUDE, [t for _, t in drawn], x64, "")
-            done += BATCH
-            if "died" in (ours[0], jax[0]):
-                print("died", ours, jax, *(t for _, t in drawn), file=log, flush=True)
-                findings["died"] += 1
-                continue
-            for (name, text), a, b in zip(drawn, ours, jax):
-                refused += b[0] == "error"
-                found = difference(a, b)
-                if found is None:
-                    continue
-                if (why := known.reason_for(text, *found)) is not None:
-                    excused[why] += 1
-                    continue
-                label = f"{found[0]} {name}"
-                findings[label] += 1
-                if findings[label] <= 3:
-                    print(
-                        f"{label}\n  {text}  # x64={x64}\n  {found[1]}",
-                        file=log, flush=True,
-                    )  # fmt: skip
-    print(f"{done} calls, {refused} refused by JAX: {len(findings)} differences")
-    return findings
+
+    def draw_evaluated(rng):
+        x64, edges = rng.random() < 0.3, rng.random() < 0.4
+        drawn = []
+        while len(drawn) < BATCH:
+            name, text = draw(rng, x64)
+            if re.search(only, name):
+                drawn.append((name, evaluated(text, rng, rng.randrange(1000), edges)))
+        return drawn, x64, ""
+
+    path = folder / f"evaluated{seed}.txt"
+    return calls.compare(pair, PRELUDE, seed, count, path, seconds, draw_evaluated)
