@@ -21,7 +21,7 @@ from ..runtime.mesh import current_mesh
 from ..runtime.partition_spec import PartitionSpec
 from ..runtime.sharding import NamedSharding, Sharding, typed
 from ..types import dtypes
-from ..types.avals import AbstractRef, ShapedArray, shaped
+from ..types.avals import AbstractRef, AbstractToken, ShapedArray, shaped
 from ..types.manual_axes import ManualAxisType, held, manual_axis_type
 
 
@@ -270,8 +270,10 @@ def make_jaxpr(
     return make_jaxpr_f
 
 
-def struct_of(aval: Any) -> ShapeDtypeStruct:
-    """The `ShapeDtypeStruct` of an aval."""
+def struct_of(aval: Any) -> Any:
+    """The `ShapeDtypeStruct` of an array's type; that of a token stands for itself."""
+    if isinstance(aval, AbstractToken):
+        return aval
     return ShapeDtypeStruct(
         aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.lies,
         manual_axis_type=manual_axis_type(aval.manual),

@@ -42,3 +42,10 @@ def test_types_and_texts():
 def test_only_tokens_come_after_each_other(run):
     with pytest.raises(TypeError, match="Arguments to after_all must be tokens"):
         run(lambda x: lax.after_all(lax.create_token(), x))
+
+
+@pytest.mark.parametrize("of", [mj.eval_shape, lambda f, x: mj.jit(f).eval_shape(x)])
+def test_types_of_tokens(of):
+    """As in JAX, a token's type stands for itself."""
+    token, x = of(lambda x: (lax.create_token(x), x), X)
+    assert str(token) == "AbstractToken()" and x.shape == (3,)
