@@ -85,6 +85,10 @@ _FILLED_BY = {
         " control.rules.custom_jvp control.rules.custom_solve control.rules.custom_vjp"
         " control.rules.remat_opt control.rules.stop_gradient surface.numpy.methods",
     "evaluate": "runtime.dispatch",
+    "evaluate_batched": "runtime.together",
+    "evaluate_jvp": "runtime.together",
+    "evaluate_linearized": "runtime.together",
+    "evaluate_transpose": "runtime.together",
     "jaxpr_text": "ir.printer",
     "equation_text": "ir.printer",
     "reference": "control.refs.refs",

@@ -102,6 +102,14 @@ def test_import_is_light():
         assert not [m for m in loaded if m == heavy or m.startswith(heavy + ".")], heavy
 
 
+def test_the_first_device_is_light():
+    """What few clients need is imported for those alone."""
+    loaded = run(
+        "import sys, minijax as mj; mj.devices(); print(' '.join(sys.modules))"
+    )
+    assert not {"importlib.metadata", "email", "json", "pkgutil"} & set(loaded.split())
+
+
 def test_every_public_name_resolves():
     code = """
 import warnings

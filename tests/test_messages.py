@@ -117,6 +117,14 @@ def test_one_hot_warns_of_what_is_no_integer():
         nn.one_hot(jnp.array([0.0, 1.0]), 2)
 
 
+def test_one_hot_has_axes_by_number_or_name():
+    for axes in ((0, 1), [0]):
+        with pytest.raises(ValueError, match="axis 0 is out of bounds for array of di"):
+            nn.one_hot(jnp.arange(2), 3, axis=axes)
+    with pytest.raises(NameError, match="unbound axis name: rows"):
+        nn.one_hot(jnp.arange(2), 3, axis=("rows",))
+
+
 def test_recursion_of_jits_ends():
     f = jax.jit(lambda x: f(x))
     with pytest.raises(RecursionError):

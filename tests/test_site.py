@@ -83,6 +83,21 @@ def test_docstrings_as_markdown():
     ]  # fmt: skip
 
 
+def test_formulas_are_for_browsers():
+    text = "A sum :math:`x_1 +\n  x_2` of [two].\n\n.. math:: y = x\n\n\nArgs: all.\n"
+    text += "  to: of which all\n    that is so: is so."
+    one, two = (
+        reference.mathml(t, block=b) for t, b in (("x_1 + x_2", False), ("y = x", True))
+    )
+    assert [s for s in reference.markdown(text) if s] == [
+        f"A sum {one} of \\[two].", two, "**Args**", "all.",
+        "- **to**: of which all", "  that is so: is so.",
+    ]  # fmt: skip
+    for name, page in CONTENTS.items():
+        if name.startswith("reference/"):
+            assert ":math:" not in page and ".. math::" not in page, name
+
+
 def test_signatures_can_be_read():
     mode = enum.Enum("M", "A").A
 

@@ -14,6 +14,11 @@ from typing import Any
 
 from minijax.tools import stubs
 
+try:  # comes with Sphinx, of the extra `docs`
+    from docutils.utils.math import latex2mathml
+except ImportError:
+    latex2mathml = None
+
 SMALL = (
     "minijax.ad_checkpoint", "minijax.checkpoint_policies", "minijax.custom_batching",
     "minijax.custom_derivatives", "minijax.debug", "minijax.dlpack", "minijax.dtypes",
@@ -21,7 +26,11 @@ SMALL = (
     "minijax.sharding", "minijax.stages", "minijax.test_util", "minijax.tree",
     "minijax.tree_util", "minijax.typing",
 )  # fmt: skip
-SECTIONS = re.compile(r"(Args|Returns|Raises|Yields|Attributes|Examples?|Source):$")
+ITEM = re.compile(r"  (\*{0,2}\w[\w.]*(?:, \*{0,2}\w[\w.]*)*): (.*)")
+FORMULA = re.compile("\0(\\d+)\0")
+SECTIONS = re.compile(
+    r"(Args|Returns|Raises|Yields|Attributes|Examples?|Source):$|(Args): (.+)"
+)
 
 
 @dataclasses.dataclass
@@ -123,18 +132,20 @@ class _Shown:
 def markdown(text: str) -> list[str]:
     """A docstring as Markdown: sections, their items, examples."""
     lines, section = [], ""
+    text, formulas = without_formulas(text)
     blocks = text.splitlines()
     i = 0
     while i < len(blocks):
         line = blocks[i]
         if found := SECTIONS.match(line):
-            section = found[1]
+            section = found[1] or found[2]
             lines += ["", f"**{section}**", ""]
+            lines += [escaped(found[3]), ""] if found[3] else []
         elif line.strip().startswith(">>>"):
             taken = example(blocks, i)
             lines += ["", "```pycon", *taken, "```", ""]
             i += len(taken) - 1
-        elif section and (item := re.match(r"  (\*{0,2}[\w, .*]+): (.*)", line)):
+        elif section and (item := ITEM.match(line)):
             lines.append(f"- **{escaped(item[1])}**: {escaped(item[2])}")
         elif section and re.match(r"    +\S", line):
             lines.append("  " + escaped(line.strip()))
@@ -143,7 +154,35 @@ def markdown(text: str) -> list[str]:
                 section = ""
             lines.append(escaped(line.strip()))
         i += 1
-    return lines
+    return [FORMULA.sub(lambda m: formulas[int(m[1])], line) for line in lines]
+
+
+def without_formulas(text: str) -> tuple[str, list[str]]:
+    """A docstring with a mark in the place of each formula; the formulas, for browsers."""
+    formulas: list[str] = []
+
+    def inline(found: re.Match[str]) -> str:
+        formulas.append(mathml(found[1], block=False))
+        return f"\0{len(formulas) - 1}\0"
+
+    def block(found: re.Match[str]) -> str:
+        formulas.append(mathml(found[2], block=True))
+        return f"\n{found[1]}\0{len(formulas) - 1}\0\n"
+
+    text = re.sub(r"(?m)^( *)\.\. math::(.*(?:\n\1 +\S.*)*)", block, text)
+    return re.sub(r":math:`([^`]*)`", inline, text), formulas
+
+
+def mathml(tex: str, block: bool) -> str:
+    """A formula as MathML, which browsers draw by themselves; TeX, if it is none."""
+    tex = " ".join(tex.split())
+    if latex2mathml is None:
+        return code(tex)
+    try:
+        made = latex2mathml.tex2mathml(tex, as_block=block)
+    except (AttributeError, SyntaxError, ValueError):
+        return code(tex)
+    return re.sub(r"\s*\n\s*", "", made)
 
 
 def example(lines: list[str], at: int) -> list[str]:

@@ -27,6 +27,7 @@ ROWS = (
     Row("np.asarray of a sharded array, fresh", None),
     Row("lower with shardings: perceptron step", 0.3),
     Row("shard_map: trace", 0.25),
+    Row("shard_map: trace, types checked", 0.25),
     Row("shard_map: lower", 0.25),
     Row("explicit axes: trace", 0.3),
 )
@@ -76,24 +77,30 @@ def measure(jax, sheet) -> None:
     )
     P = sharding.PartitionSpec
 
-    def mapped():
+    def mapped(checked=False):
         specs = {"in_specs": (P(), P("x"), P("x")), "out_specs": (P(), P())}
-        specs["check_vma"] = False  # JAX's sums would be told apart by their types
+        specs["check_vma"] = checked
 
         def local(params, x, y):
             params, loss = step(params, x, y)
-            return jax.lax.pmean(params, "x"), jax.lax.pmean(loss, "x")
+            if not checked:  # else gradients are summed, since their types say so
+                params = jax.lax.pmean(params, "x")
+            return params, jax.lax.pmean(loss, "x")
 
         return jax.jit(jax.shard_map(local, mesh=mesh, **specs))
 
-    def tracing():
-        fresh = mapped()
+    def tracing(checked=False):
+        fresh = mapped(checked)
         return lambda: fresh.trace(params, x, y)
 
     def lowering():
         return mapped().trace(params, x, y).lower
 
     sheet.fill("shard_map: trace", lambda: once_each(tracing, times=times))
+    sheet.fill(
+        "shard_map: trace, types checked",
+        lambda: once_each(lambda: tracing(True), times=times),
+    )
     sheet.fill("shard_map: lower", lambda: once_each(lowering, times=times))
     sheet.fill("explicit axes: trace", lambda: explicit(jax, times))
 

@@ -14,10 +14,14 @@ from typing import Any
 from ..base import errors, monitoring, tree
 from ..base.source import function_text
 from ..base.tracebacks import boundary
+from ..control import high
 from ..control.arguments import NO_STATICS, ArgNames
 from ..control.bodies import tree_difference
 from ..control.calls import jit as jitting
-from ..control.calls.jit import Call, Jitted, dispatcher, fast_path
+from ..control.calls.direct import Direct
+from ..control.calls.fast import fast_path
+from ..control.calls.jit import Call, Jitted
+from ..control.calls.lies import own_order
 from ..control.calls.misses import differences
 from ..control.calls.programs import run_program
 from ..control.refs.discharge import by_value, is_lasting, values_of, write_back
@@ -26,9 +30,10 @@ from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
 from ..runtime import array as arrays
 from ..runtime import compile as compiler
-from ..runtime import dispatch, lower, sizes
+from ..runtime import dispatch, lowered, sizes
 from ..runtime import sharding as shardings
-from ..runtime.layouts import Format, layout_of
+from ..runtime.layouts import Format, Layout, layout_of
+from ..runtime.orders import mode
 from ..runtime.portable import lower_for
 from ..runtime.spread import Spread
 from ..types.avals import AbstractRef
@@ -205,10 +210,15 @@ class Lowered:
         if over_devices:
             self._where = self._where.keeping(self._kept).typed(closed)
         kept = [self._donated[i] for i in self._kept]
+        self._orders = orders = jitted.orders(stage._call, stage._traced, ahead=True)
+        if orders is not None:
+            more = [None] * (len(closed.out_avals) - len(orders[1]))  # what is written
+            orders = [*[None] * len(self._before), *orders[0]], [*orders[1], *more]
         with monitoring.stage(monitoring.LOWERING, f"jit({jitted.name})"):
             options: dict[str, Any] = dict(
                 donated=kept if any(kept) else (), ordered=self._ordered,
                 spread=self._where if over_devices else None,
+                orders=dispatch.modes(orders, self._kept, self._where),
             )  # fmt: skip
             if symbolic:
                 paths = tree.leaf_names(stage.in_tree)
@@ -219,7 +229,7 @@ class Lowered:
                     closed, jitted.name, self._platforms, **options
                 )
             else:
-                self._lowered = lower.lower_jaxpr(
+                self._lowered = lowered.lower_jaxpr(
                     closed, jitted.name, *self._platforms, literals=portable, **options
                 )
         self._consts = [
@@ -313,7 +323,7 @@ class Lowered:
         program = dispatch.finish_program(
             executable, self._lowered, self._consts, self._kept,
             len(self._stage.jaxpr.in_avals), self._closed, self._where,
-            self._committed, self._ordered,
+            self._committed, self._ordered, self._orders is not None,
         )  # fmt: skip
         return Compiled(self, program, options)
 
@@ -328,7 +338,7 @@ class Compiled:
         self._program = program
         self._options = options  # of the compiler
         name = lowered._stage._jitted.name
-        self._cpp = dispatcher(name, self._run, self._miss, NO_STATICS, (id(self),))
+        self._cpp = Direct(name, self._run, self._miss, NO_STATICS, (id(self),)).cpp
 
     @property
     def in_tree(self) -> Any:
@@ -484,6 +494,34 @@ class Compiled:
                 tries=["device_put them first", "compile for these, too"],
             )
 
+    def check_orders(self, leaves: list[Any]) -> None:
+        """ValueError unless committed arguments lie in the order compiled for."""
+        program = self._program
+        if program.orders is None and not any(map(own_order, leaves)):
+            return
+        before = len(self._lowered._before)
+        wanted = program.orders or [None] * len(self._lowered._kept)
+        names = self._lowered._stage._jitted.names(self._lowered._stage._call)
+        wrong = []
+        for want, i in zip(wanted, self._lowered._kept, strict=True):
+            x: Any = leaves[i - before] if i >= before else None
+            if not getattr(x, "committed", False) or mode(own_order(x)) == mode(want):
+                continue
+            shape = core.aval_of(x).shape
+            wrong.append(
+                f"Argument {names[i - before]} with shape"
+                f" {core.aval_of(x).str_short(False)}:\n"
+                f"  Passed layout: {x.format.layout}\n"
+                f"  Required layout: {want or Layout(tuple(range(len(shape))))}"
+            )
+        if wrong:
+            raise errors.value_error(
+                "Computation was compiled for input layouts that disagree with the layouts"
+                f" of arguments passed to it. Here are the {len(wrong)} mismatches:\n"
+                + "\n".join(wrong[:5]),
+                tries=["device_put(x, compiled.input_formats...)"],
+            )
+
     def _required(self, k: int) -> Any:
         """How operand number `k` of the program is to lie."""
         place = self._program.place
@@ -504,6 +542,7 @@ class Compiled:
         if self._program.run is dispatch.not_loaded:
             dispatch.not_loaded()
         self.check_places(leaves)
+        self.check_orders(leaves)
         result = self._evaluate(leaves)
         fast = None
         if STATE.trace is EVAL and not self._lowered._before:
@@ -515,8 +554,9 @@ class Compiled:
         args = (*self._lowered._before, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
         buffers = dispatch.buffers_at(
-            values_of(args, refs), self._program.place, self._program.kept
-        )
+            values_of(args, refs), self._program.place, self._program.kept,
+            as_they_lie=self._program.orders is not None,
+        )  # fmt: skip
         donated = self._lowered._donated
         once = any(donated) or any(refs)  # what was there cannot be had again
         once = once or stage.jaxpr is None  # it was read from bytes
@@ -530,6 +570,13 @@ class Compiled:
 
 def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, jitting.Traced]:
     call = jitted.split(args, kwargs)
+    if any(map(high.is_high, call.leaves)):
+        raise errors.type_error(
+            "programs compiled ahead of time take arrays, and no values of types that"
+            " libraries make.",
+            why="such values are taken apart where they are passed, and changed there.",
+            tries=["call the function that jit gives"],
+        )
     names = ArgNames(jitted.fun, call.in_tree, call.positions)
     avals = tuple(avals_like(call.leaves, jitted.fun, names))
     return call, jitted.trace_avals(call, avals)

@@ -11,18 +11,21 @@ from ..base import errors, tree
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..prims import transfer
+from ..prims.layout import layout_constraint_p
+from ..prims.sharding import check_not_manual
 from ..prims.transfer import Copy
 from ..runtime import array as arrays
-from ..runtime import client, guards, placing
+from ..runtime import client, guards, orders, placing
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
-from ..runtime.layouts import AutoLayout, Format
-from ..runtime.mesh import Mesh, current_mesh
+from ..runtime.layouts import AutoLayout, Format, Layout
+from ..runtime.mesh import Mesh, mesh_of_specs
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
 from ..types.avals import shaped
 
 Device = compat.Device
+AS_IT_IS = object()  # the order of an array of which nobody says in which it is to lie
 clear_backends = client.clear_backends
 
 
@@ -66,6 +69,7 @@ def device_put(
             "may_alias and donate cannot be True at the same time.",
             why="what is donated is gone, and shares nothing.",
         )
+    layouts: list[Any] = [AS_IT_IS] * len(leaves)
     for i, where in enumerate(wheres):
         if isinstance(where, Format):
             if isinstance(where.layout, AutoLayout):
@@ -75,10 +79,11 @@ def device_put(
                     tries=["Format(None, sharding)"],
                 )
             shape = core.aval_of(leaves[i]).shape
-            where = wheres[i] = where.place(shape, "device_put arguments")
+            where, layouts[i] = where.place(shape, "device_put arguments")
+            wheres[i] = where
         if isinstance(where, PartitionSpec):
-            mesh = current_mesh()
-            if not isinstance(mesh, Mesh):
+            mesh = mesh_of_specs()
+            if mesh is None:
                 raise errors.value_error(
                     "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to"
                     " device_put",
@@ -89,6 +94,7 @@ def device_put(
             transfer.check_place(where)
         if isinstance(where, shardings.NamedSharding):
             aval = core.aval_of(leaves[i])
+            check_not_manual(where)
             where.check_compatible_aval(aval.shape, "device_put args")
             if UNCONSTRAINED in where.spec:
                 raise errors.value_error(
@@ -112,11 +118,21 @@ def device_put(
         out = transfer.device_put_p.bind(
             *leaves, devices=tuple(wheres), srcs=srcs, copy_semantics=how
         )
+        out = [
+            layout_constraint_p.bind(x, layout=layout)
+            if isinstance(layout, Layout)
+            else x
+            for x, layout in zip(out, layouts, strict=True)
+        ]
         return tree.unflatten(treedef, out)
     out = []
-    for leaf, where, gift, alias in zip(leaves, wheres, gifts, aliases, strict=True):
+    for leaf, where, layout, gift, alias in zip(
+        leaves, wheres, layouts, gifts, aliases, strict=True
+    ):
         with guards.asked_to_put():
             moved = placing.put_one(leaf, where)
+            if layout is not AS_IT_IS:
+                moved = orders.array_in_order(moved, layout)
         if gift and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
         elif alias is False and type(leaf) in ARRAYS and moved is leaf:

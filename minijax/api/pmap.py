@@ -17,13 +17,13 @@ from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
 from ..control.calls import jit as jitting
 from ..control.calls import pmap as replicas
-from ..control.calls.jit import Call, Jitted, dispatcher
+from ..control.calls.fast import dispatcher
+from ..control.calls.jit import Call, Jitted
 from ..control.calls.pmap import AxisName, xla_pmap_p
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..passes.algebra import mapped_aval, unmapped_aval
 from ..runtime import sharding as shardings
-from ..runtime.array import ARRAYS, base_array
 from .aot import Compiled, Lowered, Traced
 from .devices import Device
 from .shapes import aval_like
@@ -80,9 +80,9 @@ def pmap(
     def prepare(args: Any, kwargs: Any, aval_of: Any = None) -> Prepared:
         _check_statics(statics, args)
         call = jitted.split(args, kwargs)
-        _refuse_references(fun, call.leaves)
         if aval_of is None:
             avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
+            jitted.check_references(call, avals)
         else:
             avals = [aval_of(x) for x in call.leaves]
         # A pmap inside of another goes over devices of this process's alone.
@@ -95,7 +95,6 @@ def pmap(
             traced = core.within_axes(axes, jitted.trace_avals, call, tuple(slices))
         finally:
             _inside.pmap = outer
-        _refuse_references(fun, traced.hoisted)
         out_dims = [
             None if d is None else result_axis(d, a.ndim + 1)
             for d, a in zip(
@@ -114,10 +113,7 @@ def pmap(
         }  # fmt: skip
         return Prepared(call, avals, traced, params)
 
-    waits = False  # whether calls must be kept from waiting for one another
-
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        nonlocal waits
         call, _, traced, params = prepare(args, kwargs)
         eager = STATE.trace is EVAL
         if eager:
@@ -126,10 +122,9 @@ def pmap(
                     raise core.leak_error(x)
         out = xla_pmap_p.bind(*traced.hoisted, *call.leaves, **params)
         result = tree.unflatten(traced.out_tree, out)
-        if not eager or traced.hoisted:
+        if not eager or jitting.touches_references(traced, call):
             return result, None, False
         program = replicas.program_of(params)
-        waits = waits or program.waits
         return result, program.fast_path(call.leaves, params["in_axes"], result), False
 
     def slow(*args: Any, **kwargs: Any) -> Any:
@@ -150,21 +145,16 @@ def pmap(
     @wraps(fun, bounds=False)  # by another call
     def pmapped(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not waits:
-                return called(*args, **kwargs)
-            replicas.in_flight.make_room()
-            out = called(*args, **kwargs)
-            replicas.in_flight.add(
-                [base_array(x) for x in tree.leaves(out) if type(x) in ARRAYS]
-            )
-            return out
+            return called(*args, **kwargs)
         except Exception as e:
             simplify(e)
             raise
 
     def lower(*args: Any, **kwargs: Any) -> PmapLowered:
         """The program for these arguments, or for arguments of these types."""
-        return PmapLowered(PmapStage(jitted, prepare(args, kwargs, aval_like)))
+        ready = prepare(args, kwargs, aval_like)
+        _refuse_references(fun, [*ready.traced.hoisted, *ready.call.leaves])
+        return PmapLowered(PmapStage(jitted, ready))
 
     pmapped.lower = lower  # type: ignore[attr-defined]
     return pmapped
@@ -182,9 +172,9 @@ def _refuse_references(fun: Any, values: Sequence[Any]) -> None:
         if isinstance(x, core.Reference):
             raise errors.error(
                 NotImplementedError,
-                f"pmap: a reference of type {x.aval} cannot be used on devices.",
+                f"pmap: a program with a reference of type {x.aval} cannot be lowered.",
                 where=function_text(fun),
-                tries=["pass its value, and return the new one"],
+                tries=["call the function: that works", "pass the reference's value"],
             )
 
 

@@ -183,7 +183,7 @@ def deserialize_and_load(
     consts = [dispatch.kept_const(c, place) for c in told["consts"]]
     program = dispatch.Program(
         executable, consts, told["kept"], len(told["arguments"]), told["results"], place,
-        told["committed"],
+        told["committed"], laid_out=True,
     )  # fmt: skip
     read: Any = _Read(told, in_tree, out_tree)
     return Compiled(read, program)

@@ -8,8 +8,10 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import wraps
 from ..base.tracebacks import boundary
+from ..control import high
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
 from ..control.calls.jit import Jitted, no_argument
+from ..control.calls.lies import own_order
 from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
@@ -17,6 +19,8 @@ from ..ir.jaxpr import ClosedJaxpr
 from ..passes.algebra import lib
 from ..passes.key_use import use_of
 from ..runtime import key_checks
+from ..runtime.array import ARRAYS
+from ..runtime.layouts import Format, Layout
 from ..runtime.mesh import current_mesh
 from ..runtime.partition_spec import PartitionSpec
 from ..runtime.sharding import NamedSharding, Sharding, typed
@@ -48,11 +52,12 @@ class ShapeDtypeStruct:
     __module__ = "minijax"
 
     __slots__ = (
-        "dtype", "is_ref", "manual_axis_type", "shape", "sharding", "weak_type"
+        "dtype", "is_ref", "layout", "manual_axis_type", "shape", "sharding", "weak_type"
     )  # fmt: skip
     shape: tuple[int, ...]
     dtype: Any
     sharding: Any
+    layout: Any
     weak_type: bool
     manual_axis_type: ManualAxisType | None
     is_ref: bool
@@ -64,6 +69,16 @@ class ShapeDtypeStruct:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         shape = tuple(shape)
+        layout = None
+        if isinstance(sharding, Format):
+            layout, sharding = sharding.layout, sharding.sharding
+        if layout is Layout.AUTO:
+            raise errors.type_error(
+                "`Layout.AUTO` cannot be used in place of a device-local layout in a"
+                f" `ShapeDtypeStruct`. Got {Format(layout, sharding)}",
+                tries=["Format(None, sharding)"],
+            )
+        object.__setattr__(self, "layout", layout)
         sharding = _sharding_of(sharding, shape)
         if manual_axis_type is not None and manual_axis_type.empty:
             manual_axis_type = None
@@ -82,7 +97,15 @@ class ShapeDtypeStruct:
 
     def fields(self) -> tuple[Any, ...]:
         """What it says, in the order of `_FIELDS`."""
-        return tuple([getattr(self, name) for name in _FIELDS])
+        found = [getattr(self, name) for name in _FIELDS]
+        if self.layout is not None:
+            found[_FIELDS.index("sharding")] = self.format
+        return tuple(found)
+
+    @property
+    def format(self) -> Format:
+        """Its layout and its sharding."""
+        return Format(self.layout, self.sharding)
 
     @property
     def size(self) -> int:
@@ -105,10 +128,13 @@ class ShapeDtypeStruct:
         said.
         """
         aval = typeof(x)
-        said = getattr(x, "committed", isinstance(x, ShapeDtypeStruct))
+        said = isinstance(x, ShapeDtypeStruct) or (type(x) in ARRAYS and x.committed)
+        lies = x.sharding if said else None
+        if said and own_order(x) is not None:
+            lies = x.format
         return ShapeDtypeStruct(
             aval.shape, aval.dtype, weak_type=aval.weak_type,
-            sharding=x.sharding if said else None,
+            sharding=lies,
             manual_axis_type=manual_axis_type(aval.manual),
         )  # fmt: skip
 
@@ -119,6 +145,7 @@ class ShapeDtypeStruct:
 
     def __repr__(self) -> str:
         tail = f", sharding={self.sharding}" if self.sharding is not None else ""
+        tail += f", format={self.layout}" if self.layout is not None else ""
         tail += ", weak_type=True" if self.weak_type else ""
         if self.manual_axis_type is not None:
             tail += f", manual_axis_type={self.manual_axis_type}"
@@ -210,7 +237,7 @@ def typeof(x: Any) -> Any:
       >>> typeof(1.0)
       ShapedArray(float32[], weak_type=True)
     """
-    return aval_like(x) if isinstance(x, ShapeDtypeStruct) else core.aval_of(x)
+    return aval_like(x) if isinstance(x, ShapeDtypeStruct) else high.type_of(x)
 
 
 def make_jaxpr(
@@ -252,6 +279,11 @@ def make_jaxpr(
     @wraps(fun, name="make_jaxpr({fun})")
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         call = jitted.split(args, kwargs)
+        if high.HIGH and any(map(high.is_high, call.leaves)):
+            fixed = [where for where, _ in call.static]
+            each, named, _ = high.opened(args, kwargs, fixed)
+            known = (static_argnums, axis_env, return_shape)
+            return make_jaxpr(high.Within(fun), *known)(*each, **named)
         names = ArgNames(fun, call.in_tree, call.positions)
         check_passed_once(call.leaves, fun, "jit", names)
         avals = avals_like(call.leaves, fun, names)
@@ -317,8 +349,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       >>> eval_shape(lambda x: x, ShapeDtypeStruct((3,), 'int32'))
       ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
-    leaves, in_tree = tree.flatten((args, kwargs))
     check_callable(fun)
+    leaves, in_tree = tree.flatten((args, kwargs))
+    if high.HIGH and any(map(high.is_high, leaves)):
+        each, named, _ = high.opened(args, kwargs)
+        return eval_shape(high.Within(fun), *each, **named)[0]
     names = ArgNames(fun, in_tree, range(len(args)))
     check_passed_once(leaves, fun, "jit", names)
     avals = avals_like(leaves, fun, names)

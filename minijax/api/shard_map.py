@@ -5,33 +5,25 @@ The primitive is in ../control/calls/shard_map.py.  Next: pmap.py.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
+from ..base.util import pick
 from ..control.arguments import NO_STATICS, check_callable
 from ..control.calls.jit import Jitted
 from ..control.calls.shard_map import cuts, part, scope, shard_map_p, vary_as
+from ..control.refs.discharge import by_value
 from ..ir import core
 from ..ir.core import STATE
 from ..ir.lying import spec_of
 from ..runtime import mesh as meshes
 from ..runtime.mesh import AbstractMesh, Mesh
 from ..runtime.partition_spec import Infer, PartitionSpec, axes_of, check_spec
+from ..types.avals import AbstractRef
 
 __all__ = ("shard_map", "shard_map_by_position", "smap")
-
-
-class _Inside(threading.local):
-    """The meshes of the functions that are being traced, innermost last."""
-
-    def __init__(self) -> None:
-        self.meshes: list[Any] = []
-
-
-_inside = _Inside()
 
 
 def shard_map(
@@ -63,7 +55,8 @@ def shard_map(
       >>> import minijax as mj, minijax.numpy as jnp
       >>> mesh = mj.make_mesh((1,), ('i',))
       >>> f = lambda x: mj.lax.psum(x.sum(), 'i')
-      >>> mj.shard_map(f, mesh=mesh, in_specs=mj.P('i'), out_specs=mj.P())(jnp.ones(8))
+      >>> x = mj.device_put(jnp.ones(8), mj.NamedSharding(mesh, mj.P('i')))
+      >>> mj.shard_map(f, mesh=mesh, in_specs=mj.P('i'), out_specs=mj.P())(x)
       Array(8., dtype=float32)
     """
     if f is None:
@@ -94,6 +87,7 @@ def shard_map(
             jits[over, manual] = jitted
         call = jitted.split(args, {})
         avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
+        jitted.check_references(call, avals)
         ins = who.in_specs(in_specs, call, avals, jitted.names(call))
 
         def trace() -> Any:
@@ -103,15 +97,14 @@ def shard_map(
             )
             traced = jitted.trace_avals(call, parts)
             outs = who.out_specs(out_specs, traced, check_vma)
+            if check_vma:
+                who.check_written(traced, ins)
             closed = vary_as(traced.jaxpr, outs) if check_vma else traced.jaxpr
             return traced, closed, outs
 
-        _inside.meshes.append(over)
-        try:
-            axes = scope(over, manual, check_vma)
+        axes = scope(over, manual, check_vma)
+        with meshes.made_current(meshes.inside(over.abstract_mesh, manual)):
             traced, closed, outs = core.within_axes(axes, trace)
-        finally:
-            _inside.meshes.pop()
         params = {
             "jaxpr": closed, "mesh": over, "newly_manual_axes": manual,
             "in_specs": (*[PartitionSpec()] * len(traced.hoisted), *ins),
@@ -198,7 +191,7 @@ def shard_map_by_position(
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
-      >>> mesh, P = mj.make_mesh((1,), ('i',)), mj.P
+      >>> mesh, P = mj.make_mesh((1,), ('i',), (mj.sharding.AxisType.Auto,)), mj.P
       >>> shard_map_by_position(lambda x: 2 * x, mesh, P('i'), P('i'))(jnp.ones(2))
       Array([2., 2.], dtype=float32)
     """
@@ -208,8 +201,9 @@ def shard_map_by_position(
 
 
 def _mesh_of(mesh: Any) -> Any:
-    if mesh is None:
-        mesh = _inside.meshes[-1] if _inside.meshes else meshes.entered_mesh()
+    around = meshes.entered_mesh()
+    if mesh is None or _is_inside(around, mesh):
+        mesh = around
     if mesh is None or mesh.empty:
         raise errors.value_error(
             "The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to enter into a"
@@ -218,6 +212,15 @@ def _mesh_of(mesh: Any) -> Any:
             tries=["shard_map(f, mesh=mesh, ...)"],
         )
     return mesh
+
+
+def _is_inside(around: Any, mesh: Any) -> bool:
+    """Whether a mesh is the one that is current, of which some axes are manual."""
+    return (
+        around is not None
+        and around.manual_axes
+        and around.shape_tuple == mesh.shape_tuple
+    )
 
 
 def _is_spec(x: Any) -> bool:
@@ -239,6 +242,12 @@ def _check_types(what: str, specs: Any) -> None:
 
 def _sums(spec: PartitionSpec) -> tuple[frozenset[Any], frozenset[Any]]:
     return spec.unreduced, spec.reduced
+
+
+def _entries(spec: PartitionSpec, aval: Any) -> list[Any]:
+    """The mesh axes along which each axis of an array is cut."""
+    entries = list(map(axes_of, spec))
+    return entries + [()] * (len(aval.shape) - len(entries))
 
 
 class _Who:
@@ -291,7 +300,7 @@ class _Who:
         self, specs: Any, call: Any, avals: Sequence[Any], names: Any
     ) -> list[PartitionSpec]:
         """A spec for each argument, which it fits."""
-        if specs is Infer and self.mesh.are_all_axes_explicit:
+        if specs is Infer and not self.mesh.auto_axes:
             return [self.inferred(a) for a in avals]
         if specs is Infer:
             raise errors.type_error(
@@ -306,6 +315,8 @@ class _Who:
         args, _ = call.in_tree.children()
         specs = tuple(specs) if isinstance(specs, list) else specs
         found = tree.flatten_axes("shard_map in_specs", args, specs)
+        everywhere = self.manual == {*self.mesh.axis_names}
+        typed = everywhere and self.mesh.are_all_axes_explicit
         out = []
         for i, (spec, aval) in enumerate(zip(found, avals, strict=True)):
             spec = PartitionSpec() if spec is None else spec
@@ -331,20 +342,38 @@ class _Who:
                         "another mesh, or another axis of the array",
                     ],
                 )
-            if _sums(spec) != (mine := _sums(self.inferred(aval))):
-                raise self.error(
-                    f"in_specs passed to shard_map: {spec} does not match the specs of the"
-                    f" input: {self.inferred(aval)} for arg: {aval.str_short(False)}.",
-                    which=names[i],
-                    why=f"the argument is unreduced along {set(mine[0])}, and reduced along"
-                    f" {set(mine[1])}.",
-                    tries=["jax.sharding.reshard(x, sharding)", "no in_specs"],
-                )
+            mine = self.inferred(aval)
+            if _sums(spec) != _sums(mine):
+                raise self.mismatch(
+                    spec, aval, names[i], "the argument is unreduced along"
+                    f" {set(mine.unreduced)}, and reduced along {set(mine.reduced)}.",
+                )  # fmt: skip
+            if typed and _entries(spec, aval) != _entries(mine, aval):
+                raise self.mismatch(
+                    spec, aval, names[i],
+                    "along axes of type Explicit arrays are moved where that is said.",
+                )  # fmt: skip
             out.append(spec)
         return out
 
+    def mismatch(self, spec: Any, aval: Any, which: str, why: str) -> Exception:
+        """The error for an argument that lies otherwise than `in_specs` says."""
+        rest = [None] * (len(aval.shape) - len(spec))
+        given = PartitionSpec(
+            *spec, *rest, unreduced=spec.unreduced, reduced=spec.reduced
+        )
+        return self.error(
+            f"in_specs passed to shard_map: {given} does not match the specs of the"
+            f" input: {self.inferred(aval)} for arg: {aval.str_short(False)}.",
+            which=which,
+            why=why,
+            tries=["jax.sharding.reshard(x, sharding)", "no in_specs"],
+        )
+
     def inferred(self, aval: Any) -> PartitionSpec:
         """The spec by which a value of this type lies along the axes that are manual."""
+        if type(aval) is AbstractRef:
+            aval = aval.inner_aval
         parts = [
             tuple(a for a in axes_of(entry) if a in self.manual)
             for entry in spec_of(aval)
@@ -385,6 +414,18 @@ class _Who:
             if check and aval.manual is not None:
                 self.check_equal(spec, aval)
         return outs
+
+    def check_written(self, traced: Any, specs: Sequence[PartitionSpec]) -> None:
+        """Raise where a reference gets a value that varies along further axes."""
+        closed = traced.jaxpr
+        due = [type(a) is AbstractRef for a in closed.in_avals]
+        if any(due):
+            flat, written = by_value(closed, due)
+            of_all = [*[PartitionSpec()] * len(traced.hoisted), *specs]
+            last = flat.out_avals[len(closed.out_avals) :]
+            for spec, aval in zip(pick(of_all, written), last, strict=True):
+                if aval.manual is not None:
+                    self.check_equal(spec, aval)
 
     def check_equal(self, spec: PartitionSpec, aval: Any) -> None:
         """Raise where a result may vary along an axis that its spec does not name."""

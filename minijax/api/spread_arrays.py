@@ -14,7 +14,9 @@ from ..runtime import jaxlib_compat as compat
 from ..runtime import placing, spread
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, base_array
+from ..runtime.layouts import Format
 from ..runtime.lower import physical
+from ..runtime.orders import array_in_order
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 
@@ -36,7 +38,7 @@ def make_array_from_callback(
 
     Args:
       shape: the shape of the whole array.
-      sharding: how it lies on devices.
+      sharding: how it lies on devices; or a `Format`.
       data_callback: called with the index of a part, a tuple of slices into the whole
         array; returns the part, an array or number.  Equal parts are made once.
       dtype: the dtype of the parts, if it is to be checked.
@@ -53,8 +55,12 @@ def make_array_from_callback(
       >>> mj.make_array_from_callback((4,), where, lambda at: np.arange(4)[at])
       Array([0, 1, 2, 3], dtype=int32)
     """
-    _check_sharding(sharding, "make_array_from_callback")
     shape = tuple(shape)
+    if isinstance(sharding, Format):
+        sharding, layout = sharding.place(shape, "make_array_from_callback")
+        made = make_array_from_callback(shape, sharding, data_callback, dtype)
+        return made if layout is None else array_in_order(made, layout)
+    _check_sharding(sharding, "make_array_from_callback")
     found: dict[Any, Any] = {}
     parts = []
     where = sharding.devices_indices_map(shape)

@@ -22,6 +22,7 @@ from ..ir.lying import with_axis
 from ..passes.algebra import lib
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
 from ..types.avals import Known
+from . import vmappables
 from .chunks import batch_in_chunks, chunk_size
 
 # Kinds of tree nodes that know a shape, which is another one in a lane: how that of one
@@ -72,14 +73,15 @@ def vmap(
         in_axes is None
         or type(in_axes) is tuple
         or (hasattr(in_axes, "__index__") and not getattr(in_axes, "ndim", 0))
+        or vmappables.is_spec(in_axes)
     ):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to"
             f" the positional arguments passed to the function, but got {in_axes}."
         )
     mapped = Mapped("vmap", fun, "lanes")
-    mapped.check_spec("in_axes", in_axes)
-    mapped.check_spec("out_axes", out_axes)
+    mapped.check_spec("in_axes", in_axes, vmappables.is_spec)
+    mapped.check_spec("out_axes", out_axes, vmappables.is_spec)
     name = no_name if axis_name is None else axis_name
     at_once = None if chunk is None else chunk_size(chunk)
 
@@ -92,8 +94,18 @@ def vmap(
                 f" len(in_axes)={len(in_axes)}, len(args)={len(args)}."
             )
         leaves, in_tree = tree.flatten((args, kwargs))
-        names = ArgNames(fun, in_tree, range(len(args)))
-        dims = mapped.spread(in_axes, in_tree)
+        names: Any = ArgNames(fun, in_tree, range(len(args)))
+        opened = None
+        if vmappables.kinds and (
+            (given := vmappables.found((args, kwargs)))
+            or not _holds_known_kind((args, kwargs))
+        ):
+            opened = vmappables.Opened(fun, mapped, in_axes, out_axes, args, kwargs)
+            leaves, dims = opened.start, opened.dims
+            if given:
+                names = [f"part {i} of the arguments" for i in range(len(leaves))]
+        else:
+            dims = mapped.spread(in_axes, in_tree)
         avals = mapped.avals(leaves, dims, names)
         dims = mapped.normalise(avals, dims, names)
         size = mapped.size(avals, dims, names, axis_size)
@@ -106,9 +118,13 @@ def vmap(
                 " an array or axis_size must be specified, got empty"
                 f" *args={args} and **kwargs={kwargs}."
             )
-        if lane_kinds:
+        if opened is not None:
+            opened.with_size(size)
+            leaves, dims = opened.start, [*dims, *opened.dims[len(dims) :]]
+            avals += [core.aval_of(x) for x in leaves[len(avals) :]]
+        elif lane_kinds:
             in_tree = _lane_tree((args, kwargs), dims)
-        flat = _Lane(fun, in_tree, "vmap")
+        flat: Any = opened or _Lane(fun, in_tree, "vmap")
         cut = _cut_of_lanes(avals, dims) if Known.cuts else None
         axis = Axis(name, size, spmd_axis_name, cut)
         run: Any = flat
@@ -132,7 +148,10 @@ def vmap(
                 for x, d, to in zip(outs[n:], out_dims[n:], places, strict=True)
             )
             outs, out_dims = outs[:n], out_dims[:n]
-        wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+        if opened is None:
+            wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+        else:
+            wanted = opened.wanted
         for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
             if w is None and d is not None:
                 results = tree.leaves_with_path(flat.result(outs))
@@ -142,7 +161,9 @@ def vmap(
             for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ]
         result = flat.result(placed)
-        return _whole(result, wanted, size) if lane_kinds else result
+        if lane_kinds and (opened is None or not vmappables.found(result)):
+            result = _whole(result, wanted, size)
+        return result
 
     return vmapped
 
@@ -168,11 +189,15 @@ def _cut_of_lanes(avals: Any, dims: Sequence[int | None]) -> Any:
     return found[0][1].with_spec([entries[0]]) if entries else None
 
 
+def _holds_known_kind(values: Any) -> bool:
+    return any(map(_known_kind, tree.leaves(values, is_leaf=_known_kind)))
+
+
 def _lane_tree(args: Any, dims: list[Any]) -> Any:
     """The tree of the arguments of one lane."""
-    nodes, outer = tree.flatten(args, is_leaf=_known_kind)
-    if not any(map(_known_kind, nodes)):
+    if not _holds_known_kind(args):
         return tree.structure(args)
+    nodes, outer = tree.flatten(args, is_leaf=_known_kind)
     left, lane = iter(dims), []
     for x in nodes:
         if not _known_kind(x):
@@ -214,11 +239,7 @@ class _Lane(FlatCall):
     eager = True
 
     def refused(self, out: Any, i: int, x: Any) -> Exception:
-        return Mapped("vmap", self.fun, "lanes").error(
-            f"cannot stack a result: Output from batched function {x!r} with type"
-            f" {type(x)} is not a valid JAX type.",
-            TypeError,
-        )
+        return Mapped("vmap", self.fun, "lanes").unstackable(x)
 
 
 def _shared_result(path: str, x: Any, dim: int) -> ValueError:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import tree
-from .tree_nodes import keystr, register_pytree_with_keys
+from .tree_nodes import keystr
 
 
 class _Inside:
@@ -74,12 +74,15 @@ class Flattened:
     classes.
     """
 
-    __slots__ = ("_form", "_leaves", "_tree")
+    # `_known`: what is remembered of the types and places of the leaves, of those who run
+    # programs on them (control/calls/direct.py).
+    __slots__ = ("_form", "_known", "_leaves", "_tree")
     _tree: Any
 
-    def __init__(self, leaves: tuple[Any, ...], form: _Form) -> None:
+    def __init__(self, leaves: tuple[Any, ...], form: _Form, known: Any = None) -> None:
         self._leaves = leaves
         self._form = form
+        self._known = known
 
     @property
     def tree(self) -> Any:
@@ -117,12 +120,13 @@ class Flattened:
         return Flattened, (self._leaves, self._form)
 
 
-register_pytree_with_keys(
-    Flattened,
-    lambda x: (list(zip(x._form.paths(), x._leaves, strict=True)), x._form),
-    lambda form, leaves: Flattened(tuple(leaves), form),
-    lambda x: (x._leaves, x._form),
-)
+for _registry in (tree.USER, tree.DISPATCH):
+    _registry.register_node(
+        Flattened,
+        lambda x: (x._leaves, x._form),
+        lambda form, leaves: Flattened(tuple(leaves), form),
+        lambda x: (list(zip(x._form.paths(), x._leaves, strict=True)), x._form),
+    )
 
 
 def flattened(tree_: Any) -> Flattened:

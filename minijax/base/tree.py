@@ -35,6 +35,7 @@ from .tree_diff import (
 from .tree_nodes import (
     DISPATCH,
     USER,
+    WHOLE,
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -66,7 +67,7 @@ __all__ = [
     "broadcast", "broadcast_prefix", "flatten_axes", "prefix_errors", "equality_errors",
     "structure_errors", "mismatch_error", "Difference", "PyTreeDef", "LEAF",
     "build_tree", "treedef_children", "treedef_is_leaf", "treedef_tuple", "USER",
-    "DISPATCH", "Partial", "flatten_one_level", "flatten_one_level_with_keys",
+    "DISPATCH", "WHOLE", "Partial", "flatten_one_level", "flatten_one_level_with_keys",
     "is_tree_node", "register_dataclass", "register_pytree_node",
     "register_pytree_node_class", "register_pytree_with_keys",
     "register_pytree_with_keys_class", "register_static", "static",

@@ -1,9 +1,10 @@
 """What counts as a node of a pytree: registries, key types, registration, Partial.
 
-Two registries of jaxlib's C++ pytrees are kept.  In `USER` an array is a leaf: users'
+Three registries of jaxlib's C++ pytrees are kept.  In `USER` an array is a leaf: users'
 trees are flattened there.  `DISPATCH` has the same nodes, and the runtime adds its
 array class to it as a one-child node, so that the C++ dispatcher unwraps arguments and
-wraps results by itself.  Every registration goes to both.  Treedefs of the two may be
+wraps results by itself.  `WHOLE` is the same, but that trees which are flattened already
+are leaves.  Every registration goes to all.  Treedefs of different ones may be
 equal and yet hash differently, and do not compose: never mix them in one table.
 jaxlib's own default registry is never touched: it belongs to whoever else lives in the
 process.
@@ -25,7 +26,7 @@ from jaxlib._jax import pytree
 from .errors import message
 
 __all__ = [
-    "USER", "DISPATCH", "PyTreeDef", "DictKey", "SequenceKey", "GetAttrKey",
+    "USER", "DISPATCH", "WHOLE", "PyTreeDef", "DictKey", "SequenceKey", "GetAttrKey",
     "FlattenedIndexKey", "KeyEntry", "KeyPath", "Path", "Partial", "flatten_one_level",
     "flatten_one_level_with_keys", "is_tree_node", "keystr", "path_str",
     "register_dataclass", "register_pytree_node", "register_pytree_node_class",
@@ -62,9 +63,10 @@ def _registry(name: str) -> Any:
 
 USER = _registry("USER")
 DISPATCH = _registry("DISPATCH")
+WHOLE = _registry("WHOLE")
 
 
-def _in_both(method: str, nodetype: Any, *args: Any) -> None:
+def _in_all(method: str, nodetype: Any, *args: Any) -> None:
     """Register in DISPATCH first: it holds all that USER holds, so it refuses first."""
     try:
         getattr(DISPATCH, method)(nodetype, *args)
@@ -79,6 +81,7 @@ def _in_both(method: str, nodetype: Any, *args: Any) -> None:
             )
         ) from None
     getattr(USER, method)(nodetype, *args)
+    getattr(WHOLE, method)(nodetype, *args)
 
 
 def register_pytree_node(
@@ -111,7 +114,7 @@ def register_pytree_node(
     >>> tree.leaves([Pair(1, 2), 3])
     [1, 2, 3]
     """
-    _in_both(
+    _in_all(
         "register_node", nodetype, flatten_func, unflatten_func, flatten_with_keys_func
     )
 
@@ -299,7 +302,7 @@ def register_dataclass(
         data_fields, meta_fields = _inferred_fields(nodetype, drop_fields)
     data, meta = list(data_fields), list(meta_fields)
     _check_fields(nodetype, data, meta, drop_fields, is_dataclass)
-    _in_both("register_dataclass_node", nodetype, data, meta)
+    _in_all("register_dataclass_node", nodetype, data, meta)
     return nodetype
 
 

@@ -22,6 +22,17 @@ class Statics(NamedTuple):
     nums: tuple[int, ...]
     names: tuple[str, ...]
 
+    def apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Of a call's arguments the static ones, each with its place; the positions of
+        the others; and these others."""
+        n = len(args)
+        fixed = {i if i >= 0 else i + n for i in self.nums}
+        positions = tuple(i for i in range(n) if i not in fixed)
+        static: list[Any] = [(i, args[i]) for i in sorted(fixed) if 0 <= i < n]
+        static += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.names]
+        kw = {k: v for k, v in kwargs.items() if k not in self.names}
+        return tuple(static), positions, (tuple(args[i] for i in positions), kw)
+
 
 NO_STATICS = Statics((), ())
 

@@ -7,7 +7,7 @@ which do not.  Next: pmap.py, api/vmap.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, tree
@@ -32,10 +32,21 @@ class Mapped:
         where = function_text(self.fun)
         return kind(errors.message(f"{self.transform} {what}", where=where, **parts))
 
-    def check_spec(self, what: str, spec: Any) -> None:
-        """Refuse specifications that are not made of ints and None."""
+    def unstackable(self, x: Any) -> Any:
+        """The error for a result that is no array."""
+        return self.error(
+            f"cannot stack a result: Output from batched function {x!r} with type"
+            f" {type(x)} is not a valid JAX type.",
+            TypeError,
+        )
+
+    def check_spec(
+        self, what: str, spec: Any, also: Callable[[Any], bool] = lambda x: False
+    ) -> None:
+        """Refuse what is made of other than ints and None, and what else it may be."""
         for x in tree.leaves(spec, is_leaf=lambda a: a is None):
-            if x is not None and (not hasattr(x, "__index__") or isinstance(x, bool)):
+            no_axis = not hasattr(x, "__index__") or isinstance(x, bool)
+            if x is not None and no_axis and not also(x):
                 raise TypeError(
                     f"{self.transform} {what} must be an int, None, or (nested)"
                     f" container with those types as leaves, but got {spec}."

@@ -7,7 +7,9 @@ from ..base.faces import face
 _TABLE = {
     "base.config": "disable_x64 enable_x64",
     "control.effects.callbacks": "io_callback",
+    "surface.own_dtypes": "primal_tangent_dtype",
     "views.hijax": "cur_qdd",
+    "views.numbers": "EArray",
 }  # fmt: skip
 
 _MODULES = (

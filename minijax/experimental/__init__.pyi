@@ -3,7 +3,9 @@
 from ..base.config import disable_x64 as disable_x64
 from ..base.config import enable_x64 as enable_x64
 from ..control.effects.callbacks import io_callback as io_callback
+from ..surface.own_dtypes import primal_tangent_dtype as primal_tangent_dtype
 from ..views.hijax import cur_qdd as cur_qdd
+from ..views.numbers import EArray as EArray
 from . import array_serialization as array_serialization
 from . import buffer_callback as buffer_callback
 from . import checkify as checkify
@@ -36,10 +38,11 @@ from . import transfer as transfer
 from . import xla_metadata as xla_metadata
 
 __all__ = [
-    "array_serialization", "buffer_callback", "checkify", "colocated_python",
+    "EArray", "array_serialization", "buffer_callback", "checkify", "colocated_python",
     "compilation_cache", "compute_on", "control_deps", "cur_qdd", "custom_partitioning",
     "disable_x64", "enable_x64", "fused", "hijax", "io_callback", "jet", "key_reuse",
-    "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "profiler", "random",
-    "rnn", "roofline", "scheduling_groups", "serialize_executable", "shard_alike",
-    "shard_map", "source_mapper", "sparse", "topologies", "transfer", "xla_metadata"
+    "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "primal_tangent_dtype",
+    "profiler", "random", "rnn", "roofline", "scheduling_groups",
+    "serialize_executable", "shard_alike", "shard_map", "source_mapper", "sparse",
+    "topologies", "transfer", "xla_metadata"
 ]

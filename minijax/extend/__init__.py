@@ -9,7 +9,7 @@ _TABLE = {
 
 _MODULES = (
     "backend core ifrt_programs linear_util lowering mlir random sharding"
-    " source_info_util"
+    " source_info_util xla"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

@@ -9,8 +9,9 @@ from . import mlir as mlir
 from . import random as random
 from . import sharding as sharding
 from . import source_info_util as source_info_util
+from . import xla as xla
 
 __all__ = [
     "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "random",
-    "sharding", "source_info_util"
+    "sharding", "source_info_util", "xla"
 ]

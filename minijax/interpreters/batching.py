@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
+    "api.vmappables": "register_vmappable unregister_vmappable",
     "passes.batch": "BatchTrace BatchTracer AxisData=Axis",
     "views.rules":
         "axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer"

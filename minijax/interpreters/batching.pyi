@@ -1,5 +1,7 @@
 """The face `minijax.interpreters.batching`."""
 
+from ..api.vmappables import register_vmappable as register_vmappable
+from ..api.vmappables import unregister_vmappable as unregister_vmappable
 from ..passes.batch import Axis as AxisData
 from ..passes.batch import BatchTrace as BatchTrace
 from ..passes.batch import BatchTracer as BatchTracer
@@ -17,5 +19,6 @@ from ..views.rules import primitive_batchers as primitive_batchers
 __all__ = [
     "AxisData", "BatchTrace", "BatchTracer", "axis_primitive_batchers", "bdim_at_front",
     "broadcast", "defbroadcasting", "defreducer", "defvectorized",
-    "fancy_primitive_batchers", "moveaxis", "not_mapped", "primitive_batchers"
+    "fancy_primitive_batchers", "moveaxis", "not_mapped", "primitive_batchers",
+    "register_vmappable", "unregister_vmappable"
 ]

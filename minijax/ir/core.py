@@ -94,6 +94,7 @@ class Primitive:
         or writes an array of that shape, of which axes, and the last one of each;
         makes_nans: whether results may hold a NaN where no operand does
     keeps_nans: whether results always hold a NaN or an infinity where an operand does
+    keeps_finite: whether real results are finite where all operands are
     elementwise: whether each element of a result is made of those at its own place
     moves: whether results are elements of those operands that have their dtype, moved;
         "back": sums of such elements, which the transpose moves back
@@ -114,10 +115,10 @@ class Primitive:
     __slots__ = (
         "__weakref__", "abstract", "asks", "axes_of", "batch", "batch_named", "bounds",
         "check_asked", "checked", "closes", "dce", "depends", "divisor", "effects",
-        "elementwise", "flops", "impl", "jvp", "keeps_nans", "lie", "linearize", "lower",
-        "lower_on", "makes_nans", "moves", "multiple_results", "name", "named_axes",
-        "places", "pretty", "regions", "runs", "stage", "sums", "takes_keys", "taylor",
-        "text", "transpose", "uses_keys", "vary",
+        "elementwise", "flops", "impl", "jvp", "keeps_finite", "keeps_nans", "lie",
+        "linearize", "lower", "lower_on", "makes_nans", "moves", "multiple_results",
+        "name", "named_axes", "places", "pretty", "regions", "runs", "stage", "sums",
+        "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary",
     )  # fmt: skip
 
     # As interpreters of libraries ask: whether `bind` takes a function first.
@@ -159,6 +160,7 @@ class Primitive:
         self.bounds: Rule | None = None
         self.makes_nans = True
         self.keeps_nans = False
+        self.keeps_finite = False
         self.elementwise = False
         self.moves: bool | str = False
         self.axes_of: Rule | None = None
@@ -255,6 +257,7 @@ class Trace:
     __slots__ = ("__weakref__", "alive", "parent")
     transform = "trace"
     records = False  # whether it makes a program, which must not touch what is outside
+    lends = False  # whether programs recorded around it take its tracers for constants
     parent: Trace
 
     def __init__(self, parent: Trace) -> None:
@@ -617,28 +620,25 @@ class Tracer:
     def __deepcopy__(self, memo: Any) -> Any:
         return self
 
-    def block_until_ready(self) -> Any:
-        return self
-
-    def copy_to_host_async(self) -> None:
-        return None
+    def __getattr__(self, name: str) -> Any:
+        raise tracer_errors.no_attribute(self, STATE.trace, name)
 
 
 def _of_values(name: str) -> Any:
     """The method `name` of arrays on a tracer: it needs a value."""
 
-    def method(self: Tracer, *args: Any) -> Any:
+    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
         if (value := self.concrete()) is None:
             raise tracer_errors.no_method(self, STATE.trace, name)
-        return getattr(value, name)(*args)
+        return getattr(value, name)(*args, **kwargs)
 
-    method.__name__ = name
+    method.__name__, method.__qualname__ = name, f"Tracer.{name}"
     return method
 
 
 for _name in (
-    "addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes",
-    "tobytes", "tolist", "unsafe_buffer_pointer",
+    "__dlpack__", "__reduce_ex__", "addressable_data", "delete", "devices", "is_deleted",
+    "on_device_size_in_bytes", "tobytes", "tolist", "unsafe_buffer_pointer",
 ):  # fmt: skip
     setattr(Tracer, _name, _of_values(_name))
 
@@ -656,10 +656,18 @@ def check_reach(x: Tracer, trace: Trace) -> None:
     t = trace
     while t is not maker:
         if t is EVAL:
+            if maker.alive and maker.lends and _inside(maker, trace):
+                return
             raise leak_error(x)
         t = t.parent
     if not maker.alive:
         raise leak_error(x)
+
+
+def _inside(inner: Trace, outer: Trace) -> bool:
+    while inner is not outer and inner is not EVAL:
+        inner = inner.parent
+    return inner is outer
 
 
 def check_leaks(finished: Callable[[], Trace | None]) -> None:

@@ -52,6 +52,14 @@ class Hook:
 
 # (primitive, args, params) -> result(s): run it on concrete values
 evaluate = Hook("evaluate")
+# (primitive, primals, tangents, params) -> (result, tangent): both at once; or None
+evaluate_jvp = Hook("evaluate_jvp")
+# (primitive, primals, tangents, params) -> (result, linear part, its residuals); or None
+evaluate_linearized = Hook("evaluate_linearized")
+# (primitive, axis, args, lane axes, params) -> (result, lane axis), at once; or None
+evaluate_batched = Hook("evaluate_batched")
+# (primitive, cotangent, args, params) -> cotangents of linear ones, at once; or None
+evaluate_transpose = Hook("evaluate_transpose")
 # (jaxpr or equation) -> its text
 jaxpr_text = Hook("jaxpr_text")
 equation_text = Hook("equation_text")
@@ -71,6 +79,7 @@ overridden = Hook("overridden")
 told = Hook("told")
 
 HOOKS = (
-    evaluate, jaxpr_text, equation_text, reference, by_value, started, key_array,
-    jit_methods, overridden, told,
+    evaluate, evaluate_batched, evaluate_jvp, evaluate_linearized, evaluate_transpose,
+    jaxpr_text, equation_text, reference, by_value, started, key_array, jit_methods,
+    overridden, told,
 )  # fmt: skip

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.errors import ShardingTypeError, error
+from ..base.errors import ShardingTypeError, error, value_error
 from ..types.avals import cut_text
 from ..types.dtypes import short_name
 from . import core, sums
@@ -78,9 +78,10 @@ def common_mesh(name: str, avals: Sequence[Any]) -> Any:
         if mesh is None:
             mesh = a.lies.mesh
         elif a.lies.mesh != mesh:
-            raise error(
-                ShardingTypeError,
-                f"{name}: the operands lie on different meshes: {mesh} and {a.lies.mesh}",
+            raise value_error(
+                f"Mesh for all inputs should be equal. Got one mesh: {mesh} and another"
+                f" mesh: {a.lies.mesh}",
+                where=name,
                 which=", ".join(x.str_short(True) for x in avals),
                 tries=["jax.sharding.reshard(x, sharding)"],
             )

@@ -111,6 +111,33 @@ def no_method(x: Any, trace: Any, name: str) -> Exception:
     )  # fmt: skip
 
 
+_AFTERWARDS = (  # what is known of an array when it is there
+    "addressable_shards", "committed", "global_shards", "is_fully_addressable",
+    "is_fully_replicated", "traceback",
+)  # fmt: skip
+_NEVER = {
+    "block_until_ready": "The 'block_until_ready' method is not available on {}.",
+    "copy_to_host_async": "The 'copy_to_host_async' method is not available on {}.",
+    "sharding": "The 'sharding' attribute is not available on {}. To query sharding"
+    " information on tracers, use `jax.typeof(x)`.",
+}
+
+
+def no_attribute(x: Any, trace: Any, name: str) -> Exception:
+    """An attribute that a traced array lacks, or gets when it is computed"""
+    if name in _NEVER:
+        return AttributeError(_NEVER[name].format(_traced(x)))
+    if name not in _AFTERWARDS:
+        return AttributeError(f"{type(x).__name__} has no attribute {name}")
+    return errors.ConcretizationTypeError(
+        needs_value(
+            x, trace, f"{_ABSTRACT}: {_traced(x)}.",
+            f"`{name}` is known when the program runs.",
+            [f"{name} of the result"],
+        )
+    )  # fmt: skip
+
+
 def no_index(x: Any, trace: Any) -> Exception:
     """`operator.index(x)`"""
     return errors.TracerIntegerConversionError(

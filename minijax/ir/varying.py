@@ -70,7 +70,9 @@ def manual(varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> Manual 
 
 def with_kinds(aval: Any, kinds: Manual | None) -> Any:
     """A result's type that says this of manual axes."""
-    return aval.update(manual=kinds) if isinstance(aval, ShapedArray) else aval
+    if not isinstance(aval, ShapedArray) or aval.manual == kinds:
+        return aval
+    return aval.update(manual=kinds)
 
 
 def joined(aval: Any, *others: Any) -> Any:

@@ -20,6 +20,7 @@ _TABLE = {
     "prims.collectives.exchange":
         "all_gather_p all_gather reduce_scatter_p psum_scatter all_to_all_p all_to_all"
         " pswapaxes",
+    "prims.collectives.one_sided": "precv psend",
     "prims.collectives.permute":
         "ppermute_p ppermute pshuffle pbroadcast ragged_all_to_all_p ragged_all_to_all",
     "prims.collectives.psum":
@@ -49,11 +50,9 @@ _TABLE = {
         " scatter_p scatter scatter_apply",
     "prims.math.accuracy": "AccuracyMode Tolerance",
     "prims.math.algebraic":
-        "neg_p neg add_p add sub_p sub mul_p mul div_p div rem_p rem mulhi_p mulhi"
-        " square_p square integer_pow_p integer_pow reciprocal sqrt_p sqrt rsqrt_p"
-        " rsqrt cbrt_p cbrt max_p min_p max min nextafter_p nextafter sign_p sign abs_p"
-        " abs floor_p ceil_p floor ceil RoundingMethod round_p round real_p imag_p real"
-        " imag complex_p complex conj_p conj",
+        "neg_p neg add_p add sub_p sub mul_p mul div_p div mulhi_p mulhi square_p"
+        " square integer_pow_p integer_pow reciprocal sqrt_p sqrt rsqrt_p rsqrt"
+        " cbrt_p cbrt",
     "prims.math.bessel": "bessel_i0e_p bessel_i0e bessel_i1e_p bessel_i1e",
     "prims.math.beta": "regularized_incomplete_beta_p betainc",
     "prims.math.cast":
@@ -74,6 +73,10 @@ _TABLE = {
         " shift_right_logical_p population_count_p clz_p bitwise_and bitwise_or"
         " bitwise_xor bitwise_not shift_left shift_right_arithmetic shift_right_logical"
         " population_count clz select_n_p select_n select clamp_p clamp",
+    "prims.math.order":
+        "rem_p rem max_p min_p max min nextafter_p nextafter sign_p sign abs_p abs"
+        " floor_p ceil_p floor ceil RoundingMethod round_p round real_p imag_p real"
+        " imag complex_p complex conj_p conj",
     "prims.random.generators":
         "RandomAlgorithm rng_bit_generator_p rng_bit_generator rng_uniform_p"
         " rng_uniform",

@@ -28,6 +28,8 @@ from ..prims.collectives.exchange import all_to_all_p as all_to_all_p
 from ..prims.collectives.exchange import psum_scatter as psum_scatter
 from ..prims.collectives.exchange import pswapaxes as pswapaxes
 from ..prims.collectives.exchange import reduce_scatter_p as reduce_scatter_p
+from ..prims.collectives.one_sided import precv as precv
+from ..prims.collectives.one_sided import psend as psend
 from ..prims.collectives.permute import pbroadcast as pbroadcast
 from ..prims.collectives.permute import ppermute as ppermute
 from ..prims.collectives.permute import ppermute_p as ppermute_p
@@ -98,50 +100,23 @@ from ..prims.gather.scatter import scatter_mul_p as scatter_mul_p
 from ..prims.gather.scatter import scatter_p as scatter_p
 from ..prims.math.accuracy import AccuracyMode as AccuracyMode
 from ..prims.math.accuracy import Tolerance as Tolerance
-from ..prims.math.algebraic import RoundingMethod as RoundingMethod
-from ..prims.math.algebraic import abs as abs
-from ..prims.math.algebraic import abs_p as abs_p
 from ..prims.math.algebraic import add as add
 from ..prims.math.algebraic import add_p as add_p
 from ..prims.math.algebraic import cbrt as cbrt
 from ..prims.math.algebraic import cbrt_p as cbrt_p
-from ..prims.math.algebraic import ceil as ceil
-from ..prims.math.algebraic import ceil_p as ceil_p
-from ..prims.math.algebraic import complex as complex
-from ..prims.math.algebraic import complex_p as complex_p
-from ..prims.math.algebraic import conj as conj
-from ..prims.math.algebraic import conj_p as conj_p
 from ..prims.math.algebraic import div as div
 from ..prims.math.algebraic import div_p as div_p
-from ..prims.math.algebraic import floor as floor
-from ..prims.math.algebraic import floor_p as floor_p
-from ..prims.math.algebraic import imag as imag
-from ..prims.math.algebraic import imag_p as imag_p
 from ..prims.math.algebraic import integer_pow as integer_pow
 from ..prims.math.algebraic import integer_pow_p as integer_pow_p
-from ..prims.math.algebraic import max as max
-from ..prims.math.algebraic import max_p as max_p
-from ..prims.math.algebraic import min as min
-from ..prims.math.algebraic import min_p as min_p
 from ..prims.math.algebraic import mul as mul
 from ..prims.math.algebraic import mul_p as mul_p
 from ..prims.math.algebraic import mulhi as mulhi
 from ..prims.math.algebraic import mulhi_p as mulhi_p
 from ..prims.math.algebraic import neg as neg
 from ..prims.math.algebraic import neg_p as neg_p
-from ..prims.math.algebraic import nextafter as nextafter
-from ..prims.math.algebraic import nextafter_p as nextafter_p
-from ..prims.math.algebraic import real as real
-from ..prims.math.algebraic import real_p as real_p
 from ..prims.math.algebraic import reciprocal as reciprocal
-from ..prims.math.algebraic import rem as rem
-from ..prims.math.algebraic import rem_p as rem_p
-from ..prims.math.algebraic import round as round
-from ..prims.math.algebraic import round_p as round_p
 from ..prims.math.algebraic import rsqrt as rsqrt
 from ..prims.math.algebraic import rsqrt_p as rsqrt_p
-from ..prims.math.algebraic import sign as sign
-from ..prims.math.algebraic import sign_p as sign_p
 from ..prims.math.algebraic import sqrt as sqrt
 from ..prims.math.algebraic import sqrt_p as sqrt_p
 from ..prims.math.algebraic import square as square
@@ -261,6 +236,33 @@ from ..prims.math.logic import shift_right_arithmetic_p as shift_right_arithmeti
 from ..prims.math.logic import shift_right_logical as shift_right_logical
 from ..prims.math.logic import shift_right_logical_p as shift_right_logical_p
 from ..prims.math.logic import xor_p as xor_p
+from ..prims.math.order import RoundingMethod as RoundingMethod
+from ..prims.math.order import abs as abs
+from ..prims.math.order import abs_p as abs_p
+from ..prims.math.order import ceil as ceil
+from ..prims.math.order import ceil_p as ceil_p
+from ..prims.math.order import complex as complex
+from ..prims.math.order import complex_p as complex_p
+from ..prims.math.order import conj as conj
+from ..prims.math.order import conj_p as conj_p
+from ..prims.math.order import floor as floor
+from ..prims.math.order import floor_p as floor_p
+from ..prims.math.order import imag as imag
+from ..prims.math.order import imag_p as imag_p
+from ..prims.math.order import max as max
+from ..prims.math.order import max_p as max_p
+from ..prims.math.order import min as min
+from ..prims.math.order import min_p as min_p
+from ..prims.math.order import nextafter as nextafter
+from ..prims.math.order import nextafter_p as nextafter_p
+from ..prims.math.order import real as real
+from ..prims.math.order import real_p as real_p
+from ..prims.math.order import rem as rem
+from ..prims.math.order import rem_p as rem_p
+from ..prims.math.order import round as round
+from ..prims.math.order import round_p as round_p
+from ..prims.math.order import sign as sign
+from ..prims.math.order import sign_p as sign_p
 from ..prims.random.generators import RandomAlgorithm as RandomAlgorithm
 from ..prims.random.generators import rng_bit_generator as rng_bit_generator
 from ..prims.random.generators import rng_bit_generator_p as rng_bit_generator_p
@@ -417,13 +419,13 @@ __all__ = [
     "optimization_barrier_p", "or_p", "pad", "pad_p", "padtype_to_pads", "pbroadcast",
     "pcast", "platform_dependent", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
     "polygamma", "polygamma_p", "population_count", "population_count_p", "pow",
-    "pow_p", "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter",
-    "pswapaxes", "ragged_all_to_all", "ragged_all_to_all_p", "ragged_dot",
-    "ragged_dot_general", "ragged_dot_general_p", "random_gamma_grad", "real", "real_p",
-    "reciprocal", "reduce", "reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p",
-    "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p",
-    "reduce_precision", "reduce_precision_p", "reduce_prod", "reduce_prod_p",
-    "reduce_scatter_p", "reduce_sum", "reduce_sum_p", "reduce_window",
+    "pow_p", "ppermute", "ppermute_p", "precv", "psend", "pshuffle", "psum", "psum_p",
+    "psum_scatter", "pswapaxes", "ragged_all_to_all", "ragged_all_to_all_p",
+    "ragged_dot", "ragged_dot_general", "ragged_dot_general_p", "random_gamma_grad",
+    "real", "real_p", "reciprocal", "reduce", "reduce_and", "reduce_and_p",
+    "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or",
+    "reduce_or_p", "reduce_p", "reduce_precision", "reduce_precision_p", "reduce_prod",
+    "reduce_prod_p", "reduce_scatter_p", "reduce_sum", "reduce_sum_p", "reduce_window",
     "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p",
     "reduce_window_shape_tuple", "reduce_window_sum_p", "reduce_xor", "reduce_xor_p",
     "regularized_incomplete_beta_p", "rem", "rem_p", "reshape", "reshape_p", "rev",

@@ -151,9 +151,11 @@ def add(x: Any, y: Any) -> Any:
 # Kind of types -> how that of one lane is made of that of all, (size, axis, type) -> type,
 # and that of all of that of one; those of other kinds are the same.
 mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    kind: (lambda size, dim, a: lying.without(a, dim),
-           lambda size, dim, a: lying.with_axis(a, size, dim))
-    for kind in (ShapedArray, AbstractRef)
+    ShapedArray: (lambda size, dim, a: lying.without(a, dim),
+                  lambda size, dim, a: lying.with_axis(a, size, dim)),
+    AbstractRef: (lambda size, dim, a: AbstractRef(lying.without(a.inner_aval, dim)),
+                  lambda size, dim, a: AbstractRef(
+                      lying.with_axis(a.inner_aval, size, dim))),
 }  # fmt: skip
 
 

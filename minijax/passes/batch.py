@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import config
+from ..base import config, util
 from ..base.util import flags_of
-from ..ir import core
-from ..ir.core import STATE, NamedTrace, Primitive, Trace, Tracer
+from ..ir import core, hooks
+from ..ir.core import EVAL, STATE, NamedTrace, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.lying import with_axis
 from .algebra import lib, mapped_aval, unmapped_aval
@@ -58,6 +58,10 @@ class Axis:
         return with_axis(aval, self.size, 0, self.lies, self.lies.spec[0])
 
 
+_lanes: dict[Any, Any] = util.cache({})  # the type of a lane by that of all, and axis
+_MOST_LANES = 100_000
+
+
 class BatchTracer(Tracer):
     """All lanes of a value, stacked along axis `dim` of `val`."""
 
@@ -68,7 +72,11 @@ class BatchTracer(Tracer):
     def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
         self._trace = trace
         aval = core.aval_of(val)
-        self.aval = mapped_aval(aval.shape[dim], dim, aval)
+        lane = _lanes.get((aval, dim))
+        if lane is None:
+            lane = mapped_aval(aval.shape[dim], dim, aval)
+            util.remember(_lanes, (aval, dim), lane, _MOST_LANES)
+        self.aval = lane
         self.val = val
         self.dim = dim
 
@@ -109,12 +117,17 @@ class BatchTrace(NamedTrace):
         if prim.named_axes is not None and self.axis.name in prim.named_axes(params):
             rule, some = prim.batch_named or rule, True
             self.check_lane(prim, vals, dims, params)
-        names = STATE.names
-        STATE.trace, STATE.names = self.parent, self.marked()
+        names, parent = STATE.names, self.parent
+        STATE.trace = parent
+        found = None
         try:
+            if parent is not EVAL:  # which forgets names
+                STATE.names = self.marked()
+            elif some and rule is prim.batch:
+                found = hooks.evaluate_batched.call(prim, self.axis, vals, dims, params)
             if not (some or prim.closes):
-                return self.parent.process(prim, args, params)
-            out, out_dims = rule(self.axis, vals, dims, **params)
+                return parent.process(prim, args, params)
+            out, out_dims = found or rule(self.axis, vals, dims, **params)
         finally:
             STATE.trace, STATE.names = self, names
         if prim.multiple_results:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.util import flags_of
-from ..ir import core
-from ..ir.core import STATE, NamedTrace, Primitive, Tracer
+from ..ir import core, hooks
+from ..ir.core import EVAL, STATE, NamedTrace, Primitive, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from .algebra import Zero, instantiate, zero_tangent
 from .stage import remembered, stage_closed
@@ -53,7 +53,7 @@ class JVPTrace(NamedTrace):
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """Primals, tangents, and whether any tangent is nonzero."""
-        primals, tangents, some = [], [], False
+        primals, tangents, some, others = [], [], False, False
         for x in args:
             if isinstance(x, JVPTracer) and x._trace is self:
                 primals.append(x.primal)
@@ -62,7 +62,8 @@ class JVPTrace(NamedTrace):
             else:
                 primals.append(x)
                 tangents.append(None)
-        if some:
+                others = True
+        if some and others:
             tangents = [
                 zero_tangent(p) if t is None else t
                 for p, t in zip(primals, tangents, strict=True)
@@ -71,12 +72,17 @@ class JVPTrace(NamedTrace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         primals, tangents, some = self.split(args)
-        names = STATE.names
-        STATE.trace, STATE.names = self.parent, self.marked()
+        names, parent = STATE.names, self.parent
+        STATE.trace = parent
+        both = None
         try:
+            if parent is not EVAL:  # which forgets names
+                STATE.names = self.marked()
+            elif some:
+                both = hooks.evaluate_jvp.call(prim, primals, tangents, params)
             if not some:
-                return self.parent.process(prim, args, params)
-            out, out_t = prim.jvp(primals, tangents, **params)
+                return parent.process(prim, args, params)
+            out, out_t = both or prim.jvp(primals, tangents, **params)
         finally:
             STATE.trace, STATE.names = self, names
         if prim.multiple_results:

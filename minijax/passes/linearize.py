@@ -17,9 +17,9 @@ from typing import Any
 
 from ..base import source
 from ..base.util import flags_of
-from ..ir import core
+from ..ir import core, hooks
 from ..ir.core import EVAL, STATE, Primitive, Trace
-from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..types import dtypes
 from . import dce
 from .algebra import Zero, instantiate
@@ -49,6 +49,29 @@ class TangentTrace(StageTrace):
         finally:
             core.leave(before)
             self.all = False
+
+    def replay(
+        self, out: Any, linear: Jaxpr | None, residuals: list[Any], tangents: list[Any]
+    ) -> Any:
+        """The tangent of a result by a linear part, whose equations are recorded."""
+        if linear is None:
+            return Zero(core.aval_of(out).to_tangent())
+        given = [*residuals, *[t for t in tangents if type(t) is not Zero]]
+        atom_of: dict[Any, Any] = dict(
+            zip(linear.invars, map(self.atom, given), strict=True)
+        )
+        place, names = STATE.source, STATE.names
+        for eqn in linear.eqns:
+            ins = tuple([a if type(a) is Literal else atom_of[a] for a in eqn.ins])
+            outs = []
+            for v in eqn.outs:
+                atom_of[v] = var = Var(v.aval)
+                outs.append(var)
+            self.eqns.append(
+                Equation(eqn.primitive, ins, tuple(outs), eqn.params, place, names)
+            )
+        var = atom_of[linear.outvars[0]]
+        return JitTracer(self, var.aval, var)
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         if self.all:
@@ -95,12 +118,21 @@ class LinearizeTrace(JVPTrace):
                 return parent.process(prim, args, params)
             if place is None:  # for all the equations that this one becomes
                 STATE.source = source.UNKNOWN if parent is EVAL else source.here()
+            found = None
             if prim.linearize is not None:
                 STATE.trace = parent
                 out, out_t = prim.linearize(self.tangents, primals, tangents, **params)
             else:
+                if parent is EVAL:
+                    STATE.trace = EVAL
+                    given = prim, primals, tangents, params
+                    found = hooks.evaluate_linearized.call(*given)
                 STATE.trace = self.tangents
-                out, out_t = prim.jvp(primals, tangents, **params)
+                if found is None:
+                    out, out_t = prim.jvp(primals, tangents, **params)
+                else:
+                    out, linear, residuals = found
+                    out_t = self.tangents.replay(out, linear, residuals, tangents)
         finally:
             STATE.trace = self
             STATE.source, STATE.names = place, names

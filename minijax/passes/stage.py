@@ -63,10 +63,13 @@ _NO_PARAMS: dict[str, Any] = {}  # one for all equations without params
 
 def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The type(s) of a primitive's result(s)."""
-    if prim.named_axes is not None:  # its type depends on the sizes of axes in scope
-        return result_type(prim, avals, params)
+    axes = None
+    if prim.named_axes is not None:  # its type depends on the axes in scope
+        if prim.regions is not None:
+            return result_type(prim, avals, params)
+        axes = STATE.axes
     try:
-        key = (prim, tuple(params.items()), tuple(avals))
+        key = (prim, tuple(params.items()), tuple(avals), axes)
         out = _types.get(key)
     except TypeError:  # unhashable params: no memory
         return result_type(prim, avals, params)
@@ -174,7 +177,7 @@ class StageTrace(Trace):
         var = self.constvars.get(id(x))
         if var is None:
             if isinstance(x, Tracer):
-                core.check_reach(x, self.parent)
+                core.check_reach(x, self)
             elif hasattr(x, "__jax_array__"):
                 return self.atom(x.__jax_array__())
             elif isinstance(x, _SCALARS):  # a subclass, for instance an IntEnum

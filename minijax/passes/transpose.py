@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..base.util import flags_of, pick
+from ..ir import hooks
 from ..ir.core import EVAL, STATE, Primitive, around
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..types.avals import Known
@@ -108,7 +109,11 @@ def _turn(
         a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
         for a in eqn.ins
     ]
-    found = prim.transpose(out_cts, *args, **eqn.params)
+    found = None
+    if STATE.trace is EVAL and not prim.multiple_results:
+        found = hooks.evaluate_transpose.call(prim, out_cts, args, eqn.params)
+    if found is None:
+        found = prim.transpose(out_cts, *args, **eqn.params)
     for a, ct in zip(eqn.ins, found, strict=True):
         if ct is not None and type(ct) is not Zero:
             _accumulate(ct_of, a, ct)

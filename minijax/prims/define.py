@@ -30,9 +30,8 @@ __all__ = (
     "BITS", "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp",
     "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
     "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
-    "const", "factor", "filled", "hands_on_nans", "keep_nans", "move_elements",
-    "repeat_like",
-    "unbroadcast",
+    "const", "factor", "filled", "hands_on_nans", "keep_finite", "keep_nans",
+    "move_elements", "repeat_like", "unbroadcast",
 )  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -165,6 +164,12 @@ def keep_nans(*prims: Primitive) -> None:
     """Declare that results have a NaN or an infinity where an operand has one."""
     for prim in prims:
         prim.keeps_nans = True
+
+
+def keep_finite(*prims: Primitive) -> None:
+    """Declare that real results are finite where all operands are."""
+    for prim in prims:
+        prim.keeps_finite = True
 
 
 # ------------------------------------------------------------------------------- jvp

@@ -27,8 +27,9 @@ from ..types import dtypes
 from ..types.avals import shaped
 from .define import linear_in_first
 from .lying import along
-from .math.algebraic import conj, div, mul
+from .math.algebraic import div, mul
 from .math.cast import cast, scalar
+from .math.order import conj
 from .reaching import mixed
 from .shape.fresh import zero_array
 

@@ -6,6 +6,7 @@ so that it loads on first use.  Control flow has floors of its own.
 """
 
 from .collectives.exchange import *
+from .collectives.one_sided import *
 from .collectives.permute import *
 from .collectives.psum import *
 from .collectives.varying import *
@@ -25,6 +26,7 @@ from .math.elementary import *
 from .math.error_function import *
 from .math.gamma import *
 from .math.logic import *
+from .math.order import *
 from .reduce.cumulative import *
 from .reduce.over_axes import *
 from .shape.concatenation import *

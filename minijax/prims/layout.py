@@ -8,13 +8,28 @@ from ..base import errors, tree
 from ..ir import core
 from ..passes.batch import bring_front
 from ..passes.key_use import FORWARDS
+from ..runtime import array as arrays
 from ..runtime.layouts import Layout
+from ..runtime.orders import array_in_order
 from .define import linear_jvp
 from .lying import like_first
 
 layout_constraint_p = core.Primitive("layout_constraint")
 layout_constraint_p.abstract = lambda x, *, layout: x
-layout_constraint_p.impl = lambda x, *, layout: x
+
+
+def _evaluate(x: Any, *, layout: Layout) -> Any:
+    """On one device in this order; over several, arrays lie in the devices' own."""
+    if type(x) not in arrays.ARRAYS:
+        x = arrays.to_array(x, arrays.default_placement())
+    if arrays.placement_of(arrays.base_array(x)) is None:
+        return x
+    return array_in_order(x, None if layout.is_plain else layout)
+
+
+layout_constraint_p.impl = lambda x, *, layout: _evaluate(
+    arrays.adopted(x), layout=layout
+)
 layout_constraint_p.makes_nans = False
 layout_constraint_p.keeps_nans = layout_constraint_p.elementwise = True
 layout_constraint_p.lie = like_first
@@ -58,7 +73,8 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       layouts: a `Layout`, or a pytree prefix of them.
 
     Returns:
-      `x`, of the same types; outside of programs as it is, in the device's own order.
+      `x`, of the same types; outside of programs arrays in that order (over several
+      devices, in theirs).
 
     Raises:
       ValueError: a layout is not that of its array, or `layouts` is no prefix.

@@ -120,6 +120,8 @@ mesh_cast_p.impl = _recast_now
 def lie_as(x: Any, aval: Any) -> Any:
     """A value that lies, and varies, as the type `aval` says."""
     mine = core.aval_of(x)
+    if mine is aval:
+        return x
     if mine.manual != aval.manual:
         x = vary_as(x, aval.manual)
     if mine.lies == aval.lies or mine.shape != aval.shape:

@@ -12,12 +12,13 @@ from typing import Any
 from ..base import errors, tree
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.lying import spec_of
 from ..passes.algebra import Zero, instantiate
 from ..passes.batch import bring_front
 from ..passes.key_use import FORWARDS, KeyUse
 from ..runtime import dispatch, placing
 from ..runtime import mesh as meshes
-from ..runtime.layouts import Format
+from ..runtime.layouts import Format, Layout
 from ..runtime.mesh import Mesh
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from ..runtime.sharding import (
@@ -25,6 +26,7 @@ from ..runtime.sharding import (
     Sharding,
 )
 from ..runtime.spread import bound, incompatible, lies, told, told_devices
+from .layout import with_layout_constraint
 
 __all__ = ("sharding_constraint_p", "with_sharding_constraint")
 
@@ -51,22 +53,19 @@ sharding_constraint_p.transpose = lambda ct, x, **params: [
 ]
 
 
-def _constraint_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    sharding, n = params["sharding"], len(avals[0].shape)
-    if isinstance(sharding, NamedSharding) and sharding.mesh.are_all_axes_explicit:
-        said = sharding.said(n)
-        want = (None,) * n if said is None else tuple(said.spec)
-        if want != specs[0]:
-            raise AssertionError(
-                "`with_sharding_constraint` acts as an assert when all axes of mesh are of"
-                f" type `Explicit`. The array sharding: {PartitionSpec(*specs[0])} did not"
-                f" match the sharding provided: {sharding.spec}. Please use"
-                " `jax.sharding.reshard` to shard your input to the sharding you want."
-            )
-    return [specs[0]]
+sharding_constraint_p.lie = lambda specs, avals, outs, params: [specs[0]]
 
 
-sharding_constraint_p.lie = _constraint_lie
+def _check_lies(spec: Any, sharding: NamedSharding, ndim: int) -> None:
+    """AssertionError unless a spec is what types say of a sharding."""
+    said = sharding.said(ndim)
+    if spec != ((None,) * ndim if said is None else tuple(said.spec)):
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of"
+            f" type `Explicit`. The array sharding: {PartitionSpec(*spec)} did not"
+            f" match the sharding provided: {sharding.spec}. Please use"
+            " `jax.sharding.reshard` to shard your input to the sharding you want."
+        )
 
 
 def _constraint_batch(
@@ -89,9 +88,9 @@ def _constraint_batch(
             why="the mapped axis is spread over that axis of the mesh.",
         )
     spec += [None] * (d - len(spec))
-    spec.insert(d, UNCONSTRAINED if lane is None else lane)
-    if lane is None:
-        free |= {d}
+    if lane is None and sharding.mesh.auto_axes:
+        lane, free = UNCONSTRAINED, free | {d}
+    spec.insert(d, lane)
     out = sharding_constraint_p.bind(
         *args, sharding=sharding.with_spec(PartitionSpec(*spec)),
         unconstrained_dims=free, **params,
@@ -108,6 +107,15 @@ def lower_constraint(
     """Emit that a value of type `aval` lies as a sharding says."""
     if ctx.spread is None or not isinstance(sharding, NamedSharding):
         return x  # one device: there is no other way to lie
+    mixed = bool(sharding.mesh.auto_axes and sharding.mesh.explicit_axes)
+    if mixed and aval.lies is not None:
+        # Along `Explicit` axes it lies as its type says.
+        said = (*sharding.spec, *[None] * (len(aval.shape) - len(sharding.spec)))
+        spec = [
+            w if w is UNCONSTRAINED else (*axes_of(s), *axes_of(w))
+            for s, w in zip(aval.lies.spec, said, strict=True)
+        ]
+        sharding = sharding.with_spec(PartitionSpec(*spec))
     attr = ctx.sharding(sharding, aval, free)
     types = [ctx.type(aval)]
     return ctx.create("sdy.sharding_constraint", types, [x], sharding=attr).result
@@ -119,10 +127,6 @@ sharding_constraint_p.lower = lambda ctx, x, *, sharding, unconstrained_dims, **
 
 
 def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any):
-    aval = core.aval_of(x)
-    if aval.lies is not None:
-        bare = aval.update(lies=None)
-        _constraint_lie([tuple(aval.lies.spec)], [bare], [bare], {"sharding": sharding})
     devices = bound(x)
     places = sharding.devices or devices  # of an abstract mesh: where it is
     if devices is not None and len(devices) > 1 and devices != places:
@@ -156,8 +160,8 @@ def concrete(
       ValueError: its mesh has no axes, or no devices, where those are needed.
     """
     if isinstance(sharding, PartitionSpec):
-        mesh = meshes.entered_mesh() if entered else meshes.current_mesh()
-        if not isinstance(mesh, Mesh):
+        mesh = meshes.mesh_of_specs(entered)
+        if mesh is None:
             raise errors.error(
                 RuntimeError,
                 f"{what} requires a non-empty mesh in context if you are passing"
@@ -174,10 +178,10 @@ def concrete(
                 where=what,
                 tries=["leave out what says nothing", "a sharding over a Mesh"],
             )
-        mesh = meshes.current_mesh()
+        mesh = meshes.mesh_of_specs()
         if isinstance(mesh, Mesh) and mesh.abstract_mesh.shape == sharding.mesh.shape:
             return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
-        if what == "jit":
+        if what == "jit" and mesh is None:
             raise errors.value_error(
                 f"{which} over a `jax.sharding.AbstractMesh` name no devices: {sharding}",
                 tries=["jax.set_mesh(mesh)", "a sharding over a Mesh"],
@@ -199,8 +203,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Args:
       x: a pytree of arrays.
-      shardings: a sharding, a `PartitionSpec` over the current mesh, or a pytree prefix
-        of them.
+      shardings: a sharding, a `PartitionSpec` over the current mesh, a `Format`, or a
+        pytree prefix of them.
 
     Returns:
       `x`, of the same types; outside of programs moved at once.
@@ -211,7 +215,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
-      >>> mesh = mj.make_mesh((1,), ('x',))
+      >>> mesh = mj.make_mesh((1,), ('x',), (mj.sharding.AxisType.Auto,))
       >>> where = mj.NamedSharding(mesh, mj.P('x'))
       >>> mj.jit(lambda x: mj.lax.with_sharding_constraint(x * 2, where))(jnp.ones(2))
       Array([2., 2.], dtype=float32)
@@ -221,6 +225,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     wanted = spread_over(f"{what} shardings", treedef, shardings)
     out = []
     for leaf, given in zip(leaves, wanted, strict=True):
+        layout = None
+        if isinstance(given, Format):
+            layout, given = given.layout, given.sharding
         sharding = concrete(given, what, entered=True)
         if sharding is None:
             raise errors.value_error(
@@ -228,7 +235,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 " only pass `jax.sharding.Sharding` instances.",
                 tries=["constrain the other leaves alone"],
             )
-        out.append(constrain(leaf, sharding))
+        here = constrain(leaf, sharding)
+        known = isinstance(layout, Layout)  # else in the device's own order
+        out.append(with_layout_constraint(here, layout) if known else here)
     return tree.unflatten(treedef, out)
 
 
@@ -239,20 +248,39 @@ def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
     return tree.flatten_axes(what, treedef, given)
 
 
+def check_not_manual(sharding: Any) -> None:
+    """ValueError where a spec names axes that are manual around."""
+    manual = meshes.get_abstract_mesh().manual_axes
+    spec = sharding.spec if manual and isinstance(sharding, NamedSharding) else ()
+    if any(a in manual for entry in spec for a in axes_of(entry)):
+        why = "along manual ones each device has a value of its own."
+        raise _not_auto(sharding, why, "a spec without these axes")
+
+
+def _not_auto(sharding: NamedSharding, why: str, *tries: str) -> Exception:
+    return errors.value_error(
+        "The spec of NamedSharding passed to with_sharding_constraint can only refer to"
+        f" Auto axes of the mesh. Got spec={sharding.spec} and mesh={sharding.mesh}",
+        why=why,
+        tries=tries,
+    )
+
+
 def constrain(
     x: Any, sharding: Any, what: str = "with_sharding_constraint arguments"
 ) -> Any:
     """One value, laid out as `sharding` says; `what`: what it is, in errors."""
     aval = core.aval_of(x)
+    check_not_manual(sharding)
     sharding.check_compatible_aval(aval.shape, what)
     spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
-    if spec and not sharding.mesh.are_all_axes_explicit and sharding.said(aval.ndim):
-        raise errors.value_error(
-            "The spec of NamedSharding passed to with_sharding_constraint can only refer"
-            f" to Auto axes of the mesh. Got spec={spec} and mesh={sharding.mesh}",
-            why="of others, types say how values lie.",
-            tries=["jax.sharding.reshard(x, sharding)"],
-        )
+    around = meshes.get_abstract_mesh()
+    named = isinstance(sharding, NamedSharding)
+    if named and around.axis_names and around.are_all_axes_explicit:
+        _check_lies(spec_of(aval), sharding, len(aval.shape))
+    elif spec and sharding.said(aval.ndim):
+        why = "of others, types say how values lie."
+        raise _not_auto(sharding, why, "jax.sharding.reshard(x, sharding)")
     free = frozenset(i for i, s in enumerate(spec) if s is UNCONSTRAINED)
     return sharding_constraint_p.bind(
         x, sharding=sharding, layout=None, context_mesh=meshes.get_abstract_mesh(),

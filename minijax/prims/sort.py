@@ -228,7 +228,7 @@ sort_p = primitive(
     many=True,
 )  # fmt: skip
 sort_p.lower_on["cpu"] = _sort_lower_cpu
-sort_p.makes_nans = False
+sort_p.makes_nans, sort_p.keeps_finite = False, True
 
 
 def _sort_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:

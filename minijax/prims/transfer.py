@@ -7,6 +7,7 @@ here: the device's own, or the host's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 from ..base import errors
@@ -36,10 +37,9 @@ def memory_at(where: Any, otherwise: MemorySpace) -> MemorySpace:
 
 def check_place(where: Any) -> None:
     """Raise ValueError unless a value can be put at `where`."""
-    if isinstance(where, MemorySpace):
-        if where is not MemorySpace.Any:
-            return
-    elif where is None or isinstance(where, (compat.Device, shardings.Sharding)):
+    if isinstance(where, (shardings.Sharding, compat.Device, NoneType)):
+        return
+    if isinstance(where, MemorySpace) and where is not MemorySpace.Any:
         return
     raise errors.value_error(
         "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`,"

@@ -28,7 +28,7 @@ from . import array_class, client, guards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array_class import ArrayImpl as ArrayImpl
-from .layouts import Format, layout_of
+from .layouts import Format, LaidOut, layout_of
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .tokens import Token, is_token
@@ -447,6 +447,12 @@ class KeyArray(Array):
 
     @property
     def _value(self) -> np.ndarray[Any, Any]:
+        if dtypes.rules_of(self.dtype) is not None:
+            raise errors.type_error(
+                f"JAX array with dtype {self.dtype} cannot be converted to a NumPy array.",
+                why="elements of a library's own dtype are opaque.",
+                tries=["lax.convert_element_type first"],
+            )
         raise errors.type_error(
             "JAX array with PRNGKey dtype cannot be converted to a NumPy array:"
             f" {self.dtype}.",
@@ -533,17 +539,18 @@ ARRAYS = frozenset((ArrayImpl, KeyArray))  # the types of concrete arrays
 
 def foreign(x: Any) -> bool:
     """Whether an ArrayImpl is another library's."""
-    return array_class.is_shared() and type(x.aval) is not ShapedArray
+    return array_class.is_shared and type(x.aval) is not ShapedArray
 
 
 def adopted(x: Any) -> Any:
     """A value; another library's array as its value in NumPy."""
-    return np.asarray(x) if type(x) is ArrayImpl and foreign(x) else x
+    given = array_class.is_shared and type(x) is ArrayImpl and foreign(x)
+    return np.asarray(x) if given else x
 
 
 def is_key(aval: Any) -> bool:
-    """Whether an abstract value is one of random keys."""
-    return type(getattr(aval, "dtype", None)) is dtypes.KeyTy
+    """Whether an abstract value is one of random keys, or of another extended dtype."""
+    return dtypes.is_extended(getattr(aval, "dtype", None))
 
 
 def wrap(buffer: Any, aval: Any) -> Array:
@@ -570,6 +577,8 @@ def kept_buffer(x: Any, where: Placement) -> Any:
         or buffer.aval.dtype == dtypes.float0
     ):
         return copied(buffer)
+    if type(buffer._sharding) is LaidOut:
+        return put_numpy(host_value(buffer), buffer.aval, found[0], found[1])
     view = compat.to_host(buffer)
     return compat.put_owned(
         view, buffer.aval, buffer._sharding, found[0].device, found[1]
@@ -590,7 +599,8 @@ def deleted_message(aval: Any) -> str:
     )
 
 
-tree.DISPATCH.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
+for _registry in (tree.DISPATCH, tree.WHOLE):
+    _registry.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
 
 
 def _array_aval(x: Any) -> Any:
@@ -608,7 +618,8 @@ def _ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
     return numpy_aval(x)
 
 
-core.register_aval(ArrayImpl, _array_aval)
+core.register_aval(ArrayImpl, attrgetter("aval"))  # no Python function
+array_class.when_shared(lambda: core.register_aval(ArrayImpl, _array_aval))
 core.register_aval(KeyArray, lambda x: x.aval)
 core.register_aval(np.ndarray, _ndarray_aval)
 core.register_aval(np.generic, numpy_aval)
@@ -687,6 +698,11 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
         return shardings.gather(buffer)
     if client.cluster.client is not None and not found[0].is_here:
         raise shardings.not_here()
+    if type(buffer._sharding) is LaidOut:  # C++ reads it in its order
+        value: np.ndarray[Any, Any] = (
+            buffer._single_device_array_to_np_array_did_copy()[0]
+        )
+        return value
     return compat.to_host(buffer)
 
 
@@ -923,5 +939,7 @@ def local_row(x: Array, i: int) -> Array:
 
 def iterate_rows(x: Array) -> Iterator[Any]:
     """Rows of an array, cut on the host in one transfer."""
+    aval = shaped(x.shape[1:], x.dtype, x.weak_type)
+    where, committed = placement_of(x) or (None, False)
     for row in x._value:
-        yield put_numpy(row, shaped(x.shape[1:], x.dtype, x.weak_type))
+        yield put_numpy(row, aval, where, committed)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from ..base import errors
@@ -22,7 +23,7 @@ ArrayImpl = compat.ArrayImpl
 
 _given: dict[str, Any] = {}  # our attributes
 _before: dict[str, Any] = {}  # what the class had by their names
-_shared = "shape" in vars(ArrayImpl)  # C++ gives none: another library was here
+is_shared = "shape" in vars(ArrayImpl)  # C++ gives none: another library was here
 _SHARERS = "_sharers"  # what each copy of minijax in the process does for another
 
 
@@ -72,18 +73,23 @@ def give(name: str, value: Any) -> None:
             there = there.theirs
         return
     _given[name], _before[name] = value, there
-    setattr(ArrayImpl, name, _Either(value, there) if _shared else value)
+    setattr(ArrayImpl, name, _Either(value, there) if is_shared else value)
 
 
-def is_shared() -> bool:
-    """Whether arrays may be another library's."""
-    return _shared
+_when_shared: list[Callable[[], None]] = []
+
+
+def when_shared(told: Callable[[], None]) -> None:
+    """Call `told()` once arrays may be another library's."""
+    told() if is_shared else _when_shared.append(told)
 
 
 def share() -> None:
     """Let each array be answered by its own library, from now on."""
-    global _shared
-    _shared = True
+    global is_shared
+    is_shared = True
+    for told in _when_shared:
+        told()
     ShapedArray.has_qdd = property(_not_theirs)  # type: ignore[attr-defined]
     for name, value in _given.items():
         there = vars(ArrayImpl).get(name)
@@ -145,7 +151,7 @@ class _Load:
 for _share in getattr(ArrayImpl, _SHARERS, ()):
     _share()
 setattr(ArrayImpl, _SHARERS, (*getattr(ArrayImpl, _SHARERS, ()), share))
-if _shared:
+if is_shared:
     share()
 else:
     sys.meta_path.insert(0, _Watch())

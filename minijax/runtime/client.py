@@ -1,7 +1,8 @@
 """Clients and devices: which platforms there are, and where things run by default.
 
 A client is made on first use.  CPU is in process; CUDA and TPU are PJRT plugins, whose
-libraries are loaded by path (the plugins' own Python entry points need jax).  The
+libraries are loaded by path (the plugins' own Python entry points need jax), as are those
+of others: plugins.py.  The
 default platform is the best that is there: tpu, cuda, cpu; `jax_platforms` overrides.
 
 This room knows no arrays.  Next: array.py.
@@ -10,6 +11,7 @@ This room knows no arrays.  Next: array.py.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import importlib
 import importlib.util
@@ -17,12 +19,14 @@ import os
 import pathlib
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..base import config, errors
 from . import jaxlib_compat as compat
+from . import plugins
 from .cluster import state
+from .plugins import load_plugin, set_options
 
 _clients: dict[str, Any] = {}
 _lock = threading.RLock()
@@ -84,12 +88,6 @@ _before_cuda(config.CUDA_DEVICES)
 _before_cuda(config.CLIENT_OPTIONS)
 
 
-def _plugin_options() -> dict[str, Any]:
-    """What the user gives a plugin's client: `name:value;name:value`."""
-    pairs = filter(None, (config.CLIENT_OPTIONS.value or "").split(";"))
-    return {name.strip(): value for name, value in (p.split(":", 1) for p in pairs)}
-
-
 def _make_cpu() -> Any:
     asynchronous = _made_with["asynchronous"] = bool(config.CPU_ASYNC.value)
     return compat.make_cpu_client(_num_cpu_devices(), asynchronous, **cluster.for_cpu())
@@ -121,26 +119,6 @@ def _load_nvidia_libraries() -> None:
                 ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
             except OSError:
                 continue  # a missing one is reported by the client that needs it
-
-
-_plugins: dict[str, Any] = {}  # what stands for a plugin's functions, by platform
-_on_plugins: list[Callable[[Any], None]] = []
-
-
-def load_plugin(name: str, path: str) -> Any:
-    """The functions of a plugin's library, as jaxlib takes them; loaded once."""
-    if name not in _plugins:
-        _plugins[name] = compat.xc.load_pjrt_plugin_dynamically(name, path)
-        for tell in _on_plugins:
-            tell(_plugins[name])
-    return _plugins[name]
-
-
-def tell_plugins(tell: Callable[[Any], None]) -> None:
-    """Call `tell` with each plugin's functions: of those loaded, and of later ones."""
-    _on_plugins.append(tell)
-    for api in list(_plugins.values()):
-        tell(api)
 
 
 def tpu_library() -> str:
@@ -190,13 +168,13 @@ def _make_cuda() -> Any:
     if not xc.pjrt_plugin_initialized("cuda"):
         xc.initialize_pjrt_plugin("cuda")
     _register_cuda_calls(api)
-    options = dict(xc.generate_pjrt_gpu_plugin_options())
+    options = dict(xc.generate_pjrt_gpuset_options())
     options.update(cluster.for_cuda())
     if config.CUDA_DEVICES.value != "all":
         options["visible_devices"] = list(
             map(int, config.CUDA_DEVICES.value.split(","))
         )
-    options.update(_plugin_options())
+    options.update(set_options())
     return xc.make_c_api_client("cuda", options, cluster.client)
 
 
@@ -209,6 +187,9 @@ def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
     """
     xc = compat.xc
     kind = _ALIASES.get(platform, platform)
+    given = factories[kind].make_topology if kind in factories else None
+    if given is not None:
+        return list(given(name, **options)._make_compile_only_devices())
     if kind == "tpu":
         if not _has_tpu():  # it would ask machines of the cloud what it runs on
             os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
@@ -251,7 +232,7 @@ def _make_tpu() -> Any:
     if not xc.pjrt_plugin_initialized("tpu"):
         xc.initialize_pjrt_plugin("tpu")
     return _jax.get_c_api_client(
-        "tpu", _plugin_options(), cluster.client, None, False, True
+        "tpu", set_options(), cluster.client, None, False, True
     )
 
 
@@ -266,28 +247,132 @@ def _has_cuda() -> bool:
     return bool(os.path.exists("/dev/nvidia0")) and cuda_library() is not None
 
 
-_MAKERS = {"cpu": _make_cpu, "cuda": _make_cuda, "tpu": _make_tpu}
+@dataclasses.dataclass(frozen=True)
+class Factory:
+    """What makes a platform's client, and when it is the default: the highest priority.
+
+    there: whether to try it as the default.
+    fail_quietly: whether another is the default where it fails.
+    """
+
+    factory: Callable[[], Any]
+    priority: int
+    fail_quietly: bool = False
+    experimental: bool = False
+    c_api: Any = None
+    make_topology: Callable[..., Any] | None = None
+    there: Callable[[], bool] = lambda: True
+
+
+factories: dict[str, Factory] = {
+    "cpu": Factory(_make_cpu, 0),
+    "cuda": Factory(_make_cuda, 200, there=_has_cuda),
+    "tpu": Factory(_make_tpu, 300, there=_has_tpu),
+}
+
+
+def register_backend_factory(
+    name: str, factory: Callable[[], Any], *, priority: int = 0,
+    fail_quietly: bool = True, experimental: bool = False,
+    make_topology: Callable[..., Any] | None = None, c_api: Any = None,
+) -> None:  # fmt: skip
+    """Say how the client of a platform of one's own is made.
+
+    Args:
+      name: the platform's.
+      factory: makes the client, when it is first used.
+      priority: the platform of the highest one is the default; that of the CPU has 0, of
+        GPUs 200, of TPUs 300.
+      fail_quietly: whether another platform is the default where this one fails.
+      experimental: whether to warn when it is first used.
+      make_topology: (name, options) -> devices that are not there, to compile for.
+      c_api: the functions of its plugin, as jaxlib takes them.
+
+    Raises:
+      RuntimeError: the platform is in use.
+
+    Example:
+      >>> import minijax as mj
+      >>> register_backend_factory('mine', lambda: mj.devices('cpu')[0].client)
+      >>> mj.devices('mine')[0].platform
+      'cpu'
+    """
+    global _default_name
+    with _lock:
+        if name in _clients:
+            raise RuntimeError(f"Backend {name} already initialized")
+        factories[name] = Factory(
+            factory, priority, fail_quietly, experimental, c_api, make_topology
+        )
+        if not _clients:
+            _default_name = None
+
+
+def register_plugin(
+    plugin_name: str, *, priority: int = 400, library_path: str | None = None,
+    options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+    c_api: Any = None, factory: Callable[[], Any] | None = None,
+    make_topology: Callable[..., Any] | None = None,
+) -> Any:  # fmt: skip
+    """Load a PJRT plugin, and make it known as a platform.
+
+    Args:
+      plugin_name: what the platform is called, as for `devices(name)`.
+      priority: as of `register_backend_factory`.
+      library_path: its shared library.
+      options: for its client: names and values, or a function that gives them.
+      c_api: its functions, in a capsule, in place of a path.
+      factory: what makes its client, in place of options.
+      make_topology: as of `register_backend_factory`.
+
+    Returns:
+      Its functions, in a capsule.
+
+    Raises:
+      ValueError: neither library nor functions, or both; or a factory and options.
+    """
+    if bool(library_path) is bool(c_api):
+        raise errors.value_error(
+            f"{'Both' if c_api else 'Neither'} library_path and c_api are provided when"
+            f" registering PJRT plugin {plugin_name}",
+            tries=["library_path='/path/to/plugin.so'"],
+        )
+    if factory is not None and options is not None:
+        raise errors.value_error(
+            "Cannot provide both 'factory' and 'options' when registering PJRT plugin.",
+            which=f"the plugin {plugin_name!r}",
+        )
+    if library_path:
+        c_api = load_plugin(plugin_name, str(library_path))
+    else:
+        compat.xc.load_pjrt_plugin_with_c_api(plugin_name, c_api)
+    register_backend_factory(
+        plugin_name, factory or functools.partial(plugins.make, plugin_name, options),
+        priority=priority, fail_quietly=False, experimental=True, c_api=c_api,
+        make_topology=make_topology or functools.partial(plugins.described, c_api),
+    )  # fmt: skip
+    return c_api
 
 
 def _platforms() -> list[str]:
     chosen = config.PLATFORMS.value or os.environ.get("JAX_PLATFORM_NAME")
     if chosen:
         return [_platform(p) for p in chosen.split(",") if p]
-    found = []
-    if _has_tpu():
-        found.append("tpu")
-    if _has_cuda():
-        found.append("cuda")
-    return [*found, "cpu"]
+    plugins.discover(register_backend_factory)
+    found = [(f.priority, name) for name, f in factories.items() if f.there()]
+    return [name for _, name in sorted(found, key=lambda pair: -pair[0])]
 
 
 def _platform(name: str) -> str:
-    known = _ALIASES.get(name)
+    known = name if name in factories else _ALIASES.get(name)
+    if known is None:
+        plugins.discover(register_backend_factory)
+        known = name if name in factories else None
     if known is None:
         raise RuntimeError(
             f"Unknown backend {name}. Available backends are"
             f" {sorted(_clients) or ['cpu']}\n"
-            f"Try: one of {', '.join(sorted(_ALIASES))}."
+            f"Try: one of {', '.join(sorted({*_ALIASES, *factories}))}."
         )
     return known
 
@@ -299,8 +384,19 @@ def default_platform() -> str:
     """The platform on which things run by default."""
     global _default_name
     if _default_name is None or config.PLATFORMS.value:
-        _default_name = _platforms()[0]
+        _default_name = next(filter(_starts, _platforms()))
     return _default_name
+
+
+def _starts(name: str) -> bool:
+    """Whether a platform can be the default; an error where it is to be and cannot."""
+    if config.PLATFORMS.value or not factories[name].fail_quietly:
+        return True
+    try:
+        backend(name)
+    except RuntimeError:
+        return False
+    return True
 
 
 def backend(platform: Any = None) -> Any:
@@ -315,11 +411,19 @@ def backend(platform: Any = None) -> Any:
             if client is None:
                 _watch_forks()
                 try:
-                    client = _clients[name] = _MAKERS[name]()
+                    client = _clients[name] = factories[name].factory()
                 except (ImportError, RuntimeError) as e:
                     raise RuntimeError(
                         f"Backend '{name}' failed to initialize: {e}"
                     ) from e
+                if factories[name].experimental:
+                    warnings.warn(
+                        f"Platform '{name}' is experimental and not all JAX functionality"
+                        " may be correctly supported!",
+                        stacklevel=2,
+                    )
+                for tell in _on_clients:
+                    tell(name, client)
     return client
 
 
@@ -341,6 +445,22 @@ def _warn_of_fork() -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+_on_clients: list[Callable[[str, Any], None]] = []
+
+
+def started_clients() -> list[tuple[str, Any]]:
+    """The platforms that have clients by now, and those."""
+    return list(_clients.items())
+
+
+def tell_clients(tell: Callable[[str, Any], None]) -> None:
+    """Call `tell` with each platform and client: with those there are, and later ones."""
+    with _lock:
+        _on_clients.append(tell)
+        for name, client in started_clients():
+            tell(name, client)
 
 
 def known(platform: str) -> Any:

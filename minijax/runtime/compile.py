@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import config, errors, monitoring, util
-from . import agreement, disk_cache
+from . import agreement, compiler_passes, disk_cache
 from . import client as clients
 from . import jaxlib_compat as compat
 
@@ -73,7 +73,7 @@ _caches: dict[Any, disk_cache.DiskCache | None] = {}
 
 
 def _cache() -> disk_cache.DiskCache | None:
-    if not config.CACHE_ENABLED.value:
+    if not config.CACHE_ENABLED.value or compiler_passes.registered:
         return None
     where = config.CACHE_DIR.value or disk_cache.default_directory()
     limit = config.CACHE_MAX_SIZE.value
@@ -181,10 +181,12 @@ def compile_module(
         cache = None
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
-    found = _recent.get(recent)
-    if found is not None:
+    own = bool(compiler_passes.registered)
+    if not own and (found := _recent.get(recent)) is not None:
         return found
     executable = _compile_or_load(client, module, device_list, options, cache, key)
+    if own:
+        return executable
     return util.remember(_recent, recent, executable, _RECENT)
 
 

@@ -36,11 +36,12 @@ from ..types import dtypes
 from ..types.avals import shaped
 from . import array as arrays
 from . import compile as compiler
-from . import ending
+from . import ending, orders, pacing
 from . import jaxlib_compat as compat
 from .array import ARRAYS, ArrayImpl, KeyArray, Placement, base_array
 from .failures import Failures
-from .lower import handed, lower_jaxpr
+from .lower import handed
+from .lowered import lower_jaxpr
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .sharding import NamedSharding, OneOf, SingleDeviceSharding
@@ -75,16 +76,18 @@ class Program:
 
     __slots__ = (
         "committed", "consts", "executable", "failures", "handlers", "has_keys",
-        "in_sharding", "kept", "out_avals", "out_shardings", "ordered", "place", "run",
-        "stable",
+        "in_sharding", "kept", "orders", "out_avals", "out_shardings", "ordered", "pace",
+        "place", "run", "stable",
     )  # fmt: skip
 
     def __init__(
         self, executable: Any, consts: list[Any], kept: list[int], n_in: int,
         out_avals: Sequence[Any], place: Placement | Spread, committed: bool,
-        in_avals: Sequence[Any] = (),
+        in_avals: Sequence[Any] = (), laid_out: bool = False,
     ) -> None:  # fmt: skip
         self.executable = executable
+        # In which orders the arguments that are kept must lie.
+        self.orders: list[Any] | None = None
         self.consts = consts
         self.kept = kept if len(kept) < n_in or consts else None
         self.place = place
@@ -97,12 +100,20 @@ class Program:
         else:
             self.in_sharding = place.committed if committed else place.loose
             self.out_shardings = [place.sharding_of(a, committed) for a in stored]
+            if laid_out:
+                self.out_shardings = orders.result_shardings(
+                    executable, self.out_shardings, place
+                )
+                self.orders = orders.argument_orders(executable, len(consts))
         self.handlers = [
             compat.result_handler(a, s, committed)
             for a, s in zip(stored, self.out_shardings, strict=True)
         ]
         self.has_keys = any(a is not s for a, s in zip(out_avals, stored, strict=True))
         self.run = getattr(executable, "execute_sharded", not_loaded)
+        self.pace = pacing.pace_of(place.devices)
+        if self.pace is not None:
+            self.run = pacing.paced(self.run, self.pace)
         self.stable = True
         self.ordered = False
         self.failures: Failures | None = None
@@ -115,12 +126,23 @@ class Program:
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         """Run on ArrayImpls; returns ArrayImpls."""
+        if self.orders is not None:
+            buffers = self.in_orders(buffers)
         if self.kept is not None:
             buffers = self.consts + [buffers[i] for i in self.kept]
         if self.stable:
             results = self.run(buffers)
             return results.consume_with_handlers(self.handlers)  # type: ignore[no-any-return]
         return self.run_with_effects(buffers)
+
+    def in_orders(self, buffers: Sequence[Any]) -> list[Any]:
+        """The operands as they are to lie in memory."""
+        assert self.orders is not None
+        out = list(buffers)
+        kept = range(len(out)) if self.kept is None else self.kept
+        for i, order in zip(kept, self.orders, strict=True):
+            out[i] = orders.in_order(out[i], order)
+        return out
 
     def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
         """Run a program with effects; programs with ordered ones run in turn."""
@@ -171,7 +193,7 @@ def run(
         check_barred(prim.name)
     sharding = None
     plain, keys, hosts = True, False, False
-    buffers = []
+    buffers, avals = [], []
     for x in args:
         if type(x) is ArrayImpl:
             if sharding is None:
@@ -179,6 +201,7 @@ def run(
             elif x._sharding is not sharding:
                 plain = False
             buffers.append(x)
+            avals.append(x.aval)
         else:
             buffers.append(x)
             hosts = True
@@ -187,13 +210,14 @@ def run(
     known = arrays._by_sharding.get(id(sharding)) if plain and over is None else None
     if known is None:
         buffers, where, committed = place_values(args, prim.name, over=over)
+        avals = [b.aval for b in buffers]
     else:
         where, committed = known
         if hosts:
             for i, x in enumerate(args):
                 if type(x) is not ArrayImpl:
                     buffers[i] = arrays.to_buffer(x, where)
-    avals = [b.aval for b in buffers]
+            avals = [b.aval for b in buffers]
     if keys:
         avals = [
             core.aval_of(x) if type(x) is KeyArray or type(x) is Token else a
@@ -281,23 +305,44 @@ def _compile_primitive(
     prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
     where: Placement | Spread, committed: bool,
 ) -> Program:  # fmt: skip
+    return compile_jaxpr(
+        alone(prim, avals, params), prim.name, where, committed, keep_unused=True,
+        locations=False,
+    )  # fmt: skip
+
+
+def program_of_one(
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
+    where: Placement | Spread, committed: bool,
+) -> Program:  # fmt: skip
+    """The program by which `run` evaluates a primitive."""
+    given = tuple(params.items()) if params else None
+    key = (prim, id(where), committed, given, *avals)
+    return _programs.get(key) or _find_program(
+        key, prim, avals, params, where, committed
+    )
+
+
+def alone(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> ClosedJaxpr:
+    """The program of a primitive alone."""
     out = abstract(prim, avals, params)
     out_avals = list(out) if prim.multiple_results else [out]
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in out_avals]
-    jaxpr = Jaxpr([], invars, outvars, [Equation(prim, invars, outvars, params)])
-    return compile_jaxpr(
-        ClosedJaxpr(jaxpr), prim.name, where, committed, keep_unused=True,
-        locations=False,
-    )  # fmt: skip
+    eqn = Equation(prim, invars, outvars, params)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
 
 
 def compile_jaxpr(
     closed: ClosedJaxpr, name: str, where: Placement | Spread, committed: bool, *,
     donated: Sequence[bool] = (), keep_unused: bool = False,
     overrides: dict[str, Any] | None = None, locations: bool = True,
+    lie: tuple[Sequence[Any], Sequence[Any]] | None = None,
 ) -> Program:  # fmt: skip
-    """Lower and compile a jaxpr for the place where it is to run."""
+    """Lower and compile a jaxpr for the place where it is to run.
+
+    lie: the layouts of its arguments and results, where they are said.
+    """
     n_in = len(closed.in_avals)
     closed, kept = drop_unused(closed, keep_unused)
     over: Spread | None = None
@@ -313,6 +358,7 @@ def compile_jaxpr(
             ordered=ordered,
             locations=locations,
             spread=over,
+            orders=modes(lie, kept, where),
         )
     with monitoring.stage(monitoring.COMPILING, f"jit({name})"):
         executable = compiler.compile_module(
@@ -325,8 +371,23 @@ def compile_jaxpr(
         )
     consts = [kept_const(c, where) for c in lowered.consts]
     return finish_program(
-        executable, lowered, consts, kept, n_in, closed, where, committed, ordered
-    )
+        executable, lowered, consts, kept, n_in, closed, where, committed, ordered,
+        lie is not None,
+    )  # fmt: skip
+
+
+def modes(
+    lie: tuple[Sequence[Any], Sequence[Any]] | None, kept: Sequence[int],
+    where: Placement | Spread,
+) -> tuple[list[str], list[str]] | None:  # fmt: skip
+    """What XLA is told of the layouts of arguments, of which some are kept, and results.
+
+    Arrays over a mesh lie in the device's own order.
+    """
+    if lie is None or isinstance(where, Spread):
+        return None
+    ins, outs = lie
+    return [orders.mode(ins[i]) for i in kept], list(map(orders.mode, outs))
 
 
 def kept_const(value: Any, where: Placement | Spread) -> Any:
@@ -342,11 +403,12 @@ def kept_const(value: Any, where: Placement | Spread) -> Any:
 def finish_program(
     executable: Any, lowered: Any, consts: list[Any], kept: list[int], n_in: int,
     closed: ClosedJaxpr, where: Placement | Spread, committed: bool, ordered: bool,
+    laid_out: bool = False,
 ) -> Program:  # fmt: skip
     """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
     program = Program(
         executable, consts, kept, n_in, closed.out_avals, where, committed,
-        closed.in_avals,
+        closed.in_avals, laid_out,
     )  # fmt: skip
     program.ordered = ordered
     # Some effects leave nothing behind in the program.
@@ -400,24 +462,54 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
 
 def place_values(
     values: Sequence[Any], name: str, device: Any = None, over: Over | None = None,
-    names: Sequence[str] = (),
+    names: Sequence[str] = (), as_they_lie: bool = False,
 ) -> tuple[list[Any], Any, bool]:  # fmt: skip
     """ArrayImpls of values where their computation runs: a device, or several.
 
     over: the shardings that a function's arguments and results are to have.
     names: what the values are called, for errors.
+    as_they_lie: leave those there in the order in which they lie in memory.
     """
+    if over is None and device is None and (found := _one_place(values)):
+        where, committed = found
+        to = arrays.to_buffer
+        buffers = [x if type(x) is ArrayImpl else to(x, where) for x in values]
+        return buffers, where, committed
     where, committed = common_place(values, name, over, names)
     if isinstance(where, Spread):
         return where.take(values), where, True
     if device is not None:
         where, committed = arrays.placement(device), True
-    return buffers_at(values, where), where, committed
+    return buffers_at(values, where, as_they_lie=as_they_lie), where, committed
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def _one_place(values: Sequence[Any]) -> tuple[Placement, bool] | None:
+    """The device of values that all lie there alike; None where it takes a closer look."""
+    place: Any = None
+    for x in values:
+        if type(x) is not ArrayImpl:
+            if type(x) not in _NUMBERS:
+                return None
+        elif x.is_deleted():
+            return None
+        elif place is None:
+            place = x._sharding
+        elif x._sharding is not place:
+            return None
+    found = arrays._by_sharding.get(id(place))
+    if found is None or found[1]:
+        return found
+    said = config.MESH.value is not None or config.DEFAULT_DEVICE.value is not None
+    return None if said else found
 
 
 def buffers_at(
-    values: Sequence[Any], where: Placement | Spread, kept: Sequence[int] | None = None
-) -> list[Any]:
+    values: Sequence[Any], where: Placement | Spread,
+    kept: Sequence[int] | None = None, as_they_lie: bool = False,
+) -> list[Any]:  # fmt: skip
     """ArrayImpls of values at a place; of a `Spread`, which knows of those `kept`."""
     if isinstance(where, Spread):
         lie = {i: k for k, i in enumerate(kept)} if kept is not None else None
@@ -431,7 +523,7 @@ def buffers_at(
         if type(x) in ARRAYS and not arrays.foreign(x):
             if x.is_deleted():
                 raise RuntimeError(arrays.deleted_message(x.aval))
-            buffers.append(move_buffer(base_array(x), where))
+            buffers.append(move_buffer(base_array(x), where, as_they_lie))
         else:
             buffers.append(arrays.to_buffer(x, where))
     return buffers
@@ -635,12 +727,14 @@ def lies_as_compiled(x: Any, where: Placement | Spread, k: int) -> bool:
     return bool(want.is_equivalent_to(x.sharding, len(x.shape)))
 
 
-def move_buffer(buffer: Any, where: Placement) -> Any:
-    """The ArrayImpl on a device: itself if it is there."""
+def move_buffer(buffer: Any, where: Placement, as_it_lies: bool = False) -> Any:
+    """The ArrayImpl on a device, in its own order: itself if it is there."""
     found = arrays.placement_of(buffer)
     if found is None:
         aval = buffer.aval.update(lies=None)
         return arrays.put_numpy(arrays.host_value(buffer), aval, where)
+    if orders.is_laid_out(buffer) and not (as_it_lies and found[0] is where):
+        buffer = orders.plain(buffer)
     if found[0] is where:
         return buffer
     if found[0].device.client is where.device.client:

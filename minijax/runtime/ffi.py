@@ -14,7 +14,7 @@ import jaxlib
 from jaxlib import xla_client as xc
 
 from ..base import errors
-from .client import tell_plugins
+from .plugins import tell_plugins
 
 __all__ = (
     "TypeRegistration", "include_dir", "pycapsule", "register_ffi_target",

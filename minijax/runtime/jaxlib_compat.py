@@ -395,26 +395,10 @@ def mpi_collectives() -> Any:
 
 
 def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:
-    """A client of the CPU platform.
-
-    Parts of a program over several devices wait for one another in the client's threads,
-    and so do starts of further programs, 32 of which may be under way.  With as many
-    threads as devices a host that runs ahead, or does so in several threads of its own,
-    leaves none to the parts that are waited for: XLA gives up and ends the process.
-    """
-    name = "PJRT_NPROC"  # what XLA takes for the number of cores
-    given = os.environ.get(name)
-    if num_devices > 1 and given is None:
-        most = max(512, 2 * num_devices)
-        threads = min(16 * num_devices, most)
-        os.environ[name] = str(max(threads, os.cpu_count() or 1))
-    try:
-        return xc.make_cpu_client(
-            num_devices=num_devices, asynchronous=asynchronous, **distributed
-        )
-    finally:
-        if given is None:
-            os.environ.pop(name, None)
+    """A client of the CPU platform."""
+    return xc.make_cpu_client(
+        num_devices=num_devices, asynchronous=asynchronous, **distributed
+    )
 
 
 def is_compile_only(client: Any) -> bool:

@@ -1,8 +1,11 @@
 """Layouts: in which order the elements of an array lie in a device's memory.
 
-Arrays lie in the device's own order, mostly the last axis first: programs are compiled for
-that, and arrays of another order are not made.  Inside of programs the compiler chooses,
-and `with_layout_constraint` (prims/layout.py) tells it to.
+Arrays lie in the device's own order, mostly the last axis first, unless a `Format` says
+otherwise: of `device_put`, or of a compiled function's arguments and results.  Those lie
+on one device, and bear a C++ sharding of the class `LaidOut`: so dispatch sees that
+another program, which is compiled for the device's own order, cannot take them as they are
+(orders.py).  Inside of programs the compiler chooses, and `with_layout_constraint`
+(prims/layout.py) tells it to.
 
 Next: array.py, whose `format` is here.
 """
@@ -13,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base import errors
-from .sharding import Sharding
+from . import jaxlib_compat as compat
+from .sharding import NamedSharding, Sharding
 
 
 class AutoLayout:
@@ -50,6 +54,16 @@ class Layout:
         object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
         if self.tiling is not None:
             object.__setattr__(self, "tiling", tuple(map(tuple, self.tiling)))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the last axis comes first, as mostly is the device's own order."""
+        return self.major_to_minor == tuple(range(len(self.major_to_minor)))
+
+    @property
+    def mode(self) -> str:
+        """What XLA is told of an argument or result that lies so."""
+        return f"{{{','.join(map(str, reversed(self.major_to_minor)))}}}"
 
     def check(self, shape: tuple[int, ...], what: str) -> None:
         """ValueError unless it is one of arrays of this shape."""
@@ -115,27 +129,44 @@ class Format:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
 
     def place(self, shape: tuple[int, ...], what: str) -> Any:
-        """The sharding of an array of this shape, which lies in the device's own order.
+        """The sharding of an array of this shape, and its layout: None, if it is the
+        device's own.
 
         Raises:
           ValueError: the layout is that of other shapes.
-          NotImplementedError: it is another order.
+          NotImplementedError: it has tiles, or is another order on several devices.
         """
-        if isinstance(self.layout, Layout):
-            self.layout.check(shape, what)
-            if self.layout.tiling or self.layout.major_to_minor != tuple(
-                range(len(shape))
-            ):
-                raise errors.error(
-                    NotImplementedError,
-                    f"{what}: arrays of {self.layout} are not supported.",
-                    why="programs read and write arrays in the device's own order.",
-                    tries=[
-                        "with_layout_constraint inside of a program",
-                        f"Layout({tuple(range(len(shape)))})",
-                    ],
-                )
-        return self.sharding
+        if not isinstance(self.layout, Layout):
+            return self.sharding, None
+        self.layout.check(shape, what)
+        over_mesh = isinstance(self.sharding, NamedSharding)
+        if self.layout.tiling or (over_mesh and not self.layout.is_plain):
+            raise errors.error(
+                NotImplementedError,
+                f"{what}: arrays of {self.layout} are not supported.",
+                which=f"{self.sharding}",
+                why="arrays over a mesh lie in the device's own order."
+                if over_mesh
+                else "tiles are the compiler's to choose.",
+                tries=[
+                    "with_layout_constraint inside of a program",
+                    "a SingleDeviceSharding" if over_mesh else "tiling=None",
+                ],
+            )
+        return self.sharding, None if self.layout.is_plain else self.layout
+
+
+class LaidOut(compat.SingleDeviceSharding):  # type: ignore[misc]
+    """The C++ sharding of arrays that lie in another order than the device's own.
+
+    It equals itself alone: what C++ knows of others does not hold for such arrays.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 def layout_of(found: Any) -> Layout:

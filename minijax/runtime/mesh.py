@@ -7,10 +7,12 @@ a thread (`set_mesh`), for specifications that name axes alone.  Next: sharding.
 from __future__ import annotations
 
 import enum
+import functools
 import math
 import warnings
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -389,6 +391,32 @@ def current_mesh() -> Any:
 def entered_mesh() -> Any:
     """The same; failing that, the mesh of the block `with mesh:` around."""
     return config.MESH.value or config.ENTERED_MESH.value
+
+
+def mesh_of_specs(entered: bool = False) -> Any:
+    """The mesh that a `PartitionSpec` alone is over; None if there is none.
+
+    It is the current one, if it has devices, or axes of a `shard_map` around are manual.
+    """
+    mesh = entered_mesh() if entered else current_mesh()
+    known = isinstance(mesh, Mesh) or (mesh is not None and mesh.manual_axes)
+    return mesh if known else None
+
+
+@functools.lru_cache(1024)
+def inside(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
+    """What a mesh is in functions that see these axes by hand."""
+    return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+
+
+@contextmanager
+def made_current(mesh: Any) -> Iterator[None]:
+    """Make a mesh current while a function is traced."""
+    before = config.MESH.swap(mesh)
+    try:
+        yield
+    finally:
+        config.MESH.swap_back(before)
 
 
 class set_mesh:

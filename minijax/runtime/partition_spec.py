@@ -21,6 +21,9 @@ class _Unconstrained:
 UNCONSTRAINED = _Unconstrained()
 
 
+_NONE: frozenset[Any] = frozenset()
+
+
 class DuplicateSpecError(ValueError):
     """A mesh axis occurs twice in a spec."""
 
@@ -74,9 +77,12 @@ class PartitionSpec:
     __match_args__ = ("_partitions",)
 
     def __init__(
-        self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
+        self, *partitions: Any, unreduced: Any = _NONE, reduced: Any = _NONE
     ) -> None:
         self._entries = tuple(map(_entry, partitions))
+        if unreduced is _NONE and reduced is _NONE:
+            self.unreduced = self.reduced = _NONE
+            return
         used = {a for entry in self._entries for a in axes_of(entry)}
         self.unreduced = _sums("unreduced", unreduced, self._entries, used)
         self.reduced = _sums("reduced", reduced, self._entries, used)

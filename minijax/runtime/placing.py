@@ -18,6 +18,7 @@ from . import array as arrays
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, Placement, base_array
+from .orders import is_laid_out, plain
 from .spread import lies, put
 
 
@@ -100,6 +101,8 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     space = MemorySpace.of_kind(kind)
     sharding = place.committed if kind is None else place.kept(kind)
     if x.aval.memory_space is space is DEVICE:
+        if is_laid_out(held) and held._sharding._device is place.device:
+            return x  # type: ignore[no-any-return]
         moved = dispatch.move_buffer(held, place)
         if moved is held and x.committed:
             return x  # type: ignore[no-any-return]
@@ -111,7 +114,7 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
         found = arrays.wrap(there, x.aval)
         return found if kind is None else _put_in(found, place, kind)
     else:
-        moved = compat.copy_to(held, place.device, sharding)
+        moved = compat.copy_to(plain(held), place.device, sharding)
     inner = held.aval.update(memory_space=space, lies=None)
     aval = x.aval.update(memory_space=space, lies=None)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)

@@ -20,7 +20,7 @@ from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
 from ..base import errors
 from ..ir.jaxpr import ClosedJaxpr
-from .lower import lower_jaxpr
+from .lowered import lower_jaxpr
 from .mlir_context import context, load_dialect
 from .module import Module
 

@@ -1,6 +1,6 @@
 """What options want reported of a program when it is lowered: its text, its constants.
 
-Next: lower.py, which asks for it.
+Next: lowered.py, which asks for it.
 """
 
 from __future__ import annotations

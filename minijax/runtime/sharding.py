@@ -321,6 +321,13 @@ class NamedSharding(_Spread):
                 tries=["jax.sharding.PartitionSpec(...)"],
             )
         check_spec(spec, mesh.axis_names)
+        if UNCONSTRAINED in spec and AxisType.Auto not in mesh.axis_types:
+            raise errors.value_error(
+                f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are"
+                f" `Auto`. Got mesh axis_types: {mesh.axis_types}",
+                why="along other axes no compiler chooses how an array lies.",
+                tries=["None for that axis"],
+            )
         if spec.unreduced or spec.reduced:
             _check_sums(spec, mesh)
         self.mesh = mesh

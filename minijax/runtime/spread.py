@@ -18,12 +18,14 @@ from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, MemorySpace, shaped
 from . import array as arrays
-from . import client
+from . import client, orders, pacing
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, adopted, base_array, foreign
 from .compile import compile_module
-from .lower import has_cuts, lower_jaxpr, physical
+from .layouts import LaidOut
+from .lower import has_cuts, physical
+from .lowered import lower_jaxpr
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding, typed
@@ -166,6 +168,8 @@ def put(x: Any, sharding: Any) -> Any:
     if type(x) in ARRAYS:
         x._check_alive()
         buffer = base_array(x)
+        if type(buffer._sharding) is LaidOut:
+            buffer = orders.plain(buffer)
         inner = sharding.internal(len(buffer.aval.shape))
         if buffer._sharding is inner:
             aval = typed(buffer.aval, sharding)
@@ -283,7 +287,7 @@ def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
     stored = typed(physical(aval), sharding)
     inner = sharding.internal(len(stored.shape))
-    whole = compat.assemble(stored, inner, list(parts))
+    whole = compat.assemble(stored, inner, list(map(orders.plain, parts)))
     for part in parts:
         arrays.share_memory(part, whole)
     return arrays.wrap(whole, aval)
@@ -313,6 +317,9 @@ def resharding(buffer: Any, mine: Any, sharding: Any) -> Callable[[Any], Any]:
         inner = sharding.internal(len(aval.shape))
         handler = compat.result_handler(typed(aval, sharding), inner, True)
         run, handlers = executable.execute_sharded, [handler]
+        pace = pacing.pace_of(where.devices)
+        if pace is not None:
+            run = pacing.paced(run, pace)
         found = lambda buffer: run([buffer]).consume_with_handlers(handlers)[0]
         util.remember(_moves, key, found, _MOST_MOVES)
     return found

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from ..base import faces
 from ..views import private
 
 INTERFACE = "0.10.2"
@@ -123,6 +124,7 @@ def install() -> None:
         importlib.import_module(f"{_PACKAGE}.version"),
     ):
         vars(module).update(__version__=INTERFACE, __version_info__=numbers)
+    faces.be_whole()
     importlib.import_module("jax._src")  # which libraries take to be there
 
 

@@ -22,13 +22,17 @@ _OURS = (__package__ or "").partition(".")[0]
 _LATER = "not there yet"
 _KERNELS = "a language for kernels, with a compiler of its own: left out"
 _INNER = "what JAX's own parts are made of; ours are others"
+_PASSED_ON = "what JAX's modules take from elsewhere, or name for type checkers"
 # Why what is absent is: by the longest beginning of its name.
 _REASONS = {
     "": _LATER,
     "jax.experimental.pallas": _KERNELS,
     "jax.experimental.mosaic": _KERNELS,
     "jax.extend.pallas": _KERNELS,
-    "jax.experimental.fused": _KERNELS,
+    "jax.experimental.fused": _PASSED_ON,
+    "jax.experimental.scheduling_groups": _PASSED_ON,
+    "jax.experimental.hijax": _KERNELS,
+    "jax.extend.core.primitives": _INNER,
     "jax.api_util": _INNER,
     "jax.core": _INNER,
     "jax.custom_derivatives": _INNER,
@@ -39,11 +43,14 @@ _REASONS = {
     "jax.experimental.array_serialization": "needs the library tensorstore",
     "jax.experimental.jet": _INNER,
     "jax.experimental.sparse.": _INNER,
-    "jax.experimental.source_mapper": "a tool for JAX's own jaxprs: left out",
-    "jax.experimental.roofline": "a tool for JAX's own jaxprs: left out",
-    "jax.experimental.colocated_python": "runs on Pathways alone: left out",
-    "jax.experimental.transfer": "runs on Pathways alone: left out",
+    "jax.experimental.source_mapper": _PASSED_ON,
+    "jax.experimental.roofline": _PASSED_ON,
+    "jax.experimental.colocated_python": _INNER,
+    "jax.experimental.colocated_python.func.ShapeDtypeStructTree": _PASSED_ON,
+    "jax.experimental.colocated_python.func.is_prng_key_dtype": _PASSED_ON,
+    "jax.experimental.colocated_python.func.jax_register_backend_cache": _PASSED_ON,
     "jax.cloud_tpu_init": "TPUs need no preparation here",
+    "jax.jax2tf_associative_scan_reductions": "there is no jax2tf here",
 }
 
 # Where a word of docs/differences.md may be at home.

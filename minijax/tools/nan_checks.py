@@ -34,24 +34,29 @@ from .nan_looks import (
     STATS,
     Looks,
     badness,
+    can_mark,
     explained,
     floats,
     holds_inside,
     is_float,
     known_bad,
+    known_good,
     loses,
-    marked,
+    paid,
     statistics,
     watched,
 )  # fmt: skip
+
+_NO_LOOPS = np.zeros(0, np.int32)
+_NO_STATS = np.zeros((0, len(STATS)), np.float32)
 
 
 class Record(NamedTuple):
     """What is handed on: the first site, iterations by loop, statistics by operand."""
 
-    first: Any  # int32, as `Looks.first` says; NOTHING if none
-    at: Any  # int32[loops]
-    stats: Any  # float32[operands, STATS]
+    first: Any  # int32, as `Looks.first` says; NOTHING itself if nothing is looked at
+    at: Any = _NO_LOOPS  # int32[loops]
+    stats: Any = _NO_STATS  # float32[operands, STATS]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,15 +99,16 @@ def walk(jaxpr: Jaxpr, env: dict[Any, Any]) -> Iterator[tuple[Equation, list[Any
 def joined(first: Any, stats: Sequence[Any], inner: Sequence[Record]) -> Record:
     """The record of a program, of what it found itself and of those inside."""
     for record in inner:
-        first = record.first if first is NOTHING else lax.min(first, record.first)
+        if record.first is not NOTHING:
+            first = record.first if first is NOTHING else lax.min(first, record.first)
     # Loops and statistics of programs inside stand in the order in which they ran.
     at = [r.at for r in inner if core.aval_of(r.at).shape[0]]
     rows = [jnp.stack(stats)] if stats else []
     rows += [r.stats for r in inner if core.aval_of(r.stats).shape[0]]
     return Record(
         first,
-        jnp.concatenate(at) if at else np.zeros(0, np.int32),
-        jnp.concatenate(rows) if rows else np.zeros((0, len(STATS)), np.float32),
+        jnp.concatenate(at) if at else _NO_LOOPS,
+        jnp.concatenate(rows) if rows else _NO_STATS,
     )
 
 
@@ -119,6 +125,7 @@ class Finder:
 
     # ------------------------------------------------------------- what is looked at
     stops = False  # whether loops end when something is found
+    tells = True  # whether in which iteration, too
 
     def looks(self, number: int) -> bool:
         """Whether to look at what is made at a site."""
@@ -128,6 +135,12 @@ class Finder:
         """The statistics that are wanted of a site's operands."""
         return []
 
+    def heads(self, record: Record) -> list[Any]:
+        """What programs hand on of a record, before their results."""
+        if self.tells:
+            return [*record]
+        return [] if record.first is NOTHING else [record.first]
+
     # --------------------------------------------------------------------- programs
     def run(
         self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
@@ -135,7 +148,8 @@ class Finder:
     ) -> tuple[list[Any], Record]:  # fmt: skip
         """Run a program: its results, and the record."""
         env: dict[Any, Any] = {}
-        looks = Looks(env)
+        good = known_good(jaxpr)
+        looks = Looks(env, good=good)
         stats: list[Any] = []
         inner: list[Record] = []
 
@@ -161,7 +175,8 @@ class Finder:
                 inner.append(record)
                 continue
             for v in filter(floats, eqn.outs):
-                look(eqn, v)
+                if v not in good:
+                    look(eqn, v)
         first = looks.first(self.kinds)
         return [looks.value(a) for a in jaxpr.outvars], joined(first, stats, inner)
 
@@ -184,17 +199,18 @@ class Finder:
 
     def staged(
         self, closed: ClosedJaxpr, loops: tuple[int, ...], **how: Any
-    ) -> tuple[ClosedJaxpr, tuple[int, ...]]:
-        """The program with its record as its first results; the record's sizes."""
-        sizes: list[tuple[int, ...]] = []
+    ) -> tuple[ClosedJaxpr, int, tuple[int, ...]]:
+        """The program with its heads as first results; how many; the record's sizes."""
+        found: list[Any] = []
 
         def run(*xs: Any) -> list[Any]:
             outs, record = self.run(closed.jaxpr, closed.consts, xs, loops, **how)
-            sizes.append(_sizes(record))
-            return [*record, *outs]
+            heads = self.heads(record)
+            found[:] = len(heads), _sizes(record)
+            return [*heads, *outs]
 
         new = stage_closed(run, closed.in_avals, name=closed.jaxpr.name, text="nans")
-        return new, sizes[0]
+        return new, *found
 
     def call(
         self, eqn: Equation, args: Sequence[Any], loops: tuple[int, ...], **how: Any
@@ -208,16 +224,16 @@ class Finder:
             self.around.append(Around(eqn, "device"))
         with region.scope(params):
             found = [self.staged(b, loops, **how) for b in region.bodies(params)]
-            sizes = [size for _, size in found]
-            wide = [new for new, _ in found]
-            if len(wide) > 1:
-                wide = [_padded(wide, sizes, i) for i in range(len(wide))]
+            bodies, heads, sizes = zip(*found, strict=True)
+            wide, n = [*bodies], max(heads)
+            if len(wide) > 1 and n:
+                wide = [_padded(bodies, heads, sizes, i) for i in range(len(wide))]
         n_out = len(region.bodies(params)[0].out_avals)
-        outs_from = [None, None, None, *range(n_out)]
+        outs_from = [*[None] * n, *range(n_out)]
         first, new = region.rebuild(params, wide, range(len(args) - k), outs_from)
         outs = eqn.primitive.bind(*args[:k], *first, *args[k:], **new)
-        record = Record(*outs[:3])
-        if spread:  # of the device on which it came first
+        record = Record(*outs[:n]) if n else Record(NOTHING)
+        if spread and n:  # of the device on which it came first
             which = jnp.argmin(record.first).astype(np.int32)
             loops_in, stats_in = sizes[0]
             shapes = ((), (loops_in,), (stats_in, len(STATS)))
@@ -225,9 +241,9 @@ class Finder:
                 _row(jnp.asarray(r), shape, which)
                 for r, shape in zip(record, shapes, strict=True)
             ]
-            at = jnp.concatenate([lax.reshape(which, (1,)), one[1]])
-            record = Record(one[0], at, one[2])
-        return outs[3:], record
+            at = [lax.reshape(which, (1,)), one[1]] if self.tells else [one[1]]
+            record = Record(one[0], jnp.concatenate(at), one[2])
+        return outs[n:], record
 
     def loop(
         self, eqn: Equation, args: Sequence[Any], loops: tuple[int, ...], **how: Any
@@ -261,6 +277,8 @@ class Finder:
                 **{**how, "known": known},
             )  # fmt: skip
             record = joined(NOTHING, [], [*found, record])
+            if not self.tells:
+                return outs, record
             at = jnp.concatenate([lax.reshape(number, (1,)), record.at])
             return outs, record._replace(at=at)
 
@@ -268,35 +286,38 @@ class Finder:
         start = [
             vary_over(x, axes) for x in self._start(step, [ask_avals, *groups[1:]])
         ]
-        n_start = len(start)
+        n_start, n_heads = len(start), len(start) - self.tells
 
         def watched(*xs: Any) -> list[Any]:
             asks, own, state, carry, more = split_list(
                 xs, [len(also), len(consts), n_start, len(first)]
             )
-            before, count = Record(*state[:3]), state[3]
-            number, more = (more[0], more[1:]) if rows else (count, more)
+            counts = state[n_heads:]
+            number, more = (
+                (more[0], more[1:]) if numbers else ([*counts, None][0], more)
+            )
             outs, record = step(asks, own, carry, more, number)
-            done = lax.lt(before.first, NOTHING)
             kept = [
-                jnp.where(done, old, new)
-                for old, new in zip(before, record, strict=True)
+                jnp.where(lax.lt(state[0], NOTHING), old, new)
+                for old, new in zip(state, self.heads(record), strict=False)
             ]
-            return [*kept, lax.add(count, np.int32(1)), *outs]
+            return [*kept, *(lax.add(c, np.int32(1)) for c in counts), *outs]
 
         numbers = []
-        if rows:
+        if rows and self.tells:
             assert loop.length is not None
             numbers.append(np.arange(params[loop.length], dtype=np.int32))
         state_avals = [core.aval_of(x) for x in start]
         ins = [
             *ask_avals, *groups[1], *state_avals, *groups[2],
-            *(state_avals[3:] if rows else ()), *groups[3],
+            *(state_avals[n_heads:] if numbers else ()), *groups[3],
         ]  # fmt: skip
         new = stage_closed(watched, ins, text="nans")
         n = len(asked)
         lead = [*range(n), *state_avals, *range(n, n + len(first))]
-        if self.stops:  # else a NaN that stands for another could keep it going
+        if (
+            self.stops and start
+        ):  # else a NaN that stands for another could keep it going
             test = [_stopping(t, n, state_avals) for t in test]
         else:
             test = [rearranged(t, lead) for t in test]
@@ -307,30 +328,31 @@ class Finder:
             **loop.rebuild(params, bodies, operands),
         )
         outs = out[n_start:]
-        records = [Record(*out[:3])]
+        records = [Record(*out[:n_heads])] if start else []
         for t in asking:  # what it said in the end
             args = [*asked, *outs]
             records.append(self.run(t.jaxpr, t.consts, args, loops, **how)[1])
         return outs, joined(NOTHING, [], records)
 
     def _start(self, step: Any, groups: Sequence[Sequence[Any]]) -> list[Any]:
-        """A record in which nothing is found, as large as that of a step; a counter.
+        """The heads of a record in which nothing is found, like a step's; a counter.
 
-        The step is run for the size alone: the sites that this makes are forgotten.
+        The step is run for their types alone: the sites that this makes are forgotten.
         """
         sites, around = len(self.sites), len(self.around)
-        sizes: list[Any] = []
+        avals: list[Any] = []
 
         def dry(*xs: Any) -> list[Any]:
             parts = split_list(xs, [len(g) for g in groups[:-1]])
-            sizes.extend(_sizes(step(*parts, np.int32(0))[1]))
+            record = step(*parts, np.int32(0))[1]
+            avals.extend(map(core.aval_of, self.heads(record)))
             return []
 
         stage_closed(dry, [a for g in groups for a in g], text="nans")
         del self.sites[sites:], self.around[around:]
-        n, m = sizes
-        start = [NOTHING, np.zeros(n, np.int32), np.zeros((m, len(STATS)), np.float32)]
-        return [jnp.asarray(x) for x in (*start, np.int32(0))]
+        start = [NOTHING, *(np.zeros(a.shape, a.dtype) for a in avals[1:])]
+        counts = [np.int32(0)] if self.tells else []
+        return [jnp.asarray(x) for x in (*start[: len(avals)], *counts)]
 
 
 def _sizes(record: Record) -> tuple[int, ...]:
@@ -363,19 +385,23 @@ def _varying(avals: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _padded(
-    every: Sequence[ClosedJaxpr], sizes: Sequence[tuple[int, ...]], i: int
-) -> ClosedJaxpr:
+    every: Sequence[ClosedJaxpr], heads: Sequence[int], sizes: Sequence[tuple[int, ...]],
+    i: int,
+) -> ClosedJaxpr:  # fmt: skip
     """A branch that leaves room in its record for what the others find."""
-    closed = every[i]
-    axes = _varying([v for c in every for v in c.out_avals[:3]])
+    closed, own, n = every[i], heads[i], max(heads)
+    kinds = [v for c, m in zip(every, heads, strict=True) for v in c.out_avals[:m]]
+    axes = _varying(kinds)
     before = [sum(s[j] for s in sizes[:i]) for j in (0, 1)]
     after = [sum(s[j] for s in sizes[i + 1 :]) for j in (0, 1)]
 
     def fun(*args: Any) -> list[Any]:
         results = closed(*args)
-        first, at, stats = (vary_over(jnp.asarray(x), axes) for x in results[:3])
+        record = Record(*(results[:own] or [NOTHING]))
+        first, at, stats = (vary_over(jnp.asarray(x), axes) for x in record)
         room = [(before[0], after[0])], [(before[1], after[1]), (0, 0)]
-        return [first, jnp.pad(at, room[0]), jnp.pad(stats, room[1]), *results[3:]]
+        wide = [first, jnp.pad(at, room[0]), jnp.pad(stats, room[1])]
+        return [*wide[:n], *results[own:]]
 
     return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name, text="nans")
 
@@ -407,6 +433,8 @@ class Coarse(Finder):
     marks: whether NaNs may stand for bad numbers that would be lost.
     """
 
+    tells = False
+
     def __init__(self, kinds: Sequence[str], marks: bool) -> None:
         super().__init__(kinds)
         self.all_kinds = len(self.kinds) == 2
@@ -432,7 +460,9 @@ class Coarse(Finder):
         }  # fmt: skip
         held = explained(jaxpr, own)
         looks = Looks(env, lambda a: not self.all_kinds or a in held)
-        look_at, marks = watched(jaxpr, seen | held, top, self.marks)
+        plan = watched(jaxpr, seen | held | known_good(jaxpr), top, self.marks)
+        look_at = plan.look
+        owed: dict[Any, list[Any]] = {}  # where elements are good, of what was lost
         reasons: dict[Any, frozenset[int]] = {}
         inner: list[Record] = []
 
@@ -464,19 +494,36 @@ class Coarse(Finder):
                 look(a)
             because = _NO_REASON.union(*map(why, eqn.ins))
             outs, record = self.equation(eqn, values, loops, masked=bool(because))
-            if i in marks:
-                outs = [marked(outs[0], [env[a] for a in marks[i]])]
+            good = [x for a in [*owed] if plan.takers[a] == i for x in owed.pop(a)]
+            tested = [a for a in plan.marks.get(i, ()) if a in plan.own]
+            good += [lax.is_finite(env[a]) for a in tested]
+            made = eqn.outs[0] if eqn.outs else None
+            if (
+                self.marks
+                and made in look_at
+                and made not in held
+                and can_mark(eqn, made)
+            ):
+                # Or else XLA makes it once for the result, and once to look at it.
+                good.append(lax.is_finite(outs[0]))
+            if good and made in plan.takers:
+                owed[made] = good
+            elif good:
+                outs = [paid(outs[0], good)]
             env.update(zip(eqn.outs, outs, strict=True))
             if record is not None:
                 inner.append(record)
             for v in eqn.outs:
-                if v in held:  # what is lost explains nothing any more
+                if v in held:  # what is lost explains nothing further on
+                    if lost and record is None:
+                        looks.check(len(self.sites), looks.slot(v), because)
+                        seen.add(v)
                     again = lost or record is not None
                     reasons[v] = frozenset((looks.slot(v),)) if again else because
                 elif v in look_at:
                     look(v)
-        if top:
-            for v in jaxpr.outvars:
+        for v in jaxpr.outvars:
+            if top or v in held:  # elsewhere what explains it is not known
                 look(v)
         record = joined(looks.first(self.kinds), [], inner)
         return [looks.value(a) for a in jaxpr.outvars], record

@@ -1,17 +1,21 @@
 """How values are looked at: whether they are bad, where that could get lost, statistics.
 
 Looking at a value takes it out of the compiler's fusion, so few are: those that are lost by
-what makes bad numbers good (`exp`, `max`, a comparison), if nothing else hands them on.
-Where an elementwise operation loses one, a NaN is put into its result instead, which takes
-no pass over memory; results are then not the program's own, but are known to be bad.
-`watched` decides.  Next: nan_checks.py, which runs programs so.
+what makes bad numbers good (`exp`, `max`, a comparison), if nothing else hands them on, and
+if they are not finite because their operands are.  Where an elementwise operation loses
+one, a NaN is put into its result instead, which takes no pass over memory; results are then
+not the program's own, but are known to be bad.  Along a chain of such operations what is
+owed is gathered beside the values (by `is_finite`: XLA would reorder products and sums),
+and put in once.  `watched` decides.  Next: nan_checks.py,
+which runs programs so.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -163,13 +167,28 @@ def explained(jaxpr: Jaxpr, given: Iterable[Any]) -> set[Any]:
     return found
 
 
-def watched(
-    jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool
-) -> tuple[set[Any], dict[int, list[Any]]]:
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is done about the values of a program.
+
+    look: variables to look at.
+    marks: for equations, by number, the operands that a NaN in the result stands for.
+    own: of such operands, those that may be bad themselves, besides for what is owed.
+    takers: of variables, the equation that takes over what is owed.
+    """
+
+    look: set[Any]
+    marks: dict[int, list[Any]]
+    own: set[Any]
+    takers: dict[Any, int]
+
+
+def watched(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
     """Which variables to look at, and which a NaN stands for in an equation's result.
 
     Backwards: a variable is settled where it is made, when all that reads it is known.  It
-    needs nothing if something reads it that keeps NaNs, for they are seen to further on.
+    needs nothing if something reads it that keeps NaNs, for they are seen to further on; or
+    if it is finite where the operands are, and these are seen to.
 
     skip: variables that are seen to otherwise; top: whether results are to be looked at,
     else whoever runs the program does; mark: whether NaNs may stand for others.
@@ -177,40 +196,84 @@ def watched(
     results = {v for v in jaxpr.outvars if type(v) is not Literal and floats(v)}
     asked, safe = (results, skip) if top else (set[Any](), skip | results)
     asked, safe = set(asked), set(safe)
-    look: set[Any] = set()
+    plan = Plan(set(), {}, set(), {})
     chances: dict[Any, int] = {}
-    marks: dict[int, list[Any]] = {}
+    used = set(results)  # by what is not elementwise
+    read = set(results)
+    indebted: set[Any] = set()
 
-    def settle(v: Any) -> None:
+    def settle(v: Any, finite: bool = False, marked: bool = False) -> None:
         if v in safe or v not in asked:
             return
         if v in chances:
-            marks.setdefault(chances[v], []).append(v)
-        else:
-            look.add(v)
+            plan.marks.setdefault(chances[v], []).append(v)
+            if not finite:
+                plan.own.add(v)
+            elif marked:
+                indebted.add(v)
+        elif not finite or marked:
+            plan.look.add(v)
 
     for i, eqn in reversed([*enumerate(jaxpr.eqns)]):
-        for v in eqn.outs:
-            settle(v)
         lost, called = loses(eqn), eqn.primitive.regions is not None
         free = not any(v in skip for v in eqn.outs)
+        takes = {a for a in eqn.ins if mark and free and can_mark(eqn, a)}
+        finite = lost and free and _keeps_finite(eqn)
+        if called:  # it has not seen to its results
+            asked.update(v for v in eqn.outs if floats(v) and v not in read)
+        for v in eqn.outs:
+            settle(v, finite, bool(takes))
         for a in filter(floats, eqn.ins):
             if type(a) is Literal:
                 continue
+            read.add(a)
+            if not eqn.primitive.elementwise or eqn.outs[0].aval.shape != a.aval.shape:
+                used.add(a)
             if not (lost or called) and free:
                 safe.add(a)
             elif lost or not called:  # a call sees to what it reads
                 asked.add(a)
-                if mark and free and _marks(eqn, a):
+                if a in takes:
                     chances[a] = i
     for v in (*jaxpr.invars, *jaxpr.constvars):
         settle(v)
-    return look, marks
+    kept = used | plan.look | skip
+    marked = {a for operands in plan.marks.values() for a in operands}
+    for i, eqn in enumerate(jaxpr.eqns if mark else ()):
+        if eqn.primitive.elementwise and eqn.outs[0] not in skip:
+            for a in eqn.ins:
+                if not can_mark(eqn, a) or a in kept:
+                    continue
+                if a in plan.marks.get(i, ()) if loses(eqn) else a not in marked:
+                    plan.takers.setdefault(a, i)
+    plan.own.update(indebted - plan.takers.keys())  # what is owed has been put in
+    return plan
 
 
-def _marks(eqn: Equation, a: Any) -> bool:
+def known_good(jaxpr: Jaxpr) -> set[Any]:
+    """The variables that are finite whatever the arguments are."""
+    good: set[Any] = set()
+    for eqn in jaxpr.eqns:
+        if _keeps_finite(eqn) and all(
+            badness(a.val) == 0 if type(a) is Literal else a in good
+            for a in filter(floats, eqn.ins)
+        ):
+            good.update(eqn.outs)
+    return good
+
+
+def _keeps_finite(eqn: Equation) -> bool:
+    """Whether an equation's results are known to be finite where its operands are."""
+    return eqn.primitive.keeps_finite and not any(
+        dtypes.is_inexact(a.aval.dtype)
+        and not (floats(a) and dtypes.is_float(a.aval.dtype))
+        for a in (*eqn.ins, *eqn.outs) if type(a.aval) is ShapedArray
+    )  # fmt: skip
+
+
+def can_mark(eqn: Equation, a: Any) -> bool:
     """Whether a NaN in the result may stand for a bad operand."""
-    if not eqn.primitive.elementwise or len(eqn.outs) > 1:
+    if type(a) is Literal or not eqn.primitive.elementwise or len(eqn.outs) > 1:
         return False
     (out,) = eqn.outs
     return out.aval.shape == a.aval.shape and all(
@@ -219,13 +282,10 @@ def _marks(eqn: Equation, a: Any) -> bool:
     )
 
 
-def marked(out: Any, operands: Sequence[Any]) -> Any:
-    """A result with NaNs where operands are bad."""
-    aval = core.aval_of(out)
-    nan = lax.full(aval.shape, np.nan, aval.dtype)
-    for x in operands:
-        out = lax.select(lax.is_finite(x), out, nan)
-    return out
+def paid(out: Any, good: Sequence[Any]) -> Any:
+    """A value with NaNs where one of `good` is false."""
+    nan = lax.full(core.aval_of(out).shape, np.nan, core.aval_of(out).dtype)
+    return lax.select(functools.reduce(lax.bitwise_and, good), out, nan)
 
 
 class Looks:
@@ -233,13 +293,16 @@ class Looks:
 
     slots: of values, their number in `found`.
     exact: of which values to tell NaNs from infinities.
+    good: values that are known to be finite.
     """
 
     def __init__(
-        self, env: dict[Any, Any], exact: Callable[[Any], bool] = lambda a: True
-    ) -> None:
+        self, env: dict[Any, Any], exact: Callable[[Any], bool] = lambda a: True,
+        good: Collection[Any] = (),
+    ) -> None:  # fmt: skip
         self.env = env
         self.exact = exact
+        self.good = good
         self.slots: dict[Any, int] = {}
         self.found: list[Any] = []
         self.checks: list[tuple[int, int, tuple[int, ...]]] = []
@@ -252,7 +315,9 @@ class Looks:
         key = id(a) if type(a) is Literal else a
         if key not in self.slots:
             self.slots[key] = len(self.found)
-            self.found.append(badness(self.value(a), not self.exact(a)))
+            bad = type(a) is Literal or a not in self.good
+            level = badness(self.value(a), not self.exact(a)) if bad else np.int8(0)
+            self.found.append(level)
         return self.slots[key]
 
     def check(self, number: int, now: int, before: Iterable[int]) -> None:

@@ -381,7 +381,8 @@ def roofline_and_grad(
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
-      >>> mesh, spec = mj.make_mesh((1,), ('x',)), mj.sharding.PartitionSpec('x')
+      >>> mesh = mj.make_mesh((1,), ('x',), (mj.sharding.AxisType.Auto,))
+      >>> spec = mj.sharding.PartitionSpec('x')
       >>> x = mj.ShapeDtypeStruct((8, 16), 'float32')
       >>> _, forward, backward = roofline_and_grad(jnp.sin, mesh, spec, spec)(x)
       >>> forward.unfused_flops, backward.unfused_flops

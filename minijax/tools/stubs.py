@@ -60,6 +60,7 @@ FACES = (
     "minijax.extend.ifrt_programs", "minijax.extend.linear_util",
     "minijax.extend.lowering", "minijax.extend.random",
     "minijax.extend.sharding", "minijax.extend.source_info_util",
+    "minijax.extend.xla",
     "minijax.image",
     "minijax.interpreters",
     *(f"minijax.interpreters.{name}" for name in (

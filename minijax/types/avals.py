@@ -53,6 +53,7 @@ class AbstractValue:
     memory_space = DEVICE
     lies: Any = None
     manual: Any = None
+    is_high = False  # whether it is a library's own, made of values of other types
 
     def str_short(self, short_dtypes: bool = False) -> str:
         raise TypeError("an abstract value must say what it is called")
@@ -71,6 +72,17 @@ class AbstractValue:
     def normalize(self) -> AbstractValue:
         """The type that equal ones share: itself."""
         return self
+
+    # What a value is made of: itself, but for a library's own type.
+    def lo_ty(self) -> list[Any]:
+        return [self]
+
+    def lower_val(self, x: Any) -> list[Any]:
+        return [x]
+
+    def raise_val(self, *lows: Any) -> Any:
+        (x,) = lows
+        return x
 
 
 class ShapedArray(AbstractValue):
@@ -170,14 +182,15 @@ class ShapedArray(AbstractValue):
     def to_tangent(self) -> ShapedArray:
         if dtypes.is_differentiable(self.dtype):
             return self
-        return self.update(dtype=dtypes.float0, weak_type=False)
+        return self.update(dtype=dtypes.tangent_of(self.dtype), weak_type=False)
 
     def to_ct_aval(self) -> ShapedArray:
         """The type of cotangents: terms of sums where values are reduced, and so on."""
         found = self.to_tangent()
-        if found.manual is not None:
-            varying, *sums = found.manual
-            found = found.update(manual=Manual(varying, *reversed(sums)))
+        kinds = found.manual
+        if kinds is not None and (kinds.unreduced or kinds.reduced):
+            turned = Manual(kinds.varying, kinds.reduced, kinds.unreduced)
+            found = found.update(manual=turned)
         if found.lies is not None:
             found = found.update(lies=found.lies.of_cotangents())
         return found

@@ -60,13 +60,27 @@ COMPLEX = (complex64, complex128)
 
 
 class ExtendedDType:
-    """An opaque element type, stored as an array of `base_dtype`, `base_shape`."""
+    """An opaque element type, stored as an array of `base_dtype`, `base_shape`.
 
-    base_shape: tuple[int, ...]
-    base_dtype: Any
+    That of a library says in `_rules` how it is stored, what it converts to and from, of
+    which dtype its tangents are, how they add, and what is zero.
+    """
+
+    _rules: Any
     name: str
     type: Any
-    itemsize: int
+
+    @property
+    def base_shape(self) -> tuple[int, ...]:
+        return tuple(self._rules.physical_element_aval(self).shape)
+
+    @property
+    def base_dtype(self) -> Any:
+        return self._rules.physical_element_aval(self).dtype
+
+    @property
+    def itemsize(self) -> int:
+        return int(np.prod(self.base_shape)) * int(self.base_dtype.itemsize)
 
 
 class extended(np.generic):
@@ -85,6 +99,9 @@ class KeyTy(ExtendedDType):
     """The dtype of random keys of one implementation: `key<fry>`; one object for each."""
 
     type = prng_key
+    base_shape: tuple[int, ...] = ()
+    base_dtype: Any = None
+    itemsize: int = 0
     _made: dict[Any, KeyTy] = {}
 
     def __new__(cls, impl: Any) -> KeyTy:
@@ -108,6 +125,11 @@ class KeyTy(ExtendedDType):
 
 def is_extended(dtype: Any) -> bool:
     return isinstance(dtype, ExtendedDType)
+
+
+def rules_of(dtype: Any) -> Any:
+    """What a library says of its extended dtype; None of another."""
+    return getattr(dtype, "_rules", None) if is_extended(dtype) else None
 
 
 # ------------------------------------------------------------- canonical dtypes
@@ -288,7 +310,16 @@ def is_bool(dtype: Any) -> bool:
 
 def is_differentiable(dtype: Any) -> bool:
     """Whether values of this dtype have tangents of the same dtype."""
-    return _KINDS.get(dtype) in ("float", "complex")
+    kind = _KINDS.get(dtype)
+    return kind in ("float", "complex") or (kind is None and tangent_of(dtype) == dtype)
+
+
+def tangent_of(dtype: Any) -> Any:
+    """The dtype of tangents of values of this dtype."""
+    if _KINDS.get(dtype) in ("float", "complex"):
+        return dtype
+    rules = rules_of(dtype)
+    return float0 if rules is None else rules.tangent_dtype(dtype)
 
 
 def to_inexact(dtype: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
@@ -24,12 +26,35 @@ Backend = xla_client.Client
 def backends() -> dict[str, Any]:
     """The clients that there are, by platform."""
     names = dict.fromkeys((client.default_platform(), "cpu"))
-    return {name: client.backend(name) for name in names}
+    found = {name: client.backend(name) for name in names}
+    for name, made in list(client.factories.items()):
+        if name not in found and made.fail_quietly:
+            with contextlib.suppress(RuntimeError):
+                found[name] = client.backend(name)
+    return found
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
     """The version of a platform's compiler; None where it is jaxlib's own."""
     return getattr(client.backend(platform), "xla_version", None)
+
+
+def register_backend_cache(cache: Any, for_what: str) -> None:
+    """Have a cache emptied when all programs are forgotten.
+
+    cache: has `cache_clear()`, as that of `functools.lru_cache`.
+    for_what: what it is for.
+    """
+    util.cache(_Cache(cache, for_what))
+
+
+@dataclasses.dataclass
+class _Cache:
+    of: Any
+    for_what: str
+
+    def clear(self) -> None:
+        self.of.cache_clear()
 
 
 def clear_in_memory_compilation_cache() -> None:

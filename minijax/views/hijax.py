@@ -2,8 +2,8 @@
 
 A `HiPrimitive` is evaluated by its `impl` and, in a program, becomes what `to_lojax` does
 at once: programs hold no others than ours.  A `VJPHiPrimitive` is a function with its own
-cotangents.  A `HiType` is the type of a library's values, which are evaluated, and are no
-arguments of programs.
+cotangents.  A `HiType` is the type of a library's values, which programs take as the arrays
+that they are made of (control/high.py).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..base import tree
+from ..control import high
 from ..control.rules.custom_jvp import custom_jvp
 from ..control.rules.custom_vjp import custom_vjp
 from ..ir import core
@@ -43,11 +44,13 @@ class HiPrimitive(Primitive):
             self.multiple_results = several
         for rule, given in rules.items():
             setattr(self, rule, given)
+        if "impl" in rules:
+            self.impl = lambda *args, **params: high.apply(rules["impl"], args, params)
         self.stage = self._stage
 
     def _stage(self, trace: core.Trace, args: Any, params: Any) -> Any:
         with core.current(trace):
-            return self.to_lojax(*args, **params)
+            return high.apply(self.to_lojax, args, params)
 
     def to_lojax(self, *args: Any, **params: Any) -> Any:
         """What it does, said by other operations: how it is evaluated, by default."""
@@ -205,7 +208,7 @@ class aval_property(NamedTuple):
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     """Say what type the values of a class have."""
-    core.register_aval(val_cls, typeof_fn)
+    high.register(val_cls, typeof_fn)
 
 
 def cur_qdd(x: Any) -> Any:

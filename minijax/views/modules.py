@@ -16,7 +16,7 @@ from ..base import errors
 from ..control.effects.callbacks import emit_callback
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
-from ..runtime import lower, portable
+from ..runtime import lower, lowered, portable
 from ..runtime.lower import Lowering
 from ..runtime.mlir_context import context, hlo
 from ..runtime.module import Module
@@ -243,7 +243,7 @@ def lower_jaxpr_to_module(
         )
     told = lowering_parameters.override_lowering_rules
     closed = with_rules(jaxpr, told) if told else jaxpr
-    found = lower.lower_jaxpr(
+    found = lowered.lower_jaxpr(
         closed, module_name, platforms[0], partitions=num_partitions,
         donated=tuple(donated_args), ordered=bool(ordered_effects), literals=True,
     )  # fmt: skip

@@ -9,11 +9,24 @@ import numpy as np
 
 from ..api.check_grads import Tolerance
 from ..base import tree
+from ..runtime.array import KeyArray, under_key
 from ..surface.numpy._common import convert, promote_dtypes_inexact
 from ..surface.numpy.dtype_info import finfo
 from ..types import dtypes
 
 DType = np.dtype
+
+
+class _OfOwnDType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type(x) is KeyArray and dtypes.rules_of(x.dtype) is not None
+
+
+class EArray(metaclass=_OfOwnDType):
+    """An array of a library's extended dtype: of a type, over the numbers that it is of."""
+
+    def __new__(cls, aval: Any, data: Any) -> Any:
+        return under_key(data, aval.dtype)
 
 
 def supports_inf(dtype: Any) -> bool:

@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from ..base.faces import homes
+from ..base.faces import held, homes
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -66,6 +66,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "ExtendedDType to_complex_dtype=complex_of to_inexact_dtype=to_inexact",
         "views.numbers": "DType supports_inf",
     }),
+    "earray": ("", {"views.numbers": "EArray"}),
     "effects": ("", {
         "control.effects.effects": "Effect",
         "views.hijax": "EffectTypeSet control_flow_allowed_effects",
@@ -157,7 +158,9 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.tools": "HashableFunction cache unzip2 unzip3 wrap_name",
     }),
     "xla_bridge": ("extend.backend", {
-        "runtime.client": "_backends=_clients default_backend=default_platform devices",
+        "runtime.client":
+            "_backend_factories=factories _backends=_clients"
+            " default_backend=default_platform devices register_plugin",
         "views.backends": "backends_are_initialized",
     }),
 }  # fmt: skip
@@ -205,7 +208,7 @@ class Private(ModuleType):
             table = homes(getattr(found, "_TABLE", {}))
             if name in table:  # of names that warn, only the public ones do
                 return self._found(name, table)
-            if name in found.__dict__ or name in dir(found):
+            if name in held(found) or name in dir(found):
                 return getattr(found, name)
         raise AttributeError(
             f"module {self.__name__!r} has no attribute {name!r}: it is no part of the"

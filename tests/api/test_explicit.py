@@ -258,3 +258,96 @@ def test_printed_programs():
     )
     out = mj.eval_shape(lambda x: x.T, struct(*B))
     assert out.sharding.spec == P(None, "x")
+
+
+# ------------------------------------------------ what is not moved without being asked
+
+AUTO = mj.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+MIXED = mj.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
+
+
+def ones(mesh, *spec):
+    return mj.device_put(jnp.ones((8, 8)), mj.NamedSharding(mesh, P(*spec)))
+
+
+def constrained(mesh, x, spec):
+    return mj.jit(
+        lambda x: lax.with_sharding_constraint(x, mj.NamedSharding(mesh, spec))
+    )(x)
+
+
+@pytest.mark.parametrize("spec", [P("x"), P("y"), P("x", "y")])
+@pytest.mark.parametrize("lies", [(), ("x",)])
+def test_a_constraint_moves_nothing_along_explicit_axes(spec, lies):
+    x = ones(MESH, *lies)
+    with pytest.raises(ValueError, match="can only refer to Auto axes of the mesh"):
+        constrained(MESH, x, spec)
+    with mj.set_mesh(MESH):
+        if tuple(spec) == lies:
+            assert constrained(MESH, x, spec).sharding.is_equivalent_to(x.sharding, 2)
+            return
+        for run in (constrained, lambda m, x, s: lax.with_sharding_constraint(x, s)):
+            with pytest.raises(AssertionError, match="acts as an assert"):
+                run(MESH, x, spec)
+
+
+def test_a_constraint_of_other_axes_leaves_explicit_ones():
+    x = ones(MIXED, "x")
+    assert constrained(MIXED, x, P("y")).sharding.spec == P(("x", "y"))
+    assert constrained(MIXED, x, P(None, "y")).sharding.spec == P("x", "y")
+    with pytest.raises(ValueError, match="can only refer to Auto axes of the mesh"):
+        constrained(MIXED, x, P("x"))
+
+
+def test_no_compiler_chooses_along_explicit_axes():
+    with pytest.raises(ValueError, match="when no mesh axis_types are `Auto`"):
+        mj.NamedSharding(MESH, P(P.UNCONSTRAINED, None))
+    mj.NamedSharding(MIXED, P(P.UNCONSTRAINED, None))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "lies", "spec", "names"),
+    [
+        (MESH, ("x",), P("x"), None), (MESH, ("x",), P("x", None), None),
+        (MESH, (), P(), None), (MESH, (("x", "y"),), P(("x", "y")), None),
+        (MESH, (), P("x"), {"x"}), (MESH, ("x",), P("y"), {"y"}),
+        (MIXED, (), P("x"), None), (AUTO, (), P("x"), None),
+    ],
+)  # fmt: skip
+def test_shard_map_takes_what_lies_so(mesh, lies, spec, names):
+    kwargs = {} if names is None else {"axis_names": names}
+    f = mj.shard_map(
+        lambda v: v + 1, mesh=mesh, in_specs=spec, out_specs=spec, **kwargs
+    )
+    np.testing.assert_array_equal(f(ones(mesh, *lies)), 2 * np.ones((8, 8)))
+
+
+@pytest.mark.parametrize(
+    ("lies", "spec", "said"),
+    [
+        (
+            (),
+            P("x"),
+            r"P\('x', None\) does not match the specs of the input: P\(None, N",
+        ),
+        (
+            ("x",),
+            P("y"),
+            r"P\('y', None\) does not match the specs of the input: P\('x",
+        ),
+        (("x",), P(), r"P\(None, None\) does not match the specs of the input: P\('x"),
+        (("x",), P(("x", "y")), "does not match the specs of the input"),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit])
+def test_shard_map_moves_nothing_along_explicit_axes(lies, spec, said, wrap):
+    f = wrap(mj.shard_map(lambda v: v, mesh=MESH, in_specs=spec, out_specs=spec))
+    with pytest.raises(ValueError, match=said):
+        f(ones(MESH, *lies))
+
+
+def test_meshes_do_not_mix():
+    other = ones(mj.make_mesh((8,), ("x",)), "x")
+    for call in (lambda x: x + other, lambda x: jnp.concatenate([x, other])):
+        with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
+            call(ones(MESH, "x"))

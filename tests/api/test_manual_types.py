@@ -13,6 +13,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import P, lax
 from minijax.base.errors import ShardingTypeError
+from minijax.ir.core import Primitive
 from minijax.sharding import AxisType, ManualAxisType
 
 AUTO = (AxisType.Auto,) * 2
@@ -390,3 +391,24 @@ def test_derivatives_of_lanes_along_an_axis():
 def test_lanes_that_cannot_lie_so(f, name, n, says):
     with pytest.raises(ValueError, match=says):
         mj.make_jaxpr(mj.vmap(mapped(f), spmd_axis_name=name))(LANES[:n])
+
+
+def test_types_are_found_once():
+    """Of operations over axes in scope, too, which the checked types need many of."""
+    asked = []
+
+    def abstract(x, *, axes):
+        asked.append(axes)
+        return x
+
+    prim = Primitive("test_types_found_once")
+    prim.abstract, prim.named_axes = abstract, lambda params: params["axes"]
+    calls = lambda x: prim.bind(prim.bind(x, axes=("x",)), axes=("x",))
+    for size, options in ((2, {}), (2, {"check_vma": False}), (4, {}), (4, {})):
+        shape = (size, 4 // size)
+        mesh = mj.sharding.AbstractMesh(shape, ("x", "y"))
+        f = mj.shard_map(lambda x: calls(x), mesh=mesh, in_specs=P("x"),
+                         out_specs=P("x"), **options)  # fmt: skip
+        with mj.enable_checks(False):  # they ask again
+            mj.make_jaxpr(f)(jnp.ones((size, 3)))
+    assert len(asked) == 3  # for each size, and where types say what varies

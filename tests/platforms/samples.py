@@ -557,6 +557,10 @@ row(
 )
 row("load('experimental.scheduling_groups').xla_metadata_call(jnp.sin, kind='a')(x)")
 row(
+    "load('experimental.fused').fused(out_spaces=(jax.memory.Space.Device,))(jnp.sin)(x)"
+)
+row("lax.optimization_barrier((lax.after_all(lax.create_token()), x))[1]")
+row(
     "load('experimental.layout').with_layout_constraint("
     "x, load('experimental.layout').Layout((1, 0)))"
 )
@@ -602,6 +606,16 @@ row(
 )
 row("partitioned(jax, P)(x)", spread=True)
 across("jax.lax.pcast(jax.lax.psum(x, 'i'), 'i', to='varying')")
+across("lax.pcast(lax.pcast(lax.psum(x, 'i'), 'i', to='reduced'), 'i', to='varying')")
+across("lax.pcast(lax.all_gather(x, 'i', tiled=True, to='reduced'), 'i', to='varying')")
+across(
+    "lax.pcast(lax.all_gather(x, 'i', tiled=True, to='invarying'), 'i', to='varying')"
+)
+across("lax.psum(lax.pcast(x, 'i', to='unreduced'), 'i')[None]")
+across(
+    "lax.psum_scatter(lax.pcast(x, 'i', to='unreduced'), 'i', tiled=True)", "f32[16,8]"
+)
+across("lax.precv(lax.psend(x, 'i', [(0, 1)]), x, 'i', [(0, 1)])")  # on GPUs alone
 row("jax.debug.inspect_array_sharding(x, callback=print)", spread=True)
 row(
     "jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P('i'), out_specs=P('i'),"

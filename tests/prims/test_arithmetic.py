@@ -254,6 +254,18 @@ def test_integer_powers(power):
     obeys(lambda x: lax.integer_pow(x, power), x)
 
 
+@pytest.mark.parametrize("power", [np.int32(2), np.uint8(2), 2.0, np.float32(2)])
+def test_integer_powers_of_other_types(power):
+    assert lax.integer_pow(3, power) == 9
+    assert "y=2]" in str(mj.make_jaxpr(lambda x: lax.integer_pow(x, power))(3.0))
+
+
+def test_integer_powers_are_whole():
+    for power in (2.5, np.nan, np.inf):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            lax.integer_pow(3.0, power)
+
+
 def test_integer_power_of_integers_is_not_negative():
     with pytest.raises(
         TypeError, match=r"negative powers, got integer_pow\(int32\[\], -1"

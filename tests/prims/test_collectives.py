@@ -31,7 +31,7 @@ from minijax.prims.collectives.psum import (
 from minijax.prims.collectives.varying import pcast
 from minijax.prims.math.algebraic import add, mul
 from minijax.prims.shape.shapes import copy, move_axis, reshape
-from minijax.runtime.lower import lower_jaxpr
+from minijax.runtime.lowered import lower_jaxpr
 from minijax.types.avals import shaped
 
 GROUPS = [[0, 2], [3, 1]]
@@ -263,6 +263,8 @@ def test_pshuffle_and_pswapaxes(run):
     x = data((4, 4, 2))
     got = run(lambda v: pshuffle(v, "i", [3, 0, 2, 1]), x, ONE)
     np.testing.assert_array_equal(got, x[[3, 0, 2, 1]])
+    got = run(lambda v: pshuffle(v, "i", [1, 0]), x, ONE)  # the others get zeros
+    np.testing.assert_array_equal(got, [x[1], x[0], 0 * x[0], 0 * x[0]])
     got = run(lambda v: pswapaxes(v, "i", 0), x, ONE)
     np.testing.assert_array_equal(got, x.swapaxes(0, 1))
 
@@ -527,7 +529,8 @@ def test_unbound_names(fun):
         (lambda x: psum_scatter(x, "i", tiled=True), ValueError, "divisible"),
         (lambda x: ppermute(x, "i", [(0, 1), (0, 2)]), ValueError, "unique"),
         (lambda x: ppermute(x, "i", [(0, 4)]), ValueError, "indices below 4"),
-        (lambda x: pshuffle(x, "i", [0, 1]), ValueError, "permutation"),
+        (lambda x: pshuffle(x, "i", [0, 2]), ValueError, "permutation"),
+        (lambda x: psum(x, "i", axis_index_groups=[range(4), ()]), ValueError, "nobody"),
         (lambda x: pbroadcast(x, "i", 4), ValueError, "no index below 4"),
         (lambda x: psum(x, 5), ValueError, "out of bounds"),
         (lambda x: pcast(x, "i", to="invarying"), ValueError, "unexpected `to`"),

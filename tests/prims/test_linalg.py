@@ -583,7 +583,7 @@ CALLS = {
 def test_other_platforms(name, platform):
     """What is called there; or that it is not there."""
     from minijax.passes.stage import stage_closed
-    from minijax.runtime.lower import lower_jaxpr
+    from minijax.runtime.lowered import lower_jaxpr
     from minijax.types.avals import shaped
 
     fun, shape, cuda, tpu = CALLS[name]

@@ -14,7 +14,7 @@ from minijax import lax
 from minijax.ir.core import Primitive
 from minijax.runtime import lower as lowering
 from minijax.runtime.compile import module_bytes
-from minijax.runtime.lower import lower_jaxpr
+from minijax.runtime.lowered import lower_jaxpr
 from minijax.runtime.mlir_context import context
 from minijax.runtime.recipes import LONGEST, Recipe
 

@@ -6,6 +6,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
+from minijax.ir.core import registry
 from minijax.sharding import Mesh, NamedSharding, PartitionSpec
 from minijax.tools.nan_checks import Coarse
 
@@ -191,6 +192,30 @@ LOST = {
     ),
     "in a call": (mj.jit(lambda x: mj.jit(lambda y: jnp.exp(-y))(1 / x)), "div"),
     "complex": (lambda x: jnp.exp(-1 / x.astype(jnp.complex64)).real, "div"),
+    # XLA takes (x + 3e38) * -2 * 0 for (x + 3e38) * (-2 * 0), which is good.
+    "along a chain": (
+        lambda x: jnp.tanh(jnp.maximum(jnp.maximum((x + 3e38) * -2, 0.2) * 2, 0.5)),
+        "mul",
+    ),
+    "along a chain that is read twice": (
+        lambda x: (y := jnp.clip(jnp.exp(x * 100), -1, 1), jnp.where(y > x, y, x)), "exp"
+    ),
+    "of a carry that nobody reads": (
+        lambda x: lax.scan(
+            lambda c, i: (jnp.minimum(c, 1 / (5 - i)), c), x[0], jnp.arange(6.0)
+        )[1],
+        "div",
+    ),
+    "behind a mask": (
+        lambda x: jnp.exp(jnp.where(x >= 0, x * 100, -jnp.inf))[:, 4:], "exp"
+    ),
+    "in a branch behind a mask": (
+        lambda x: lax.cond(
+            x.sum() > 0, jnp.log, jnp.sin,
+            jnp.maximum(jnp.where(x < 0, -jnp.inf, x), x),
+        ),
+        "log",
+    ),
 }  # fmt: skip
 
 
@@ -203,15 +228,44 @@ def test_what_gets_lost_is_found_and_results_are_the_functions(case):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_what_is_said_to_be_finite_is():
+    big = np.finfo(np.float32).max
+    xs = np.float32([big, -big, np.finfo(np.float32).tiny, 0, -0.0, 1, -3])
+    said = [p for p in registry.values() if p.keeps_finite and p.elementwise]
+    assert len(said) > 8
+    for prim in said:
+        rest, tried = [xs[::-1].copy(), np.roll(xs, 3)], 0
+        for args in ([xs], [xs, rest[0]], [rest[0], xs, rest[1]], [xs > 0, *rest]):
+            try:
+                out = prim.bind(*args)
+            except (TypeError, ValueError):  # it takes others
+                continue
+            tried += 1
+            assert np.isfinite(out).all(), prim
+        assert tried, prim
+
+
+def test_loops_that_lose_nothing_stay_as_they_are():
+    def layers(x):
+        return lax.scan(lambda h, _: (jnp.tanh(h * 2.0 - 1.0), None), x, length=5)[0]
+
+    finder, closed = Coarse(("nan", "inf"), marks=True), mj.make_jaxpr(layers)(BIG)
+    program = mj.make_jaxpr(lambda x: finder.run(closed.jaxpr, (), [x], top=True))(BIG)
+    (loop,) = (e for e in program.jaxpr.eqns if e.primitive.name == "scan")
+    assert len(loop.outvars) == 1
+
+
 def test_a_chain_is_looked_at_once():
     def chain(x):
         for _ in range(10):
             x = jnp.maximum(x * 1.01, 0.2)
+            x = jnp.where(x > 0.3, x, 0.3)
         return jnp.tanh(x)
 
     finder, closed = Coarse(("nan", "inf"), marks=True), mj.make_jaxpr(chain)(BIG)
     program = mj.make_jaxpr(lambda x: finder.run(closed.jaxpr, (), [x], top=True))(BIG)
     assert str(program).count("reduce_and[") == 2  # of the result, in two ways
+    assert str(program).count("nan:f32") == 1
     assert not tools.nans(chain)(BIG)
 
 

@@ -63,6 +63,12 @@ assert jax.jit(lambda x: x * 2)(sharded).tolist() == [0, 2, 4, 6]
 mapped = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.arange(2.0))
 assert mapped.tolist() == [1, 1] and len(mapped.addressable_shards) == 2
 print(sys.argv[1:], __name__)
+room = "minijax.surface.numpy.polynomial"
+assert room not in sys.modules  # names load when they are asked for,
+found = vars(jnp)  # or all are
+assert room in sys.modules and found["polyfit"] is jnp.polyfit
+assert found is jnp.__dict__ and type(jnp).__name__ == "module"
+assert "grad" in vars(jax) and "normal" in vars(jax.random)
 """
 
 

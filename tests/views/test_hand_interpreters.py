@@ -292,3 +292,31 @@ def test_primitives_are_bound_under_a_trace():
     with core.take_current_trace() as parent, core.set_current_trace(Told(parent)):
         assert float(jax.lax.neg_p.bind(2.0)) == -2.0
     assert recorded == ["neg"]
+
+
+class Careless(Counting):
+    """Calls functions with rules on its own values, outside of itself."""
+
+    def process_custom_jvp_call(self, prim, fun, jvp, args, *, symbolic_zeros):
+        with jex.core.set_current_trace(self.parent_trace):
+            return fun.call_wrapped(*args)
+
+
+def careless(f, x):
+    with jex.core.take_current_trace() as parent:
+        trace = Careless(parent, jex.core.TraceTag())
+        with jex.core.set_current_trace(trace):
+            return f(Counted(trace, x)), trace
+
+
+def test_a_program_records_the_values_of_a_trace_inside_it_as_constants():
+    types = jax.eval_shape(lambda x: careless(jax.nn.relu, x)[0], jnp.ones(3))
+    assert (types.shape, types.dtype) == ((3,), np.float32)
+    with pytest.raises(jax.errors.UnexpectedTracerError):  # there is no such number
+        jax.jit(lambda x: careless(jax.nn.relu, x)[0])(jnp.ones(3))
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        careless(jax.nn.relu, 1.0)
+    _, trace = careless(jnp.sin, 1.0)
+    trace.invalidate()
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        jax.eval_shape(lambda x: x + Counted(trace, 1.0), 1.0)

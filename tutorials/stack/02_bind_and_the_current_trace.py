@@ -68,7 +68,7 @@ assert seen == [["grad", "vmap", "jit", "eager"]]
 from minijax.passes.batch import BatchTrace
 
 process = draw.source(BatchTrace.process)
-assert "STATE.trace, STATE.names = self.parent" in process
+assert "STATE.trace = parent" in process
 assert "rule(self.axis, vals, dims, **params)" in process
 process
 
@@ -89,7 +89,9 @@ picture
 # Read the first lines: the function says `sin`; the trace of `grad` gets it first, being
 # innermost. Its rule asks for `sin` and `cos` of the primal, which go to `vmap` and on to
 # evaluation, and for a product with the tangent, which nobody evaluates yet: that is
-# recorded, and runs backwards at the end (chapters 6 and 7).
+# recorded, and runs backwards at the end (chapters 6 and 7). The picture has each rule
+# applied by itself; what is handed to evaluation is else one compiled program for a rule
+# (`runtime/together.py`).
 
 # %%
 assert picture.by("grad") == ["sin", "mul"]  # what the user wrote

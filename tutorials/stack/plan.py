@@ -33,7 +33,7 @@ PLAN = [
     (
         "09_lowering",
         "What does the compiler read, and what does it make of it?",
-        ["runtime/lower.py", "runtime/recipes.py"],
+        ["runtime/lower.py", "runtime/recipes.py", "runtime/lowered.py"],
     ),
     (
         "10_jit",

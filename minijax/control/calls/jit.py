@@ -16,7 +16,6 @@ import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,16 +29,13 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.resharding import lay_out
-from ...prims.sharding import concrete, constrain, spread_over
-from ...runtime import array as arrays
-from ...runtime import client, dispatch, key_checks, lower
+from ...prims.sharding import constrain
+from ...runtime import client, dispatch, key_checks
 from ...runtime import jaxlib_compat as compat
-from ...runtime.array import ARRAYS, base_array
-from ...runtime.layouts import Format
-from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
-from ...runtime.sharding import NamedSharding, Sharding, described
-from ...runtime.spread import Spread, put
-from ...types.avals import DEVICE, AbstractRef
+from ...runtime.sharding import NamedSharding
+from ...runtime.spread import mismatch
+from ...types.avals import AbstractRef
+from .. import high
 from ..arguments import (
     NO_STATICS,
     ArgNames,
@@ -52,6 +48,9 @@ from ..arguments import (
 from ..flat import FlatFun
 from ..refs import discharge
 from . import misses
+from .direct import Direct
+from .fast import dispatcher, fast_path, for_cpp
+from .lies import Lies, Orders, own_order
 from .programs import jit_p, program_of, run_program
 
 
@@ -64,22 +63,7 @@ class Traced(NamedTuple):
     seconds: float  # that tracing took
 
 
-class Fast(NamedTuple):
-    """What C++ needs to run a signature by itself (the names are its own)."""
-
-    xla_executable: Any
-    out_pytree_def: Any
-    in_shardings: Any
-    out_shardings: Any
-    out_avals: Any
-    out_committed: Any
-    kept_var_bitvec: Any
-    in_device_local_layouts: Any
-    const_args: Any
-
-
 _traces = util.cache(util.Memos())
-_cpp_cache = compat.PjitFunctionCache(8192)
 _jitted: util.Living[Any] = util.Living()
 _MOST_TRACES = 4096  # of a function: static arguments may take any number of values
 
@@ -95,27 +79,6 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
 
 
-class _Itself:
-    """Stands in C++ for a function that it could not compare or refer to weakly."""
-
-    __slots__ = ("__weakref__", "fun")
-
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fun(*args, **kwargs)
-
-    def __repr__(self) -> str:
-        return repr(self.fun)
-
-
-def _for_cpp(fun: Callable[..., Any]) -> Callable[..., Any]:
-    kind = type(fun)
-    plain = kind.__eq__ is object.__eq__ or kind is MethodType  # nobody's code is run
-    return fun if plain and kind.__weakrefoffset__ else _Itself(fun)
-
-
 class _Dynamic(FlatFun):
     """The function of a call's dynamic leaves, static arguments in their places."""
 
@@ -129,72 +92,6 @@ class _Dynamic(FlatFun):
     def call(self, leaves: Sequence[Any]) -> Any:
         args, kwargs = self.jitted.rebuild(self.given, leaves)
         return self.fun(*args, **kwargs)
-
-
-class Lies:
-    """How a function's arguments and results are to lie: prefixes of their trees."""
-
-    __slots__ = ("ins", "outs")
-
-    def __init__(self, ins: Any, outs: Any) -> None:
-        self.ins = ins
-        self.outs = outs
-        for what, given in (("in_shardings", ins), ("out_shardings", outs)):
-            for s in tree.leaves(given):
-                later = isinstance(s, PartitionSpec)  # it needs a mesh, when called
-                found = s if later else self._concrete(s, what)
-                spec = found if later else getattr(found, "spec", ())
-                if UNCONSTRAINED in spec:
-                    raise errors.value_error(
-                        f"Unconstrained dims are not allowed when passed to {what}:"
-                        f" {found}",
-                        tries=[
-                            "None, for the whole",
-                            "with_sharding_constraint inside",
-                        ],
-                    )
-
-    def _concrete(self, sharding: Any, what: str) -> Any:
-        if isinstance(sharding, Format):  # AUTO: the device's own order will do
-            order = getattr(sharding.layout, "major_to_minor", ())
-            sharding = sharding.place((1,) * len(order), what)
-        return concrete(sharding, "jit", what)
-
-    def of_arguments(self, in_tree: Any) -> list[Any]:
-        """The sharding of each dynamic leaf; None where it may lie as it likes."""
-        args, kwargs = in_tree.children()
-        if self.ins is None:
-            return [None] * in_tree.num_leaves
-        if kwargs.children():
-            raise errors.value_error(
-                "pjit does not support kwargs when in_shardings is specified.",
-                tries=["positional arguments"],
-            )
-        n = len(args.children())
-        ins = tuple(self.ins) if isinstance(self.ins, list) else self.ins
-        wrong = None
-        if isinstance(ins, tuple) and len(ins) != n:
-            wrong = (
-                "is the wrong length: got a tuple or list of length"
-                f" {len(ins)} for an args tuple of length {n}."
-            )
-        elif not isinstance(ins, (tuple, PartitionSpec, Sharding, Format)):
-            wrong = f"is not a tuple: got {type(ins)} instead."
-        if wrong is not None:
-            raise errors.value_error(
-                "pjit in_shardings specification must be a tree prefix of the positional"
-                " arguments tuple. In particular, pjit in_shardings must either be a"
-                " Sharding, a PartitionSpec, or a tuple of length equal to the number of"
-                f" positional arguments. But pjit in_shardings {wrong}",
-                tries=["a tuple with an entry for each positional argument"],
-            )
-        found = spread_over("pjit in_shardings", args, ins)
-        return [self._concrete(s, "in_shardings") for s in found]
-
-    def of_results(self, out_tree: Any) -> list[Any]:
-        """The sharding of each leaf of the result."""
-        found = spread_over("pjit out_shardings", out_tree, self.outs)
-        return [self._concrete(s, "out_shardings") for s in found]
 
 
 class _LaidOut(_Dynamic):
@@ -223,9 +120,9 @@ class _LaidOut(_Dynamic):
 
 
 def _constrained(x: Any, sharding: Any, which: str) -> Any:
-    if sharding is None:
+    if sharding is None or isinstance(x, Reference):  # it lies where it lies
         return x
-    if isinstance(sharding, NamedSharding) and sharding.mesh.are_all_axes_explicit:
+    if isinstance(sharding, NamedSharding) and not sharding.mesh.auto_axes:
         sharding.check_compatible_aval(core.aval_of(x).shape, f"pjit {which}")
         return lay_out("jit", x, sharding)
     return constrain(x, sharding, f"pjit {which}")
@@ -235,7 +132,8 @@ class Jitted:
     """A function and how it is to be jitted."""
 
     __slots__ = (
-        "__weakref__", "accepts", "cpp", "device", "donate", "fun", "inline",
+        "__weakref__", "accepts", "cpp", "device", "direct", "donate", "fun", "high",
+        "inline",
         "inline_traced", "keep_unused", "lies", "max_traces", "name", "options",
         "statics", "traces", "transform",
     )  # fmt: skip
@@ -268,25 +166,23 @@ class Jitted:
         self.inline_traced = inline_traced
         self.max_traces = max_traces
         self.transform = transform
+        self.high: Jitted | None = None  # the same, of values taken apart
         self.name = name_of(fun)
         self.traces = _traces.of(fun if lies is None else self)
         # C++ takes equal functions for one, and crashes where they cannot be compared.
         same = (id(fun), statics, donate, keep_unused, device, inline, options, lies)
         key = (*same, inline_traced)
-        self.cpp = dispatcher(self.name, _for_cpp(fun), self.miss, statics, key)
+        of = (self.name, for_cpp(fun), self.miss, statics, key)
+        self.direct = None if inline_traced else Direct(*of)
+        self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
 
     # ---- taking a call apart
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Static and dynamic arguments; the latter flat."""
-        nums, names = self.statics
-        if not nums and not names:
+        if self.statics == NO_STATICS:
             leaves, in_tree = tree.flatten((args, kwargs))
             return Call(leaves, in_tree, (), tuple(range(len(args))), args, kwargs)
-        n = len(args)
-        fixed = {i if i >= 0 else i + n for i in nums}
-        positions = tuple(i for i in range(n) if i not in fixed)
-        static: list[Any] = [(i, args[i]) for i in sorted(fixed) if 0 <= i < n]
-        static += [(k, kwargs[k]) for k in sorted(kwargs) if k in names]
+        static, positions, dynamic = self.statics.apart(args, kwargs)
         for where, value in static:
             try:
                 hash(value)
@@ -304,10 +200,8 @@ class Jitted:
                         tries=["a tuple instead of a list", "drop it from static_arg*"],
                     )
                 ) from None
-        dynamic = tuple(args[i] for i in positions)
-        kw = {k: v for k, v in kwargs.items() if k not in names}
-        leaves, in_tree = tree.flatten((dynamic, kw))
-        return Call(leaves, in_tree, tuple(static), positions, args, kwargs)
+        leaves, in_tree = tree.flatten(dynamic)
+        return Call(leaves, in_tree, static, positions, args, kwargs)
 
     def rebuild(self, call: Call, leaves: Sequence[Any]) -> Any:
         """Arguments of `fun` with the dynamic leaves replaced."""
@@ -332,10 +226,14 @@ class Jitted:
     def trace(self, call: Call) -> Traced:
         """The jaxpr of a call."""
         avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
-        if any(type(a) is AbstractRef for a in avals):
-            names = self.names(call)
-            discharge.check_passed_once(call.leaves, self.fun, "jit", names)
+        self.check_references(call, avals)
         return self.trace_avals(call, avals)
+
+    def check_references(self, call: Call, avals: Sequence[Any]) -> None:
+        """ValueError if a reference is passed twice."""
+        if AbstractRef in map(type, avals):
+            names = self.names(call)
+            discharge.check_passed_once(call.leaves, self.fun, self.transform, names)
 
     def aval_of(self, x: Any, i: int, call: Call) -> Any:
         try:
@@ -382,7 +280,9 @@ class Jitted:
             use_of(closed.jaxpr)
         took = time.perf_counter() - began
         traced = Traced(closed, flat.out_tree, hoisted, took)
-        discharge.check_closed_over(hoisted, call.leaves, self.fun, "jit", names)
+        discharge.check_closed_over(
+            hoisted, call.leaves, self.fun, self.transform, names
+        )
         if all(map(discharge.is_lasting, hoisted)):
             return util.remember(self.traces, key, traced, _MOST_TRACES)
         return traced
@@ -419,6 +319,8 @@ class Jitted:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
+        if high.HIGH and any(map(high.is_high, call.leaves)):
+            return self.on_high(call), None, False
         if config.EXPLICIT_X64.value == "allow":
             # C++ narrows NumPy's scalars, and so do arrays of them here.
             scalar = (
@@ -432,9 +334,11 @@ class Jitted:
                 if isinstance(x, Tracer):
                     raise core.leak_error(x)
         traced = self.trace(call)
-        if STATE.trace is EVAL and not _touches_references(traced, call):
+        if STATE.trace is EVAL and not touches_references(traced, call):
             out = self.evaluate(call, traced)
             return (out[0], None, False) if asked_by_trace else out
+        if STATE.trace is EVAL and self.lies is not None:
+            _check_references(call.leaves, self.lies.of_arguments(call.in_tree))
         n = len(traced.hoisted)
         donated = (False,) * n + self.donated(call)
         out = jit_p.bind(
@@ -449,6 +353,18 @@ class Jitted:
             compiler_options_kvs=self.options,
         )
         return tree.unflatten(traced.out_tree, out), None, False
+
+    def on_high(self, call: Call) -> Any:
+        """Call with values that libraries made, taken apart into arrays."""
+        if self.high is None:
+            lies = None if self.lies is None else self.lies.with_states()
+            self.high = Jitted(
+                high.Within(self.fun), self.statics, self.donate,
+                keep_unused=self.keep_unused, device=self.device, inline=self.inline,
+                options=self.options, lies=lies,
+            )  # fmt: skip
+        fixed = [where for where, _ in call.static]
+        return high.call(self.high.cpp, call.args, call.kwargs, fixed)
 
     def donated(self, call: Call) -> tuple[bool, ...]:
         """Which dynamic leaves are donated."""
@@ -476,13 +392,15 @@ class Jitted:
             return tree.unflatten(traced.out_tree, out), None, False
         device = self.device() if callable(self.device) else self.device
         over = self.over(call.in_tree, traced)
+        orders = self.orders(call, traced)
         buffers, where, committed = dispatch.place_values(
-            call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names
-        )
+            call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,
+            as_they_lie=orders is not None,
+        )  # fmt: skip
         donated = self.donated(call)
         program = program_of(
             traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
-            self.options,
+            self.options, orders,
         )  # fmt: skip
         again = functools.partial(traced.jaxpr, *call.leaves)
         if self.inline_traced:  # our own function: errors speak of the caller's line
@@ -501,6 +419,19 @@ class Jitted:
         out = key_checks.checked_call(run, traced.jaxpr, call.leaves, own)
         return tree.unflatten(traced.out_tree, out)
 
+    def orders(self, call: Call, traced: Traced, ahead: bool = False) -> Orders | None:
+        """In which orders arguments and results lie, where the function says so, or
+        arguments of one that is compiled ahead do."""
+        lies = self.lies
+        if lies is None or not lies.say_orders:
+            if not ahead or not any(map(own_order, call.leaves)):
+                return None
+            lies = lies or Lies(None, None)
+        return lies.orders(
+            call.in_tree, call.leaves, self.names(call), traced.out_tree,
+            traced.jaxpr.out_avals,
+        )  # fmt: skip
+
     def over(self, in_tree: Any, traced: Traced) -> dispatch.Over | None:
         """The devices on which a call runs, where it says so itself."""
         jaxpr = traced.jaxpr.jaxpr
@@ -511,62 +442,18 @@ class Jitted:
         return dispatch.over_of([jaxpr], n, ins, self.lies.of_results(traced.out_tree))
 
 
-def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> Any:
-    """What lets C++ run a program for values of these types by itself; None: it cannot."""
-    watched = dispatch.checks and dispatch.watched()
-    if not program.stable or watched or not _native(leaves, program):
-        return None
-    n = len(leaves)
-    kept = range(n) if program.kept is None else program.kept
-    bits = [False] * n
-    for i in kept:
-        bits[i] = True
-    m = len(program.consts)
-    sharding = program.in_sharding
-    place: Any = program.place
-    if isinstance(place, Spread):
-        lie = [b._sharding for b in program.consts]
-        lie += [
-            place.sharding_in(k).internal(lower.physical(core.aval_of(x)).ndim)
-            for k, x in enumerate(leaves[i] for i in kept)
-        ]
-    else:
-        lie = [sharding] * m
-        lie += [_sharding_of(leaves[i], sharding) for i in kept]
-    return Fast(
-        program.executable,
-        tree.DISPATCH.flatten(result)[1],
-        lie,
-        program.out_shardings,
-        list(map(lower.physical, program.out_avals)),
-        [program.committed] * len(program.out_avals),
-        [True] * m + bits,
-        [None] * (m + len(kept)),
-        program.consts,
-    )
+def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:
+    """Raise where a reference lies otherwise than it is to."""
+    for x, want in zip(leaves, ins, strict=True):
+        if want is None or not isinstance(x, discharge.Ref) or not x.committed:
+            continue
+        if not x.sharding.is_equivalent_to(want, x.ndim):
+            raise mismatch(want, x)
 
 
-def dispatcher(
-    name: str, fun: Callable[..., Any], miss: Callable[..., Any], statics: Statics,
-    key: tuple[Any, ...],
-) -> Any:  # fmt: skip
-    """A function of C++ that runs what `miss` taught it, and asks it for all else."""
-    return compat.pjit(
-        name, fun, miss, list(statics.nums), list(statics.names), key, tree.DISPATCH,
-        _fallback, _cpp_cache,
-    )  # fmt: skip
-
-
-def _sharding_of(x: Any, sharding: Any) -> Any:
-    """The C++ sharding of an argument: the program's, but for what the host keeps."""
-    kept = type(x) in ARRAYS and x.aval.memory_space is not DEVICE
-    return x._sharding if kept else sharding
-
-
-def _touches_references(traced: Traced, call: Call) -> bool:
-    return any(
-        isinstance(x, Reference) for xs in (traced.hoisted, call.leaves) for x in xs
-    )
+def touches_references(traced: Traced, call: Call) -> bool:
+    """Whether a call takes references, or a program closes over what changes."""
+    return bool(traced.hoisted) or any(isinstance(x, Reference) for x in call.leaves)
 
 
 def _type_of_static(item: tuple[Any, Any]) -> type:
@@ -583,58 +470,6 @@ def no_argument(fun: Any, x: Any, which: str) -> str:
         " have a dtype attribute.",
         tries=[f"static_argnames={which.split('[')[0]!r}", "close over it"],
     )
-
-
-_C_TYPES = (np.ndarray, bool, int, float, complex)
-
-
-def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
-    """Whether C++ can take these leaves by itself."""
-    place: Any = program.place
-    over = isinstance(place, Spread)
-    if over and program.kept is not None:
-        leaves = [leaves[i] for i in program.kept]
-    numbers = False
-    for i, x in enumerate(leaves):
-        kind = type(x)
-        if kind in ARRAYS:
-            if over:
-                if not place.lies_right(i, base_array(x)):
-                    return False
-                continue
-            where = arrays.placement_of(x)
-            if where is None or where[0] is not place:
-                return False
-        elif is_plain(x):
-            numbers = True
-        else:
-            return False
-    if not numbers:
-        return True
-    if not program.committed and config.DEFAULT_DEVICE.value is not None:
-        return False
-    return sees_x64()
-
-
-def is_plain(x: Any) -> bool:
-    """Whether C++ can take a value of the host's by itself."""
-    if type(x) not in _C_TYPES and not isinstance(x, np.generic):
-        return False
-    dtype = getattr(x, "dtype", None)
-    return dtype is None or (dtype.isnative and bool(dtype.isbuiltin))
-
-
-def sees_x64() -> bool:
-    """Whether the x64 switch that C++ sees, jax's once it is loaded, is ours."""
-    jax = compat.real_jax()
-    return jax is None or bool(jax.config.jax_enable_x64) == bool(config.X64.value)
-
-
-def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
-    """A number or NumPy array, put where C++ wants it."""
-    if isinstance(sharding, compat.GSPMDSharding):
-        return put(x, described(sharding))
-    return arrays.put_numpy(np.asarray(x))
 
 
 def _device_of(device: Any, backend: Any) -> Any:
@@ -766,6 +601,8 @@ def clear_cache(jitted: Jitted) -> None:
     """Forget the traces and programs of one jitted function."""
     jitted.traces.clear()
     jitted.cpp._clear_cache()
+    if jitted.direct is not None:
+        jitted.direct.forget()
 
 
 # What a jitted function offers besides being called.

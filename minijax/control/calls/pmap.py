@@ -12,19 +12,16 @@ Next: ../api/pmap.py, the function.
 
 from __future__ import annotations
 
-import collections
 import math
-import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from ...base import errors, tree
+from ...base import errors
 from ...base.util import pick
 from ...ir import core, hooks
-from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, axes_of, sub_jaxprs
 from ...ir.regions import Call
 from ...passes.algebra import Linear, nonzero_flags, unmapped_aval
@@ -34,16 +31,17 @@ from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.shape.slicing import dynamic_index_in_dim
 from ...runtime import array as arrays
-from ...runtime import client, dispatch, lower
+from ...runtime import client, dispatch, lower, lowered, pacing
 from ...runtime import compile as compiler
 from ...runtime import jaxlib_compat as compat
 from ...runtime.mesh import Mesh
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding, of_buffer
 from ...runtime.spread import put
-from .jit import Fast, is_plain, sees_x64
+from ..refs.discharge import FunctionPrimitive
+from .fast import Fast, is_plain, sees_x64
 
-xla_pmap_p = Primitive("xla_pmap", multiple_results=True)
+xla_pmap_p = FunctionPrimitive("xla_pmap")
 core.host_driven.add(xla_pmap_p)
 
 
@@ -223,8 +221,9 @@ class Replicas:
     """
 
     __slots__ = (
-        "acts", "collective", "consts", "devices", "executable", "handlers", "layouts",
-        "lowered", "mesh", "originals", "out_avals", "out_axes", "per_slice", "size",
+        "acts", "consts", "devices", "executable", "handlers", "layouts", "lowered",
+        "mesh", "originals", "out_avals", "out_axes", "pace", "per_slice", "size",
+        "start",
     )  # fmt: skip
 
     def __init__(
@@ -245,14 +244,13 @@ class Replicas:
         self.layouts: dict[int | None, NamedSharding] = {}
         self.size = size
         self.out_axes = tuple(out_axes)
-        self.collective = bool(axes_of(closed.jaxpr)) or self.per_slice > 1
         self.acts = any(getattr(e, "runs", True) for e in closed.effects)
         parts = of_parts(closed, axis_name, size, in_axes, out_axes)
         self.out_avals = [
             a if d is None else unmapped_aval(len(grid), d, b)
             for a, b, d in zip(parts.out_avals, closed.out_avals, out_axes, strict=True)
         ]
-        self.lowered = lower.lower_jaxpr(
+        self.lowered = lowered.lower_jaxpr(
             parts, name, client.platform_of(self.devices[0].client), replicas=total,
             donated=donated if any(donated) else (),
             axes=((axis_name, size), (_REST, self.per_slice)),
@@ -274,6 +272,10 @@ class Replicas:
             callbacks=self.lowered.callbacks, overrides=overrides, ahead=ahead,
         )  # fmt: skip
         self.consts = [self.place(c, None) for c in self.lowered.consts]
+        self.pace = pacing.pace_of(self.devices)
+        self.start = self.executable.execute_sharded
+        if self.pace is not None:
+            self.start = pacing.paced(self.start, self.pace)
         return self
 
     def layout(self, axis: int | None) -> NamedSharding:
@@ -297,11 +299,6 @@ class Replicas:
         """Run on whole operands; of donated ones those go that lay in place already."""
         out = self.run([self.place(x, d) for x, d in zip(args, in_axes, strict=True)])
         return list(map(arrays.wrap, out, self.out_avals))
-
-    @property
-    def waits(self) -> bool:
-        """Whether calls must be kept from waiting for one another: see `InFlight`."""
-        return self.collective and self.devices[0].platform == "cpu"
 
     def lies_right(self, x: Any, axis: int | None) -> bool:
         """Whether an operand lies in place already."""
@@ -333,20 +330,16 @@ class Replicas:
             for d, a in zip(self.out_axes, whole, strict=True)
         ]
         return Fast(
-            self.executable, tree.DISPATCH.flatten(result)[1], given, lie, whole,
+            self.executable, pacing.result_tree(result, self.pace), given, lie, whole,
             [True] * len(whole), [True] * len(given), [None] * len(given), self.consts,
         )  # fmt: skip
 
     def run(self, buffers: Sequence[Any]) -> list[Any]:
         if dispatch.barred:
             dispatch.check_barred("sharded computation")
-        if self.waits:
-            in_flight.make_room()
         failures = self.lowered.failures
         with nullcontext() if failures is None else failures.watched():
-            results = self.executable.execute_sharded(
-                [*self.consts, *buffers], with_tokens=self.acts
-            )
+            results = self.start([*self.consts, *buffers], with_tokens=self.acts)
             out = results.consume_with_handlers(self.handlers)
             token: Any = results.consume_token() if self.acts else None
             if failures is not None:
@@ -355,38 +348,7 @@ class Replicas:
             hooks.started.call(token)
         for check in dispatch.checks:
             check("sharded computation", out)
-        if self.waits:
-            in_flight.add(out)
         return out
-
-
-class InFlight:
-    """Results of collective programs on CPU that may not have been computed yet.
-
-    XLA's CPU thread pool can deadlock when many such programs wait for one another.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.queue: collections.deque[Any] = collections.deque()
-        self.limit = limit
-        self.lock = threading.Lock()
-
-    def make_room(self) -> None:
-        while True:
-            with self.lock:
-                if len(self.queue) < self.limit:
-                    return
-                waiting = self.queue.popleft()
-            live = [b for b in waiting if not b.is_deleted()]
-            if live:
-                compat.block_all(live)
-
-    def add(self, buffers: Sequence[Any]) -> None:
-        with self.lock:
-            self.queue.append(list(buffers))
-
-
-in_flight = InFlight(2)
 
 
 def pmap_impl(*args: Any, **params: Any) -> list[Any]:

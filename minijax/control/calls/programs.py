@@ -161,6 +161,7 @@ def program_of(
     donated: Sequence[bool],
     keep_unused: bool,
     options: tuple[Any, ...],
+    orders: tuple[list[Any], list[Any]] | None = None,
 ) -> dispatch.Program:
     """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
     if dispatch.checks and dispatch.watched():
@@ -170,6 +171,8 @@ def program_of(
         where, committed, tuple(donated), keep_unused, options,
         config.DISABLE_MOST_OPTIMIZATIONS.value,
     )  # fmt: skip
+    if orders is not None:
+        key = (*key, *map(tuple, orders))
     program = known.get(key)
     if program is None:
         log.say(
@@ -186,6 +189,7 @@ def program_of(
                 donated=donated if any(donated) else (),
                 keep_unused=keep_unused,
                 overrides=dict(options) or None,
+                lie=orders,
             )
         _took.setdefault(jaxpr, {})[key] = time.perf_counter() - began
     return program

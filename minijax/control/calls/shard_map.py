@@ -16,14 +16,15 @@ Next: ../../api/shard_map.py, the function.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ...base import errors
 from ...base.util import pick
 from ...ir import core
-from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of, result_type
 from ...ir.lying import axes_in, spec_of
 from ...ir.regions import Call
@@ -38,15 +39,16 @@ from ...prims import lax
 from ...prims.collectives.varying import casts_to
 from ...runtime import dispatch
 from ...runtime.lower import Lowering, captured
-from ...runtime.mesh import Mesh
+from ...runtime.mesh import Mesh, inside, made_current
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.partition_spec import axes_of as axes_of_entry
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import lies, mesh_of
 from ...types import dtypes
-from ...types.avals import shaped
+from ...types.avals import AbstractRef, shaped
+from ..refs.discharge import FunctionPrimitive
 
-shard_map_p = Primitive("shard_map", multiple_results=True)
+shard_map_p = FunctionPrimitive("shard_map")
 
 
 class Stacked:
@@ -88,11 +90,13 @@ def _residual(params: dict[str, Any], aval: Any) -> Any:
     return Stacked(tuple(axes)) if axes else PartitionSpec()
 
 
-def _inside(params: dict[str, Any]) -> Any:
+@contextmanager
+def _inside(params: dict[str, Any]) -> Iterator[None]:
     """The scope in which the program is traced."""
-    return core.axis_env(
-        scope(params["mesh"], params["newly_manual_axes"], params["check_vma"])
-    )
+    mesh, manual = params["mesh"], params["newly_manual_axes"]
+    axes = scope(mesh, manual, params["check_vma"])
+    with core.axis_env(axes), made_current(inside(mesh.abstract_mesh, manual)):
+        yield
 
 
 def scope(
@@ -100,7 +104,12 @@ def scope(
 ) -> tuple[tuple[Any, int], ...]:
     """The axes in scope inside: of the manual ones types say what varies, if `typed`."""
     axes = named(mesh, manual)
-    return (*core.STATE.axes, *(map(core.TypedAxis, axes) if typed else axes))
+    return (*core.STATE.axes, *(_typed(axes) if typed else axes))
+
+
+@functools.lru_cache(1024)  # the same objects, which types are found by faster
+def _typed(axes: tuple[tuple[Any, int], ...]) -> tuple[tuple[Any, int], ...]:
+    return tuple(map(core.TypedAxis, axes))
 
 
 def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
@@ -160,6 +169,8 @@ def part(
 
     typed: whether it says along which axes they vary.
     """
+    if type(aval) is AbstractRef:
+        return AbstractRef(part(aval.inner_aval, spec, mesh, manual, typed))
     parts = cuts(spec, mesh, len(aval.shape))
     lies = aval.lies
     if lies is not None:
@@ -168,6 +179,8 @@ def part(
         ]
         sums = [lies.spec.unreduced - manual, lies.spec.reduced - manual]
         lies = lies.with_sums(*sums).with_entries(rest)
+        if lies is not None:
+            lies = lies.update(mesh=inside(lies.mesh, manual))
     sizes = tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
     kinds = aval.manual
     if typed:
@@ -408,7 +421,9 @@ def _impl(*args: Any, **params: Any) -> Any:
                 tries=["mesh=Mesh(...)", "device_put the arguments over a mesh first"],
             )
         mesh = NamedSharding(mesh, PartitionSpec()).on(found.flat).mesh
-    outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
+    outs: list[Any] = [None] * len(params["out_specs"])
+    if params["newly_manual_axes"].issuperset(mesh.axis_names):  # else XLA chooses
+        outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
     over = dispatch.Over(mesh, [None] * len(args), outs)
     return dispatch.run(shard_map_p, args, params, over)
 

@@ -32,7 +32,7 @@ from ...ir.jaxpr import (
 )
 from ...ir.regions import Loop, Region
 from ...passes.batch import BatchTrace
-from ...passes.region_rules import agreed
+from ...passes.region_rules import agreed, flagged
 from ...passes.stage import remembered, stage_closed
 from ...prims.shape.shapes import copy_p
 from ...runtime import dispatch
@@ -89,9 +89,10 @@ class FunctionPrimitive(Primitive):
         """The `impl` rule that knows references: all of them are due."""
 
         def run(*args: Any, **params: Any) -> Any:
-            if any(isinstance(x, Ref) for x in args):
-                due = [isinstance(x, Ref) for x in args]
-                return self.discharge(due, args, params)
+            for x in args:
+                if isinstance(x, Ref):
+                    due = [isinstance(y, Ref) for y in args]
+                    return self.discharge(due, args, params)
             return impl(*args, **params)
 
         return run
@@ -201,12 +202,12 @@ def _discharge_call(
     """Each program gives what any of them writes to."""
     region: Region = prim.regions
     k, bodies = region.index, region.bodies(params)
-    flat, written = agreed(bodies, lambda b, force: by_value(b, due[k:], force))
+    with region.scope(params):
+        flat, written = agreed(bodies, lambda b, force: by_value(b, due[k:], force))
+        flat = settle_weak(flat)
     n = len(bodies[0].out_avals)
-    first, new = region.rebuild(
-        params, settle_weak(flat), range(len(args) - k),
-        [*range(n), *[None] * sum(written)],
-    )  # fmt: skip
+    outs = [*range(n), *(~i for i in flagged(written))]  # like the operands
+    first, new = region.rebuild(params, flat, range(len(args) - k), outs)
     values = values_of(args, due)
     out = prim.bind(*values[:k], *first, *values[k:], **new)
     write_back(args[k:], written, out[n:])
@@ -318,7 +319,7 @@ class Inside:
 def is_lasting(const: Any) -> bool:
     """Whether a constant of a program is the same when it is used again later."""
     if isinstance(const, Ref):
-        return const._home is EVAL
+        return const._home is EVAL and const._lasts
     return not isinstance(const, Tracer)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
-from ...ir import core, hooks
+from ...ir import core, hooks, varying
 from ...ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
 from ...ir.jaxpr import Equation
 from ...passes.algebra import Zero, lib
@@ -43,12 +43,13 @@ class Ref(Reference):
     Ref([1., 0.], dtype=float32)
     """
 
-    __slots__ = ("_home", "_shared", "_value")
+    __slots__ = ("_home", "_lasts", "_shared", "_value")
 
     def __init__(self, value: Any, aval: Any = None) -> None:
         self._value = value  # None: recorded
         self._home: Trace = STATE.trace
         self._shared = True  # whether others may know the array that is the value
+        self._lasts = True  # whether it will be the same in a later call
         self.aval = AbstractRef(core.aval_of(value)) if aval is None else aval
 
     @property
@@ -284,7 +285,7 @@ def _result(ref: Any, operands: Any, index: Index | None) -> Any:
     if index is None:
         return inner
     shape = index.result_shape([a.shape for a in operands])
-    return inner.update(shape=shape)
+    return varying.joined(inner.update(shape=shape), *operands)
 
 
 def _place_text(eqn: Equation, printer: Any, first: int) -> str:
@@ -433,6 +434,7 @@ addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
 
 
 for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addupdate_p):
+    _prim.vary = "abstract"
     _prim.lower = unsupported("references become values before lowering")
     _prim.transpose = unsupported("what references hold is transposed, not references")
 
@@ -609,7 +611,31 @@ def _write(
     """Whether a write is recorded; its subscript, its value and the subscript's values."""
     recorded = is_recorded(check_ref(ref, name))
     index, operands, shape = _place(ref, idx, recorded)
-    return recorded, index, _stored(ref, value, shape, prim, recorded), operands
+    value = _stored(ref, value, shape, prim, recorded)
+    if recorded:
+        _check_varying(ref, value, operands, name)
+    return recorded, index, value, operands
+
+
+def _check_varying(ref: Ref, value: Any, operands: list[Any], name: str) -> None:
+    """Raise where what is written varies along axes along which the reference does not."""
+    kinds = [core.aval_of(x).manual for x in (value, *operands)]
+    mine = varying.union([ref.aval.inner_aval.manual])
+    if more := varying.ordered(varying.union(kinds) - mine):
+        axes = ", ".join(map(str, more))
+        raise errors.value_error(
+            f"{name}: a value that varies along {axes} cannot be written to a reference"
+            f" of type {ref.aval}, which is the same everywhere.",
+            which=", ".join(
+                core.aval_of(x).str_short(True) for x in (value, *operands)
+            ),
+            where=core.stack_text(),
+            tries=[
+                f"new_ref(lax.pcast(x, {more!r}, to='varying')), of one made inside",
+                "an entry in in_specs for that axis, of an argument",
+                "lax.psum(value, axis)",
+            ],
+        )
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:

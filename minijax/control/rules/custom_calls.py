@@ -9,6 +9,7 @@ Next: custom_jvp.py.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -96,19 +97,40 @@ def as_arrays(primals: Sequence[Any]) -> list[Any]:
     return [as_array(x) if type(x) in numbers else x for x in primals]
 
 
+def _only_evaluated() -> bool:
+    """Whether what runs now is over when it has run: nobody will differentiate it."""
+    trace: Any = core.STATE.trace
+    while isinstance(trace, batching.BatchTrace):
+        trace = trace.parent
+    return trace is core.EVAL
+
+
+class _Asking(threading.local):
+    """Whether a rule is traced just to see what it varies with."""
+
+    now = False
+
+
+_asking = _Asking()
+
+
 class LaneAxes:
     """Which results of a function over lanes have a lane axis (then the first).
 
-    Where an operand has one, all have: the rule may vary more than the function does.
-    Else only closures can bring one in: what the first run finds, later ones keep to.
+    The first run tells, of the function or of its rule; later ones keep to it.  A program
+    holds both, and the rule may vary where the function does not: `rule_varies(args)`
+    says so before the function's results are settled.
     """
 
-    __slots__ = ("axis", "dims", "known")
+    __slots__ = ("axis", "dims", "known", "rule_varies")
 
-    def __init__(self, axis: Any, dims: Sequence[Any]) -> None:
+    def __init__(
+        self, axis: Any, dims: Sequence[Any], rule_varies: Callable[..., Sequence[bool]]
+    ) -> None:
         self.axis = axis
         self.dims = [None if d is None else 0 for d in dims]
         self.known: list[bool] | None = None
+        self.rule_varies = rule_varies
 
     def fronted(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
         """The operands, lane axes first."""
@@ -117,16 +139,34 @@ class LaneAxes:
             for x, d in zip(args, dims, strict=True)
         ]
 
-    def flags(self, dims: Sequence[Any]) -> list[bool]:
-        """Which results have a lane axis; `dims` tells where this run has put them."""
-        if any(d is not None for d in self.dims):
-            return [True] * len(dims)
+    def flags(
+        self, dims: Sequence[Any], args: Sequence[Any] | None = None
+    ) -> list[bool]:
+        """Which results have a lane axis; `dims` tells where this run has put them.
+
+        With `args`, a rule may come that nobody has asked yet.
+        """
         found = [d is not None for d in dims]
         if self.known is None:
+            unsure = args is not None and 0 in self.dims and not all(found)
+            if unsure and not _only_evaluated():
+                more = self.ask_rule(args, len(dims))
+                found = [f or m for f, m in zip(found, more, strict=True)]
             self.known = found
         if any(f and not k for f, k in zip(found, self.known, strict=True)):
             raise lane_closure_error()
         return self.known
+
+    def ask_rule(self, args: Any, n: int) -> Sequence[bool]:
+        if _asking.now:  # a rule calls its function
+            return [False] * n
+        _asking.now = True
+        try:
+            return self.rule_varies(args)
+        except Exception:  # it may never run, and says what is wrong when it does
+            return [True] * n
+        finally:
+            _asking.now = False
 
     def settle(
         self, outs: Sequence[Any], dims: Sequence[Any], flags: Sequence[bool]
@@ -147,7 +187,7 @@ class LaneAxes:
 
         def call(*xs: Any) -> list[Any]:
             outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
-            return self.settle(outs, dims, self.flags(dims))
+            return self.settle(outs, dims, self.flags(dims, xs))
 
         return call
 

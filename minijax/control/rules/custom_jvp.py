@@ -202,10 +202,8 @@ custom_jvp_call_p.linearize = custom_jvp_linearize
 def custom_jvp_batch(
     axis: Any, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, **params: Any
 ) -> Any:
-    lanes = LaneAxes(axis, dims)
-
-    @functools.wraps(jvp)
-    def lane_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def run(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        """The results of the rule with tangents for lanes, and which have a lane axis."""
         flags = [type(t) is not Zero for t in tangents]
         n = len(primals)
 
@@ -225,7 +223,27 @@ def custom_jvp_batch(
         )
         k = len(out) // 2
         pairs = zip(out_dims[:k], out_dims[k:], strict=True)
-        there = lanes.flags([d if t is None else t for d, t in pairs])
+        return out, out_dims, [d if t is None else t for d, t in pairs]
+
+    def varies(xs: Sequence[Any]) -> list[bool]:
+        found: list[bool] = []
+
+        def probe(*xs: Any) -> list[Any]:
+            ts = [instantiate(Zero(core.aval_of(x).to_tangent())) for x in xs]
+            out, _, dims = run(xs, ts)
+            found[:] = [d is not None for d in dims]
+            return out
+
+        stage(probe, [core.aval_of(x) for x in xs], text="custom_jvp")
+        return found
+
+    lanes = LaneAxes(axis, dims, varies)
+
+    @functools.wraps(jvp)
+    def lane_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        out, out_dims, found = run(primals, tangents)
+        k = len(found)
+        there = lanes.flags(found)
         out = lanes.settle(out, out_dims, [*there, *there])
         return out[:k], [as_zero(t, x) for x, t in zip(out[:k], out[k:], strict=True)]
 

@@ -22,6 +22,7 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
 from ...passes import batch as batching
 from ...passes.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
+from ...passes.dce import results_depend
 from ...passes.stage import StageTrace, stage
 from ...prims.math.cast import convert_element_type
 from ...runtime import lower
@@ -243,11 +244,10 @@ def custom_vjp_batch(
     back: Any,
     **params: Any,
 ) -> Any:
-    lanes = LaneAxes(axis, dims)
     res_dims: list[Any] = []
 
-    @functools.wraps(fwd)
-    def lane_fwd(flags: Sequence[bool], *xs: Any) -> Any:
+    def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
+        """Residuals and results of `fwd` for lanes, where their axes are, how many."""
         n = 0
 
         def one(*vals: Any) -> list[Any]:
@@ -256,8 +256,17 @@ def custom_vjp_batch(
             n = len(res)
             return [*res, *outs]
 
-        out, out_dims = batching.batch_flat(one, axis, xs, lanes.dims)
-        there = lanes.flags(out_dims[n:])
+        return *batching.batch_flat(one, axis, xs, lanes.dims), n
+
+    def varies(xs: Sequence[Any]) -> list[bool]:
+        return _rule_varies(run, back, axis, xs, lanes.dims)
+
+    lanes = LaneAxes(axis, dims, varies)
+
+    @functools.wraps(fwd)
+    def lane_fwd(flags: Sequence[bool], *xs: Any) -> Any:
+        out, out_dims, n = run(flags, xs)
+        there = lanes.flags(out_dims[n:], xs)
         mapped = any(f == 0 for f in lanes.dims)
         kept = [d is not None or (mapped and not isinstance(x, PYTHON_NUMBERS))
                 for x, d in zip(out, out_dims[:n], strict=False)]  # fmt: skip
@@ -273,6 +282,42 @@ def custom_vjp_batch(
         back=batched_bwd(back, axis, lanes.dims, res_dims, ct_dims), **params,
     )  # fmt: skip
     return out, lanes.out_dims(out)
+
+
+def _rule_varies(
+    run: Any, bwd: Any, axis: Any, xs: Sequence[Any], dims: Sequence[Any]
+) -> list[bool]:
+    """Which results differ from lane to lane, or their cotangents for `bwd` do.
+
+    Those do where a lane's own argument gets a part of them.
+    """
+    found: list[bool] = []
+
+    def probe(*xs: Any) -> list[Any]:
+        out, out_dims, n = run([True] * len(xs), xs)
+        found[:] = [d is not None for d in out_dims[n:]]
+        return out
+
+    jaxpr, _ = stage(probe, [core.aval_of(x) for x in xs], text="custom_vjp fwd")
+    n_out = len(found)
+    cts = [a.to_tangent() for a in jaxpr.out_avals[-n_out:]]
+
+    def whole(*given: Any) -> list[Any]:
+        out, out_dims, n = run([True] * len(xs), given[: len(xs)])
+        ct_dims = [0 if f else None for f in found]
+        lane_bwd = batched_bwd(bwd, axis, dims, out_dims[:n], lambda cts: ct_dims)
+        back = lane_bwd(out[:n], given[len(xs) :])
+        return [ct for ct, d in zip(back, dims, strict=True)
+                if d is not None and ct is not None]  # fmt: skip
+
+    jaxpr, _ = stage(
+        whole, [*(core.aval_of(x) for x in xs), *cts], text="custom_vjp bwd"
+    )
+    n_in = len(xs)
+    for i, f in enumerate(found):
+        start = [j == n_in + i for j in range(n_in + n_out)]
+        found[i] = f or any(results_depend(jaxpr, start))
+    return found
 
 
 def batched_bwd(
@@ -302,11 +347,16 @@ def batched_bwd(
             present[:] = [c is not None for c in found]
             return [c for c in found if c is not None]
 
-        ins = [*res, *pick(cts, flags)]
-        ct_in = pick(dims, flags)
-        in_dims = [*([0] * n if res_dims is None else res_dims), *ct_in]
-        outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
+        in_dims = [*([0] * n if res_dims is None else res_dims), *pick(dims, flags)]
         shared = all(d is None for d in in_dims)
+        if not shared:  # each lane gets its part of what all have together
+            parts = [f and d is None and core.aval_of(ct).dtype != dtypes.float0
+                     for ct, f, d in zip(cts, flags, dims, strict=True)]  # fmt: skip
+            cts = [
+                ct / axis.size if p else ct for ct, p in zip(cts, parts, strict=True)
+            ]
+        ins = [*res, *pick(cts, flags)]
+        outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
         it = iter(zip(outs, out_dims, strict=True))
         return [
             _settle(*next(it), axis, want, shared) if p else None

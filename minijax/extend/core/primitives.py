@@ -29,9 +29,8 @@ _TABLE = {
     "prims.linalg.spectral": "eig_p eigh_p schur_p",
     "prims.linalg.svd": "svd_p",
     "prims.math.algebraic":
-        "abs_p add_jaxvals_p=add_any_p add_p cbrt_p ceil_p complex_p conj_p div_p"
-        " floor_p imag_p integer_pow_p max_p min_p mul_p neg_p nextafter_p real_p"
-        " rem_p round_p rsqrt_p sign_p sqrt_p square_p sub_p",
+        "add_jaxvals_p=add_any_p add_p cbrt_p div_p integer_pow_p mul_p neg_p"
+        " rsqrt_p sqrt_p square_p sub_p",
     "prims.math.bessel": "bessel_i0e_p bessel_i1e_p",
     "prims.math.beta": "regularized_incomplete_beta_p",
     "prims.math.cast":
@@ -46,6 +45,9 @@ _TABLE = {
         "and_p clamp_p clz_p eq_p eq_to_p ge_p gt_p is_finite_p le_p le_to_p lt_p"
         " lt_to_p ne_p not_p or_p population_count_p select_n_p shift_left_p"
         " shift_right_arithmetic_p shift_right_logical_p xor_p",
+    "prims.math.order":
+        "abs_p ceil_p complex_p conj_p floor_p imag_p max_p min_p nextafter_p real_p"
+        " rem_p round_p sign_p",
     "prims.random.generators": "rng_bit_generator_p rng_uniform_p",
     "prims.random.hashes": "threefry2x32_p",
     "prims.random.key_arrays":
@@ -66,6 +68,7 @@ _TABLE = {
     "prims.shape.slicing": "dynamic_slice_p dynamic_update_slice_p slice_p",
     "prims.sharding": "sharding_constraint_p",
     "prims.sort": "approx_top_k_p sort_p top_k_p",
+    "prims.tokens": "after_all_p create_token_p",
     "prims.transfer": "device_put_p",
     "surface.random.gammas": "random_gamma_p",
     "views.primitives": "call_p",

@@ -43,27 +43,14 @@ from ...prims.linalg.spectral import eig_p as eig_p
 from ...prims.linalg.spectral import eigh_p as eigh_p
 from ...prims.linalg.spectral import schur_p as schur_p
 from ...prims.linalg.svd import svd_p as svd_p
-from ...prims.math.algebraic import abs_p as abs_p
 from ...prims.math.algebraic import add_any_p as add_jaxvals_p
 from ...prims.math.algebraic import add_p as add_p
 from ...prims.math.algebraic import cbrt_p as cbrt_p
-from ...prims.math.algebraic import ceil_p as ceil_p
-from ...prims.math.algebraic import complex_p as complex_p
-from ...prims.math.algebraic import conj_p as conj_p
 from ...prims.math.algebraic import div_p as div_p
-from ...prims.math.algebraic import floor_p as floor_p
-from ...prims.math.algebraic import imag_p as imag_p
 from ...prims.math.algebraic import integer_pow_p as integer_pow_p
-from ...prims.math.algebraic import max_p as max_p
-from ...prims.math.algebraic import min_p as min_p
 from ...prims.math.algebraic import mul_p as mul_p
 from ...prims.math.algebraic import neg_p as neg_p
-from ...prims.math.algebraic import nextafter_p as nextafter_p
-from ...prims.math.algebraic import real_p as real_p
-from ...prims.math.algebraic import rem_p as rem_p
-from ...prims.math.algebraic import round_p as round_p
 from ...prims.math.algebraic import rsqrt_p as rsqrt_p
-from ...prims.math.algebraic import sign_p as sign_p
 from ...prims.math.algebraic import sqrt_p as sqrt_p
 from ...prims.math.algebraic import square_p as square_p
 from ...prims.math.algebraic import sub_p as sub_p
@@ -124,6 +111,19 @@ from ...prims.math.logic import shift_left_p as shift_left_p
 from ...prims.math.logic import shift_right_arithmetic_p as shift_right_arithmetic_p
 from ...prims.math.logic import shift_right_logical_p as shift_right_logical_p
 from ...prims.math.logic import xor_p as xor_p
+from ...prims.math.order import abs_p as abs_p
+from ...prims.math.order import ceil_p as ceil_p
+from ...prims.math.order import complex_p as complex_p
+from ...prims.math.order import conj_p as conj_p
+from ...prims.math.order import floor_p as floor_p
+from ...prims.math.order import imag_p as imag_p
+from ...prims.math.order import max_p as max_p
+from ...prims.math.order import min_p as min_p
+from ...prims.math.order import nextafter_p as nextafter_p
+from ...prims.math.order import real_p as real_p
+from ...prims.math.order import rem_p as rem_p
+from ...prims.math.order import round_p as round_p
+from ...prims.math.order import sign_p as sign_p
 from ...prims.random.generators import rng_bit_generator_p as rng_bit_generator_p
 from ...prims.random.generators import rng_uniform_p as rng_uniform_p
 from ...prims.random.hashes import threefry2x32_p as threefry2x32_p
@@ -169,33 +169,35 @@ from ...prims.sharding import sharding_constraint_p as sharding_constraint_p
 from ...prims.sort import approx_top_k_p as approx_top_k_p
 from ...prims.sort import sort_p as sort_p
 from ...prims.sort import top_k_p as top_k_p
+from ...prims.tokens import after_all_p as after_all_p
+from ...prims.tokens import create_token_p as create_token_p
 from ...prims.transfer import device_put_p as device_put_p
 from ...surface.random.gammas import random_gamma_p as random_gamma_p
 from ...views.primitives import call_p as call_p
 
 __all__ = [
-    "abs_p", "acos_p", "acosh_p", "add_jaxvals_p", "add_p", "all_gather_p",
-    "all_to_all_p", "and_p", "approx_top_k_p", "argmax_p", "argmin_p", "asin_p",
-    "asinh_p", "atan2_p", "atan_p", "atanh_p", "axis_index_p", "bessel_i0e_p",
+    "abs_p", "acos_p", "acosh_p", "add_jaxvals_p", "add_p", "after_all_p",
+    "all_gather_p", "all_to_all_p", "and_p", "approx_top_k_p", "argmax_p", "argmin_p",
+    "asin_p", "asinh_p", "atan2_p", "atan_p", "atanh_p", "axis_index_p", "bessel_i0e_p",
     "bessel_i1e_p", "bitcast_convert_type_p", "broadcast_in_dim_p", "call_p", "cbrt_p",
     "ceil_p", "cholesky_p", "clamp_p", "closed_call_p", "clz_p", "complex_p",
     "concatenate_p", "cond_p", "conj_p", "conv_general_dilated_p",
-    "convert_element_type_p", "copy_p", "cos_p", "cosh_p", "cumlogsumexp_p", "cummax_p",
-    "cummin_p", "cumprod_p", "cumsum_p", "custom_jvp_call_p", "custom_lin_p",
-    "custom_vjp_call_p", "device_put_p", "digamma_p", "div_p", "dot_general_p",
-    "dynamic_slice_p", "dynamic_update_slice_p", "eig_p", "eigh_p", "eq_p", "eq_to_p",
-    "erf_inv_p", "erf_p", "erfc_p", "exp2_p", "exp_p", "expm1_p", "fft_p", "floor_p",
-    "gather_p", "ge_p", "get_p", "gt_p", "hessenberg_p", "householder_product_p",
-    "igamma_grad_a_p", "igamma_p", "igammac_p", "imag_p", "integer_pow_p", "iota_p",
-    "is_finite_p", "jit_p", "le_p", "le_to_p", "lgamma_p", "linear_solve_p", "log1p_p",
-    "log_p", "logistic_p", "lt_p", "lt_to_p", "lu_p", "max_p", "min_p", "mul_p",
-    "name_p", "ne_p", "neg_p", "nextafter_p", "not_p", "or_p", "pad_p", "pmax_p",
-    "pmin_p", "polygamma_p", "population_count_p", "pow_p", "ppermute_p", "psum_p",
-    "qr_p", "ragged_all_to_all_p", "random_bits_p", "random_fold_in_p",
-    "random_gamma_p", "random_seed_p", "random_split_p", "real_p", "reduce_and_p",
-    "reduce_max_p", "reduce_min_p", "reduce_or_p", "reduce_p", "reduce_precision_p",
-    "reduce_prod_p", "reduce_sum_p", "reduce_window_max_p", "reduce_window_min_p",
-    "reduce_window_p", "reduce_window_sum_p", "reduce_xor_p",
+    "convert_element_type_p", "copy_p", "cos_p", "cosh_p", "create_token_p",
+    "cumlogsumexp_p", "cummax_p", "cummin_p", "cumprod_p", "cumsum_p",
+    "custom_jvp_call_p", "custom_lin_p", "custom_vjp_call_p", "device_put_p",
+    "digamma_p", "div_p", "dot_general_p", "dynamic_slice_p", "dynamic_update_slice_p",
+    "eig_p", "eigh_p", "eq_p", "eq_to_p", "erf_inv_p", "erf_p", "erfc_p", "exp2_p",
+    "exp_p", "expm1_p", "fft_p", "floor_p", "gather_p", "ge_p", "get_p", "gt_p",
+    "hessenberg_p", "householder_product_p", "igamma_grad_a_p", "igamma_p", "igammac_p",
+    "imag_p", "integer_pow_p", "iota_p", "is_finite_p", "jit_p", "le_p", "le_to_p",
+    "lgamma_p", "linear_solve_p", "log1p_p", "log_p", "logistic_p", "lt_p", "lt_to_p",
+    "lu_p", "max_p", "min_p", "mul_p", "name_p", "ne_p", "neg_p", "nextafter_p",
+    "not_p", "or_p", "pad_p", "pmax_p", "pmin_p", "polygamma_p", "population_count_p",
+    "pow_p", "ppermute_p", "psum_p", "qr_p", "ragged_all_to_all_p", "random_bits_p",
+    "random_fold_in_p", "random_gamma_p", "random_seed_p", "random_split_p", "real_p",
+    "reduce_and_p", "reduce_max_p", "reduce_min_p", "reduce_or_p", "reduce_p",
+    "reduce_precision_p", "reduce_prod_p", "reduce_sum_p", "reduce_window_max_p",
+    "reduce_window_min_p", "reduce_window_p", "reduce_window_sum_p", "reduce_xor_p",
     "regularized_incomplete_beta_p", "rem_p", "remat_p", "reshape_p", "rev_p",
     "rng_bit_generator_p", "rng_uniform_p", "round_p", "rsqrt_p", "scan_p",
     "scatter_add_p", "scatter_max_p", "scatter_min_p", "scatter_mul_p", "scatter_p",

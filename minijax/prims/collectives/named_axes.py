@@ -70,9 +70,12 @@ def canonical_groups(groups, axes: Sequence[Any], *, equal: bool = False) -> Gro
         )
     found = tuple(tuple(int(i) for i in g) for g in groups)
     size = core.axis_size(names)
-    if sorted(i for g in found for i in g) != list(range(size)):
+    whole = sorted(i for g in found for i in g) == list(range(size))
+    if not whole or not all(found):
         raise errors.value_error(
-            "axis_index_groups must cover all indices exactly once.",
+            "axis_index_groups must cover all indices exactly once."
+            if not whole
+            else "axis_index_groups cannot have a group of nobody.",
             which=f"axis_index_groups={found}",
             why=f"the axis {' x '.join(map(str, names))} has {size} indices.",
         )

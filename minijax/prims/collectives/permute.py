@@ -52,18 +52,21 @@ ppermute_p = Primitive("ppermute")
 Pairs = tuple[tuple[int, int], ...]
 
 
-def _permute_abstract(x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+def check_pairs(name: str, axis_name: Any, perm: Pairs) -> None:
+    """ValueError unless they are pairs of indices, each once a side."""
     n = core.axis_size(axis_name)
     sources, targets = [s for s, _ in perm], [t for _, t in perm]
     if len(set(sources)) < len(perm) or len(set(targets)) < len(perm):
-        raise ValueError(
-            f"ppermute sources and destinations must be unique, got {perm}."
-        )
+        raise ValueError(f"{name} sources and destinations must be unique, got {perm}.")
     if not all(0 <= i < n for i in (*sources, *targets)):
         raise ValueError(
-            f"ppermute sources and destinations must be indices below {n}, the size of"
+            f"{name} sources and destinations must be indices below {n}, the size of"
             f" {axis_name}, got {perm}."
         )
+
+
+def _permute_abstract(x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+    check_pairs("ppermute", axis_name, perm)
     return x
 
 
@@ -180,7 +183,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several (indices row-major over them).
-      perm: for each index, the one whose value it gets.
+      perm: for each index, the one whose value it gets; those beyond its end get zeros.
 
     Returns:
       A pytree like `x`, of arrays of the same shapes and dtypes.
@@ -193,7 +196,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
       >>> mj.vmap(lambda x: pshuffle(x, 'i', [2, 0, 1]), axis_name='i')(jnp.arange(3))
       Array([2, 0, 1], dtype=int32)
     """
-    if sorted(perm) != list(range(len(perm))) or len(perm) != core.axis_size(axis_name):
+    if sorted(perm) != list(range(len(perm))):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 

@@ -24,8 +24,9 @@ from ...runtime.array import Array
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import ANY, NUMBER, check_kind, linear_jvp
-from ..math.algebraic import add, add_p, div, max_p, min_p, mul
+from ..math.algebraic import add, add_p, div, mul
 from ..math.cast import cast, scalar
+from ..math.order import max_p, min_p
 from ..reduce.over_axes import (
     drop_cuts,
     reduce_max_p,

@@ -234,17 +234,19 @@ def _alike(
     out = []
     for x, a in zip(args, avals, strict=True):
         mine = a.manual or varying.NOTHING
-        for axis in reduced.difference(names, mine.reduced) if a.shape else ():
-            raise varying.mismatch(
-                "Inputs cannot be replicated on the same axes that another input is"
-                f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"
-                f" frozenset({{{axis!r}}})", avals,
-                tries=[f"lax.pcast(x, {axis!r}, to='reduced')"],
-            )  # fmt: skip
-        back: tuple[Any, ...] = ()
-        if mine.reduced and (back := varying.ordered(names.intersection(mine.reduced))):
-            x = reduced_vary_cast_p.bind(x, axes=back)
-        lacking = varying.missing(mine, names.difference(back))
+        still = names
+        if reduced:
+            for axis in reduced.difference(names, mine.reduced) if a.shape else ():
+                raise varying.mismatch(
+                    "Inputs cannot be replicated on the same axes that another input is"
+                    f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"
+                    f" frozenset({{{axis!r}}})", avals,
+                    tries=[f"lax.pcast(x, {axis!r}, to='reduced')"],
+                )  # fmt: skip
+            if back := varying.ordered(names.intersection(mine.reduced)):
+                x = reduced_vary_cast_p.bind(x, axes=back)
+                still = names.difference(back)
+        lacking = varying.missing(mine, still)
         out.append(_vary(x, lacking) if lacking else x)
     if all(x is y for x, y in zip(args, out, strict=True)):
         raise varying.mismatch(

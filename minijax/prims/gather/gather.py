@@ -30,8 +30,9 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import ANY, NUMBER, check_kind, same_dtype
 from ..lying import unresolved
-from ..math.algebraic import add, neg, rem, sub
+from ..math.algebraic import add, neg, sub
 from ..math.logic import lt, select_n
+from ..math.order import rem
 from ..shape.concatenation import concatenate
 from ..shape.fresh import zero_array
 from ..shape.shapes import (

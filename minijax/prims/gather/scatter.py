@@ -20,9 +20,10 @@ from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import const
-from ..math.algebraic import add, add_any, div, max, min, mul
+from ..math.algebraic import add, add_any, div, mul
 from ..math.cast import convert_element_type
 from ..math.logic import eq, select_n
+from ..math.order import max, min
 from ..shape.fresh import iota
 from ..shape.shapes import broadcast, int_tuple, problem, reshape, value_problem
 from .dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, plain

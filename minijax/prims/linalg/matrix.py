@@ -22,9 +22,10 @@ from ...types import dtypes
 from ..define import INEXACT, check_kind, const, filled
 from ..dot.dot import dot_general
 from ..dot.precision import Precision
-from ..math.algebraic import add, conj, div, real
+from ..math.algebraic import add, div
 from ..math.cast import scalar
 from ..math.logic import eq, ge, gt, le, lt, select
+from ..math.order import conj, real
 from ..reduce.over_axes import reduce_sum
 from ..shape.fresh import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, transpose

@@ -25,9 +25,10 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import weak_if_operands
 from ..lying import matrices
-from ..math.algebraic import abs, add, complex, div, imag, mul, neg, real, sub
+from ..math.algebraic import add, div, mul, neg, sub
 from ..math.cast import cast, scalar
 from ..math.logic import eq, gt, lt, select
+from ..math.order import abs, complex, imag, real
 from ..reduce.over_axes import argmax, reduce_sum
 from ..shape.concatenation import concatenate
 from ..shape.fresh import broadcasted_iota

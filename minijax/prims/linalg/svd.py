@@ -25,9 +25,10 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import filled, weak_if_operands
 from ..lying import matrices
-from ..math.algebraic import abs, add, div, max, mul, rsqrt, sqrt, square, sub
+from ..math.algebraic import add, div, mul, rsqrt, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, eq, gt, lt, select
+from ..math.order import abs, max
 from ..reduce.over_axes import reduce_max, reduce_sum
 from ..shape.concatenation import concatenate
 from ..shape.fresh import broadcasted_iota

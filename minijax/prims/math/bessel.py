@@ -17,8 +17,9 @@ import ml_dtypes
 
 from ...ir import core
 from ..define import FLOAT, const, filled, nary
-from .algebraic import abs, add, div, mul, reciprocal, sign, sqrt, sub
+from .algebraic import add, div, mul, reciprocal, sqrt, sub
 from .logic import gt, le, select
+from .order import abs, sign
 from .widen import lower_chlo, lower_wide
 
 __all__ = ("bessel_i0e_p", "bessel_i0e", "bessel_i1e_p", "bessel_i1e")

@@ -16,7 +16,7 @@ import ml_dtypes
 
 from ...ir import core
 from ..define import FLOAT, const, filled, nary
-from .algebraic import abs, add, div, mul, neg, reciprocal, sub
+from .algebraic import add, div, mul, neg, reciprocal, sub
 from .elementary import exp, log, log1p
 from .gamma import lgamma
 from .logic import (
@@ -31,6 +31,7 @@ from .logic import (
     lt,
     select,
 )
+from .order import abs
 from .widen import emit_loop, narrow, widen
 
 __all__ = ("regularized_incomplete_beta_p", "betainc")

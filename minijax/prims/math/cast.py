@@ -21,6 +21,7 @@ from ...ir.core import Primitive
 from ...passes.algebra import Zero, lib
 from ...passes.key_use import FORWARDS
 from ...runtime.array import put_numpy
+from ...runtime.lower import physical
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
@@ -39,7 +40,7 @@ convert_element_type_p = Primitive("convert_element_type")
 
 def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
     opaque = dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype)
-    if opaque and x.dtype != new_dtype:
+    if opaque and x.dtype != new_dtype and not _may_convert(x.dtype, new_dtype):
         raise errors.value_error(
             f"Cannot convert_element_type from {x.dtype} to {new_dtype}",
             which=x.str_short(True),
@@ -49,12 +50,23 @@ def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) 
     return shaped(x.shape, new_dtype, weak_type)
 
 
+def _may_convert(old: Any, new: Any) -> bool:
+    """Whether a library's dtype is said to be converted so."""
+    rules, back = dtypes.rules_of(old), dtypes.rules_of(new)
+    if rules is not None and not rules.convert_from(old, new):
+        return False
+    if back is not None and not back.convert_to(old, new):
+        return False
+    return rules is not None or back is not None
+
+
 def convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) -> Any:
     (x,), (t,) = primals, tangents
     ans = convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
-    if type(t) is Zero or not dtypes.is_differentiable(new_dtype):
+    moves = dtypes.tangent_of(new_dtype)
+    if type(t) is Zero or moves == dtypes.float0:
         return ans, Zero(core.aval_of(ans).to_tangent())
-    return ans, convert_element_type_p.bind(t, new_dtype=new_dtype, **params)
+    return ans, convert_element_type_p.bind(t, new_dtype=moves, **params)
 
 
 def convert_transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
@@ -73,7 +85,8 @@ def emit_convert(ctx: Any, x: Any, aval: Any, dtype: Any) -> Any:
 
 
 def lower_convert(ctx: Any, x: Any, *, new_dtype: Any, **_: Any) -> Any:
-    return emit_convert(ctx, x, ctx.avals_in[0], new_dtype)
+    aval, new = physical(ctx.avals_in[0]), physical(ctx.avals_out[0])
+    return emit_convert(ctx, x, aval, new.dtype)
 
 
 convert_element_type_p.abstract = convert_abstract
@@ -81,6 +94,7 @@ convert_element_type_p.jvp = convert_jvp
 convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
+convert_element_type_p.takes_keys = True
 convert_element_type_p.lie = like_first
 convert_element_type_p.sums = "first"
 convert_element_type_p.uses_keys = FORWARDS

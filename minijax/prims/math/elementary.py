@@ -19,9 +19,10 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
 from .accuracy import accurate, emit_accurate, lower_accurate
-from .algebraic import add, div, integer_pow, mul, neg, replace_zero, rsqrt, square, sub
+from .algebraic import add, div, integer_pow, mul, neg, rsqrt, square, sub
 from .cast import cast
 from .logic import eq_p, select
+from .order import replace_zero
 
 __all__ = (
     "exp_p", "exp", "exp2_p", "exp2", "expm1_p", "expm1", "logistic_p", "logistic",
@@ -642,3 +643,4 @@ def atanh(x: Any) -> Any:
 keep_nans(
     log_p, log1p_p, sin_p, cos_p, tan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p
 )
+keep_finite(logistic_p, atan_p, atan2_p, tanh_p)

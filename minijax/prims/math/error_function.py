@@ -1,6 +1,6 @@
 """The error function, its complement and its inverse.
 
-Other special functions: gamma.py, beta.py, bessel.py.
+Next: gamma.py.
 """
 
 from __future__ import annotations
@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..define import FLOAT, factor, nary
+from ..define import FLOAT, factor, keep_finite, nary
 from .algebraic import mul, neg, square
-from .bessel import *
-from .beta import *
 from .elementary import exp
-from .gamma import *
 from .widen import lower_chlo
 
 __all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
@@ -94,3 +91,6 @@ def erf_inv(x: Any) -> Any:
       Array(0., dtype=float32, weak_type=True)
     """
     return erf_inv_p.bind(x)
+
+
+keep_finite(erf_p, erfc_p)

@@ -4,7 +4,8 @@ The regularized incomplete gamma function P(a, x) is a power series in x up to a
 one minus a continued fraction beyond (NIST Digital Library of Mathematical Functions,
 8.11.4 and 8.9.2), which is evaluated forwards (Lentz's method).  Differentiating both
 term by term gives dP/da, and with it how a gamma sample moves with its parameter:
-P(a, x(a)) stays what it is, so dx/da = -(dP/da) / (dP/dx).
+P(a, x(a)) stays what it is, so dx/da = -(dP/da) / (dP/dx).  Of large a both would take
+too long near x = a: there is an expansion for a to infinity (8.12.3 and 8.12.4).
 
 Next: beta.py.
 """
@@ -20,8 +21,9 @@ import ml_dtypes
 from ...ir import core
 from ...ir.core import unsupported
 from ..define import FLOAT, Rule, const, factor, filled, nary
-from .algebraic import abs, add, div, mul, neg, reciprocal, sqrt, square, sub
+from .algebraic import add, div, mul, neg, reciprocal, sqrt, square, sub
 from .elementary import exp, expm1, log, log1p
+from .error_function import erfc
 from .logic import (
     bitwise_and,
     bitwise_not,
@@ -34,6 +36,7 @@ from .logic import (
     ne,
     select,
 )
+from .order import abs
 from .widen import emit_loop, lower_chlo, narrow, widen
 
 __all__ = (
@@ -42,7 +45,7 @@ __all__ = (
     "igamma_grad_a", "random_gamma_grad",
 )  # fmt: skip
 
-LIMIT = 2000  # steps; about 10 sqrt(a) are needed where x is close to a
+LIMIT = 20_000  # steps; about 10 sqrt(a) are needed where x is close to a
 
 # ---- the gamma function and its derivatives
 
@@ -226,7 +229,8 @@ def _regions(a: Any, x: Any) -> tuple[Any, Any]:
 
 def _start_series(a: Any, x: Any) -> list[Any]:
     one = filled(x, 1)
-    return [_regions(a, x)[0], one, one, a, x]
+    use = bitwise_and(_regions(a, x)[0], lt(a, const(a, _LARGE)))
+    return [use, one, one, a, x]
 
 
 def _start_series_slope(a: Any, x: Any) -> list[Any]:
@@ -235,13 +239,16 @@ def _start_series_slope(a: Any, x: Any) -> list[Any]:
 
 
 def _start_fraction(a: Any, x: Any) -> list[Any]:
-    use = _regions(a, x)[1]
+    return _fraction_from(bitwise_and(_regions(a, x)[1], lt(a, const(a, _LARGE))), a, x)
+
+
+def _fraction_from(use: Any, a: Any, x: Any) -> list[Any]:
     d = select(use, reciprocal(add(sub(x, a), const(x, 1))), filled(x, 1))
     return [use, d, filled(x, _HUGE), d, a, x]
 
 
 def _start_fraction_slope(a: Any, x: Any) -> list[Any]:
-    use, f, c, d, _, _ = _start_fraction(a, x)
+    use, f, c, d, _, _ = _fraction_from(_regions(a, x)[1], a, x)
     zero = filled(x, 0)
     return [use, f, c, d, mul(d, d), zero, mul(d, d), a, x]
 
@@ -376,8 +383,55 @@ LOG_GAMMA = (1 - 0.5772156649015329,) + tuple(
 )  # fmt: skip
 
 
+def _for_large(a: Any, x: Any) -> tuple[Any, Any]:
+    """P and Q of a from `_LARGE` on: half of erfc(-+ eta sqrt(a/2)), -+ the sum of
+    c_k(eta) / a^k times exp(-a eta^2 / 2) / sqrt(2 pi a), where eta^2 / 2 is
+    mu - ln(1 + mu), mu = (x - a) / a."""
+    mu = div(sub(x, a), a)
+    gap = log_gap(mu, div(x, a))
+    root = sqrt(mul(gap, const(a, 2)))
+    eta = select(lt(mu, const(a, 0)), neg(root), root)
+    near = clamp(const(a, -1), eta, const(a, 1))  # farther away its factor is 0
+    total = filled(a, 0)
+    for coefficients in reversed(_UNIFORM):
+        total = add(div(total, a), polynomial(near, coefficients))
+    scale = div(exp(neg(mul(a, gap))), sqrt(mul(a, const(a, 2 * math.pi))))
+    rest = mul(scale, total)
+    s = mul(eta, sqrt(mul(a, const(a, 0.5))))
+    half = const(a, 0.5)
+    return sub(mul(half, erfc(neg(s))), rest), add(mul(half, erfc(s)), rest)
+
+
+_LARGE = 1e5
+# c_k by powers of eta (DLMF 8.12.10 and 8.12.12): as many as matter where a is large.
+_UNIFORM = (
+    (
+        -1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515,
+        -571 / 261273600, -281 / 151559100, 163879 / 197522841600,
+        -5221 / 29554024500, 5246819 / 782190452736000,
+    ),
+    (
+        -1 / 540, -1 / 288, 1 / 378, -77 / 77760, 1 / 4860, -1 / 2488320,
+        -2743 / 151559100, 41969 / 5486745600,
+    ),
+    (25 / 6048, -139 / 51840, 1 / 1296, 1 / 497664, -6199 / 57736800),
+    (101 / 155520, 571 / 2488320),
+)  # fmt: skip
+
+
 def _both(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
     """P and Q inside, each without the cancellation of 1 less the other."""
+    large = ge(a, const(a, _LARGE))
+    some = filled(a, _LARGE)
+    pairs = zip(
+        _for_large(select(large, a, some), select(large, x, some)),
+        _for_others(a, x, s, f), strict=True,
+    )  # fmt: skip
+    lower, upper = (select(large, *pair) for pair in pairs)
+    return lower, upper
+
+
+def _for_others(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
     one = const(x, 1)
     beyond = _regions(a, x)[1]
     small = bitwise_and(lt(a, const(a, 0.5)), bitwise_not(beyond))

@@ -562,12 +562,7 @@ clamp_p.lie = aligned("clamp")
 
 
 def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
-    if dtypes.kind(x.dtype) not in ORDERED:
-        raise errors.type_error(
-            f"clamp does not accept dtype {x.dtype}.",
-            which=x.str_short(True),
-            why="its values have no order.",
-        )
+    check_kind("clamp", x, ORDERED | COMPLEX, 0, 3)
     for name, bound in (("min", low), ("max", high)):
         if bound.shape and bound.shape != x.shape:
             raise errors.type_error(
@@ -638,7 +633,8 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
     Args:
       min, max: bounds of the dtype of `x`, of its shape or scalars.
-      x: an array of a real dtype.
+      x: an array of numbers; complex ones are compared by their real parts, and have
+        no derivative.
 
     Returns:
       An array of `x`'s shape and dtype.  Where min exceeds max, max.
@@ -654,6 +650,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
 
 hands_on_nans(clamp_p, select_n_p)
+keep_finite(clamp_p, select_n_p)
 select_n_p.uses_keys = lambda avals, params: KeyUse(
     dict.fromkeys(range(1, len(avals)), True), frozenset({0})
 )

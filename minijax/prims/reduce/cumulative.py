@@ -19,11 +19,20 @@ from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import Dimension
-from ..define import INEXACT, NUMBER, check_kind, filled, hands_on_nans, linear_in_first
+from ..define import (
+    INEXACT,
+    NUMBER,
+    check_kind,
+    filled,
+    hands_on_nans,
+    keep_finite,
+    linear_in_first,
+)  # fmt: skip
 from ..lying import along
-from ..math.algebraic import add, add_p, max, max_p, min_p, mul, mul_p, sub
+from ..math.algebraic import add, add_p, mul, mul_p, sub
 from ..math.elementary import exp, log1p, logistic
 from ..math.logic import bitwise_and, eq, ne, select
+from ..math.order import max, max_p, min_p
 from ..reaching import backwards, onwards
 from ..shape.shapes import rev, value_problem
 from .fold import prefix_scan
@@ -365,3 +374,4 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 hands_on_nans(cummax_p, cummin_p)
+keep_finite(cummax_p, cummin_p)

@@ -25,9 +25,10 @@ from ...passes.stage import stage
 from ...runtime import dispatch
 from ...types import dtypes
 from ...types.avals import shaped
-from ..math.algebraic import add, max, min, mul
+from ..math.algebraic import add, mul
 from ..math.cast import cast
 from ..math.logic import bitwise_and, bitwise_or, bitwise_xor
+from ..math.order import max, min
 from ..shape.shapes import broadcast, int_tuple, problem, type_problem, value_problem
 from .fold import fold
 from .over_axes import (

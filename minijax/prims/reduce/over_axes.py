@@ -23,9 +23,10 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
 from ..lying import asked
-from ..math.algebraic import add_p, div, max_p, min_p, mul, mul_p
+from ..math.algebraic import add_p, div, mul, mul_p
 from ..math.cast import cast, user_dtype
 from ..math.logic import and_p, eq, or_p, xor_p
+from ..math.order import max_p, min_p
 from ..shape.shapes import int_tuple, reshape, value_problem
 from .fold import fold
 

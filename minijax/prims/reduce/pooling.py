@@ -30,8 +30,9 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import ANY, NUMBER, check_kind, linear_in_first
 from ..lying import check_whole
-from ..math.algebraic import add_p, max_p, min_p
+from ..math.algebraic import add_p
 from ..math.logic import ge_p, le_p, select
+from ..math.order import max_p, min_p
 from ..reaching import over_windows, windowed
 from ..shape.concatenation import pad
 from ..shape.shapes import broadcast

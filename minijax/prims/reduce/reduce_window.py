@@ -23,9 +23,10 @@ from ...passes.algebra import Zero
 from ...passes.batch import move_lane
 from ...passes.jvp import jvp_flat
 from ...types.avals import shaped
-from ..math.algebraic import add, max, min
+from ..math.algebraic import add
 from ..math.cast import cast, scalar
 from ..math.logic import select
+from ..math.order import max, min
 from ..shape.shapes import broadcast
 from ..sliding import dilated, ints, padtype_to_pads
 from .generic import monoid_of, on_arrays, staged_computation

@@ -25,7 +25,14 @@ from ...passes.key_use import FORWARDS, KeyUse
 from ...runtime.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import hands_on_nans, keep_nans, linear_jvp, move_elements, same_dtype
+from ..define import (
+    hands_on_nans,
+    keep_finite,
+    keep_nans,
+    linear_jvp,
+    move_elements,
+    same_dtype,
+)  # fmt: skip
 from ..lying import alike, ambiguous, check_whole
 from ..math.algebraic import sub
 from .fresh import zero_array
@@ -616,6 +623,7 @@ hands_on_nans(
     concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p
 )
 keep_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
+keep_finite(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)
 
 
 def _together(avals, params):

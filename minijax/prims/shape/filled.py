@@ -70,6 +70,9 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
     if dtypes.is_extended(dtype) and (
         type(value) is int or core.aval_of(value).dtype != dtype
     ):
+        rules = dtypes.rules_of(dtype)
+        if rules is not None:
+            return rules.full(shape, value, dtype)
         # A number stands for keys of which it is every word.
         whole = (*shape, *dtype.base_shape)
         words = _filled(whole, value, dtype.base_dtype, False, None)

@@ -160,6 +160,9 @@ def zero_array(aval: Any) -> Any:
     Keys are of words that are zero.
     """
     if dtypes.is_extended(aval.dtype):
+        rules = dtypes.rules_of(aval.dtype)
+        if rules is not None:
+            return broadcast(rules.zero(aval.dtype), aval.shape)
         return empty(aval.shape, aval.dtype)
     zero = np.zeros((), aval.dtype)[()]
     if aval.weak_type and aval.dtype == dtypes.scalar_dtype(type(zero.item())):

@@ -29,7 +29,13 @@ from ...runtime.array import ARRAYS
 from ...runtime.partition_spec import PartitionSpec
 from ...types.avals import AbstractValue, shaped
 from ...types.dimensions import Dimension, is_negative
-from ..define import hands_on_nans, keep_nans, linear_in_first, move_elements
+from ..define import (
+    hands_on_nans,
+    keep_finite,
+    keep_nans,
+    linear_in_first,
+    move_elements,
+)  # fmt: skip
 from ..lying import ambiguous, asked, lane_sharding, like_first, moved_sharding
 
 __all__ = (
@@ -805,6 +811,7 @@ def copy(x: Any) -> Any:
 
 hands_on_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 keep_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
+keep_finite(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):
     _prim.uses_keys = FORWARDS
 transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # the keys lie elsewhere

@@ -25,7 +25,7 @@ from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import Dimension, exceeds
-from ..define import hands_on_nans, move_elements, same_dtype
+from ..define import hands_on_nans, keep_finite, move_elements, same_dtype
 from ..gather.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -701,6 +701,7 @@ dynamic_update_slice_p.bounds = lambda x, update, *starts, **_: _slice_bounds(
     x, *starts, slice_sizes=core.aval_of(update).shape
 )
 hands_on_nans(slice_p, dynamic_slice_p, dynamic_update_slice_p)
+keep_finite(slice_p, dynamic_slice_p, dynamic_update_slice_p)
 
 
 def _sliced_keys(avals, params):

@@ -363,7 +363,12 @@ def one_hot(
             DeprecationWarning,
             stacklevel=2,
         )
-    if not isinstance(axis, (str, tuple)) and hasattr(axis, "__index__"):
+    if isinstance(axis, (list, tuple)):
+        axis = tuple(axis)
+        for name in axis:
+            if hasattr(name, "__index__"):
+                canonical_axis(name, 0)
+    elif not isinstance(axis, str) and hasattr(axis, "__index__"):
         axis = operator.index(axis)
     return _one_hot(x, operator.index(n), dtype, axis)
 

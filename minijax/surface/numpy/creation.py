@@ -646,6 +646,7 @@ def full_like(
 def like(name: str, a, value, dtype, shape, device, out_sharding):
     """The functions whose names end in `_like`."""
     if is_arraylike(a):
+        a = core.unwrapped(a)
         aval = aval_of(a)
     elif hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = shaped(tuple(a.shape), dtypes.canonical(a.dtype))

@@ -124,13 +124,21 @@ def nanmean(
     dtype = static_dtype(dtype, "nanmean") or a.dtype
     count = reductions.sum(not_nan(a), axis, dtype, None, keepdims, None, where)
     total = nansum(a, axis, dtype, None, keepdims, None, where)
-    if not moments.size_along(a.shape, reduce_axes(axis, a.ndim)[0]):
+    if not _any_along(a, axis):
         if not dtypes.is_inexact(dtype):
             return moments.mean(a, axis, dtype, None, keepdims, where=where)
-        # Constant, where 0 / 0 has slope nan.
-        nan = np.array(complex(np.nan, np.nan) if dtypes.is_complex(dtype) else np.nan)
-        return lax.broadcast_in_dim(nan.astype(dtype), core.aval_of(total).shape, ())
+        return _nans_like(total, dtype)
     return lax.div(total, count)
+
+
+def _any_along(a: Any, axis: Any) -> bool:
+    return bool(moments.size_along(a.shape, reduce_axes(axis, a.ndim)[0]))
+
+
+def _nans_like(x: Any, dtype: Any) -> Any:
+    """Constant nans of the shape of `x`, where 0 / 0 has slope nan."""
+    nan = np.array(complex(np.nan, np.nan) if dtypes.is_complex(dtype) else np.nan)
+    return lax.broadcast_in_dim(nan.astype(dtype), core.aval_of(x).shape, ())
 
 
 def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
@@ -157,6 +165,8 @@ def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
     count = reductions.sum(there, axis, real, None, keepdims, None, where)
     count = lax.sub(count, convert(ddof, real))
     total = reductions.sum(squares, axis, real, None, keepdims)
+    if not _any_along(a, axis):
+        return convert(_nans_like(total, real), result)
     few = lax.le(count, real.type(0))
     x = lax.div(choose(few, real.type(np.nan), total), choose(few, real.type(1), count))
     return convert(x, result)

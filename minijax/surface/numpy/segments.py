@@ -1,6 +1,7 @@
 """Reductions over segments: the functions of `minijax.ops`, JAX's public module.
 
-Also the old index functions (`index_update` ..), which JAX has dropped for `x.at[...]`.
+Also the old index functions (`index_update` ..), which JAX has dropped for `x.at[...]`, but
+which tutorials still show.
 """
 
 from __future__ import annotations

@@ -19,23 +19,12 @@ from ...control.calls.jit import composite
 from ...control.rules.stop_gradient import stop_gradient
 from ...ir.core import aval_of
 from ...prims.define import const
-from ...prims.math.algebraic import abs as magnitude
-from ...prims.math.algebraic import (
-    add,
-    div,
-    integer_pow,
-    max,
-    min,
-    mul,
-    neg,
-    nextafter,
-    sign,
-    sqrt,
-    sub,
-)
+from ...prims.math.algebraic import add, div, integer_pow, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow, tan
 from ...prims.math.error_function import erf, erf_inv
 from ...prims.math.logic import le, lt, select_n
+from ...prims.math.order import abs as magnitude
+from ...prims.math.order import max, min, nextafter, sign
 from ...prims.reduce.over_axes import reduce_sum
 from ...prims.shape.shapes import expand_dims
 from ...types import dtypes

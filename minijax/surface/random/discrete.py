@@ -23,8 +23,7 @@ from ...control.calls.jit import composite
 from ...control.loops.scanning import run_scan
 from ...control.loops.while_loop import while_loop
 from ...ir.core import aval_of
-from ...prims.math.algebraic import abs as magnitude
-from ...prims.math.algebraic import add, ceil, div, floor, max, min, mul, neg, sqrt, sub
+from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.cast import convert_element_type
 from ...prims.math.elementary import log, log1p
 from ...prims.math.gamma import lgamma
@@ -41,6 +40,8 @@ from ...prims.math.logic import (
     ne,
     select_n,
 )
+from ...prims.math.order import abs as magnitude
+from ...prims.math.order import ceil, floor, max, min
 from ...prims.random.key_arrays import random_clone, random_split_p
 from ...prims.reduce.cumulative import cumsum
 from ...prims.reduce.over_axes import reduce_or

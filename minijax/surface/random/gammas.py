@@ -24,10 +24,11 @@ from ...ir.core import Primitive, aval_of
 from ...passes.algebra import Zero
 from ...passes.batch import bring_front
 from ...prims.lying import aligned
-from ...prims.math.algebraic import add, div, max, mul, neg, sqrt, sub
+from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow
 from ...prims.math.gamma import random_gamma_grad
 from ...prims.math.logic import bitwise_and, bitwise_or, eq, ge, le, select_n
+from ...prims.math.order import max
 from ...prims.random.key_arrays import (
     by_setting,
     check_keys,

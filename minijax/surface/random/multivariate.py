@@ -14,7 +14,8 @@ from typing import Any
 
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
-from ...prims.math.algebraic import mul, sign, sqrt
+from ...prims.math.algebraic import mul, sqrt
+from ...prims.math.order import sign
 from ...prims.shape.shapes import expand_dims, transpose
 from ...types import dtypes
 from ..numpy import decompositions

@@ -20,8 +20,7 @@ import numpy as np
 
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
-from ...prims.math.algebraic import add, div, mul, rem, sub
-from ...prims.math.algebraic import max as larger
+from ...prims.math.algebraic import add, div, mul, sub
 from ...prims.math.cast import bitcast_convert_type, convert_element_type
 from ...prims.math.error_function import erf_inv
 from ...prims.math.logic import (
@@ -33,6 +32,8 @@ from ...prims.math.logic import (
     select_n,
     shift_right_logical,
 )
+from ...prims.math.order import max as larger
+from ...prims.math.order import rem
 from ...prims.random.implementations import uint_of
 from ...prims.random.key_arrays import random_bits_p, random_split_p
 from ...prims.shape.slicing import index_in_dim

@@ -645,3 +645,17 @@ def test_kinds():
     assert jnp.iscomplexobj([1j]) and jnp.isrealobj(jnp.ones(2))
     with pytest.raises(ValueError, match="Unrecognized kind='foo'"):
         jnp.isdtype("float32", "foo")
+
+
+def test_arrays_like_what_stands_for_an_array_lie_as_it_does():
+    class Stands:
+        def __init__(self, x):
+            self.x = x
+
+        def __jax_array__(self):
+            return self.x
+
+    where = mj.sharding.SingleDeviceSharding(mj.devices()[-1])
+    x = mj.device_put(jnp.ones(3), where)
+    found = jnp.zeros_like(Stands(x))
+    assert found.sharding == where and found.committed and found.tolist() == [0, 0, 0]

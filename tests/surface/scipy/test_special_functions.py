@@ -315,3 +315,31 @@ def test_slopes_of_products_beside_a_constant_edge(f, edge):
     slope = mj.grad(lambda x: f(x, edge))
     assert slope(0.0) == -np.inf and mj.jit(slope)(0.0) == -np.inf
     assert np.isnan(mj.jvp(lambda x: f(x, edge), (0.0,), (1.0,))[1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_phases_of_large_numbers_are_exact(dtype):
+    x = np.array([4e5 + 1, 491219, 1771422.5, 1e9, 1.4e15, 5.7e30, 2e31], dtype)
+    rtol, atol = (1e-5, 1e-37) if dtype == "float32" else (1e-12, 0)
+    with mj.enable_x64(dtype == "float64"):
+        _, cosine = special.sici(x)
+        np.testing.assert_allclose(cosine, scipy.sici(x.astype(float))[1], rtol, atol)
+        for found, want in zip(special.fresnel(x), scipy.fresnel(x.astype(float))):
+            np.testing.assert_allclose(found, want, 1e-7 if atol else 1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_incomplete_gamma_next_to_a_large_parameter(dtype):
+    """At x = a by its expansion (DLMF 8.11.12); by Q(a + 1, x) - Q(a, x), which is
+    x^a e^-x / Gamma(a + 1), where one method follows on the other."""
+    a = np.array([9e4, 1e5, 1e6, 1e8, 1e10, 1e14], dtype)
+    want = 0.5 + (1 / 3 + 1 / 540 / a) / np.sqrt(2 * np.pi * a.astype(float))
+    rtol = 1e-5 if dtype == "float32" else 3e-14
+    with mj.enable_x64(dtype == "float64"):
+        np.testing.assert_allclose(special.gammainc(a, a), want, rtol)
+        np.testing.assert_allclose(special.gammaincc(a, a), 1 - want, rtol)
+        if dtype == "float64":
+            a, x = np.float64(99999.5), 1e5 + 1000 * np.linspace(-3, 3, 6)
+            step = special.gammaincc(a + 1, x) - special.gammaincc(a, x)
+            weight = np.exp(a * np.log(x) - x - scipy.gammaln(a + 1))
+            np.testing.assert_allclose(step, weight, 1e-8, 1e-15)

@@ -120,7 +120,8 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
     near_cosine = log + away * (low + ZERO) * chebyshev(square / 8 - 1, CI)
     t = 1 - 128 / (high * high + 48)
     f, g = chebyshev(t, SINE) / high, chebyshev(t, COSINE) / high / high
-    still = lax.min(high, const(x, 2.0**100))  # of inf there is no sine
+    endless = lax.eq(high, const(x, np.inf))  # of which there is no sine
+    still = choose(endless, const(x, 0), high)
     sine, cosine = lax.sin(still), lax.cos(still)
     far_sine = math.pi / 2 - f * cosine - g * sine
     far_cosine = f * sine - g * cosine
@@ -163,12 +164,13 @@ def sici(x: ArrayLike) -> Any:
 
 
 def _turn(x: Any) -> tuple[Any, Any]:
-    """sin and cos of pi x^2 / 2, the square being in two parts of which one is exact."""
+    """sin and cos of pi x^2 / 2, the square being in parts."""
     wide = dtype_of(x) == dtypes.float64
     x = lax.min(lax.abs(x), const(x, 2.0 ** (52 if wide else 23)))
     head = lax.reduce_precision(x, 11 if wide else 8, 25 if wide else 11)
-    first, rest = head * head, (x - head) * (x + head)
-    turns = (first - 4 * lax.round(first / 4)) + (rest - 4 * lax.round(rest / 4))
+    rest = x - head
+    parts = (head * head, 2 * head * rest, rest * rest)  # each of them exact
+    turns = sum(part - 4 * lax.round(part / 4) for part in parts)
     return lax.sin(turns * (math.pi / 2)), lax.cos(turns * (math.pi / 2))
 
 
@@ -176,7 +178,8 @@ def _near_and_far(x: Any) -> tuple[Any, Any]:
     """S and C of x >= 0."""
     border = const(x, 1.6)
     low = lax.min(x, border)
-    high = lax.clamp(border, x, const(x, 2.0**30))  # beyond, 1/2
+    wide = dtype_of(x) == dtypes.float64
+    high = lax.clamp(border, x, const(x, 2.0 ** (60 if wide else 30)))  # beyond, 1/2
     square = low * low
     t = square * square / 3.2768 - 1
     near_s = low * square * chebyshev(t, S_NEAR)

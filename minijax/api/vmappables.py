@@ -1,0 +1,207 @@
+"""Kinds of values that say themselves what a lane of them is, for `vmap`.
+
+A library registers a class with two functions.  `to_elt(part, index, x, spec)` makes that
+of one lane of a value, by `part(array, axis)` of each of its arrays; `index()` is which
+lane it is.  `from_elt(whole, size, elt, spec)` makes that of all lanes of a result, by
+`whole(size, array, axis)`.  `spec` is what in_axes or out_axes say: an axis, None, or a
+value of a class of the library's own.
+
+Next: vmap.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..base import tree
+from ..control.axes import Mapped
+from ..control.flat import FlatFun
+from ..ir import core
+from ..prims.shape.fresh import iota
+
+
+class Kind(NamedTuple):
+    """What a library says of a class."""
+
+    spec: type
+    size: type
+    to_elt: Callable[..., Any]
+    from_elt: Callable[..., Any]
+    make_iota: Callable[[Any], Any] | None
+
+
+kinds: dict[type, Kind] = {}
+_INDEX = object()  # stands for the number of the lane, among the parts
+
+
+def register_vmappable(
+    data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable[..., Any],
+    from_elt: Callable[..., Any], make_iota: Callable[[Any], Any] | None,
+) -> None:  # fmt: skip
+    """Teach `vmap` a class of values.
+
+    Args:
+      data_type: the class.
+      spec_type: the class of what in_axes and out_axes may say of such a value, besides
+        ints and None.
+      axis_size_type: the class of the number of lanes.
+      to_elt: (part, index, value, spec) -> value of one lane.
+      from_elt: (whole, size, value of one lane, spec) -> value.
+      make_iota: size -> the numbers of the lanes; None: an array of them.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> class Rows:
+      ...     def __init__(self, x):
+      ...         self.x = x
+      >>> register_vmappable(
+      ...     Rows, int, int, lambda part, _, v, axis: Rows(part(v.x, axis)),
+      ...     lambda whole, n, v, axis: Rows(whole(n, v.x, axis)), None)
+      >>> mj.vmap(lambda v: v.x.sum())(Rows(jnp.ones((2, 3))))
+      Array([3., 3.], dtype=float32)
+      >>> unregister_vmappable(Rows)
+    """
+    kinds[data_type] = Kind(spec_type, axis_size_type, to_elt, from_elt, make_iota)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Forget a class.
+
+    Args:
+      data_type: one that was registered.
+
+    Example:
+      >>> class Rows:
+      ...     pass
+      >>> register_vmappable(Rows, int, int, None, None, None)
+      >>> unregister_vmappable(Rows)
+    """
+    del kinds[data_type]
+
+
+def is_known(x: Any) -> bool:
+    """Whether a value is of a class that was registered."""
+    return type(x) in kinds
+
+
+def found(values: Any) -> bool:
+    """Whether there are such values in a tree."""
+    return any(map(is_known, tree.leaves(values, is_leaf=is_known)))
+
+
+def is_spec(x: Any) -> bool:
+    """Whether in_axes or out_axes may say this of some registered kind."""
+    return any(type(x) is kind.spec for kind in kinds.values())
+
+
+class Opened(FlatFun):
+    """A function of the parts of values, for arguments and their axes."""
+
+    __slots__ = (
+        "_index", "_nodes", "_nodes_out", "_out_axes", "_specs", "_specs_out", "dims",
+        "size", "start", "wanted",
+    )  # fmt: skip
+    eager = True
+
+    def __init__(
+        self, fun: Callable[..., Any], mapped: Mapped, in_axes: Any, out_axes: Any,
+        args: Any, kwargs: Any,
+    ) -> None:  # fmt: skip
+        nodes, in_tree = tree.flatten((args, kwargs), is_leaf=is_known)
+        super().__init__(fun, in_tree, "vmap")
+        self._nodes = nodes
+        self._specs = mapped.spread(in_axes, in_tree)
+        self._out_axes = out_axes
+        self._index: Any = None
+        self.size: Any = None  # the number of lanes, once it is known
+        self.start: list[Any] = []
+        self.dims: list[int | None] = []
+        self.wanted: list[int | None] = []
+
+        def part(x: Any, axis: Any) -> Any:
+            self.start.append(x)
+            self.dims.append(axis)
+            return x
+
+        def index() -> int:
+            self._index = _INDEX
+            return 0
+
+        for x, spec in zip(nodes, self._specs, strict=True):
+            kind = kinds.get(type(x))
+            if kind is None:
+                part(x, spec)
+            else:
+                kind.to_elt(_parts(part, index), index, x, spec)
+
+    def with_size(self, size: int) -> None:
+        """Say how many lanes there are."""
+        self.size = size
+        if self._index is not None:
+            makers = (kinds[type(x)].make_iota for x in self._nodes if is_known(x))
+            make = next(filter(None, makers), None)
+            self.start.append(iota("int32", size) if make is None else make(size))
+            self.dims.append(0)
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        left = iter(leaves)
+        part = lambda x, axis: next(left)
+        index = lambda: leaves[-1]
+        args, kwargs = self.in_tree.unflatten(
+            kinds[type(x)].to_elt(_parts(part, index), index, x, spec)
+            if is_known(x) else next(left)
+            for x, spec in zip(self._nodes, self._specs, strict=True)
+        )  # fmt: skip
+        out = self.fun(*args, **kwargs)
+        self._nodes_out, self.out_tree = tree.flatten(out, is_leaf=is_known)
+        self._specs_out = tree.flatten_axes(
+            "vmap out_axes", self.out_tree, self._out_axes
+        )
+        outs: list[Any] = []
+        self.wanted = []
+
+        def whole(size: Any, x: Any, axis: Any) -> Any:
+            outs.append(x)
+            self.wanted.append(axis)
+            return x
+
+        self._each(whole)
+        for i, x in enumerate(outs):
+            if not core.is_value(x):
+                raise self.refused(out, i, x)
+        return outs
+
+    def _each(self, whole: Callable[..., Any]) -> list[Any]:
+        return [
+            kinds[type(x)].from_elt(_wholes(whole), self.size, x, spec)
+            if is_known(x) else whole(self.size, x, spec)
+            for x, spec in zip(self._nodes_out, self._specs_out, strict=True)
+        ]  # fmt: skip
+
+    def refused(self, out: Any, i: int, x: Any) -> Exception:
+        return Mapped("vmap", self.fun, "lanes").unstackable(x)
+
+    def result(self, leaves: Any) -> Any:
+        left: Iterator[Any] = iter(leaves)
+        return self.out_tree.unflatten(self._each(lambda size, x, axis: next(left)))
+
+
+def _parts(part: Callable[..., Any], index: Callable[[], Any]) -> Callable[..., Any]:
+    """The same for arrays, and for parts that are of a registered kind themselves."""
+
+    def cont(x: Any, axis: Any) -> Any:
+        kind = kinds.get(type(x))
+        return part(x, axis) if kind is None else kind.to_elt(cont, index, x, axis)
+
+    return cont
+
+
+def _wholes(whole: Callable[..., Any]) -> Callable[..., Any]:
+    def cont(size: Any, x: Any, axis: Any) -> Any:
+        kind = kinds.get(type(x))
+        return (
+            whole(size, x, axis) if kind is None else kind.from_elt(cont, size, x, axis)
+        )
+
+    return cont

@@ -1,0 +1,264 @@
+"""Values of types that libraries make, in programs of arrays.
+
+Where such a value is an argument of a function that is traced, it is taken apart into the
+arrays that it is made of, and put together again within; a mutable one is given its new
+state when the function is done.  A mutable one that a traced function closes over is
+kept in references, of which programs know how to change, until it is next touched outside.
+
+Knows no type but by its methods.  Next: bodies.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..base import errors, tree
+from ..ir import core
+from ..ir.core import EVAL, STATE, Trace
+from .refs.refs import Ref, new_ref
+
+# The classes of such values, and what says of what type one is.
+HIGH: dict[type, Callable[[Any], Any]] = {}
+
+
+class Opened:
+    """A value taken apart: its type, what is known of it for now, and arrays.
+
+    same: which of the values before it is the very same object, instead.
+    """
+
+    __slots__ = ("aval", "known", "lows", "same")
+
+    def __init__(self, aval: Any, known: Any, same: int | None, lows: Any) -> None:
+        self.aval = aval
+        self.known = known
+        self.same = same
+        self.lows = lows
+
+    def put_together(self) -> Any:
+        """The value."""
+        if not self.aval.has_qdd:
+            return self.aval.raise_val(*self.lows)
+        x = self.aval.new_from_loval(self.known, *self.lows)
+        _own(x)
+        return x
+
+
+def _rebuilt(told: tuple[Any, Any, Any], lows: Any) -> Opened:
+    aval, known, same = told
+    return Opened(aval, known, same, lows)
+
+
+tree.register_pytree_node(
+    Opened, lambda x: (x.lows, (x.aval, x.known, x.same)), _rebuilt
+)
+
+
+def is_high(x: Any) -> bool:
+    """Whether `x` is a value of a type that a library made."""
+    return type(x) in HIGH
+
+
+def type_of(x: Any) -> Any:
+    """The type of a value, which may be one that a library made."""
+    rule = HIGH.get(type(x))
+    return core.aval_of(x) if rule is None else rule(x)
+
+
+def register(kind: type, rule: Callable[[Any], Any]) -> None:
+    """Say what type the values of a class have."""
+    HIGH[kind] = rule
+    if not hasattr(kind, "__jax_array__"):  # those are arrays to operations
+        core.register_aval(kind, rule)
+
+
+def _open(x: Any, same: int | None = None) -> Opened:
+    aval = type_of(x)
+    if same is not None:
+        return Opened(aval, None, same, ())
+    if not aval.has_qdd:
+        return Opened(aval, None, None, tuple(aval.lower_val(x)))
+    known = x.cur_qdd()
+    return Opened(aval, known, None, tuple(aval.read_loval(known, x)))
+
+
+class Within:
+    """A function of opened values: its result, and the states of those it changed."""
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+        self.__name__ = getattr(fun, "__name__", "fun")
+        self.__wrapped__ = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given: list[Opened] = []
+        made: list[Any] = []
+
+        def put_together(x: Any) -> Any:
+            if type(x) is not Opened:
+                return x
+            if x.same is not None:
+                return made[x.same]
+            given.append(x)
+            made.append(x.put_together())
+            return made[-1]
+
+        is_opened = lambda x: type(x) is Opened
+        args, kwargs = tree.map(put_together, (args, kwargs), is_leaf=is_opened)
+        out = self.fun(*args, **kwargs)
+        at = {id(x): i for i, x in enumerate(made)}
+        out = tree.map(lambda x: _open(x, at.get(id(x))) if is_high(x) else x, out)
+        return out, [_changed(x, was) for x, was in zip(made, given, strict=True)]
+
+
+def _changed(x: Any, was: Opened) -> Opened | None:
+    """The state of a value, if it is another than it was."""
+    if not was.aval.has_qdd:
+        return None
+    now = _open(x)
+    if now.known != was.known:
+        return now
+    kept = all(a is b for a, b in zip(now.lows, was.lows, strict=True))
+    return None if kept else now
+
+
+def opened(
+    args: Sequence[Any], kwargs: dict[str, Any], fixed: Sequence[Any] = ()
+) -> tuple[list[Any], dict[str, Any], list[Any]]:
+    """Arguments with values taken apart; and the values, each once.
+
+    fixed: positions and names of arguments that are no trees of values.
+    """
+    given: list[Any] = []
+    at: dict[int, int] = {}
+
+    def open_leaf(x: Any) -> Any:
+        if not is_high(x):
+            return x
+        if (same := at.get(id(x))) is not None:
+            return _open(x, same)
+        at[id(x)] = len(given)
+        given.append(x)
+        return _open(x)
+
+    each = [x if i in fixed else tree.map(open_leaf, x) for i, x in enumerate(args)]
+    named = {k: x if k in fixed else tree.map(open_leaf, x) for k, x in kwargs.items()}
+    return each, named, given
+
+
+def call(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+    fixed: Sequence[Any] = (),
+) -> Any:  # fmt: skip
+    """Call what was made of a function `Within` with values as they are."""
+    each, named, given = opened(args, kwargs, fixed)
+    out, states = fun(*each, **named)
+    for x, state in zip(given, states, strict=True):
+        if state is not None:
+            state.aval.update_from_loval(state.known, x, *state.lows)
+
+    def closed(x: Any) -> Any:
+        if type(x) is not Opened:
+            return x
+        return x.put_together() if x.same is None else given[x.same]
+
+    return tree.map(closed, out, is_leaf=lambda x: type(x) is Opened)
+
+
+# ------------------------------------------------------- mutable values from outside
+
+# What was made in each trace in progress: id -> value.
+_owned: WeakKeyDictionary[Trace, dict[int, Any]] = WeakKeyDictionary()
+# Values at home in each trace that programs within it know: id -> cell.
+_cells: WeakKeyDictionary[Trace, dict[int, _Cell]] = WeakKeyDictionary()
+
+
+def _own(x: Any) -> None:
+    if STATE.trace is not EVAL:
+        _owned.setdefault(STATE.trace, {})[id(x)] = x
+
+
+def _home(x: Any) -> Trace:
+    trace = STATE.trace
+    while trace is not EVAL and id(x) not in _owned.get(trace, ()):
+        trace = trace.parent
+    return trace
+
+
+class _Cell:
+    """A mutable value, kept in references until it is next touched where it is at home."""
+
+    __slots__ = ("aval", "known", "refs", "x")
+
+    def __init__(self, x: Any) -> None:
+        self.x = x  # which keeps its id
+        self.aval = type_of(x)
+        self.known = x.cur_qdd()
+        self.refs = [_fleeting(v) for v in self.aval.read_loval(self.known, x)]
+
+    def stand_in(self) -> tuple[Any, list[Any]]:
+        """What stands for the value in the program being recorded; its arrays."""
+        lows = [r[...] for r in self.refs]
+        stand = self.aval.new_from_loval(self.known, *lows)
+        _own(stand)
+        return stand, lows
+
+    def write(self, stand: Any, was: list[Any]) -> None:
+        """Take over the state of what stands for it."""
+        lows = self.aval.read_loval(stand.cur_qdd(), stand)
+        new, old = ([_type(x) for x in xs] for xs in (lows, was))
+        if new != old:
+            raise errors.type_error(
+                "a mutable value that a traced function closes over was given a state of"
+                f" another type: {self.aval.str_short(True)}",
+                which=f"{', '.join(new)}; before: {', '.join(old)}",
+                why="loops and branches keep types.",
+                tries=["pass it to the function as an argument of jit"],
+            )
+        for ref, x, before in zip(self.refs, lows, was, strict=True):
+            if x is not before:
+                ref[...] = x
+
+    def hand_back(self) -> None:
+        """Give the value the state that is in the references."""
+        self.aval.update_from_loval(self.known, self.x, *[r[...] for r in self.refs])
+
+
+def _type(x: Any) -> str:
+    return core.aval_of(x).strip_weak_type().str_short(True)  # type: ignore[no-any-return]
+
+
+def _fleeting(x: Any) -> Ref:
+    ref = new_ref(x)
+    ref._lasts = False  # no program that knows it is of use later
+    return ref
+
+
+def apply(rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Apply a rule to values, of which mutable ones may come from outside."""
+    now: list[Any] = []
+    stands: list[tuple[_Cell, Any, list[Any]]] = []
+    for x in args:
+        if is_high(x) and type_of(x).has_qdd:
+            home = _home(x)
+            cells = _cells.setdefault(home, {})
+            if home is STATE.trace:
+                if (cell := cells.pop(id(x), None)) is not None:
+                    cell.hand_back()
+            else:
+                if id(x) not in cells:
+                    with core.current(home):
+                        cells[id(x)] = _Cell(x)
+                cell = cells[id(x)]
+                x, lows = cell.stand_in()
+                stands.append((cell, x, lows))
+        now.append(x)
+    out = rule(*now, **params)
+    for cell, stand, lows in stands:
+        cell.write(stand, lows)
+    for x in tree.leaves(out):
+        if is_high(x):
+            _own(x)
+    return out

@@ -1,0 +1,12 @@
+"""The face `minijax.extend.xla`: passes of one's own in the compiler."""
+
+from __future__ import annotations
+
+from ..base.faces import face
+
+_TABLE = {
+    "runtime.compiler_passes":
+        "PipelineStage clear_hlo_module_transformation register_hlo_module_transformation",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

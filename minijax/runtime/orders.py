@@ -1,0 +1,109 @@
+"""Arrays in another order than the device's own: made, and made plain again.
+
+A program is compiled for the order of each of its arguments, and reads wrong elements in
+any other.  So arrays that bear a `LaidOut` sharding are made plain where they enter a
+program, unless it was compiled for them (`Program.orders`).
+
+Next: dispatch.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base import util
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from . import array as arrays
+from . import compile as compiler
+from . import jaxlib_compat as compat
+from .layouts import LaidOut, Layout, layout_of
+from .lowered import lower_jaxpr
+
+_moves: dict[Any, Any] = util.cache({})
+_MOST_MOVES = 1024  # as between shardings
+
+
+def is_laid_out(buffer: Any) -> bool:
+    """Whether an ArrayImpl lies in another order than the device's own."""
+    return type(buffer._sharding) is LaidOut
+
+
+def order_of(buffer: Any) -> Layout | None:
+    """The layout of an ArrayImpl; None: the device's own."""
+    return layout_of(buffer._pjrt_layout) if is_laid_out(buffer) else None
+
+
+def in_order(buffer: Any, layout: Layout | None) -> Any:
+    """The ArrayImpl of a single device in this order; None: in the device's own."""
+    came = order_of(buffer)
+    if mode(came) == mode(layout):
+        return buffer
+    found = arrays.placement_of(buffer)
+    assert found is not None
+    place, committed = found
+    key = buffer.aval, place, mode(came), mode(layout), committed
+    move = _moves.get(key)
+    if move is None:
+        move = _move(buffer.aval, place, came, layout, committed)
+        util.remember(_moves, key, move, _MOST_MOVES)
+    executable, handler = move
+    (out,) = executable.execute_sharded([buffer]).consume_with_handlers([handler])
+    return out
+
+
+def plain(buffer: Any) -> Any:
+    """The ArrayImpl in the device's own order."""
+    return in_order(buffer, None) if is_laid_out(buffer) else buffer
+
+
+def array_in_order(x: Any, layout: Layout | None) -> Any:
+    """The array of a single device in this order; None: in the device's own.
+
+    Of keys, their words lie together.
+    """
+    buffer = arrays.base_array(x)
+    if layout is not None and buffer is not x:
+        order = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
+        layout = Layout(order)
+    if layout is None and not is_laid_out(buffer):
+        return x
+    return arrays.wrap(in_order(buffer, layout), x.aval)
+
+
+def mode(layout: Any) -> str:
+    """What XLA is told of a layout; None: the device's own."""
+    if layout is None:
+        return "default"
+    return "auto" if layout is Layout.AUTO else layout.mode
+
+
+def _move(aval: Any, place: Any, came: Any, layout: Any, committed: bool) -> Any:
+    v = Var(aval)
+    closed = ClosedJaxpr(Jaxpr([], [v], [v], []))
+    lowered = lower_jaxpr(
+        closed, "in_order", place.platform, locations=False,
+        orders=([mode(came)], [mode(layout)]),
+    )  # fmt: skip
+    executable = compiler.compile_module(
+        lowered.module, place.devices, has_locations=False
+    )
+    lies = result_shardings(executable, [place.sharding_of(aval, committed)], place)
+    return executable, compat.result_handler(aval, lies[0], committed)
+
+
+def result_shardings(
+    executable: Any, shardings: Sequence[Any], place: Any
+) -> list[Any]:
+    """C++ shardings of a program's results, which may lie in other orders."""
+    found = map(layout_of, executable.get_output_layouts())
+    return [
+        s if layout.is_plain else LaidOut(place.device, memory_kind=s._memory_kind)
+        for layout, s in zip(found, shardings, strict=True)
+    ]
+
+
+def argument_orders(executable: Any, skip: int) -> list[Layout | None]:
+    """In which orders a program takes its arguments after the first `skip`."""
+    found = map(layout_of, executable.get_parameter_layouts()[skip:])
+    return [None if layout.is_plain else layout for layout in found]
