@@ -28,9 +28,8 @@ from ..control.refs.discharge import by_value, is_lasting, values_of, write_back
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
-from ..runtime import array as arrays
 from ..runtime import compile as compiler
-from ..runtime import dispatch, lowered, sizes
+from ..runtime import dispatch, lowered, placements, sizes
 from ..runtime import sharding as shardings
 from ..runtime.layouts import Format, Layout, layout_of
 from ..runtime.orders import mode
@@ -180,7 +179,7 @@ class Lowered:
             values, jitted.name, over, names
         )
         if jitted.device is not None:
-            self._where, self._committed = arrays.placement(jitted.device), True
+            self._where, self._committed = placements.placement(jitted.device), True
         self._platforms = tuple(platforms or (self._where.platform,))
         # What is closed over comes first: references, and arrays beside them.
         self._donated = (*(False for _ in self._before), *jitted.donated(stage._call))

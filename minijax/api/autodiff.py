@@ -26,14 +26,9 @@ from ..passes.algebra import Linear, Zero, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.linearize import LinearPart, linearize_flat
 from ..passes.transpose import Sinks, backward_pass
-from ..runtime.array import (
-    ARRAYS,
-    ArrayImpl,
-    adopted,
-    copied,
-    default_placement,
-    put_numpy,
-)
+from ..runtime.array import ARRAYS, ArrayImpl, adopted
+from ..runtime.placements import default_placement
+from ..runtime.transfers import copied, put_numpy
 from ..types import dtypes
 
 # -------------------------------------------------------------------------- plumbing

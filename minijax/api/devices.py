@@ -15,7 +15,7 @@ from ..prims.layout import layout_constraint_p
 from ..prims.sharding import check_not_manual
 from ..prims.transfer import Copy
 from ..runtime import array as arrays
-from ..runtime import client, guards, orders, placing
+from ..runtime import client, guards, orders, placing, transfers
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
@@ -136,7 +136,7 @@ def device_put(
         if gift and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
         elif alias is False and type(leaf) in ARRAYS and moved is leaf:
-            moved = arrays.wrap(arrays.copied(base_array(leaf)), leaf.aval)
+            moved = arrays.wrap(transfers.copied(base_array(leaf)), leaf.aval)
         out.append(moved)
     return tree.unflatten(treedef, out)
 

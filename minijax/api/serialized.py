@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
-from ..runtime import array as arrays
 from ..runtime import client as clients
 from ..runtime import compile as compiler
-from ..runtime import dispatch
+from ..runtime import dispatch, placements
 from ..runtime import jaxlib_compat as compat
 from ..runtime.mesh import Mesh
 from ..runtime.sharding import NamedSharding
@@ -174,7 +173,7 @@ def deserialize_and_load(
     executable = compat.knowing_lapack(
         backend.deserialize_executable, told["code"], listed, options
     )
-    place: Any = arrays.placement(devices[0])
+    place: Any = placements.placement(devices[0])
     if told["lies"] is not None:
         sizes, names, types, ins, outs = told["lies"]
         grid = np.array(devices, dtype=object).reshape(sizes)

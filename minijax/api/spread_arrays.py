@@ -11,7 +11,7 @@ from ..base import errors, tree
 from ..prims.sharding import spread_over
 from ..runtime import array as arrays_of
 from ..runtime import jaxlib_compat as compat
-from ..runtime import placing, spread
+from ..runtime import placing, spread, transfers
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, base_array
 from ..runtime.layouts import Format
@@ -98,7 +98,7 @@ def make_array_from_callback(
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, kind, False, space)
     words = [
-        arrays_of.host_value(base_array(p))
+        transfers.host_value(base_array(p))
         if type(p) in ARRAYS
         else dtypes.stored(p, kind)
         for p in parts

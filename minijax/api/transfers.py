@@ -12,7 +12,7 @@ from jaxlib import _jax
 
 from ..base import tree
 from ..runtime import jaxlib_compat as compat
-from ..runtime.array import placement
+from ..runtime.placements import placement
 from ..runtime.sharding import SingleDeviceSharding
 from ..types.avals import shaped
 

@@ -13,7 +13,9 @@ from ..base.source import function_text
 from ..ir import core
 from ..ir.core import Tracer
 from ..runtime import array as arrays
+from ..runtime import placements
 from ..runtime.array import ARRAYS, Array
+from ..runtime.operands import to_array
 
 
 class Statics(NamedTuple):
@@ -249,7 +251,7 @@ def as_value(x: Any) -> Any:
 def as_array(x: Any) -> Array:
     """A concrete value as an `Array`."""
     x = arrays.adopted(x)
-    return x if type(x) in ARRAYS else arrays.to_array(x, arrays.default_placement())
+    return x if type(x) in ARRAYS else to_array(x, placements.default_placement())
 
 
 def check_values(values: Sequence[Any], where: str) -> Sequence[Any]:

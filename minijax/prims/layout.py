@@ -9,7 +9,9 @@ from ..ir import core
 from ..passes.batch import bring_front
 from ..passes.key_use import FORWARDS
 from ..runtime import array as arrays
+from ..runtime import placements
 from ..runtime.layouts import Layout
+from ..runtime.operands import to_array
 from ..runtime.orders import array_in_order
 from .define import linear_jvp
 from .lying import like_first
@@ -21,8 +23,8 @@ layout_constraint_p.abstract = lambda x, *, layout: x
 def _evaluate(x: Any, *, layout: Layout) -> Any:
     """On one device in this order; over several, arrays lie in the devices' own."""
     if type(x) not in arrays.ARRAYS:
-        x = arrays.to_array(x, arrays.default_placement())
-    if arrays.placement_of(arrays.base_array(x)) is None:
+        x = to_array(x, placements.default_placement())
+    if placements.placement_of(arrays.base_array(x)) is None:
         return x
     return array_in_order(x, None if layout.is_plain else layout)
 

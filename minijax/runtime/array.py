@@ -3,10 +3,8 @@
 `Array` is what users see: the class that their arrays, keys and tracers are instances
 of.  What it defines is set on the C++ class, so that dispatch takes and makes arrays
 without a Python object around them (array_class.py).  Arrays of keys are Python objects
-around their words.  Operators and most methods come from the surface.
-
-Each device has two canonical C++ shardings, for values committed to it and for values
-that are merely there; dispatch compares them by identity.  Next: lower.py.
+around their words.  Operators and most methods come from the surface.  Where arrays lie:
+placements.py; how they are read and put: transfers.py.  Next: operands.py.
 """
 
 from __future__ import annotations
@@ -14,90 +12,24 @@ from __future__ import annotations
 import enum
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from ..base import config, errors, tree
+from ..base import errors, tree
 from ..ir import core, deferred, hooks, tracer_errors
 from ..types import dtypes
-from ..types.avals import HOST, HOST_KINDS, ShapedArray, numpy_aval, shaped
-from . import array_class, client, guards
+from ..types.avals import ShapedArray, numpy_aval, shaped
+from . import array_class, client
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array_class import ArrayImpl as ArrayImpl
-from .layouts import Format, LaidOut, layout_of
-from .mesh import Mesh
-from .partition_spec import PartitionSpec
+from .layouts import Format, layout_of
+from .placements import placement, placement_of
 from .tokens import Token, is_token
-
-
-class Placement:
-    """A device, and the two C++ shardings of arrays on it."""
-
-    __slots__ = (
-        "committed", "device", "device_list", "devices", "kinds", "loose", "platform",
-    )  # fmt: skip
-
-    def __init__(self, device: Any) -> None:
-        self.device = device
-        self.devices = (device,)
-        self.loose = compat.SingleDeviceSharding(device)
-        self.committed = compat.SingleDeviceSharding(device)
-        self.device_list = compat.DeviceList((device,))
-        self.platform = client.platform_of(device)
-        self.kinds: dict[str, Any] = {}
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the device is this process's."""
-        return bool(self.device.process_index == self.device.client.process_index())
-
-    def kept(self, kind: str) -> Any:
-        """The C++ sharding of arrays in another memory of the device's."""
-        found = self.kinds.get(kind)
-        if found is None:
-            made = compat.SingleDeviceSharding(self.device, memory_kind=kind)
-            found = self.kinds.setdefault(kind, made)
-        return found
-
-    def sharding_of(self, aval: Any, committed: bool) -> Any:
-        """The C++ sharding of a value of type `aval` here."""
-        if aval.memory_space is HOST:
-            return self.kept(HOST_KINDS[0])
-        return self.committed if committed else self.loose
-
-
-_placements: dict[Any, Placement] = {}
-_by_sharding: dict[int, tuple[Placement, bool]] = {}
-
-
-def placement(device: Any) -> Placement:
-    """The placement of a device: one object a device."""
-    found = _placements.get(device)
-    if found is None:
-        found = _placements.setdefault(device, Placement(device))
-        _by_sharding[id(found.loose)] = (found, False)
-        _by_sharding[id(found.committed)] = (found, True)
-    return found
-
-
-def default_placement() -> Placement:
-    """Where uncommitted values are made."""
-    return placement(client.default_device())
-
-
-def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
-    """Placement and commitment of a single-device ArrayImpl; None if it is sharded."""
-    sharding = buffer._sharding
-    found = _by_sharding.get(id(sharding))
-    if found is not None:
-        return found
-    if isinstance(sharding, compat.SingleDeviceSharding):
-        return placement(sharding._device), bool(buffer._committed)
-    return None
+from .transfers import copied, deleted_message, host_value, put_numpy
 
 
 class _Empty:
@@ -560,45 +492,6 @@ def wrap(buffer: Any, aval: Any) -> Array:
     return Token(buffer) if is_token(aval) else buffer  # type: ignore[return-value]
 
 
-def kept_buffer(x: Any, where: Placement) -> Any:
-    """`to_buffer` for a program that keeps the value, though its array be deleted.
-
-    In the host's memory that is the same memory: a view of it holds it.
-    """
-    if type(x) not in ARRAYS or foreign(x):
-        return to_buffer(x, where)
-    buffer = base_array(x)
-    if buffer.is_deleted():
-        raise RuntimeError(deleted_message(x.aval))
-    found = placement_of(buffer)
-    if (
-        found is None
-        or found[0].platform != "cpu"
-        or buffer.aval.dtype == dtypes.float0
-    ):
-        return copied(buffer)
-    if type(buffer._sharding) is LaidOut:
-        return put_numpy(host_value(buffer), buffer.aval, found[0], found[1])
-    view = compat.to_host(buffer)
-    return compat.put_owned(
-        view, buffer.aval, buffer._sharding, found[0].device, found[1]
-    )
-
-
-def deleted_message(aval: Any) -> str:
-    """The message for the use of an array whose memory is gone."""
-    return errors.message(
-        f"Array has been deleted with shape={aval.str_short(False)}.",
-        why="it was donated to a jitted function (donate_argnums), or .delete() was"
-        " called.",
-        tries=[
-            "use the function's result instead",
-            "drop donate_argnums",
-            "copy first",
-        ],
-    )
-
-
 for _registry in (tree.DISPATCH, tree.WHOLE):
     _registry.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
 
@@ -608,7 +501,7 @@ def _array_aval(x: Any) -> Any:
     return aval if type(aval) is ShapedArray else numpy_aval(np.asarray(x))
 
 
-def _ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
+def ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
     if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
         raise errors.value_error(
             "numpy masked arrays are not supported as direct inputs to JAX functions.",
@@ -621,7 +514,7 @@ def _ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
 core.register_aval(ArrayImpl, attrgetter("aval"))  # no Python function
 array_class.when_shared(lambda: core.register_aval(ArrayImpl, _array_aval))
 core.register_aval(KeyArray, lambda x: x.aval)
-core.register_aval(np.ndarray, _ndarray_aval)
+core.register_aval(np.ndarray, ndarray_aval)
 core.register_aval(np.generic, numpy_aval)
 for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16):
     core.register_aval(_scalar, numpy_aval)
@@ -689,35 +582,6 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
     return out
 
 
-def host_value(buffer: Any) -> np.ndarray[Any, Any]:
-    """The value of an ArrayImpl as a read-only NumPy array."""
-    if buffer.aval.dtype == dtypes.float0:
-        return np.zeros(buffer.aval.shape, dtypes.float0)
-    found = placement_of(buffer)
-    if found is None:
-        return shardings.gather(buffer)
-    if client.cluster.client is not None and not found[0].is_here:
-        raise shardings.not_here()
-    if type(buffer._sharding) is LaidOut:  # C++ reads it in its order
-        value: np.ndarray[Any, Any] = (
-            buffer._single_device_array_to_np_array_did_copy()[0]
-        )
-        return value
-    return compat.to_host(buffer)
-
-
-def copied(buffer: Any) -> Any:
-    """A copy of a single-device ArrayImpl on the same device."""
-    where = placement_of(buffer)
-    if where is None:
-        whole: Any = shardings.of_buffer(buffer)
-        parts = [copied(b) for b in shardings.shard_buffers(buffer)]
-        return compat.assemble(
-            buffer.aval, whole.internal(len(buffer.aval.shape)), parts
-        )
-    return compat.copy_to(buffer, where[0].device, buffer._sharding)
-
-
 def base_array(x: Any) -> Any:
     """The ArrayImpl of an array: the words of keys (no copy), any other itself."""
     return x._b if type(x) is KeyArray else x
@@ -726,128 +590,6 @@ def base_array(x: Any) -> Any:
 def under_key(x: Array, dtype: Any) -> Array:
     """An array of extended `dtype` over the numbers in `x` (no copy)."""
     return KeyArray(x, dtype)
-
-
-# ------------------------------------------------------------------- host to device
-
-
-def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
-              committed: bool = False) -> Any:  # fmt: skip
-    """A NumPy value on a device, as an ArrayImpl of type `aval`.
-
-    where: None: the default device, or all devices of the current mesh.
-    """
-    if aval is None:
-        aval = numpy_aval(x)
-    x = dtypes.stored(x, aval.dtype)
-    if where is None:
-        mesh = config.MESH.value
-        if type(mesh) is Mesh and x.dtype == aval.dtype:
-            whole = shardings.NamedSharding(mesh, PartitionSpec())
-            here = mesh.local_devices
-            parts = [np.asarray(x, order="C")] * len(here)
-            return compat.put_parts(aval, whole.internal(x.ndim), parts, here)
-        where = default_placement()
-    sharding = where.sharding_of(aval, committed)
-    if x.dtype == aval.dtype:
-        return compat.put(x, aval, sharding, where.device, committed)
-    held = compat.put(x, shaped(x.shape, x.dtype), sharding, where.device, committed)
-    return compat.with_aval(held, aval, sharding)
-
-
-# `put_numpy` of values that no program has given, as those of `jnp.ones`: whatever guards
-# transfers lets them pass.
-put_own: Callable[..., Any] = put_numpy
-
-
-def _put_unguarded(x: Any, aval: Any) -> Any:
-    with guards.own():
-        return put_numpy(x, aval)
-
-
-def _guarded() -> None:
-    global put_own
-    put_own = _put_unguarded
-
-
-guards.at_first_use.append(_guarded)
-
-_scalars: dict[Any, Any] = {}
-
-
-def put_scalar(x: Any, where: Placement) -> Any:
-    """A Python scalar on a device, weakly typed; small ones are kept there."""
-    aval = core.aval_of(x)
-    # -0.0 equals 0.0, and nan does not equal itself: neither is kept.
-    kept = x == x and (x != 0 or str(x) in ("0", "0.0", "False"))
-    key = (x, type(x), aval.dtype, id(where))
-    found = _scalars.get(key) if kept else None
-    if found is None or found.is_deleted():
-        found = compat.put(
-            np.asarray(x, aval.dtype), aval, where.loose, where.device, False
-        )
-        if kept:
-            if len(_scalars) > 4096:
-                _scalars.clear()
-            _scalars[key] = found
-    return found
-
-
-def put_alone(x: Any, where: Placement) -> Any:
-    """A Python scalar on a device, in memory that it does not share."""
-    aval = core.aval_of(x)
-    return put_numpy(np.asarray(x, aval.dtype), aval, where)
-
-
-def to_array(x: Any, where: Placement) -> Any:
-    """`to_buffer` of a value that users get: it may be donated or deleted."""
-    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
-        return put_alone(x, where)
-    if isinstance(x, np.generic):
-        return put_numpy(x, numpy_aval(x), where)
-    return to_buffer(x, where)
-
-
-def put_typed_scalar(x: np.generic, where: Placement) -> Any:
-    """A NumPy scalar on a device; it is kept there."""
-    aval = numpy_aval(x)
-    key = (x.tobytes(), x.dtype, aval, id(where))
-    found = _scalars.get(key)
-    if found is None or found.is_deleted():
-        found = put_numpy(x, aval, where)
-        if len(_scalars) > 4096:
-            _scalars.clear()
-        _scalars[key] = found
-    return found
-
-
-def to_buffer(x: Any, where: Placement) -> Any:
-    """Any value that primitives take, as an ArrayImpl (uncommitted on `where`)."""
-    kind = type(x)
-    if kind in ARRAYS:
-        if foreign(x):
-            return put_numpy(np.asarray(x), None, where)
-        return base_array(x)
-    if kind is float or kind is int or kind is bool or kind is complex:
-        return put_scalar(x, where)
-    if isinstance(x, core.Tracer):
-        raise core.leak_error(x)
-    if isinstance(x, np.generic):
-        return put_typed_scalar(x, where)
-    if isinstance(x, np.ndarray):
-        return put_numpy(x, _ndarray_aval(x), where)
-    if isinstance(x, (bool, int, float, complex)):
-        kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
-        return put_scalar(next(k for k in kinds if isinstance(x, k))(x), where)
-    custom = getattr(x, "__jax_array__", None)
-    if custom is not None:
-        return to_buffer(custom(), where)
-    if kind is Token:
-        return to_buffer(x._buf, where)
-    aval = core.aval_of(x)  # raises, saying what is wrong
-    if isinstance(x, core.Reference):
-        raise tracer_errors.reference(aval, "an operation", core.STATE.trace)
-    raise TypeError(f"minijax bug: no buffer for {type(x)}")
 
 
 def _rebuild(value: np.ndarray[Any, Any], weak: bool) -> Array:
@@ -905,41 +647,3 @@ def copy_to_host_async(x: Any) -> Any:
         if hasattr(leaf, "copy_to_host_async"):
             leaf.copy_to_host_async()
     return x
-
-
-def in_slices(x: Array) -> bool:
-    """Whether each row of an array lies on a device of its own, as `pmap` leaves them."""
-    if placement_of(x) is not None:
-        return False
-    whole, shape = shardings.of_buffer(x), x.shape
-    if not shape or not isinstance(whole, shardings.NamedSharding):
-        return False
-    if not whole.is_fully_addressable:  # all processes take the row together
-        return False
-    return whole.cuts(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
-
-
-def local_row(x: Array, i: int) -> Array:
-    """The rows `i` to `i + 1` of an array in slices, on the device where they lie.
-
-    Not committed, so that rows of several devices can be computed with together; of the
-    same memory, which whoever takes it out of `x` must copy.
-    """
-    x._check_alive()
-    aval = x.aval
-    n = aval.shape[0]
-    at = max(0, min(i + n if i < 0 else i, n - 1))
-    whole = shardings.of_buffer(x)
-    k = whole.holder(at)
-    where = placement(whole.devices[k])
-    part = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
-    one = compat.shards_of(x)[k]
-    return compat.with_aval(one, part, where.loose)  # type: ignore[no-any-return]
-
-
-def iterate_rows(x: Array) -> Iterator[Any]:
-    """Rows of an array, cut on the host in one transfer."""
-    aval = shaped(x.shape[1:], x.dtype, x.weak_type)
-    where, committed = placement_of(x) or (None, False)
-    for row in x._value:
-        yield put_numpy(row, aval, where, committed)

@@ -36,14 +36,16 @@ from ..types import dtypes
 from ..types.avals import shaped
 from . import array as arrays
 from . import compile as compiler
-from . import ending, orders, pacing
+from . import ending, orders, pacing, placements, transfers
 from . import jaxlib_compat as compat
-from .array import ARRAYS, ArrayImpl, KeyArray, Placement, base_array
+from .array import ARRAYS, ArrayImpl, KeyArray, base_array
 from .failures import Failures
 from .lower import handed
 from .lowered import lower_jaxpr
 from .mesh import Mesh
+from .operands import kept_buffer, to_buffer
 from .partition_spec import PartitionSpec
+from .placements import Placement
 from .sharding import NamedSharding, OneOf, SingleDeviceSharding
 from .spread import (
     PLACES,
@@ -207,7 +209,7 @@ def run(
             hosts = True
             if type(x) is KeyArray or type(x) is Token:
                 plain, keys = False, True
-    known = arrays._by_sharding.get(id(sharding)) if plain and over is None else None
+    known = placements.by_sharding.get(id(sharding)) if plain and over is None else None
     if known is None:
         buffers, where, committed = place_values(args, prim.name, over=over)
         avals = [b.aval for b in buffers]
@@ -216,7 +218,7 @@ def run(
         if hosts:
             for i, x in enumerate(args):
                 if type(x) is not ArrayImpl:
-                    buffers[i] = arrays.to_buffer(x, where)
+                    buffers[i] = to_buffer(x, where)
             avals = [b.aval for b in buffers]
     if keys:
         avals = [
@@ -257,7 +259,7 @@ def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
     """A clearer error for a failed execution, where the cause is known."""
     for b in buffers:
         if b.is_deleted():
-            return RuntimeError(arrays.deleted_message(b.aval))
+            return RuntimeError(transfers.deleted_message(b.aval))
     return error
 
 
@@ -397,7 +399,7 @@ def kept_const(value: Any, where: Placement | Spread) -> Any:
         return value
     if isinstance(where, Spread):
         return put(value, where.whole)
-    return move_buffer(arrays.kept_buffer(value, where), where)
+    return move_buffer(kept_buffer(value, where), where)
 
 
 def finish_program(
@@ -472,14 +474,14 @@ def place_values(
     """
     if over is None and device is None and (found := _one_place(values)):
         where, committed = found
-        to = arrays.to_buffer
+        to = to_buffer
         buffers = [x if type(x) is ArrayImpl else to(x, where) for x in values]
         return buffers, where, committed
     where, committed = common_place(values, name, over, names)
     if isinstance(where, Spread):
         return where.take(values), where, True
     if device is not None:
-        where, committed = arrays.placement(device), True
+        where, committed = placements.placement(device), True
     return buffers_at(values, where, as_they_lie=as_they_lie), where, committed
 
 
@@ -499,7 +501,7 @@ def _one_place(values: Sequence[Any]) -> tuple[Placement, bool] | None:
             place = x._sharding
         elif x._sharding is not place:
             return None
-    found = arrays._by_sharding.get(id(place))
+    found = placements.by_sharding.get(id(place))
     if found is None or found[1]:
         return found
     said = config.MESH.value is not None or config.DEFAULT_DEVICE.value is not None
@@ -522,10 +524,10 @@ def buffers_at(
     for x in values:
         if type(x) in ARRAYS and not arrays.foreign(x):
             if x.is_deleted():
-                raise RuntimeError(arrays.deleted_message(x.aval))
+                raise RuntimeError(transfers.deleted_message(x.aval))
             buffers.append(move_buffer(base_array(x), where, as_they_lie))
         else:
-            buffers.append(arrays.to_buffer(x, where))
+            buffers.append(to_buffer(x, where))
     return buffers
 
 
@@ -586,7 +588,7 @@ def over_of(
         given = [said for said in given if type(said[1]) is not OneOf]
         if not given:
             (device,), *others = dict.fromkeys(said[1].devices for said in some)
-            place = None if others else arrays.placement(device)
+            place = None if others else placements.placement(device)
             return Over(place, [None] * n, among=True)
         for said in some:
             if said[1].devices[0] not in given[0][1].devices:
@@ -595,7 +597,7 @@ def over_of(
         if said[1].devices != given[0][1].devices:
             raise incompatible(*(told_sharding(*s) for s in (given[0], said)))
     meshes = (s.mesh for _, s in given if isinstance(s, NamedSharding))
-    where: Any = next(meshes, None) or arrays.placement(given[0][1].devices[0])
+    where: Any = next(meshes, None) or placements.placement(given[0][1].devices[0])
     asked = [*[None] * (n - len(ins)), *ins]
     known = [s if isinstance(s, NamedSharding) else None for s in outs or ()]
     return Over(where, asked, known if outs is not None else None)
@@ -640,17 +642,17 @@ def common_place(
             values, name, (over and over._replace(where=mesh)) or asked, names
         ), True
     if config.DEFAULT_DEVICE.value is not None or loose is None:
-        return arrays.default_placement(), False
+        return placements.default_placement(), False
     return loose, False
 
 
 def _place_of(x: Any) -> tuple[Placement, bool] | None:
     """The one device of an array, and whether it binds; or that which a type names."""
     if type(x) in ARRAYS and not arrays.foreign(x):
-        return arrays.placement_of(x)
+        return placements.placement_of(x)
     said = getattr(x, "sharding", None)
     if isinstance(said, SingleDeviceSharding):
-        return arrays.placement(said.devices[0]), True
+        return placements.placement(said.devices[0]), True
     return None
 
 
@@ -729,10 +731,10 @@ def lies_as_compiled(x: Any, where: Placement | Spread, k: int) -> bool:
 
 def move_buffer(buffer: Any, where: Placement, as_it_lies: bool = False) -> Any:
     """The ArrayImpl on a device, in its own order: itself if it is there."""
-    found = arrays.placement_of(buffer)
+    found = placements.placement_of(buffer)
     if found is None:
         aval = buffer.aval.update(lies=None)
-        return arrays.put_numpy(arrays.host_value(buffer), aval, where)
+        return transfers.put_numpy(transfers.host_value(buffer), aval, where)
     if orders.is_laid_out(buffer) and not (as_it_lies and found[0] is where):
         buffer = orders.plain(buffer)
     if found[0] is where:
@@ -741,7 +743,7 @@ def move_buffer(buffer: Any, where: Placement, as_it_lies: bool = False) -> Any:
         return compat.copy_to(
             buffer, where.device, where.sharding_of(buffer.aval, committed=False)
         )
-    return arrays.put_numpy(arrays.host_value(buffer), buffer.aval, where)
+    return transfers.put_numpy(transfers.host_value(buffer), buffer.aval, where)
 
 
 # ---------------------------------------------------------------------------- NaN checks
@@ -763,7 +765,7 @@ def nan_check(
     if not watched():
         return
     values = [
-        arrays.host_value(b)
+        transfers.host_value(b)
         for b in out
         if b is not None and dtypes.is_inexact(b.aval.dtype)
     ]

@@ -19,8 +19,7 @@ from jaxlib.mlir import ir
 
 from ..types import dtypes
 from ..types.avals import shaped
-from . import array as arrays
-from . import client
+from . import client, placements, transfers
 from . import jaxlib_compat as compat
 from .compile import compile_module
 from .mlir_context import context
@@ -53,14 +52,14 @@ def wait_for_all() -> None:
     with contextlib.suppress(compat.RuntimeFailure):  # nobody has asked what failed
         compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
     with contextlib.suppress(compat.RuntimeFailure):  # of a pass of the user's
-        _run_last(arrays.placement(cpu.local_devices()[0]))
+        _run_last(placements.placement(cpu.local_devices()[0]))
 
 
 def _run_last(where: Any) -> None:
     with context.ir, context.unknown:
         module = ir.Module.parse(_LAST)
     executable = compile_module(module, where.devices, has_locations=False)
-    zero = arrays.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), where)
+    zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), where)
     handler = compat.result_handler(zero.aval, where.loose, False)
     compat.block_all(
         executable.execute_sharded([zero]).consume_with_handlers([handler])

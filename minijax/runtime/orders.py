@@ -17,6 +17,7 @@ from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from . import array as arrays
 from . import compile as compiler
 from . import jaxlib_compat as compat
+from . import placements
 from .layouts import LaidOut, Layout, layout_of
 from .lowered import lower_jaxpr
 
@@ -39,7 +40,7 @@ def in_order(buffer: Any, layout: Layout | None) -> Any:
     came = order_of(buffer)
     if mode(came) == mode(layout):
         return buffer
-    found = arrays.placement_of(buffer)
+    found = placements.placement_of(buffer)
     assert found is not None
     place, committed = found
     key = buffer.aval, place, mode(came), mode(layout), committed

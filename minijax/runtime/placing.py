@@ -13,12 +13,14 @@ import numpy as np
 from ..base import errors
 from ..ir import core
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
-from . import agreement, client, dispatch
+from . import agreement, client, dispatch, placements, transfers
 from . import array as arrays
 from . import jaxlib_compat as compat
 from . import sharding as shardings
-from .array import ARRAYS, Array, Placement, base_array
+from .array import ARRAYS, Array, base_array
+from .operands import to_array
 from .orders import is_laid_out, plain
+from .placements import Placement
 from .spread import lies, put
 
 
@@ -31,7 +33,7 @@ def put_one(x: Any, where: Any) -> Array:
     if where is None:
         if type(x) in ARRAYS:
             return x  # type: ignore[no-any-return]
-        return arrays.to_array(x, arrays.default_placement())  # type: ignore[no-any-return]
+        return to_array(x, placements.default_placement())  # type: ignore[no-any-return]
     if isinstance(where, MemorySpace):
         kind = None if where is DEVICE else HOST_KINDS[0]
         lie = lies(x)
@@ -41,8 +43,8 @@ def put_one(x: Any, where: Any) -> Array:
         return _put_in(x, _place_of(x), kind)
     if isinstance(where, shardings.SingleDeviceSharding):
         (device,) = where.device_set
-        return _put_in(x, arrays.placement(device), where.given_kind)
-    return _put_in(x, arrays.placement(where), None)
+        return _put_in(x, placements.placement(device), where.given_kind)
+    return _put_in(x, placements.placement(where), None)
 
 
 def put_spread(x: Any, sharding: Any) -> Array:
@@ -73,21 +75,23 @@ def _check_common(x: Any, sharding: Any) -> None:
                 tries=["jax.make_array_from_process_local_data(sharding, x)"],
             )
     if not isinstance(x, core.Tracer):
-        value = arrays.host_value(base_array(x)) if type(x) in ARRAYS else np.asarray(x)
+        value = (
+            transfers.host_value(base_array(x)) if type(x) in ARRAYS else np.asarray(x)
+        )
         agreement.same_value(x, value, sharding.devices)
 
 
 def _place_of(x: Any) -> Placement:
     """The place of a value that changes only its memory."""
-    found = arrays.placement_of(x) if type(x) in ARRAYS else None
-    return arrays.default_placement() if found is None else found[0]
+    found = placements.placement_of(x) if type(x) in ARRAYS else None
+    return placements.default_placement() if found is None else found[0]
 
 
 def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     """One value on a device, committed, in a memory of this kind (None: the device's)."""
     if type(x) not in ARRAYS:
         aval = core.aval_of(x)
-        there = arrays.put_numpy(np.asarray(x), aval, place, committed=True)
+        there = transfers.put_numpy(np.asarray(x), aval, place, committed=True)
         return there if kind is None else _put_in(there, place, kind)
     x._check_alive()
     held = base_array(x)
@@ -110,7 +114,9 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
         return x  # type: ignore[no-any-return]
     elif lies(x) is not None:  # by way of the host
         inner = held.aval.update(memory_space=DEVICE, lies=None)
-        there = arrays.put_numpy(arrays.host_value(held), inner, place, committed=True)
+        there = transfers.put_numpy(
+            transfers.host_value(held), inner, place, committed=True
+        )
         found = arrays.wrap(there, x.aval)
         return found if kind is None else _put_in(found, place, kind)
     else:

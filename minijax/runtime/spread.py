@@ -18,7 +18,7 @@ from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..types import dtypes
 from ..types.avals import HOST, HOST_KINDS, MemorySpace, shaped
 from . import array as arrays
-from . import client, orders, pacing
+from . import client, orders, pacing, placements, transfers
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, adopted, base_array, foreign
@@ -143,7 +143,7 @@ def lies(x: Any) -> Any:
     """How an array is spread over devices; None: it is on one, or no array."""
     if type(x) not in ARRAYS or foreign(x):  # what stands for one may say how it lies
         found = getattr(x, "sharding", None)
-    elif arrays.placement_of(x) is not None:
+    elif placements.placement_of(x) is not None:
         return None
     else:
         found = shardings.of_buffer(x)
@@ -187,7 +187,7 @@ def put(x: Any, sharding: Any) -> Any:
             return _moved(buffer, mine, sharding)
         if isinstance(mine, SingleDeviceSharding) and _whole(sharding):
             return _copies(buffer, sharding)
-        return _cut(arrays.host_value(buffer), buffer.aval, sharding)
+        return _cut(transfers.host_value(buffer), buffer.aval, sharding)
     aval = core.aval_of(x)
     if isinstance(x, core.Tracer):
         raise core.leak_error(x)
@@ -207,7 +207,7 @@ def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
             or not alike
             or mine.devices[0].client is not there.devices[0].client
         ):
-            return _cut(arrays.host_value(buffer), buffer.aval, sharding)
+            return _cut(transfers.host_value(buffer), buffer.aval, sharding)
         near = there
         if mine.devices != there.devices:
             grid = np.array(mine.devices, dtype=object).reshape(there.mesh.axis_sizes)
@@ -247,7 +247,7 @@ def _copies(buffer: Any, sharding: Any) -> Any:
     """A single-device array on every device of a sharding."""
     away = sharding.devices[0].client is not buffer._sharding._device.client
     if away or sharding.given_kind or buffer.aval.memory_space is HOST:
-        return _cut(arrays.host_value(buffer), buffer.aval, sharding)
+        return _cut(transfers.host_value(buffer), buffer.aval, sharding)
     mine = sharding.addressable_devices
     parts = [
         compat.copy_to(buffer, d, compat.SingleDeviceSharding(d))
@@ -334,7 +334,7 @@ def bound(x: Any) -> tuple[Any, ...] | None:
     if lie is not None:
         return lie.devices  # type: ignore[no-any-return]
     if type(x) in ARRAYS and not foreign(x):
-        where = arrays.placement_of(x)
+        where = placements.placement_of(x)
         return where[0].devices if where is not None and where[1] else None
     said = getattr(x, "sharding", None)
     return said.devices if isinstance(said, SingleDeviceSharding) else None

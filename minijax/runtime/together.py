@@ -24,8 +24,7 @@ from ..passes.algebra import Linear, Zero
 from ..passes.batch import Axis, no_name
 from ..passes.linearize import LinearizedJaxpr, linearize_jaxpr
 from ..passes.stage import stage_closed
-from . import array as arrays
-from . import dispatch
+from . import dispatch, placements
 from .array import ArrayImpl
 
 
@@ -79,7 +78,7 @@ def _run(
         elif x._sharding is not place:
             return None
         avals.append(x.aval)
-    where = arrays._by_sharding.get(id(place))
+    where = placements.by_sharding.get(id(place))
     if where is None:
         return None
     try:

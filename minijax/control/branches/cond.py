@@ -25,7 +25,7 @@ from ...passes.stage import stage_closed
 from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
 from ...prims.reduce import over_axes
-from ...runtime import array as arrays
+from ...runtime import placements
 from ...types import dtypes
 from .. import bodies
 from ..effects import checking, checks
@@ -206,7 +206,7 @@ def cond_by_hand(
     **_: Any,
 ) -> list[Any]:  # fmt: skip
     if platforms:
-        here = arrays.default_placement().platform
+        here = placements.default_placement().platform
         return branches[platforms.index(choose_platform(here, platforms))](*ops)
     return branches[int(index)](*ops)
 

@@ -20,7 +20,7 @@ from ...ir.jaxpr import ClosedJaxpr, Var, rearranged
 from ...passes.stage import StageTrace
 from ...prims.math.cast import convert_element_type_p
 from ...prims.math.logic import clamp_p
-from ...runtime import array as arrays
+from ...runtime import placements
 from ...types import dtypes
 from ...types.avals import same_type
 from .. import bodies
@@ -310,7 +310,9 @@ def platform_dependent(
     if not funs:
         raise ValueError("platform_dependent: no function was given.")
     if not any(isinstance(t, StageTrace) for t in core.trace_stack()):
-        return funs[choose_platform(arrays.default_placement().platform, funs)](*args)
+        return funs[choose_platform(placements.default_placement().platform, funs)](
+            *args
+        )
     return _bind_branches(
         "platform_dependent", np.int32(0), list(funs.values()), args,
         {"platforms": tuple(funs)},

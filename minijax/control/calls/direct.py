@@ -23,10 +23,11 @@ from ...base.flattened import Flattened
 from ...base.tracebacks import simplify
 from ...ir.core import EVAL, STATE
 from ...runtime import array as arrays
-from ...runtime import dispatch
+from ...runtime import dispatch, placements
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ArrayImpl, KeyArray
 from ...runtime.layouts import LaidOut
+from ...runtime.operands import to_buffer
 from ..arguments import NO_STATICS, Statics
 from .fast import Fast, dispatcher, is_plain
 
@@ -64,7 +65,7 @@ def _found(flat: Flattened) -> Any:
             x = x._b
         elif type(x) is not ArrayImpl or arrays.foreign(x):
             return False
-        place = arrays.placement_of(x)
+        place = placements.placement_of(x)
         if place is None or type(x._sharding) is LaidOut:
             return False
         avals.append(x.aval)
@@ -124,7 +125,7 @@ class Route:
         for k in self.keys:
             buffers[k] = buffers[k]._b
         for k in self.hosts:
-            buffers[k] = arrays.to_buffer(buffers[k], self.where)
+            buffers[k] = to_buffer(buffers[k], self.where)
         try:
             results = self.run(self.consts + buffers)
             out = results.consume_with_handlers(self.handlers)
@@ -258,7 +259,7 @@ def types_of(leaves: Sequence[Any]) -> list[Any] | None:
                 return None
             types.append(known)
         elif kind is ArrayImpl and not arrays.foreign(x):
-            where = arrays.placement_of(x)
+            where = placements.placement_of(x)
             if where is None or type(x._sharding) is LaidOut:
                 return None
             types += (x.aval, where)

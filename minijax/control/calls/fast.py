@@ -17,8 +17,7 @@ import numpy as np
 
 from ...base import config, tree
 from ...ir import core
-from ...runtime import array as arrays
-from ...runtime import dispatch, lower, pacing
+from ...runtime import dispatch, lower, pacing, placements, transfers
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, base_array
 from ...runtime.layouts import LaidOut
@@ -136,7 +135,7 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
                 if not place.lies_right(i, base_array(x)):
                     return False
                 continue
-            where = arrays.placement_of(x)
+            where = placements.placement_of(x)
             if where is None or where[0] is not place:
                 return False
             if type(base_array(x)._sharding) is LaidOut:
@@ -170,4 +169,4 @@ def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
     """A number or NumPy array, put where C++ wants it."""
     if isinstance(sharding, compat.GSPMDSharding):
         return put(x, described(sharding))
-    return arrays.put_numpy(np.asarray(x))
+    return transfers.put_numpy(np.asarray(x))

@@ -30,9 +30,10 @@ from ...passes.algebra import lib, unmapped_aval
 from ...passes.stage import StageTrace
 from ...prims.shape import shapes
 from ...runtime import array as arrays
-from ...runtime import dispatch, lower
+from ...runtime import dispatch, lower, placements, transfers
 from ...runtime import jaxlib_compat as compat
 from ...runtime.failures import Failures
+from ...runtime.operands import to_array
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import OneOf, SingleDeviceSharding
 from ...runtime.spread import Spread, put
@@ -46,7 +47,7 @@ from . import effects
 
 def _host_argument(x: Any) -> Any:
     """A callback's argument: an `Array` over the memory that the runtime lent."""
-    return arrays.put_numpy(x)
+    return transfers.put_numpy(x)
 
 
 def _checked(
@@ -364,7 +365,7 @@ def _run_on_host(
         buffers = [put(v, where.whole) for v in found]
     else:
         buffers = [
-            arrays.put_numpy(v, a, where, committed)
+            transfers.put_numpy(v, a, where, committed)
             for v, a in zip(found, avals, strict=True)
         ]
     for check in dispatch.checks:
@@ -375,8 +376,8 @@ def _run_on_host(
 def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
     """The operands of a callback in evaluation, all as arrays."""
     if isinstance(where, Spread):
-        where = arrays.default_placement()
-    return [x if type(x) in arrays.ARRAYS else arrays.to_array(x, where) for x in args]
+        where = placements.default_placement()
+    return [x if type(x) in arrays.ARRAYS else to_array(x, where) for x in args]
 
 
 # ----------------------------------------------------------------------- pure_callback

@@ -26,7 +26,7 @@ from ...passes import batch as batching
 from ...passes.algebra import lib
 from ...passes.key_use import READS
 from ...prims.shape import shapes
-from ...runtime import array as arrays
+from ...runtime import placements
 from . import effects
 from .callbacks import FlatCallback, emit_callback, host_arguments, stage_callback
 
@@ -83,7 +83,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
     """The rules of a primitive that shows values to the user."""
 
     def impl(*args: Any, **params: Any) -> list[Any]:
-        show(*host_arguments(args, arrays.default_placement()), **params)
+        show(*host_arguments(args, placements.default_placement()), **params)
         return []
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:

@@ -26,7 +26,9 @@ from ...passes.algebra import Zero, lib
 from ...passes.batch import batch_flat
 from ...passes.stage import StageTrace
 from ...prims.math.cast import convert_element_type_p
-from ...runtime.array import ARRAYS, default_placement, to_array
+from ...runtime.array import ARRAYS
+from ...runtime.operands import to_array
+from ...runtime.placements import default_placement
 from ...types import dtypes
 from ...types.avals import AbstractRef, shaped
 from ..effects.effects import Effect

@@ -26,7 +26,8 @@ from ...passes.dce import results_depend
 from ...passes.stage import StageTrace, stage
 from ...prims.math.cast import convert_element_type
 from ...runtime import lower
-from ...runtime.array import default_placement, put_alone
+from ...runtime.placements import default_placement
+from ...runtime.transfers import put_alone
 from ...types import dtypes
 from ..arguments import check_values, signature_of
 from ..bodies import to_vary, type_difference

@@ -20,8 +20,8 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, lib
 from ...passes.key_use import FORWARDS
-from ...runtime.array import put_numpy
 from ...runtime.lower import physical
+from ...runtime.transfers import put_numpy
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *

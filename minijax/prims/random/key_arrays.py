@@ -24,7 +24,8 @@ from ...passes.batch import Axis, batch_flat, bring_front, no_name
 from ...passes.key_use import CONSUMES, MAKES, READS, SPLITS
 from ...passes.stage import stage_closed
 from ...runtime import dispatch, lower
-from ...runtime.array import ArrayImpl, base_array, put_numpy, under_key
+from ...runtime.array import ArrayImpl, base_array, under_key
+from ...runtime.transfers import put_numpy
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import Dimension

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir import core
 from ...passes.algebra import lib
-from ...runtime.array import put_numpy
+from ...runtime.transfers import put_numpy
 from ...types import dtypes
 from ...types.avals import Known, shaped
 from ..lying import unsaid

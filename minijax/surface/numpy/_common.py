@@ -29,6 +29,7 @@ from ...prims import lax
 from ...prims.math.cast import scalar
 from ...prims.shape.shapes import int_tuple
 from ...runtime import array as arrays
+from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array
 from ...types import dtypes
 from ...types.avals import shaped
@@ -121,7 +122,7 @@ def from_host(x: Any, aval: Any) -> Any:
                     break
                 literal = x if aval.weak_type else np.asarray(x, aval.dtype)[()]
                 return JitTracer(trace, aval, Literal(literal, aval))  # type: ignore
-    return arrays.put_numpy(x, aval)
+    return transfers.put_numpy(x, aval)
 
 
 # -------------------------------------------------------------------------- conversion

@@ -28,6 +28,7 @@ from ...prims.lying import asked, unsaid
 from ...prims.math.cast import scalar
 from ...prims.resharding import lay_out
 from ...runtime import array as arrays
+from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array, ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
@@ -444,7 +445,7 @@ def filled(
             return from_host(literal, aval)
         return lax.broadcast_in_dim(literal, shape, (), out_sharding=lies)
     if type(value) is int and (known := _templates.get((aval, value))) is not None:
-        return arrays.put_own(known, aval)
+        return transfers.put_own(known, aval)
     check_sizes(shape, name)
     if aval.size > SMALL:
         return _repeat(literal_of(value, aval), shape)
@@ -453,7 +454,7 @@ def filled(
         if len(_templates) > 256:
             _templates.clear()
         _templates[aval, value] = full
-    return arrays.put_own(full, aval)
+    return transfers.put_own(full, aval)
 
 
 def literal_of(value: Any, aval: Any) -> Any:

@@ -22,7 +22,8 @@ from ...prims import lax
 from ...prims.resharding import lay_out, uncut
 from ...prims.shape.shapes import move_axis
 from ...runtime import key_checks
-from ...runtime.array import ArrayImpl, in_slices, local_row
+from ...runtime.array import ArrayImpl
+from ...runtime.rows import in_slices, local_row
 from ...types import dtypes
 from . import subscripts
 from ._common import *

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...base import errors
 from ...prims.shape import shapes
-from ...runtime import array as arrays
-from ...runtime import client
+from ...runtime import client, placements
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
@@ -267,13 +266,13 @@ def _from_host(x: Any) -> np.ndarray[Any, Any]:
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError):  # dtypes that NumPy's importer does not know
-        return compat.to_host(_imported(x, arrays.default_placement()))
+        return compat.to_host(_imported(x, placements.default_placement()))
 
 
 def _from_device(x: Any, number: int) -> Any:
     """A tensor in the memory of an accelerator, without a copy."""
     device = next(d for d in client.local_devices() if d.local_hardware_id == number)
-    where = arrays.placement(device)
+    where = placements.placement(device)
     return _imported(x, where)
 
 

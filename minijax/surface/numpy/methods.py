@@ -21,7 +21,9 @@ from ...ir import core, deferred, hooks
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...runtime import array as arrays
+from ...runtime import placements
 from ...runtime.array import ArrayImpl
+from ...runtime.rows import in_slices, iterate_rows
 from ...types import dtypes
 from . import (
     conversion,
@@ -167,9 +169,9 @@ def iterate(self: Any) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     eager = STATE.trace is EVAL and not isinstance(self, Tracer)
-    if eager and type(self) is ArrayImpl and arrays.in_slices(self):
+    if eager and type(self) is ArrayImpl and in_slices(self):
         return (indexing.getitem(self, i) for i in range(self.shape[0]))
-    if eager and arrays.placement_of(self):
+    if eager and placements.placement_of(self):
         if may_be_keys(self) and self.shape[0] <= 16:
             return iter(rows_at_once(self))
         if type(self) is ArrayImpl:
@@ -177,7 +179,7 @@ def iterate(self: Any) -> Iterator[Any]:
             if aval in _iterated:
                 return rows_in_chunks(self, aval.shape[0])
             util.remember(_iterated, aval, True, 1024)
-            return arrays.iterate_rows(self)
+            return iterate_rows(self)
     return (indexing.getitem(self, i) for i in range(self.shape[0]))
 
 

@@ -19,7 +19,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import STATE, Tracer
 from ...prims import lax
-from ...runtime import array as arrays
+from ...runtime import transfers
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
@@ -94,7 +94,9 @@ def _count(first: int, last: int) -> Any:
     dtype, size = dtypes.int_default(), last - first
     if STATE.trace is not core.EVAL or size > SMALL:
         return _range(size, first, 1, dtype, False)
-    return arrays.put_own(np.arange(first, last, dtype=dtype), shaped((size,), dtype))
+    return transfers.put_own(
+        np.arange(first, last, dtype=dtype), shaped((size,), dtype)
+    )
 
 
 def known_number(x: Any, name: str) -> Any:
@@ -140,7 +142,7 @@ def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
                 ramp *= by
             if start:
                 ramp += first
-        return arrays.put_own(ramp, shaped((size,), dtype))
+        return transfers.put_own(ramp, shaped((size,), dtype))
     ramp = lax.iota(dtype, size)
     if stepped:
         ramp = lax.mul_p.bind(by, ramp)

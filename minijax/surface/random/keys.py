@@ -27,7 +27,7 @@ from ...prims.random.key_arrays import (
     random_unwrap_p,
     random_wrap_p,
 )
-from ...runtime import array as arrays
+from ...runtime import transfers
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from .common import *
@@ -275,7 +275,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
 
 
 def _rebuild(words: np.ndarray[Any, Any], impl: str) -> Any:
-    return wrap_key_data(arrays.put_numpy(words), impl=impl)
+    return wrap_key_data(transfers.put_numpy(words), impl=impl)
 
 
 hooks.key_array.fill(_rebuild)
@@ -388,5 +388,5 @@ def clone(key: Any) -> Any:
       Array([0, 3], dtype=uint32)
     """
     if not is_key(key) and not isinstance(key, Tracer):
-        return key if type(key) is ArrayImpl else arrays.put_numpy(np.asarray(key))
+        return key if type(key) is ArrayImpl else transfers.put_numpy(np.asarray(key))
     return random_clone_p.bind(key)
