@@ -5,6 +5,6 @@ from .api.aot import Compiled as Compiled
 from .api.aot import CompilerOptions as CompilerOptions
 from .api.aot import Lowered as Lowered
 from .api.aot import Traced as Traced
-from .control.calls.jit import Jitted as Wrapped
+from .control.calls.jitted import Jitted as Wrapped
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

@@ -29,7 +29,7 @@ from minijax.ir.core import EVAL, STATE
 
 X = np.array([0.5, 0.25], np.float32)
 FILES = (
-    "ir/core.py", "passes/", "control/rules/custom", "control/calls/jit.py",
+    "ir/core.py", "passes/", "control/rules/custom", "control/calls/jit",
     "control/calls/programs.py", "api/reverse.py", "api/autodiff.py", "api/vmap.py",
     "api/jet.py", "contextlib.py",
 )  # fmt: skip

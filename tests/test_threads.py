@@ -12,7 +12,8 @@ import pytest
 
 import minijax as mj
 from minijax.base import util
-from minijax.control.calls import jit, misses
+from minijax.control.calls import jitted as jitting
+from minijax.control.calls import misses
 from minijax.control.effects import checks, effects
 from minijax.ir import hooks
 from minijax.passes import algebra
@@ -150,7 +151,7 @@ def test_caches_are_cleared_beside_tracing(eager_switches):
 
 
 def test_misses_are_explained_beside_tracing(monkeypatch):
-    jitted = jit.Jitted(lambda x: x * 2, jit.NO_STATICS)
+    jitted = jitting.Jitted(lambda x: x * 2, jitting.NO_STATICS)
     jitted.cpp(1.0)
     known = misses.compared
 
@@ -165,7 +166,7 @@ def test_misses_are_explained_beside_tracing(monkeypatch):
 
 
 def test_one_trace_for_all_threads():
-    jitted = jit.Jitted(lambda x: x * 3, jit.NO_STATICS)
+    jitted = jitting.Jitted(lambda x: x * 3, jitting.NO_STATICS)
     call = jitted.split((X,), {})
     found = []
     together(*[lambda: found.append(jitted.trace_avals(call, (AVAL,)))] * 8)
@@ -174,10 +175,10 @@ def test_one_trace_for_all_threads():
 
 
 def test_traces_and_programs_are_bounded(monkeypatch):
-    monkeypatch.setattr(jit, "_MOST_TRACES", 8)
+    monkeypatch.setattr(jitting, "_MOST_TRACES", 8)
     monkeypatch.setattr(dispatch, "_MOST_PROGRAMS", 8)
     monkeypatch.setattr(dispatch, "_programs", {})
-    jitted = jit.Jitted(lambda x, n: x + n, jit.Statics((1,), ()))
+    jitted = jitting.Jitted(lambda x, n: x + n, jitting.Statics((1,), ()))
     for n in range(20):
         jitted.trace(jitted.split((X, n), {}))
     assert 0 < len(jitted.traces) <= 8

@@ -20,7 +20,7 @@ from ..control.bodies import tree_difference
 from ..control.calls import jit as jitting
 from ..control.calls.direct import Direct
 from ..control.calls.fast import fast_path
-from ..control.calls.jit import Call, Jitted
+from ..control.calls.jitted import Call, Jitted, TracedCall
 from ..control.calls.lies import own_order
 from ..control.calls.misses import differences
 from ..control.calls.programs import run_program
@@ -61,7 +61,7 @@ class ArgInfo:
 class Traced:
     """A jitted function traced for some types: `jaxpr`, `out_info`, `lower()`."""
 
-    def __init__(self, jitted: Jitted, call: Call, traced: jitting.Traced) -> None:
+    def __init__(self, jitted: Jitted, call: Call, traced: TracedCall) -> None:
         self._jitted = jitted
         self._call = call
         self._traced = traced
@@ -567,7 +567,7 @@ class Compiled:
         return tree.unflatten(self.out_tree, results[:n])
 
 
-def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, jitting.Traced]:
+def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall]:
     call = jitted.split(args, kwargs)
     if any(map(high.is_high, call.leaves)):
         raise errors.type_error(

@@ -15,10 +15,9 @@ from ..base.source import function_text, wraps
 from ..base.tracebacks import simplify
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
-from ..control.calls import jit as jitting
 from ..control.calls import pmap as replicas
 from ..control.calls.fast import dispatcher
-from ..control.calls.jit import Call, Jitted
+from ..control.calls.jitted import Call, Jitted, TracedCall, touches_references
 from ..control.calls.pmap import AxisName, xla_pmap_p
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
@@ -122,7 +121,7 @@ def pmap(
                     raise core.leak_error(x)
         out = xla_pmap_p.bind(*traced.hoisted, *call.leaves, **params)
         result = tree.unflatten(traced.out_tree, out)
-        if not eager or jitting.touches_references(traced, call):
+        if not eager or touches_references(traced, call):
             return result, None, False
         program = replicas.program_of(params)
         return result, program.fast_path(call.leaves, params["in_axes"], result), False
@@ -183,7 +182,7 @@ class Prepared(NamedTuple):
 
     call: Call
     avals: list[Any]  # of the whole arguments
-    traced: jitting.Traced
+    traced: TracedCall
     params: dict[str, Any]
 
 

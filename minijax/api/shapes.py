@@ -10,7 +10,7 @@ from ..base.source import wraps
 from ..base.tracebacks import boundary
 from ..control import high
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
-from ..control.calls.jit import Jitted, no_argument
+from ..control.calls.jitted import Jitted, no_argument
 from ..control.calls.lies import own_order
 from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once

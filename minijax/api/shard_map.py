@@ -12,7 +12,7 @@ from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
 from ..base.util import pick
 from ..control.arguments import NO_STATICS, check_callable
-from ..control.calls.jit import Jitted
+from ..control.calls.jitted import Jitted
 from ..control.calls.shard_map import cuts, part, scope, shard_map_p, vary_as
 from ..control.refs.discharge import by_value
 from ..ir import core

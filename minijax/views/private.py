@@ -121,7 +121,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "partition_spec": ("sharding", {}),
     "pjit": ("experimental.pjit", {
         "control.calls.programs": "jit_p",
-        "control.calls.jit": "JitWrapped=Jitted",
+        "control.calls.jitted": "JitWrapped=Jitted",
     }),
     "pretty_printer": ("", {"ir.printer:pp": "Doc brk concat group nest text"}),
     "prng": ("extend.random", {}),

@@ -27,7 +27,7 @@ import numpy as np
 
 import minijax as jax
 import minijax.numpy as jnp
-from minijax.control.calls import jit as jitting
+from minijax.control.calls.jitted import Jitted
 from minijax.ir import core
 from minijax.runtime import compile as compiler
 from minijax.runtime import dispatch
@@ -105,7 +105,7 @@ assert second == 0
 # inside of other transformations.
 
 # %%
-shown = draw.source(jitting.Jitted.trace_avals)
+shown = draw.source(Jitted.trace_avals)
 assert "known = self.traces.get(key)" in shown
 shown
 

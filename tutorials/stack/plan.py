@@ -38,7 +38,7 @@ PLAN = [
     (
         "10_jit",
         "Who remembers what, from call to call?",
-        ["control/calls/jit.py", "runtime/dispatch.py", "runtime/compile.py"],
+        ["control/calls/jitted.py", "runtime/dispatch.py", "runtime/compile.py"],
     ),
     (
         "11_control_flow",

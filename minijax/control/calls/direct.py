@@ -7,7 +7,7 @@ result is known from the program.  To C++ it is a leaf of an unknown class, and 
 asked at once: here the program is found by signatures, and run on those leaves that it
 reads.  What is no array on one device is looked at by C++, as any tree.
 
-Next: jit.py.
+Next: jitted.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `in_shardings` and `out_shardings` are prefixes of the trees of arguments and results: of
 shardings, which become constraints in the program, and of formats, whose layouts say in
-which order arrays lie in memory.  Next: jit.py.
+which order arrays lie in memory.  Next: jitted.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Why a jitted function is traced again: what differs from the signatures it knows.
 
-Next: jit.py.
+Next: jitted.py.
 """
 
 from __future__ import annotations

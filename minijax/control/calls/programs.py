@@ -3,7 +3,7 @@
 Evaluated, its jaxpr is compiled once a device and run; staged, it is an equation; each
 transformation of it is the call of the transformed jaxpr.
 
-Next: jit.py, the function that users wrap theirs with.
+Next: jitted.py, which calls them.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ from ..arguments import (
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
 from .budget import Budget
-from .jit import Jitted
+from .jitted import Jitted
 from .policies_inside import cut_equations, inline_calls, seen
 from .programs import closed_call_p, jit_p
 

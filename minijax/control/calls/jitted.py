@@ -1,0 +1,464 @@
+"""What stands behind a jitted function: calls taken apart, traces, how they are evaluated.
+
+C++ knows the signatures it has seen and runs their programs itself; for a new one, and for
+anything that is not concrete evaluation, it calls `Jitted.miss` here: trace (remembered by
+function and signature), then either compile and run, or bind `jit_p` under the current
+trace.  Next: jit.py, the function that users wrap theirs with.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base import config, errors, monitoring, tree, util
+from ...base.source import function_text, name_of
+from ...base.tracebacks import simplify
+from ...ir import core
+from ...ir.core import EVAL, STATE, Reference, Tracer
+from ...ir.jaxpr import ClosedJaxpr
+from ...passes.key_use import use_of
+from ...passes.stage import hoist_tracers
+from ...prims.resharding import lay_out
+from ...prims.sharding import constrain
+from ...runtime import dispatch, key_checks
+from ...runtime.sharding import NamedSharding
+from ...runtime.spread import mismatch
+from ...types.avals import AbstractRef
+from .. import high
+from ..arguments import (
+    NO_STATICS,
+    ArgNames,
+    Statics,
+    as_array,
+)
+from ..flat import FlatFun
+from ..refs import discharge
+from . import misses
+from .direct import Direct
+from .fast import dispatcher, fast_path, for_cpp
+from .lies import Lies, Orders, own_order
+from .programs import jit_p, program_of, run_program
+
+
+class TracedCall(NamedTuple):
+    """What tracing a call gave."""
+
+    jaxpr: ClosedJaxpr
+    out_tree: Any
+    hoisted: list[Any]  # outer tracers the function closes over
+    seconds: float  # that tracing took
+
+
+_traces = util.cache(util.Memos())
+_MOST_TRACES = 4096  # of a function: static arguments may take any number of values
+
+
+class Call(NamedTuple):
+    """One call of a jitted function, taken apart."""
+
+    leaves: list[Any]
+    in_tree: Any
+    static: tuple[Any, ...]
+    positions: tuple[int, ...]  # of the dynamic positional arguments
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class _Dynamic(FlatFun):
+    """The function of a call's dynamic leaves, static arguments in their places."""
+
+    __slots__ = ("given", "jitted")
+
+    def __init__(self, jitted: Jitted, given: Call) -> None:
+        super().__init__(jitted.fun, given.in_tree, jitted.transform)
+        self.jitted = jitted
+        self.given = given
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        args, kwargs = self.jitted.rebuild(self.given, leaves)
+        return self.fun(*args, **kwargs)
+
+
+class _LaidOut(_Dynamic):
+    """The same, where arguments and results are to lie as the user says."""
+
+    __slots__ = ()
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        lies = self.jitted.lies
+        assert lies is not None
+        ins = lies.of_arguments(self.in_tree)
+        names = self.jitted.names(self.given)
+        given = [
+            _constrained(x, s, f"arguments with pytree key path {names[i]}")
+            for i, (x, s) in enumerate(zip(leaves, ins, strict=True))
+        ]
+        outs = super().__call__(*given)
+        lie = lies.of_results(self.out_tree)
+        paths = tree.leaves_with_path(self.out_tree.unflatten(range(len(lie))))
+        return [
+            _constrained(
+                x, s, f"outputs with pytree key path result{tree.keystr(path)}"
+            )
+            for x, s, (path, _) in zip(outs, lie, paths, strict=True)
+        ]
+
+
+def _constrained(x: Any, sharding: Any, which: str) -> Any:
+    if sharding is None or isinstance(x, Reference):  # it lies where it lies
+        return x
+    if isinstance(sharding, NamedSharding) and not sharding.mesh.auto_axes:
+        sharding.check_compatible_aval(core.aval_of(x).shape, f"pjit {which}")
+        return lay_out("jit", x, sharding)
+    return constrain(x, sharding, f"pjit {which}")
+
+
+class Jitted:
+    """A function and how it is to be jitted."""
+
+    __slots__ = (
+        "__weakref__", "accepts", "cpp", "device", "direct", "donate", "fun", "high",
+        "inline",
+        "inline_traced", "keep_unused", "lies", "max_traces", "name", "options",
+        "statics", "traces", "transform",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        statics: Statics,
+        donate: Statics = NO_STATICS,
+        *,
+        keep_unused: bool = False,
+        device: Any = None,
+        inline: bool = False,
+        options: tuple[Any, ...] = (),
+        inline_traced: bool = False,
+        max_traces: int | None = None,
+        accepts: Callable[..., bool] | None = None,
+        transform: str = "jit",
+        lies: Lies | None = None,
+    ) -> None:
+        self.fun = fun
+        self.lies = lies
+        self.accepts = accepts
+        self.statics = statics
+        self.donate = donate
+        self.keep_unused = keep_unused
+        self.device = device
+        self.inline = inline
+        self.options = options
+        self.inline_traced = inline_traced
+        self.max_traces = max_traces
+        self.transform = transform
+        self.high: Jitted | None = None  # the same, of values taken apart
+        self.name = name_of(fun)
+        self.traces = _traces.of(fun if lies is None else self)
+        # C++ takes equal functions for one, and crashes where they cannot be compared.
+        same = (id(fun), statics, donate, keep_unused, device, inline, options, lies)
+        key = (*same, inline_traced)
+        of = (self.name, for_cpp(fun), self.miss, statics, key)
+        self.direct = None if inline_traced else Direct(*of)
+        self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
+
+    # ---- taking a call apart
+    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Static and dynamic arguments; the latter flat."""
+        if self.statics == NO_STATICS:
+            leaves, in_tree = tree.flatten((args, kwargs))
+            return Call(leaves, in_tree, (), tuple(range(len(args))), args, kwargs)
+        static, positions, dynamic = self.statics.apart(args, kwargs)
+        for where, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                raise ValueError(
+                    errors.message(
+                        "Non-hashable static arguments are not supported, as this can lead"
+                        " to unexpected cache-misses. Static argument"
+                        f" ({'name' if isinstance(where, str) else 'index'} {where}) of"
+                        f" type {type(value)} for function {self.name} is non-hashable.",
+                        which=f"static argument {where!r} of type {type(value)}:"
+                        f" {value!r}"[:200],
+                        where=f"{self.transform} of {function_text(self.fun)}",
+                        why="compiled programs are found again by their static values.",
+                        tries=["a tuple instead of a list", "drop it from static_arg*"],
+                    )
+                ) from None
+        leaves, in_tree = tree.flatten(dynamic)
+        return Call(leaves, in_tree, static, positions, args, kwargs)
+
+    def rebuild(self, call: Call, leaves: Sequence[Any]) -> Any:
+        """Arguments of `fun` with the dynamic leaves replaced."""
+        dynamic, kw = tree.unflatten(call.in_tree, leaves)
+        if not call.static:
+            return dynamic, kw
+        args = list(call.args)
+        for i, x in zip(call.positions, dynamic, strict=True):
+            args[i] = x
+        fixed = {k: v for k, v in call.static if isinstance(k, str)}
+        return args, {**kw, **fixed}
+
+    # ---- tracing
+    def flat(self, call: Call) -> FlatFun:
+        """The function of a call's dynamic leaves."""
+        return (_Dynamic if self.lies is None else _LaidOut)(self, call)
+
+    def names(self, call: Call) -> ArgNames:
+        """What the leaves of a call are called."""
+        return ArgNames(self.fun, call.in_tree, call.positions)
+
+    def trace(self, call: Call) -> TracedCall:
+        """The jaxpr of a call."""
+        avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
+        self.check_references(call, avals)
+        return self.trace_avals(call, avals)
+
+    def check_references(self, call: Call, avals: Sequence[Any]) -> None:
+        """ValueError if a reference is passed twice."""
+        if AbstractRef in map(type, avals):
+            names = self.names(call)
+            discharge.check_passed_once(call.leaves, self.fun, self.transform, names)
+
+    def aval_of(self, x: Any, i: int, call: Call) -> Any:
+        try:
+            return core.aval_of(x)
+        except OverflowError as e:
+            which = self.names(call)[i]
+            raise OverflowError(
+                errors.message(
+                    "An overflow was encountered while parsing an argument to a jitted"
+                    f" computation, whose argument path is {which}. Got {type(x)} with"
+                    f" value {x}",
+                    why=str(e).splitlines()[0],
+                    tries=["a float", "a NumPy scalar of an unsigned dtype"],
+                )
+            ) from None
+        except TypeError as e:
+            foreign = isinstance(e, errors.UnexpectedTracerError)
+            if foreign or isinstance(x, (bool, int, float, complex)):
+                raise
+            which = self.names(call)[i]
+            raise TypeError(no_argument(self.fun, x, which)) from e
+
+    def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> TracedCall:
+        key = (
+            call.in_tree, avals, call.static, tuple(map(_type_of_static, call.static)),
+            config.trace_key(), STATE.axes,
+        )  # fmt: skip
+        known = self.traces.get(key)
+        if known is not None:
+            return known
+        if self.max_traces is not None and len(self.traces) >= self.max_traces:
+            raise RuntimeError(self.too_many_traces(avals))
+        if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:
+            misses.note_tracing(self, call, avals)
+        flat = self.flat(call)
+        names = self.names(call)
+        began = time.perf_counter()
+        with (
+            monitoring.stage(monitoring.TRACING, self.name),
+            misses.watched("trace", self, key),
+        ):
+            closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
+        if key_checks.checking() and not self.inline_traced:
+            use_of(closed.jaxpr)
+        took = time.perf_counter() - began
+        traced = TracedCall(closed, flat.out_tree, hoisted, took)
+        discharge.check_closed_over(
+            hoisted, call.leaves, self.fun, self.transform, names
+        )
+        if all(map(discharge.is_lasting, hoisted)):
+            return util.remember(self.traces, key, traced, _MOST_TRACES)
+        return traced
+
+    def too_many_traces(self, avals: Any) -> str:
+        seen = [", ".join(a.str_short(True) for a in k[1]) for k in list(self.traces)]
+        return errors.message(
+            f"{self.name} was traced more than max_traces={self.max_traces} times.",
+            which=f"new signature ({', '.join(a.str_short(True) for a in avals)})",
+            where=f"jit of {function_text(self.fun)}",
+            why=f"seen before: {'; '.join(seen[:5])}",
+            tries=["pad to few shapes", "raise max_traces"],
+        )
+
+    # ---- calling
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls for a signature it cannot run by itself."""
+        if self.accepts is not None and not self.accepts(*args):
+            return NotImplemented, None, False
+        try:
+            inlined = self.inline_traced and STATE.trace is not EVAL
+            if inlined or config.DISABLE_JIT.value:
+                return self.fun(*args, **kwargs), None, False
+            return self._miss(args, kwargs)
+        except SystemError as e:  # C++ does not pass on that Python ran out of stack
+            if not isinstance(e.__cause__, RecursionError):
+                raise
+            raise e.__cause__ from None
+        except Exception as e:
+            simplify(e)
+            raise
+
+    def _miss(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any, bool]:
+        call = self.split(args, kwargs)
+        if high.HIGH and any(map(high.is_high, call.leaves)):
+            return self.on_high(call), None, False
+        if config.EXPLICIT_X64.value == "allow":
+            # C++ narrows NumPy's scalars, and so do arrays of them here.
+            scalar = (
+                np.asarray(x) if isinstance(x, np.generic) else x for x in call.leaves
+            )
+            call = call._replace(leaves=list(scalar))
+        # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
+        asked_by_trace = config.TRACING.value
+        if STATE.trace is EVAL:
+            for x in call.leaves:
+                if isinstance(x, Tracer):
+                    raise core.leak_error(x)
+        traced = self.trace(call)
+        if STATE.trace is EVAL and not touches_references(traced, call):
+            out = self.evaluate(call, traced)
+            return (out[0], None, False) if asked_by_trace else out
+        if STATE.trace is EVAL and self.lies is not None:
+            _check_references(call.leaves, self.lies.of_arguments(call.in_tree))
+        n = len(traced.hoisted)
+        donated = (False,) * n + self.donated(call)
+        out = jit_p.bind(
+            *traced.hoisted,
+            *call.leaves,
+            jaxpr=traced.jaxpr,
+            name=self.name,
+            donated_invars=donated,
+            keep_unused=self.keep_unused,
+            inline=self.inline,
+            device=self.device,
+            compiler_options_kvs=self.options,
+        )
+        return tree.unflatten(traced.out_tree, out), None, False
+
+    def on_high(self, call: Call) -> Any:
+        """Call with values that libraries made, taken apart into arrays."""
+        if self.high is None:
+            lies = None if self.lies is None else self.lies.with_states()
+            self.high = Jitted(
+                high.Within(self.fun), self.statics, self.donate,
+                keep_unused=self.keep_unused, device=self.device, inline=self.inline,
+                options=self.options, lies=lies,
+            )  # fmt: skip
+        fixed = [where for where, _ in call.static]
+        return high.call(self.high.cpp, call.args, call.kwargs, fixed)
+
+    def donated(self, call: Call) -> tuple[bool, ...]:
+        """Which dynamic leaves are donated."""
+        nums, names = self.donate
+        if not nums and not names:
+            return (False,) * len(call.leaves)
+        n = len(call.args)
+        chosen = {i if i >= 0 else i + n for i in nums}
+        dynamic, kw = tree.unflatten(call.in_tree, call.leaves)
+        marks = (
+            tuple(
+                tree.map(lambda _, d=i in chosen: d, x)
+                for i, x in zip(call.positions, dynamic, strict=True)
+            ),
+            {k: tree.map(lambda _, d=k in names: d, v) for k, v in kw.items()},
+        )
+        return tuple(tree.leaves(marks))
+
+    def evaluate(self, call: Call, traced: TracedCall) -> tuple[Any, Any, bool]:
+        """Run on concrete values; tell C++ how to do so next time."""
+        if key_checks.checking():
+            return self.evaluate_checked(call, traced), None, False
+        if dispatch.is_host_driven(traced.jaxpr.jaxpr):
+            out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
+            return tree.unflatten(traced.out_tree, out), None, False
+        device = self.device() if callable(self.device) else self.device
+        over = self.over(call.in_tree, traced)
+        orders = self.orders(call, traced)
+        buffers, where, committed = dispatch.place_values(
+            call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,
+            as_they_lie=orders is not None,
+        )  # fmt: skip
+        donated = self.donated(call)
+        program = program_of(
+            traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
+            self.options, orders,
+        )  # fmt: skip
+        again = functools.partial(traced.jaxpr, *call.leaves)
+        if self.inline_traced:  # our own function: errors speak of the caller's line
+            again = functools.partial(self.fun, *call.args, **call.kwargs)
+        out = run_program(program, buffers, self.name, again)
+        result = tree.unflatten(traced.out_tree, program.wrap(out))
+        return result, fast_path(program, call.leaves, result), False
+
+    def evaluate_checked(self, call: Call, traced: TracedCall) -> Any:
+        """Run on concrete values, of which no key may be used twice."""
+
+        def run() -> Any:
+            return tree.leaves(self.evaluate(call, traced)[0])
+
+        own = self.inline_traced
+        out = key_checks.checked_call(run, traced.jaxpr, call.leaves, own)
+        return tree.unflatten(traced.out_tree, out)
+
+    def orders(
+        self, call: Call, traced: TracedCall, ahead: bool = False
+    ) -> Orders | None:
+        """In which orders arguments and results lie, where the function says so, or
+        arguments of one that is compiled ahead do."""
+        lies = self.lies
+        if lies is None or not lies.say_orders:
+            if not ahead or not any(map(own_order, call.leaves)):
+                return None
+            lies = lies or Lies(None, None)
+        return lies.orders(
+            call.in_tree, call.leaves, self.names(call), traced.out_tree,
+            traced.jaxpr.out_avals,
+        )  # fmt: skip
+
+    def over(self, in_tree: Any, traced: TracedCall) -> dispatch.Over | None:
+        """The devices on which a call runs, where it says so itself."""
+        jaxpr = traced.jaxpr.jaxpr
+        n = len(jaxpr.invars)
+        if self.lies is None:
+            return dispatch.over_of([jaxpr], n)
+        ins = self.lies.of_arguments(in_tree)
+        return dispatch.over_of([jaxpr], n, ins, self.lies.of_results(traced.out_tree))
+
+
+def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:
+    """Raise where a reference lies otherwise than it is to."""
+    for x, want in zip(leaves, ins, strict=True):
+        if want is None or not isinstance(x, discharge.Ref) or not x.committed:
+            continue
+        if not x.sharding.is_equivalent_to(want, x.ndim):
+            raise mismatch(want, x)
+
+
+def touches_references(traced: TracedCall, call: Call) -> bool:
+    """Whether a call takes references, or a program closes over what changes."""
+    return bool(traced.hoisted) or any(isinstance(x, Reference) for x in call.leaves)
+
+
+def _type_of_static(item: tuple[Any, Any]) -> type:
+    return type(item[1])
+
+
+def no_argument(fun: Any, x: Any, which: str) -> str:
+    """What is said of an argument of a traced function that is no value."""
+    return errors.message(
+        f"Error interpreting argument to {fun} as an abstract array. The problematic"
+        f" value is of type {type(x)} and was passed to the function at path {which}.",
+        which=f"argument {which} of {name_of(fun)}: {x!r}"[:200],
+        why=f"Cannot interpret value of type {type(x)} as an abstract array; it does not"
+        " have a dtype attribute.",
+        tries=[f"static_argnames={which.split('[')[0]!r}", "close over it"],
+    )
