@@ -173,14 +173,6 @@ class Lowered:
         leaves = stage._call.leaves
         self._before = stage._traced.hoisted
         values = [*self._before, *leaves]
-        over = jitted.over(stage._call.in_tree, stage._traced)
-        names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
-        self._where, self._committed = dispatch.common_place(
-            values, jitted.name, over, names
-        )
-        if jitted.device is not None:
-            self._where, self._committed = placements.placement(jitted.device), True
-        self._platforms = tuple(platforms or (self._where.platform,))
         # What is closed over comes first: references, and arrays beside them.
         self._donated = (*(False for _ in self._before), *jitted.donated(stage._call))
         due = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
@@ -205,9 +197,18 @@ class Lowered:
                 ],
             )
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
+        over = jitted.over(stage._call, stage.out_tree, values, closed, self._kept)
+        names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
+        self._where, self._committed = dispatch.common_place(
+            [values[i] for i in self._kept], jitted.name, over,
+            [names[i] for i in self._kept] if names else (),
+        )  # fmt: skip
+        if jitted.device is not None:
+            self._where, self._committed = placements.placement(jitted.device), True
+        self._platforms = tuple(platforms or (self._where.platform,))
         over_devices = isinstance(self._where, Spread)
         if over_devices:
-            self._where = self._where.keeping(self._kept).typed(closed)
+            self._where = self._where.typed(closed)
         kept = [self._donated[i] for i in self._kept]
         self._orders = orders = jitted.orders(stage._call, stage._traced, ahead=True)
         if orders is not None:

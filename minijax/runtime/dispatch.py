@@ -255,9 +255,14 @@ def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -
     return run(prim, args, params, over_of(sub_jaxprs(params), len(args)))
 
 
-def execution_error(error: Exception, buffers: Sequence[Any]) -> Exception:
-    """A clearer error for a failed execution, where the cause is known."""
-    for b in buffers:
+def execution_error(
+    error: Exception, buffers: Sequence[Any], kept: Sequence[int] | None = None
+) -> Exception:
+    """A clearer error for a failed execution, where the cause is known.
+
+    kept: of the buffers, those that the program reads.
+    """
+    for b in buffers if kept is None else map(buffers.__getitem__, kept):
         if b.is_deleted():
             return RuntimeError(transfers.deleted_message(b.aval))
     return error
@@ -425,19 +430,18 @@ def finish_program(
 def drop_unused(
     closed: ClosedJaxpr, keep_unused: bool
 ) -> tuple[ClosedJaxpr, list[int]]:
-    """Without inputs that no equation and no output reads; and which ones are left."""
+    """Without inputs that no result and no effect needs; and which ones are left."""
     jaxpr = closed.jaxpr
-    n = len(jaxpr.invars)
     if keep_unused:
-        return closed, list(range(n))
-    unread = set(jaxpr.invars).difference(
-        jaxpr.outvars, *[eqn.ins for eqn in jaxpr.eqns]
-    )
-    kept = [i for i, v in enumerate(jaxpr.invars) if v not in unread]
-    if len(kept) == n:
-        return closed, kept
-    pruned = jaxpr.replace(invars=[jaxpr.invars[i] for i in kept], arg_names=())
-    return ClosedJaxpr(pruned, closed.consts), kept
+        return closed, list(range(len(jaxpr.invars)))
+    known = jaxpr.memo.get("needed")
+    if known is None:
+        live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        known = jaxpr.memo["needed"] = (
+            jaxpr if all(used) else live, [i for i, u in enumerate(used) if u]
+        )  # fmt: skip
+    live, kept = known
+    return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept
 
 
 def run_by_hand(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
@@ -465,13 +469,26 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
 def place_values(
     values: Sequence[Any], name: str, device: Any = None, over: Over | None = None,
     names: Sequence[str] = (), as_they_lie: bool = False,
+    kept: Sequence[int] | None = None,
 ) -> tuple[list[Any], Any, bool]:  # fmt: skip
     """ArrayImpls of values where their computation runs: a device, or several.
 
     over: the shardings that a function's arguments and results are to have.
     names: what the values are called, for errors.
     as_they_lie: leave those there in the order in which they lie in memory.
+    kept: those that the computation needs, of which `over` tells; the others stay as
+      they are, wherever they lie.
     """
+    if kept is not None and len(kept) < len(values):
+        needed = [values[i] for i in kept]
+        called = [names[i] for i in kept] if names else ()
+        placed, where, committed = place_values(
+            needed, name, device, over, called, as_they_lie
+        )
+        buffers = list(values)
+        for i, buffer in zip(kept, placed, strict=True):
+            buffers[i] = buffer
+        return buffers, where, committed
     if over is None and device is None and (found := _one_place(values)):
         where, committed = found
         to = to_buffer
@@ -512,7 +529,7 @@ def buffers_at(
     values: Sequence[Any], where: Placement | Spread,
     kept: Sequence[int] | None = None, as_they_lie: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """ArrayImpls of values at a place; of a `Spread`, which knows of those `kept`."""
+    """ArrayImpls of values at a place, of those `kept`; None: of all."""
     if isinstance(where, Spread):
         lie = {i: k for k, i in enumerate(kept)} if kept is not None else None
         return [
@@ -521,8 +538,11 @@ def buffers_at(
             for i, x in enumerate(values)
         ]  # fmt: skip
     buffers = []
-    for x in values:
-        if type(x) in ARRAYS and not arrays.foreign(x):
+    needed = None if kept is None else set(kept)
+    for i, x in enumerate(values):
+        if needed is not None and i not in needed:
+            buffers.append(x)
+        elif type(x) in ARRAYS and not arrays.foreign(x):
             if x.is_deleted():
                 raise RuntimeError(transfers.deleted_message(x.aval))
             buffers.append(move_buffer(base_array(x), where, as_they_lie))
@@ -557,6 +577,18 @@ def _holder(jaxpr: Jaxpr, x: Any) -> str:
         for value in eqn.params.values()
         if value is x or (type(value) is tuple and x in value)
     )
+
+
+def check_unread(x: Any, want: Any) -> None:
+    """ValueError if a value that no result needs lies otherwise than is asked for."""
+    if want is None or bound(x) is None:
+        return
+    ndim, lie = len(x.shape), x.sharding
+    whole = want.is_fully_replicated, lie.is_fully_replicated
+    if any(whole) and not all(whole):
+        raise mismatch(want, x)
+    if not any(whole) and want.hlo(ndim) != lie.hlo(ndim):
+        raise mismatch(want, x)
 
 
 class Over(NamedTuple):

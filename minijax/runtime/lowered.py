@@ -124,6 +124,8 @@ def _lower_jaxpr(
             for i, a in enumerate(closed.out_avals):
                 if isinstance(a, AbstractToken):
                     values[i] = ctx.constant(0, handed(a))
+            if spread is not None:
+                values = _said_once(args, values, arg_attributes, result_attributes)
             ir.Operation.create("func.return", operands=values)
         if module.tagged:
             metadata.tag_all(module.module, module.tagged)
@@ -172,6 +174,38 @@ def _with_shardings(
         attrs if s is None else {**attrs, "sdy.sharding": ctx.sharding(s, a)}
         for attrs, s, a in zip(given, lies, avals, strict=True)
     ]
+
+
+_CONSTRAINT, _SHARDING = "sdy.sharding_constraint", "sdy.sharding"
+
+
+def _said_once(
+    args: Sequence[Any], values: Sequence[Any], arg_attributes: Sequence[dict[str, Any]],
+    result_attributes: Sequence[dict[str, Any]],
+) -> list[Any]:  # fmt: skip
+    """The results of `main` without constraints that its attributes say already.
+
+    Said twice, the compiler moves twice, by a value that is whole on each device.
+    """
+    values = list(values)
+    for x, attributes in zip(args, arg_attributes, strict=True):
+        said = attributes.get(_SHARDING)
+        for op in [use.owner for use in x.uses] if said is not None else ():
+            if op.name == _CONSTRAINT and op.attributes["sharding"] == said:
+                values = [x if v == op.results[0] else v for v in values]
+                op.results[0].replace_all_uses_with(x)
+                op.erase()
+    for i, attributes in enumerate(result_attributes):
+        said = attributes.get(_SHARDING)
+        made = values[i].owner
+        while said is not None and not isinstance(made, ir.Block):
+            if made.name != _CONSTRAINT or made.attributes["sharding"] != said:
+                break
+            was, values[i] = values[i], made.operands[0]
+            if was not in values and not any(True for _ in was.uses):
+                made.erase()
+            made = values[i].owner
+    return values
 
 
 def _donations(

@@ -95,13 +95,14 @@ class Route:
         flat: list[Any] = []
         for x in leaves:
             if type(x) is Flattened:
-                self.where = x._known.where
                 flat += x._leaves
             else:
                 flat.append(x)
         bits = fast.kept_var_bitvec[len(self.consts) :]
         self.kept = None if all(bits) else [i for i, b in enumerate(bits) if b]
         read = flat if self.kept is None else [flat[i] for i in self.kept]
+        if fast.in_shardings:  # those that are not read may lie elsewhere
+            self.where = placements.placement(fast.in_shardings[0]._device)
         self.keys = [k for k, x in enumerate(read) if type(x) is KeyArray]
         self.hosts = [
             k for k, x in enumerate(read) if type(x) not in (ArrayImpl, KeyArray)

@@ -125,7 +125,7 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     """Whether C++ can take these leaves by itself."""
     place: Any = program.place
     over = isinstance(place, Spread)
-    if over and program.kept is not None:
+    if program.kept is not None:
         leaves = [leaves[i] for i in program.kept]
     numbers = False
     for i, x in enumerate(leaves):

@@ -381,11 +381,12 @@ class Jitted:
             out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
         device = self.device() if callable(self.device) else self.device
-        over = self.over(call.in_tree, traced)
+        needed, kept = dispatch.drop_unused(traced.jaxpr, self.keep_unused)
+        over = self.over(call, traced.out_tree, call.leaves, needed, kept)
         orders = self.orders(call, traced)
         buffers, where, committed = dispatch.place_values(
             call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,
-            as_they_lie=orders is not None,
+            as_they_lie=orders is not None, kept=kept,
         )  # fmt: skip
         donated = self.donated(call)
         program = program_of(
@@ -424,14 +425,25 @@ class Jitted:
             traced.jaxpr.out_avals,
         )  # fmt: skip
 
-    def over(self, in_tree: Any, traced: TracedCall) -> dispatch.Over | None:
-        """The devices on which a call runs, where it says so itself."""
-        jaxpr = traced.jaxpr.jaxpr
-        n = len(jaxpr.invars)
+    def over(
+        self, call: Call, out_tree: Any, values: Sequence[Any], needed: ClosedJaxpr,
+        kept: Sequence[int],
+    ) -> dispatch.Over | None:  # fmt: skip
+        """The devices on which a call runs, where it says so itself.
+
+        values: what the program closes over, then the leaves; of them `needed` takes
+        those `kept`.
+        """
+        n = len(kept)
         if self.lies is None:
-            return dispatch.over_of([jaxpr], n)
-        ins = self.lies.of_arguments(in_tree)
-        return dispatch.over_of([jaxpr], n, ins, self.lies.of_results(traced.out_tree))
+            return dispatch.over_of([needed.jaxpr], n)
+        ins = self.lies.of_arguments(call.in_tree)
+        ins = [*[None] * (len(values) - len(ins)), *ins]
+        if n < len(values):
+            for i in set(range(len(values))).difference(kept):
+                dispatch.check_unread(values[i], ins[i])
+            ins = [ins[i] for i in kept]
+        return dispatch.over_of([needed.jaxpr], n, ins, self.lies.of_results(out_tree))
 
 
 def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:

@@ -139,9 +139,10 @@ def jit_impl(
     """Run a jaxpr as one program."""
     if dispatch.is_host_driven(jaxpr.jaxpr):
         return dispatch.run_by_hand(jaxpr, args)
-    over = dispatch.over_of([jaxpr.jaxpr], len(args))
+    needed, kept = dispatch.drop_unused(jaxpr, keep_unused)
+    over = dispatch.over_of([needed.jaxpr], len(kept))
     buffers, where, committed = dispatch.place_values(
-        args, name, device, over, jaxpr.jaxpr.arg_names
+        args, name, device, over, jaxpr.jaxpr.arg_names, kept=kept
     )
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
@@ -214,7 +215,7 @@ def run_program(
     try:
         out = program(buffers)
     except (RuntimeError, ValueError) as e:
-        raise dispatch.execution_error(e, buffers) from None
+        raise dispatch.execution_error(e, buffers, program.kept) from None
     for check in dispatch.checks:
         check(f"jit({name})", out, again)
     return out
