@@ -143,6 +143,23 @@ def _note(error: BaseException, mode: str) -> BaseException:
     return note
 
 
+_REFUSALS = (TypeError, ValueError, NotImplementedError)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error says that a function or rule of the user's cannot be had: it comes
+    from code that is not ours, or is one with which we refuse what that code gives.
+
+    Asked where the error is caught; what else our files raise is a fault of ours.
+    """
+    step = error.__traceback__
+    while step is not None:
+        if not is_internal(step.tb_frame.f_code):
+            return True
+        step = step.tb_next
+    return isinstance(error, _REFUSALS)
+
+
 def bounded(fun: F) -> F:
     """`boundary`, for who names the function himself."""
 

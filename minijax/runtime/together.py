@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import config, util
+from ..base.tracebacks import is_refusal
 from ..ir import hooks
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Literal
@@ -88,10 +89,11 @@ def _run(
     except TypeError:  # unhashable params
         return None
     if rule is _UNSEEN:
+        made = _made(make, prim, flags, avals, params) if _plain(prim) else None
         rule = None
-        if _plain(prim):
-            with contextlib.suppress(Exception):  # the rule itself says it better
-                rule = _compiled(make(prim, flags, avals, params), prim.name, *where)
+        if made is not None:
+            with contextlib.suppress(NotImplementedError):  # of one that is not lowered
+                rule = _compiled(made, prim.name, *where)
         util.remember(_rules, key, rule, _MOST_RULES)
     if rule is None:
         return None
@@ -104,6 +106,18 @@ def _run(
             raise dispatch.execution_error(e, read) from None
         buffers = buffers + out
     return [buffers[i] for i in gives], about
+
+
+def _made(
+    make: Make, prim: Primitive, flags: Any, avals: Any, params: Any
+) -> tuple[ClosedJaxpr, Any] | None:
+    """A rule as a jaxpr; None of one that needs values, or refuses what it is given."""
+    try:
+        return make(prim, flags, avals, params)
+    except Exception as error:
+        if is_refusal(error):  # the rule itself says it better
+            return None
+        raise
 
 
 def _compiled(

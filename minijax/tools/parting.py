@@ -17,6 +17,7 @@ import numpy as np
 
 from ..api.aot import jit
 from ..base import tree
+from ..base.tracebacks import is_refusal
 from ..control.calls.policies_inside import inline_calls
 from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal
@@ -126,7 +127,9 @@ def diff(
     outs, seen = _evaluate(inline_calls(one.jaxpr), one.closed.consts, leaves)
     try:
         two = program_of(g, args, kwargs)
-    except Exception:  # of another library
+    except Exception as error:
+        if not is_refusal(error):  # as one of another library does
+            raise
         return _foreign(g, args, kwargs, outs, one.shapes, close)
     other_outs, other_seen = _evaluate(
         inline_calls(two.jaxpr), two.closed.consts, leaves

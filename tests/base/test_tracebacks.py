@@ -10,6 +10,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import errors
+from minijax.base import tracebacks
 from minijax.views import private
 
 ROOT = os.path.dirname(mj.__file__) + os.sep
@@ -207,3 +208,22 @@ def test_what_a_script_prints(mode, ours):
     assert "TracerBoolConversionError: Attempted boolean conversion" in said
     assert (f'File "{ROOT}' in said) == bool(ours)
     assert ("JAX_TRACEBACK_FILTERING=off" in said) == (mode is None)
+
+
+def test_refusals_are_told_from_faults():
+    """Of what our files raise, only errors with which they refuse a user's code."""
+    names = {}
+    ours = "def ours(f, *args):\n    return f(*args)"
+    exec(compile(ours, tracebacks.__file__, "exec"), names)
+
+    def refused(f, *args):
+        try:
+            names["ours"](f, *args)
+        except Exception as error:
+            error.__traceback__ = error.__traceback__.tb_next  # as from there
+            return tracebacks.is_refusal(error)
+
+    assert not refused({}.__getitem__, "missing")
+    assert not refused(iter(()).__next__)
+    assert refused(int, "x") and refused(int, None)
+    assert refused(lambda: {}["missing"])  # code of the user's

@@ -8,6 +8,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.interpreters import ad
 from minijax.ir import hooks
+from minijax.ir.core import Primitive
 from minijax.runtime import together
 
 ASKED = (
@@ -182,3 +183,51 @@ def test_caches_are_emptied():
     assert together._rules
     mj.clear_caches()
     assert not together._rules
+
+
+def broken_in(module):
+    """A function that fails in a file of the library's."""
+    text = "def broken(*args, **kwargs):\n    raise KeyError('a fault')"
+    names = {}
+    exec(compile(text, module.__file__, "exec"), names)
+    return names["broken"]
+
+
+@pytest.mark.parametrize("part", ["stage_closed", "_compiled"])
+def test_a_fault_of_ours_is_not_taken_for_a_rule_that_refuses(part, monkeypatch):
+    mj.clear_caches()
+    with monkeypatch.context() as patch:
+        patch.setattr(together, part, broken_in(together))
+        with pytest.raises(KeyError, match="a fault"):
+            mj.jvp(jnp.tanh, (x,), (x,))
+    mj.jvp(jnp.tanh, (x,), (x,))  # and nothing of it is remembered
+
+
+def twice(of_tangents):
+    """A primitive that doubles, with a jvp rule, not staged yet."""
+    twice_p = Primitive("twice")
+    twice_p.abstract = lambda x: x
+    twice_p.lower = lambda ctx, x: ctx.op("add", ctx.avals_out[0], x, x)
+    twice_p.jvp = lambda primals, tangents: (
+        twice_p.bind(*primals),
+        of_tangents(tangents[0]),
+    )
+    return twice_p.bind
+
+
+def test_a_rule_that_cannot_be_staged_is_applied_itself(programs):
+    seen = []
+
+    def by_hand(t):
+        seen.append({(3,): t + t}[t.addressable_shards[0].data.shape])
+        return seen[-1]
+
+    f = twice(by_hand)  # no tracer has shards
+    assert mj.jvp(f, (x,), (x,))[1].tolist() == (2 * x).tolist()
+    assert len(seen) == 1
+    only_evaluated = Primitive("only evaluated")
+    only_evaluated.abstract = lambda x: x
+    only_evaluated.impl = lambda x: x + x
+    f = twice(only_evaluated.bind)  # it has no lowering rule
+    assert mj.jvp(f, (x,), (x,))[1].tolist() == (2 * x).tolist()
+    assert "twice" not in programs

@@ -12,12 +12,13 @@ What an error is stands in checks.py.  Next: checkify.py, the function.
 
 from __future__ import annotations
 
-import contextlib
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.tracebacks import is_refusal
 from ...base.util import split_list
 from ...ir import core
 from ...ir.core import STATE, Primitive
@@ -245,19 +246,41 @@ def batch_outside(
     return batch_flat(one, axis, args, dims)
 
 
+class _Tried(threading.local):
+    """The rules that are traced just now to see their errors."""
+
+    rules: tuple[Any, ...] = ()
+
+
+_tried = _Tried()
+
+
 def rule_layout(
-    inner: Checked | None, run: Callable[..., Error | None], avals: Sequence[Any]
-) -> Sequence[Any] | None:
-    """The slots for the errors of a function and of its derivative rule; None: no error."""
+    inner: Checked | None, rule: Any, run: Callable[..., Error | None],
+    avals: Sequence[Any],
+) -> Sequence[Any] | None:  # fmt: skip
+    """The slots for the errors of a function and of its derivative rule; None: no error.
+
+    A rule that calls its function, as most do, has no errors by that but the function's.
+    """
     found: list[Error | None] = []
+    written = getattr(rule, "written", rule)  # as the user wrote it
+    if any(written is r for r in _tried.rules):
+        return None if inner is None else inner.layout
 
     def flat(*xs: Any) -> list[Any]:
         found.append(run(*xs))
         return [] if found[0] is None else found[0].leaves()
 
-    # A rule that cannot be traced says so itself, if and when it is needed.
-    with contextlib.suppress(Exception):
+    before = _tried.rules
+    _tried.rules = (*before, written)
+    try:
         stage(flat, avals, text="checkify")
+    except Exception as e:
+        if not is_refusal(e):  # a rule that refuses says so itself, when it is needed
+            raise
+    finally:
+        _tried.rules = before
     error = found[0] if found else None
     if inner is None and error is None:
         return None

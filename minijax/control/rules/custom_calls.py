@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base import errors
+from ...base.tracebacks import is_refusal
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation
@@ -163,8 +164,10 @@ class LaneAxes:
         _asking.now = True
         try:
             return self.rule_varies(args)
-        except Exception:  # it may never run, and says what is wrong when it does
-            return [True] * n
+        except Exception as error:
+            if is_refusal(error):  # it may never run, and says why when it does
+                return [True] * n
+            raise
         finally:
             _asking.now = False
 

@@ -278,7 +278,7 @@ def custom_jvp_checked(
         tangents = [lib.zeros(a.to_tangent()) for a in call.in_avals]
         return run(primals, tangents)[0]
 
-    layout = checking.rule_layout(inner, probe, call.in_avals)
+    layout = checking.rule_layout(inner, jvp, probe, call.in_avals)
     if layout is None:
         return None, custom_jvp_call_p.bind(*args, **params)
     whole = checking.with_layout(call, inner, layout)
@@ -581,6 +581,7 @@ class custom_jvp(WithRules):
 
         rule = functools.partial(_run_jvp, self, fixed, in_tree, result)
         rule.__name__ = own_name(self.jvp) or "jvp"  # type: ignore[attr-defined]
+        rule.written = self.jvp  # type: ignore[attr-defined]
         outs = custom_jvp_call_p.bind(
             *leaves, name=name_of(self.fun), call_jaxpr=call, jvp=rule,
             symbolic_zeros=self.symbolic_zeros,

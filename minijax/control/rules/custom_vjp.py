@@ -406,7 +406,7 @@ def custom_vjp_checked(
     def probe(*xs: Any) -> checking.Error | None:
         return run([True] * len(xs), xs)[0]
 
-    layout = checking.rule_layout(inner, probe, call.in_avals)
+    layout = checking.rule_layout(inner, fwd, probe, call.in_avals)
     if layout is None:
         return None, custom_vjp_call_p.bind(*args, **params)
     whole = checking.with_layout(call, inner, layout)
@@ -668,6 +668,7 @@ def named(rule: Callable[..., Any], like: Any) -> Any:
     """A rule that prints under its user's name."""
     out = functools.partial(rule)
     out.__name__ = own_name(like) or "rule"  # type: ignore[attr-defined]
+    out.written = like  # type: ignore[attr-defined]
     return out
 
 

@@ -306,3 +306,20 @@ def test_with_callbacks(capsys):
     assert said(f, -ONE, errors=c.all_checks) == NEGATIVE
     mj.effects_barrier()
     assert capsys.readouterr().out == "x -1.0\n" * 2
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_a_rule_that_calls_its_function_is_looked_at_once(lanes):
+    seen = []
+    f, g = mj.custom_jvp(jnp.sin), mj.custom_vjp(jnp.sin)
+
+    @f.defjvp
+    def _(primals, tangents):
+        seen.append("jvp")
+        return f(*primals), jnp.cos(primals[0]) * tangents[0]
+
+    g.defvjp(lambda x: [seen.append("fwd"), (g(x), x)][1], lambda x, ct: (ct * x,))
+    both = lambda x: f(x) + g(x)
+    found = c.checkify(mj.vmap(both) if lanes else both, c.all_checks)(X)
+    assert found[0].get() is None
+    assert sorted(seen) == ["fwd", "jvp"]

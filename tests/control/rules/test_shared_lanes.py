@@ -5,6 +5,7 @@ import pytest
 
 import minijax as mj
 import minijax.numpy as jnp
+from minijax.control.rules import custom_vjp as custom_vjp_rules
 
 LANES = jnp.arange(1.0, 4.0)
 
@@ -93,3 +94,24 @@ def test_rules_that_fail_when_they_run():
     f = mj.custom_jvp(lambda x, y: x * 2.0)
     f.defjvp(lambda p, t: 1 / 0)
     assert mj.jit(mj.vmap(f, (None, 0)))(2.0, LANES).tolist() == [4.0, 4.0, 4.0]
+
+
+def test_a_rule_that_is_asked_may_refuse_and_we_may_not_fail(monkeypatch):
+    @mj.custom_vjp
+    def f(x, y):
+        return x * 1.0
+
+    def refuses(res, ct):
+        raise KeyError("of the user's")
+
+    f.defvjp(lambda x, y: (f(x, y), None), refuses)
+    lanes = mj.vmap(f, (None, 0))
+    assert mj.jit(lanes)(2.0, LANES).tolist() == [2.0] * 3  # the rule is not run
+    with pytest.raises(KeyError, match="of the user's"):
+        mj.grad(lambda y: lanes(2.0, y).sum())(LANES)
+    names = {}
+    fails = "def fails(*args):\n    raise KeyError('a fault of ours')"
+    exec(compile(fails, custom_vjp_rules.__file__, "exec"), names)
+    monkeypatch.setattr(custom_vjp_rules, "results_depend", names["fails"])
+    with pytest.raises(KeyError, match="a fault of ours"):
+        mj.jit(mj.vmap(lambda x, y: instead(x, y), (None, 0)))(2.0, LANES)
