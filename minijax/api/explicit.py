@@ -218,16 +218,18 @@ def _with_types(mesh: Any, axes: Any, to: AxisType, of: AxisType, what: str) -> 
 class _current:
     """Make a mesh current for a block, while functions are traced, too."""
 
-    __slots__ = ("before", "mesh")
+    __slots__ = ("before", "mesh", "recast")
 
     def __init__(self, mesh: Any) -> None:
         self.mesh = mesh
 
     def __enter__(self) -> None:
+        self.recast = config.RECAST_MESH.swap(True)
         self.before = config.MESH.swap(self.mesh)
 
     def __exit__(self, *_: object) -> None:
         config.MESH.swap_back(self.before)
+        config.RECAST_MESH.swap_back(self.recast)
 
 
 def _cast(x: Any, mesh: Any) -> Any:

@@ -278,6 +278,9 @@ for _name, _default, _check in declined.rows():
 # the user's.
 MESH = Option("minijax_current_mesh", None, as_is, **_traced)
 ENTERED_MESH = Option("minijax_entered_mesh", None, as_is, **_traced)
+# Whether the current mesh is one that `auto_axes` or `explicit_axes` made of another,
+# over which arrays still lie.
+RECAST_MESH = Option("minijax_recast_mesh", False, as_is)
 
 # Set (per thread) while a trace other than evaluation is current: the C++ dispatcher
 # then misses, and the call reaches Python, where the trace gets it.

@@ -51,6 +51,7 @@ from .spread import (
     PLACES,
     Spread,
     bound,
+    check_meshes,
     incompatible,
     lies,
     mesh_of,
@@ -211,6 +212,8 @@ def run(
                 plain, keys = False, True
     known = placements.by_sharding.get(id(sharding)) if plain and over is None else None
     if known is None:
+        if over is None:
+            check_meshes(prim.name, args)
         buffers, where, committed = place_values(args, prim.name, over=over)
         avals = [b.aval for b in buffers]
     else:

@@ -185,7 +185,8 @@ def _said_once(
 ) -> list[Any]:  # fmt: skip
     """The results of `main` without constraints that its attributes say already.
 
-    Said twice, the compiler moves twice, by a value that is whole on each device.
+    Said twice, the compiler moves twice, by a value that is whole on each device.  Terms
+    of sums stay: only the constraint says from where on they are not to be added up.
     """
     values = list(values)
     for x, attributes in zip(args, arg_attributes, strict=True):
@@ -197,8 +198,10 @@ def _said_once(
                 op.erase()
     for i, attributes in enumerate(result_attributes):
         said = attributes.get(_SHARDING)
+        if said is None or "unreduced" in str(said):
+            continue
         made = values[i].owner
-        while said is not None and not isinstance(made, ir.Block):
+        while not isinstance(made, ir.Block):
             if made.name != _CONSTRAINT or made.attributes["sharding"] != said:
                 break
             was, values[i] = values[i], made.operands[0]

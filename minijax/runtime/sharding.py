@@ -229,9 +229,10 @@ class _Spread(Sharding):
         found = _internal.get(key)
         if found is None:
             kind = getattr(self, "_memory_kind", None)
-            made = compat.GSPMDSharding(
-                device_list(self.devices), self.hlo(ndim), memory_kind=kind
-            )
+            mesh, hlo = getattr(self, "mesh", None), self.hlo(ndim)
+            first = _meshes.setdefault((self.devices, hlo, kind), mesh)
+            form = compat.GSPMDSharding if first == mesh else _OfOtherMesh
+            made = form(device_list(self.devices), hlo, memory_kind=kind)
             found = _internal.setdefault(key, made)  # which lives on, for its id
             _described[id(found)] = self
         return found
@@ -250,6 +251,22 @@ class _Spread(Sharding):
         )
 
 
+class _OfOtherMesh(compat.GSPMDSharding):  # type: ignore[misc]
+    """The C++ sharding of arrays that lie as others over another mesh do.
+
+    C++ finds programs by shardings, and takes those for one that cut alike; over another
+    mesh results bear its name, and other types along `Explicit` axes.  Each of this class
+    equals itself alone.  The first mesh of its kind does without.
+    """
+
+    @property
+    def memory_kind(self) -> Any:
+        """As C++ asks it of classes that it does not know."""
+        return self._memory_kind
+
+
+# (devices, HloSharding, memory) -> the mesh that was first to be cut so
+_meshes: dict[Any, Any] = {}
 _device_lists: dict[tuple[Any, ...], Any] = {}
 
 

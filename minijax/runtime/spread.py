@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors, util
+from ..base import config, errors, util
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..types import dtypes
@@ -26,7 +26,7 @@ from .compile import compile_module
 from .layouts import LaidOut
 from .lower import has_cuts, physical
 from .lowered import lower_jaxpr
-from .mesh import Mesh
+from .mesh import Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding, typed
 
@@ -60,9 +60,10 @@ class Spread:
 
     def typed(self, closed: ClosedJaxpr) -> Spread:
         """The same, with results that lie as the types of a program say, if they do."""
-        if not has_cuts(closed.jaxpr):
-            return self
         if not self.mesh.are_all_axes_explicit:
+            return self
+        alike = all(s is None or s.mesh == self.mesh for s in self.ins)
+        if alike and not has_cuts(closed.jaxpr):
             return self
         asked = self.outs or (None,) * len(closed.out_avals)
         outs = [
@@ -338,6 +339,40 @@ def bound(x: Any) -> tuple[Any, ...] | None:
         return where[0].devices if where is not None and where[1] else None
     said = getattr(x, "sharding", None)
     return said.devices if isinstance(said, SingleDeviceSharding) else None
+
+
+def check_meshes(name: str, values: Sequence[Any]) -> None:
+    """ValueError if operands are over different meshes, or over another than is current,
+    of which one has `Explicit` axes."""
+    if config.RECAST_MESH.value:
+        return
+    around = get_abstract_mesh()
+    mine = []
+    for x in values:
+        lie = lies(x)
+        if isinstance(lie, NamedSharding) and lie.mesh.axis_names:
+            mine.append((x, lie.mesh.abstract_mesh))
+    known = (
+        (*(m for _, m in mine), around) if around.axis_names else [m for _, m in mine]
+    )
+    if not any(m.explicit_axes for m in known):
+        return
+    tries = ["jax.sharding.reshard(x, sharding)", "jax.device_put(x, sharding)"]
+    for x, mesh in mine:
+        if around.axis_names and mesh != around:
+            aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+            raise errors.value_error(
+                f"For primitive {name}, context mesh {around} should match the aval mesh"
+                f" {mesh} for shape {aval}.",
+                tries=tries,
+            )
+        if mesh != mine[0][1]:
+            raise errors.value_error(
+                "Mesh for all inputs should be equal. Got one mesh:"
+                f" {mine[0][1]} and another mesh: {mesh}",
+                where=name,
+                tries=tries,
+            )
 
 
 def _on(devices: Sequence[Any]) -> str:

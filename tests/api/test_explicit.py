@@ -7,7 +7,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, nn
 from minijax.base.errors import ShardingTypeError
-from minijax.sharding import AxisType, auto_axes, explicit_axes, get_abstract_mesh
+from minijax.sharding import AxisType, Mesh, auto_axes, explicit_axes, get_abstract_mesh
 from minijax.sharding import PartitionSpec as P
 
 MESH = mj.make_mesh((4, 2), ("x", "y"))  # both are Explicit
@@ -89,6 +89,14 @@ TYPES = [
     ("one hot", lambda v: nn.one_hot(v, 4), (((8,), P("x"), "int32"),), "f32[8@x,4]"),
     ("expand", lambda a: a[:, None, :], (A,), "f32[8@x,1,4@y]"),
     ("tile", lambda b: jnp.tile(b, (1, 2)), (B,), "f32[8@x,8]"),
+    ("one tile", lambda a: jnp.tile(a, (2, 1, 1)), (A,), "f32[2,8@x,4@y]"),
+    ("rows above", lambda a: (jnp.vstack(a), jnp.hstack(a)), (A,),
+     "f32[8@x,4@y] f32[32@(x,y)]"),
+    ("columns", lambda a: (jnp.column_stack(a), jnp.dstack(a)), (A,),
+     "f32[4@y,8@x] f32[1,4@y,8@x]"),
+    ("real", lambda a: (jnp.isreal(a), jnp.iscomplex(a)), (A,),
+     "bool[8@x,4@y] bool[8@x,4@y]"),
+    ("filled", lambda a: lax.full_like(a, 1, "int32"), (A,), "i32[8@x,4@y]"),
     ("repeat", lambda b: jnp.repeat(b, 2, axis=1), (B,), "f32[8@x,8]"),
     ("pool", lambda b: lax.reduce_window(b, 0.0, lax.add, (1, 2), (1, 1), "VALID"), (B,),
      "f32[8@x,3]"),
@@ -157,6 +165,7 @@ REFUSED = [
     ("sort", lambda b: jnp.sort(b, 0), (B,), "unsharded over the sorting dimension"),
     ("cumsum", lambda b: jnp.cumsum(b, 0), (B,), "unsharded over the axis being reduced"),
     ("cases", lambda b, a, c: jnp.where(b > 0, a, c), (B, A, C), "select cases must"),
+    ("tile", lambda a: jnp.tile(a, 2), (A,), "sharded on dimension 1 when the tiling"),
     ("square", lambda b: b @ b.T, (B,), "illegally sharded result: f32.8@x,8@x."),
 ]  # fmt: skip
 
@@ -168,6 +177,12 @@ def test_what_is_ambiguous_is_refused(name, fun, operands, match):
 
 
 def test_other_errors():
+    with pytest.raises(ValueError, match=r"pass sharding to `jnp.repeat`"):
+        types(lambda b: jnp.repeat(b, 2, axis=0), B)
+    for loop in (lambda v: lax.scan(lambda c, x: (c, x), 0.0, v),
+                 lambda v: lax.map(jnp.sin, v)):  # fmt: skip
+        with pytest.raises(ValueError, match="0th dimension of all xs should be repl"):
+            types(loop, V)
     with pytest.raises(ValueError, match="inconsistent axis specs: x vs y"):
         types(mj.vmap(jnp.add), V, ((8,), P("y")))
     with pytest.raises(TypeError, match="carry input and carry output"):
@@ -351,3 +366,32 @@ def test_meshes_do_not_mix():
     for call in (lambda x: x + other, lambda x: jnp.concatenate([x, other])):
         with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
             call(ones(MESH, "x"))
+
+
+AUTO = Mesh(MESH.devices, ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+
+
+def test_explicit_and_auto_meshes_do_not_mix():
+    auto, mine = ones(AUTO, "x"), ones(MESH)
+    for call in (lambda x: x + auto, lambda x: lax.mul(auto, x), lambda x: auto @ x):
+        with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
+            call(mine)
+    for around, x in ((MESH, auto), (AUTO, mine)):
+        with (
+            mj.set_mesh(around),
+            pytest.raises(ValueError, match=r"context mesh .* shou"),
+        ):
+            jnp.sin(x)
+    out = mj.jit(lambda x, y: x + y)(mine, auto)
+    assert out.sharding.is_fully_replicated and mj.typeof(out) == mj.typeof(mine)
+
+
+def test_calls_of_arrays_over_other_meshes_that_are_cut_alike():
+    named = Mesh(MESH.devices, ("p", "q"), axis_types=(AxisType.Auto,) * 2)
+    f = mj.jit(lambda x: x * 3)
+    for _ in range(2):
+        for mesh, axis in ((MESH, "x"), (AUTO, "x"), (named, "p")):
+            x = ones(mesh, axis)
+            for out in (f(x), x * 3, lax.neg(x)):
+                assert out.sharding.mesh == mesh and out.sharding.spec[0] == axis
+                assert mj.typeof(out) == mj.typeof(x)

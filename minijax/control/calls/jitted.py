@@ -27,7 +27,7 @@ from ...prims.resharding import lay_out
 from ...prims.sharding import constrain
 from ...runtime import dispatch, key_checks
 from ...runtime.sharding import NamedSharding
-from ...runtime.spread import mismatch
+from ...runtime.spread import check_meshes, mismatch
 from ...types.avals import AbstractRef
 from .. import high
 from ..arguments import (
@@ -383,6 +383,8 @@ class Jitted:
         device = self.device() if callable(self.device) else self.device
         needed, kept = dispatch.drop_unused(traced.jaxpr, self.keep_unused)
         over = self.over(call, traced.out_tree, call.leaves, needed, kept)
+        if self.inline_traced:
+            check_meshes(self.name, call.leaves)
         orders = self.orders(call, traced)
         buffers, where, committed = dispatch.place_values(
             call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,

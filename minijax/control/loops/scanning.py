@@ -16,7 +16,9 @@ from ...base.source import function_text
 from ...base.tracebacks import boundary
 from ...base.util import merge, split_list
 from ...ir import core
+from ...ir.lying import spec_of
 from ...prims.shape import concatenation
+from ...runtime.partition_spec import PartitionSpec
 from ...types.dimensions import size_of
 from .. import bodies
 from ..arguments import as_value
@@ -91,6 +93,16 @@ def run_scan(
         unroll = max(n, 1) if unroll else 1
     if config.DISABLE_JIT.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, n, reverse)
+    for x in xs_leaves:
+        spec = spec_of(core.aval_of(x))
+        if spec[0] is not None:
+            raise errors.value_error(
+                "0th dimension of all xs should be replicated. Got"
+                f" {PartitionSpec(*spec)}",
+                where=function_text(f),
+                why="each step takes one row, on every device.",
+                tries=["jax.sharding.reshard(xs, sharding)", "jax.vmap"],
+            )
     init_leaves, init_tree = tree.flatten(init)
     bodies.types_of("init", init_leaves, init_tree)
     x_avals = [bodies.row(core.aval_of(x)) for x in xs_leaves]

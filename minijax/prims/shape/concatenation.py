@@ -33,7 +33,7 @@ from ..define import (
     move_elements,
     same_dtype,
 )  # fmt: skip
-from ..lying import alike, ambiguous, check_whole
+from ..lying import alike, ambiguous, check_whole, told
 from ..math.algebraic import sub
 from .fresh import zero_array
 from .shapes import (
@@ -419,9 +419,21 @@ def _tile_lower(ctx: Any, x: Any, *, reps: Any) -> Any:
     return ctx.op("reshape", ctx.avals_out[0], x)
 
 
+def _tile_lies(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Axes of which there is one copy lie as they do; others must be whole."""
+    for i, (entry, n) in enumerate(zip(specs[0], params["reps"], strict=True)):
+        if entry is not None and n != 1:
+            raise ambiguous(
+                f"Operand cannot be sharded on dimension {i} when the tiling is"
+                f" non-trivial. Got input type: {told(avals[0], specs[0])} with reps:"
+                f" {params['reps']}"
+            )
+    return [specs[0]]
+
+
 tile_p = primitive(
     "tile", type=_tile_type, transpose=_tile_transpose, batch=_tile_batch,
-    lower=_tile_lower, lie=lambda specs, *_: [specs[0]],
+    lower=_tile_lower, lie=_tile_lies,
 )  # fmt: skip
 
 

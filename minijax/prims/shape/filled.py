@@ -113,12 +113,18 @@ def full_like(
     if dtype is not None or (
         type(fill_value) is not int and core.aval_of(fill_value).shape
     ):
-        return full(shape, fill_value, dtype, sharding=sharding)
-    aval = (
-        core.aval_of(x) if core.is_value(x) else shaped((), dtypes.canonical(x.dtype))
-    )
-    shape = shape_tuple(shape)
-    out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
+        out = full(shape, fill_value, dtype, sharding=sharding)
+        if not core.is_value(x):
+            return out
+        aval = core.aval_of(x)
+    else:
+        aval = (
+            core.aval_of(x)
+            if core.is_value(x)
+            else shaped((), dtypes.canonical(x.dtype))
+        )
+        shape = shape_tuple(shape)
+        out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
     return lib.lie_as(out, aval) if Known.cuts and sharding is None else out
 
 

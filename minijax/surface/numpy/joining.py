@@ -236,6 +236,13 @@ _unstack = once(lax.unstack, "axis")
 
 def _joined(name: str, tup, rank: int, axis_of: Callable[[int], int], dtype):
     """hstack, vstack and dstack: lift to `rank`, then concatenate."""
+    if hasattr(tup, "ndim") and len(shape_of(tup)) > 1 and shape_of(tup)[0]:
+        rows = tup
+        if shape_of(tup)[1:] and len(shape_of(tup)) <= rank:
+            n, *row = shape_of(tup)
+            lifted = (1, *row, 1)[:rank] if len(row) == 1 else (*row, 1)
+            rows = lax.reshape(tup, (n, *lifted))
+        return concatenate(rows, axis_of(len(shape_of(rows)) - 1), dtype)
     xs = [atleast(rank, x) for x in operands(name, tup)]
     if not xs:
         raise ValueError(f"{name}: need at least one array.")
@@ -329,6 +336,8 @@ def column_stack(tup: Any) -> Any:
       Array([[0., 1.],
              [0., 1.]], dtype=float32)
     """
+    if hasattr(tup, "ndim") and len(shape_of(tup)) > 1 and shape_of(tup)[0]:
+        return transpose(tup) if len(shape_of(tup)) == 2 else concatenate(tup, 1)
     xs = operands("column_stack", tup)
     if not xs:
         raise ValueError("column_stack: need at least one array.")

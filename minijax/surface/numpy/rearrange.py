@@ -19,6 +19,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
+from ...ir.lying import spec_of
 from ...prims import lax
 from ...prims.define import const
 from ...types import dtypes
@@ -104,7 +105,8 @@ def repeat(
 
     Raises:
       ConcretizationTypeError: `repeats` is traced and no total is given.
-      ValueError: there is not one number of repeats an element.
+      ValueError: there is not one number of repeats an element, or the axis is cut along
+        an `Explicit` axis and no `out_sharding` given.
       TypeError: `repeats` are no integers.
 
     Example:
@@ -118,6 +120,12 @@ def repeat(
     axis = canonical_axis(axis, len(shape_of(a)) or 1)
     if not shape_of(a):
         a = reshape(a, (1,))
+    if out_sharding is None and spec_of(aval_of(a))[axis] is not None:
+        raise errors.value_error(
+            "Please pass sharding to `jnp.repeat` via `out_sharding` parameter.",
+            which=f"axis {axis} of {aval_of(a).str_short(True)}",
+            why="the axis is cut, and its elements could come to lie in several ways.",
+        )
     if total_repeat_length is not None:
         total = operator.index(total_repeat_length)
         out = _repeat_to_length(a, repeats, axis, total)
