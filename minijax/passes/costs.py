@@ -70,7 +70,7 @@ def own_flops(eqn: Equation) -> float:
 
 
 def flops(jaxpr: Jaxpr, once: bool = False) -> float:
-    """The operations of a program; `once`: of each loop's body a single time."""
+    """The operations of a program; `once`: of each body a single time, on one device."""
     key = ("flops", once)
     if key not in jaxpr.memo:
         jaxpr.memo[key] = sum(equation_flops(eqn, once) for eqn in jaxpr.eqns)
@@ -82,10 +82,7 @@ def equation_flops(eqn: Equation, once: bool = False) -> float:
     inside = parts(eqn)
     if not inside:
         return own_flops(eqn)
-    loop = isinstance(eqn.primitive.regions, Loop)
-    each = [
-        flops(p.closed.jaxpr, once) * (1 if once and loop else p.times) for p in inside
-    ]
+    each = [flops(p.closed.jaxpr, once) * (1 if once else p.times) for p in inside]
     return max(each) if inside[0].choice else sum(each)
 
 

@@ -1,15 +1,17 @@
 """`python -m minijax.tools TOOL WHERE [ARGUMENT ...]`: a tool from the shell.
 
-WHERE is `module:function` or `script.py:function`.  The function is called with what the
-module gives as its arguments: `FUNCTION_args`, or else `example_args`, a tuple or a
-function that makes one.  `why script.py ...` runs the script and logs what was traced and
-compiled; `diff WHERE OTHER` compares two functions at the arguments of the first.
+WHERE is `module:function` or `script.py:function`; a method is `object.method`.  It is
+called with what the module gives as its arguments: `FUNCTION_args` (of a method,
+`object_method_args`), or else `example_args`, a tuple or a function that makes one.  `why
+script.py ...` runs the script and logs what was traced and compiled; `diff WHERE OTHER`
+compares two functions at the arguments of the first.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import json
 import pathlib
 import runpy
@@ -48,10 +50,28 @@ def found_at(where: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     else:
         sys.path.insert(0, "")
         given = vars(importlib.import_module(home))
-    if name not in given:
+    first, *rest = name.split(".")
+    found = given.get(first)
+    for attribute in rest:
+        found = getattr(found, attribute, None)
+    if not callable(found):
         raise SystemExit(f"{home} has no function {name}")
-    args = given.get(f"{name}_args", given.get("example_args", ()))
-    return given[name], tuple(args() if callable(args) else args)
+    own = f"{name.replace('.', '_')}_args"
+    args = given.get(own, given.get("example_args", ()))
+    if not args and not _takes_none(found):
+        raise SystemExit(f"{home} has no arguments for {name}: set {own}, a tuple")
+    return found, tuple(args() if callable(args) else args)
+
+
+def _takes_none(fun: Callable[..., Any]) -> bool:
+    """Whether a function may be called without arguments, as far as can be told."""
+    try:
+        inspect.signature(fun).bind()
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature
+        pass
+    return True
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -13,8 +13,7 @@ Sources: Coleman & Moré, Estimation of Sparse Jacobian Matrices and Graph Color
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,17 @@ from ..api.reverse import vjp
 from ..api.shapes import make_jaxpr
 from ..api.vmap import vmap
 from ..base import errors, tree
-from ..base.source import wraps
-from ..control.arguments import check_callable
+from ..base.source import name_of, wraps
+from ..control.arguments import NO_STATICS, check_callable
+from ..control.calls.jit import jitted_of
 from ..ir import core
 from ..passes.dce import dce_jaxpr
 from ..surface import jnp
 from ..surface.sparse.bcoo import BCOO
+from ..types import dtypes
 from .colors import colors, stars
 from .dependence import UNKNOWN, Interpreter, Sets
-from .programs import Report
+from .programs import Report, without_statics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Pattern(Report):
     def __str__(self) -> str:
         m, n = int(np.prod(self.out_shape)), int(np.prod(self.in_shape))
         high, wide = min(m, 40), min(n, 80)
-        grid = np.zeros((max(high, 1), max(wide, 1)), bool)
+        grid = np.zeros((high, wide), bool)
         if self.nnz:
             grid[self.rows * high // m, self.columns * wide // n] = True
         lines = ["".join("#" if x else "." for x in row) for row in grid]
@@ -98,8 +99,9 @@ class Pattern(Report):
 
 
 def sparsity(
-    f: Callable[..., Any], *args: Any, argnums: int = 0, of: str = "jacobian"
-) -> Pattern:
+    f: Callable[..., Any], *args: Any, argnums: int = 0, of: str = "jacobian",
+    **kwargs: Any,
+) -> Pattern:  # fmt: skip
     """Find which elements of a Jacobian or Hessian may differ from zero.
 
     For every value of the arguments: what is left out is zero by structure.
@@ -107,8 +109,8 @@ def sparsity(
     Args:
       f: a function of arrays to an array (of "hessian": to a scalar), with any
         transformations and control flow inside; it is not run.
-      args: its arguments; only their types matter.
-      argnums: the argument to differentiate by, an array.
+      args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s; only types matter.
+      argnums: the position of the argument to differentiate by, an array.
       of: "jacobian" or "hessian".
 
     Returns:
@@ -116,7 +118,7 @@ def sparsity(
 
     Raises:
       ValueError: `of` is something else, or too many elements may differ from zero.
-      TypeError: the argument or the result is no array.
+      TypeError: the argument or the result is no array, or the argument is of integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -133,39 +135,112 @@ def sparsity(
             f"sparsity: of must be 'jacobian' or 'hessian', got {of!r}.",
             tries=['of="jacobian"'],
         )
-    fun = grad(f, argnums) if of == "hessian" else f
-    x = args[argnums]
-    aval = core.aval_of(x) if core.is_value(x) else x
+    check_callable(f)
+    return _pattern(f, args, kwargs, argnums, of == "hessian")[0]
 
-    def linear(tangent: Any, *values: Any) -> Any:
-        def partial(x: Any) -> Any:
-            return fun(*values[:argnums], x, *values[argnums + 1 :])
 
-        return jvp(partial, (values[argnums],), (tangent,))[1]
+def _pattern(
+    f: Any, args: tuple[Any, ...], kwargs: Any, argnums: int, twice: bool
+) -> tuple[Pattern, Any]:
+    """Of the Jacobian of `f`, or of that of its gradient; and the dtype of its elements."""
+    i = _position(f, args, argnums)
+    fun, values, more, places = without_statics(f, args, kwargs)
+    if i not in places:
+        raise _no_array(f, i, args[i])
+    k, aval = places.index(i), _checked_type(f, i, args[i])
+    if twice:
+        fun = grad(fun, k)
 
-    closed, shape = make_jaxpr(linear, return_shape=True)(x, *args)
-    if not (hasattr(shape, "shape") and hasattr(aval, "shape")):
+    def linear(tangent: Any, values: Any, more: Any) -> Any:
+        return _pushed(fun, values, more, k, tangent)
+
+    closed, shape = make_jaxpr(linear, return_shape=True)(values[k], values, more)
+    if not hasattr(shape, "shape"):
         raise errors.type_error(
-            "sparsity: the argument and the result must be arrays.",
-            which=f"argument {argnums}, or the result",
+            f"sparsity: the result of {name_of(f)} must be an array.",
+            which=f"the result: {shape}",
             tries=["ravel_pytree"],
         )
     jaxpr, _ = dce_jaxpr(closed.jaxpr, [True], keep_in=True)
     n = int(np.prod(aval.shape))
-    run = Interpreter(max(n, 1))
+    if not n or not int(np.prod(shape.shape)):
+        none = np.zeros(0, np.int64)
+        return Pattern(none, none, tuple(shape.shape), tuple(aval.shape)), shape.dtype
+    run = Interpreter(n)
     unknown = [UNKNOWN] * (len(jaxpr.invars) - 1)
     (found,) = run.run(jaxpr, closed.consts, [run.identity(), *unknown])
     pairs = found.pairs if type(found) is Sets else np.zeros(0, np.int64)
-    rows, columns = np.divmod(pairs, max(n, 1))
-    return Pattern(rows, columns, tuple(shape.shape), tuple(aval.shape))
+    rows, columns = np.divmod(pairs, n)
+    return Pattern(rows, columns, tuple(shape.shape), tuple(aval.shape)), shape.dtype
 
 
-def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def _pushed(fun: Any, args: Any, kwargs: Any, i: int, tangent: Any) -> Any:
+    """How the result moves if argument `i` moves along `tangent`."""
+    partial = lambda x: fun(*args[:i], x, *args[i + 1 :], **kwargs)
+    return jvp(partial, (args[i],), (tangent,))[1]
+
+
+def _pulled(fun: Any, args: Any, kwargs: Any, i: int, cotangent: Any) -> Any:
+    """What a cotangent of the result is for argument `i`."""
+    partial = lambda x: fun(*args[:i], x, *args[i + 1 :], **kwargs)
+    return vjp(partial, args[i])[1](cotangent)[0]
+
+
+def _position(f: Any, args: Sequence[Any], argnums: int) -> int:
+    n = len(args)
+    if not -n <= argnums < n:
+        raise errors.value_error(
+            f"sparsity: argnums={argnums}, but {name_of(f)} was given {n} positional"
+            " arguments.",
+            tries=["pass the argument by position"],
+        )
+    return argnums % n
+
+
+def _checked_type(f: Any, i: int, x: Any) -> Any:
+    aval = core.aval_of(x) if core.is_value(x) else x
+    if not (hasattr(aval, "shape") and hasattr(aval, "dtype")):
+        raise _no_array(f, i, x)
+    if not dtypes.is_inexact(aval.dtype):
+        raise errors.type_error(
+            f"sparsity: the argument to differentiate by must be of floats, not of"
+            f" {aval.dtype.name}.",
+            which=f"argument {i} of {name_of(f)}",
+            tries=["another one by argnums=", "x.astype(float)"],
+        )
+    return aval
+
+
+def _check_holomorphic(of: str, holomorphic: bool, which: str, dtype: Any) -> None:
+    if holomorphic == dtypes.is_complex(dtype):
+        return
+    raise errors.type_error(
+        f"sparse_{of} of a function whose {which} is of {dtype.name}, with"
+        f" holomorphic={holomorphic}.",
+        why="a derivative by complex numbers is that of a holomorphic function.",
+        tries=["a function of real numbers"]
+        + ["holomorphic=True, if it is"] * (of == "jacobian" and not holomorphic),
+    )
+
+
+def _no_array(f: Any, i: int, x: Any) -> TypeError:
+    return errors.type_error(
+        "sparsity: the argument to differentiate by must be an array, not"
+        f" {type(x).__name__}.",
+        which=f"argument {i} of {name_of(f)}",
+        tries=["another one by argnums=", "ravel_pytree"],
+    )
+
+
+def sparse_jacobian(
+    f: Callable[..., Any], argnums: int = 0, holomorphic: bool = False
+) -> Callable[..., Any]:
     """Make a function that gives the Jacobian of `f` as a sparse array.
 
     Args:
       f: a function of arrays to an array.
-      argnums: the argument to differentiate by, an array.
+      argnums: the position of the argument to differentiate by, an array.
+      holomorphic: `f` is holomorphic; the argument and the result are complex.
 
     Returns:
       A function with `f`'s arguments that returns a `BCOO` of shape (shape of the
@@ -173,7 +248,8 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., An
       colours and whether rows or columns have them; it is made once for each signature.
 
     Raises:
-      TypeError: the argument or the result is no array.
+      TypeError: the argument or the result is no array, the argument is of integers, or it
+        is complex without `holomorphic`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -188,7 +264,7 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., An
     Source: Curtis, Powell & Reid (1974); Coleman & Moré (1983).
     """
     check_callable(f)
-    return _by_colors(f, f, argnums, "jacobian")
+    return _by_colors(f, argnums, "jacobian", holomorphic)
 
 
 def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
@@ -196,14 +272,14 @@ def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
 
     Args:
       f: a function of arrays to a scalar.
-      argnums: the argument to differentiate by twice, an array.
+      argnums: the position of the argument to differentiate by twice, an array.
 
     Returns:
       A function with `f`'s arguments that returns a `BCOO` of shape (shape of the
       argument..., again), as `sparse_jacobian` of `grad(f)`; it has `plan`, too.
 
     Raises:
-      TypeError: the argument is no array.
+      TypeError: the argument is no array of real numbers, or the result no scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -220,7 +296,7 @@ def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
     Problems (1984); Gebremedhin et al., New Acyclic and Star Coloring Algorithms (2007).
     """
     check_callable(f)
-    return _by_colors(f, grad(f, argnums), argnums, "hessian")
+    return _by_colors(f, argnums, "hessian", False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,47 +325,61 @@ class Coloring(Report):
         return f"{self.evaluations} {what}\n{self.pattern}"
 
 
-def _by_colors(f: Any, fun: Any, argnums: int, of: str) -> Any:
-    plans: dict[Any, Coloring] = {}
+def _by_colors(f: Any, argnums: int, of: str, holomorphic: bool) -> Any:
+    plans: dict[Any, tuple[Coloring, Any]] = {}
+    twice = of == "hessian"
+    jitted = jitted_of(f)
+    nums, names = NO_STATICS if jitted is None else jitted.statics
 
-    def plan(*args: Any) -> Coloring:
-        leaves, treedef = tree.flatten(args)
-        key = (treedef, tuple(map(core.aval_of, leaves)))
+    def planned(args: Any, kwargs: Any) -> tuple[Coloring, Any]:
+        """The plan, and the dtype of the derivative's elements."""
+        i = _position(f, args, argnums)
+        _check_holomorphic(
+            of, holomorphic, "argument", _checked_type(f, i, args[i]).dtype
+        )
+        _, values, more, places = without_statics(f, args, kwargs)
+        leaves, treedef = tree.flatten((values, more))
+        fixed = [x for i, x in enumerate(args) if i not in places]
+        fixed += [x for k, x in sorted(kwargs.items()) if k not in more]
+        key = (treedef, tuple(map(core.aval_of, leaves)), tuple(fixed))
         if key not in plans:
-            plans[key] = _colored(sparsity(fun, *args, argnums=argnums), of)
+            pattern, dtype = _pattern(f, args, kwargs, argnums, twice)
+            if holomorphic:
+                _check_holomorphic(of, holomorphic, "result", dtype)
+            plans[key] = _colored(pattern, of), dtype
         return plans[key]
 
-    @functools.partial(jit, static_argnums=0)
-    def products(forward: bool, seeds: Any, *args: Any) -> Any:
-        def partial(x: Any) -> Any:
-            return fun(*args[:argnums], x, *args[argnums + 1 :])
+    def products(seeds: Any, forward: bool, *args: Any, **kwargs: Any) -> Any:
+        fun, values, more, places = without_statics(f, args, kwargs, (nums, names))
+        k = places.index(argnums % len(args))
+        fun = grad(fun, k) if twice else fun
+        one = _pushed if forward else _pulled
+        return vmap(lambda seed: one(fun, values, more, k, seed))(seeds)
 
-        x = args[argnums]
-        if forward:
-            return vmap(lambda seed: jvp(partial, (x,), (seed,))[1])(seeds)
-        return vmap(lambda seed: vjp(partial, x)[1](seed)[0])(seeds)
+    after = [i + 2 if i >= 0 else i for i in nums]
+    compiled = jit(products, static_argnums=[1, *after], static_argnames=names)
 
     @wraps(f, name=f"sparse_{of}({{fun}})")
-    def sparse_f(*args: Any) -> BCOO:
-        found = plan(*args)
-        pattern = found.pattern
-        x = args[argnums]
+    def sparse_f(*args: Any, **kwargs: Any) -> BCOO:
+        found, dtype = planned(args, kwargs)
+        pattern, n = found.pattern, found.evaluations
         shape = pattern.in_shape if found.forward else pattern.out_shape
-        dtype = core.aval_of(x).dtype
-        if not found.forward:
-            dtype = make_jaxpr(fun)(*args).out_avals[0].dtype
-        seeds = found.colors == np.arange(found.evaluations)[:, None]
-        seeds = seeds.astype(dtype).reshape(-1, *shape)
-        compressed = products(found.forward, seeds, *args)
-        flat = jnp.reshape(compressed, (found.evaluations, -1))
-        data = flat[found.found]
-        indices = jnp.asarray(pattern.indices())
+        given = core.aval_of(args[argnums]).dtype if found.forward else dtype
+        data = jnp.zeros(0, dtype)
+        if n:
+            seeds = found.colors == np.arange(n)[:, None]
+            seeds = seeds.astype(given).reshape(n, *shape)
+            compressed = compiled(seeds, found.forward, *args, **kwargs)
+            data = jnp.reshape(compressed, (n, -1))[found.found]
         return BCOO(
-            (data, indices),
+            (data, jnp.asarray(pattern.indices())),
             shape=pattern.shape,
             indices_sorted=True,
             unique_indices=True,
         )
+
+    def plan(*args: Any, **kwargs: Any) -> Coloring:
+        return planned(args, kwargs)[0]
 
     sparse_f.plan = plan  # type: ignore[attr-defined]
     return sparse_f
@@ -298,6 +388,9 @@ def _by_colors(f: Any, fun: Any, argnums: int, of: str) -> Any:
 def _colored(pattern: Pattern, of: str) -> Coloring:
     n, m = int(np.prod(pattern.in_shape)), int(np.prod(pattern.out_shape))
     rows, columns = pattern.rows, pattern.columns
+    if not pattern.nnz:
+        none = np.full(n, -1)
+        return Coloring(pattern, True, none, 0, (rows, columns))
     # No fewer colours will do than one row, or one column, has elements.
     ways = {
         True: (int(np.bincount(rows, minlength=1).max()), rows, columns, n),

@@ -69,7 +69,8 @@ class LineCost:
 class CostReport(Report):
     """What a program costs: `lines` from the dearest one, `scopes` by name.
 
-    once: the operations if each loop's body is counted a single time, as XLA counts.
+    once: the operations if each loop's body is counted a single time, and of what several
+      devices do that of one, as XLA counts.
     xla: XLA's flops, transcendentals and bytes of the compiled program; empty if there is
       no single program.
     """
@@ -99,7 +100,7 @@ class CostReport(Report):
         if self.xla:
             work = self.xla["flops"] + self.xla["transcendentals"]
             head.append(
-                f"XLA, compiled, loops once: {amount(work, 'flop')} and"
+                f"XLA, compiled, loops once, one device: {amount(work, 'flop')} and"
                 f" {amount(self.xla['bytes'])}; counted so here:"
                 f" {amount(self.once, 'flop')}"
             )

@@ -139,6 +139,7 @@ def memory(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
         )
     constants = sum(nbytes(v.aval) for v in jaxpr.constvars)
     arguments = sum(nbytes(v.aval) for v in jaxpr.invars)
+    walk.peak, walk.owners = arguments + constants, list(owners.values())
     walk.run(jaxpr, owners, [*jaxpr.constvars, *jaxpr.invars], 0, 0, [])
     results = sum(
         nbytes(v.aval) for v in dict.fromkeys(jaxpr.outvars) if type(v) is not Literal

@@ -21,7 +21,7 @@ from ..ir.regions import Loop
 from ..passes.costs import equation_flops, flops, nbytes, parts
 from .footprint import xla_memory
 from .places import NOWHERE, Place, is_backward, place_of
-from .programs import Report, amount, program_of, table
+from .programs import Report, amount, program_of, table, without_statics
 
 
 @dataclasses.dataclass
@@ -148,7 +148,7 @@ def _kept(jaxpr: Jaxpr) -> dict[Any, Equation]:
 def _residual(jaxpr: Jaxpr, v: Any, reader: Equation) -> Residual:
     made = {w: eqn for eqn in jaxpr.eqns for w in eqn.outs}
     eqn = made[v]
-    inner = _maker(eqn, list(eqn.outs).index(v))
+    inner = _maker(eqn, list(eqn.outs).index(v), made)
     use = _reader(reader, [a is v for a in reader.ins].index(True))
     work, names = _recomputing(jaxpr, made, v)
     why = "free: it only moves what is kept"
@@ -162,16 +162,22 @@ def _residual(jaxpr: Jaxpr, v: Any, reader: Equation) -> Residual:
     )  # fmt: skip
 
 
-def _maker(eqn: Equation, i: int) -> Equation:
-    """The innermost equation that makes result `i`."""
+def _maker(eqn: Equation, i: int, made: dict[Any, Equation]) -> Equation:
+    """The innermost equation that makes result `i`, before it is moved."""
     regions = eqn.primitive.regions
     if regions is None:
+        moved = [
+            a for a in eqn.ins if a in made and a.aval.dtype == eqn.outs[i].aval.dtype
+        ]
+        if eqn.primitive.moves is True and len(moved) == 1:
+            before = made[moved[0]]
+            return _maker(before, list(before.outs).index(moved[0]), made)
         return eqn
     body = regions.bodies(eqn.params)[-1].jaxpr
     out = body.outvars[i] if i < len(body.outvars) else None
-    for inner in body.eqns:
-        if out in inner.outs:
-            return _maker(inner, list(inner.outs).index(out))
+    inside = {v: inner for inner in body.eqns for v in inner.outs}
+    if out in inside:
+        return _maker(inside[out], list(inside[out].outs).index(out), inside)
     return eqn
 
 
@@ -302,6 +308,7 @@ def plan_remat(
       >>> plan.bytes <= 20000, plan.extra_flops
       (True, 3000.0)
     """
+    f, args, kwargs, _ = without_statics(f, args, kwargs)
     program = program_of(f, args, kwargs)
     jaxpr = inline_calls(program.jaxpr)
     found: Plan = plan(jaxpr, int(nbytes))

@@ -14,7 +14,7 @@ import os
 import textwrap
 from typing import Any
 
-from ..base.source import UNKNOWN, Source
+from ..base.source import UNKNOWN, Source, here
 from ..ir.jaxpr import Equation
 
 
@@ -46,6 +46,14 @@ class Place:
 
 
 NOWHERE = Place("", 0, 0, "", "", "")
+_calls: set[Any] = set()  # where users have called tools: no lines of the programs
+
+
+def called_here() -> None:
+    """Have the user's current line, in which a tool is called, count as no place."""
+    source = here()
+    if source is not None:
+        _calls.add((source.code, source.lasti))
 
 
 def place_of(eqn: Equation) -> Place:
@@ -56,7 +64,7 @@ def place_of(eqn: Equation) -> Place:
 @functools.lru_cache(4096)
 def of_source(source: Source | None) -> Place:
     """A recorded place, with its line's text and variable."""
-    if source is None or source is UNKNOWN:
+    if source is None or source is UNKNOWN or (source.code, source.lasti) in _calls:
         return NOWHERE
     line, column = source.position()
     text = linecache.getline(source.file, line).strip()

@@ -15,6 +15,7 @@ from ..control.arguments import NO_STATICS, ArgNames
 from ..control.calls.jit import jitted_of
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
 from ..runtime.dispatch import is_host_driven
+from .places import called_here
 
 
 @dataclasses.dataclass
@@ -62,6 +63,7 @@ def without_statics(
 
     given: which are static, if the function, being jitted, does not know.
     """
+    called_here()
     jitted = jitted_of(fun)
     nums, names = given if jitted is None or given != NO_STATICS else jitted.statics
     n = len(args)

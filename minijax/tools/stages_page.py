@@ -28,7 +28,7 @@ from ..ir.printer import Printer, literal_text
 from ..passes.costs import equation_flops, nbytes
 from ..runtime.dispatch import is_host_driven
 from .page import page
-from .places import place_of
+from .places import NOWHERE, place_of
 from .programs import amount, without_statics
 
 
@@ -235,8 +235,9 @@ def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
 
     def visit(jaxpr: Jaxpr) -> None:
         for eqn in jaxpr.eqns:
-            if eqn.source is not None and eqn.source.code.co_name != "<module>":
-                code = eqn.source.code
+            source = None if place_of(eqn) is NOWHERE else eqn.source
+            if source is not None and source.code.co_name != "<module>":
+                code = source.code
                 lines = [at[0] for at in code.co_positions() if at[0]]
                 codes[code] = (min(code.co_firstlineno, *lines), max(lines))
             for p in programs(eqn.params):

@@ -17,7 +17,12 @@ def f(x):
     y = jnp.log(x)
     return y * 2
 
-example_args = (jnp.array([0.0, 1.0]),)
+class Some:
+    def method(self, x):
+        return f(x)
+
+some = Some()
+example_args = (jnp.array([0.0, 2.0]),)
 for n in (1, 2):
     mj.jit(f)(jnp.ones(n))
 """
@@ -38,8 +43,16 @@ def test_a_function_of_a_script(script, capsys):
     page = script.with_suffix(".html")
     command.main(["show", f"{script}:f", "--html", str(page)])
     assert "<!doctype html>" in page.read_text()
-    with pytest.raises(SystemExit, match="has no function g"):
-        command.main(["cost", f"{script}:g"])
+    command.main(["memory", f"{script}:some.method"])
+    assert "argument x" in capsys.readouterr().out
+    for name in ("g", "example_args", "some.other", "g.method"):
+        with pytest.raises(SystemExit, match=f"has no function {name}"):
+            command.main(["cost", f"{script}:{name}"])
+    bare = script.with_name("bare.py")
+    bare.write_text("def f(x):\n    return x\n\ndef g():\n    return 1.0\n")
+    with pytest.raises(SystemExit, match=r"no arguments for f: set f_args"):
+        command.main(["cost", f"{bare}:f"])
+    command.main(["memory", f"{bare}:g"])
     with pytest.raises(SystemExit, match="name a function"):
         command.main(["cost", str(script)])
     with pytest.raises(SystemExit, match="no such file"):

@@ -112,3 +112,35 @@ def test_what_a_loop_stacks_is_told_from_what_a_step_needs():
 
 def test_a_call_does_not_count_its_results_twice():
     assert tools.memory(mj.jit(chain), X).peak == tools.memory(chain, X).peak
+
+
+def test_what_several_devices_do_counts_once_beside_xla():
+    mesh = Mesh(np.array(mj.devices()[:4]), ("i",))
+    f = mj.shard_map(
+        lambda x: jnp.sin(x) * x, mesh=mesh, in_specs=PartitionSpec("i"),
+        out_specs=PartitionSpec("i"),
+    )  # fmt: skip
+    report = tools.cost(f, jnp.ones(6400), roofline=ROOF)
+    assert (report.flops, report.once) == (12800, 3200)
+    assert report.xla["flops"] + report.xla["transcendentals"] == pytest.approx(
+        3200, 0.01
+    )
+
+
+def test_a_program_without_operations_holds_its_arguments():
+    report = tools.memory(lambda x: 3.0, X)
+    assert (report.peak, report.temporary) == (X.nbytes, 0)
+    assert [o.what for o in report.owners] == ["argument x"]
+
+
+WAVE = mj.jit(lambda x: jnp.sin(x) * 2.0)
+
+
+def test_the_line_that_calls_a_tool_is_no_line_of_the_program():
+    called = tools.cost(mj.pmap(WAVE), X[:2], roofline=ROOF)
+    assert {line.place.variable for line in called.lines} == {"WAVE"}
+    held = tools.memory(WAVE, X)
+    assert "held" not in {o.place.variable for o in held.owners}
+    shown = tools.show(mj.vmap(WAVE), X, compiled=False)
+    assert "shown" not in str(shown)
+    assert "WAVE = mj.jit" in str(shown)

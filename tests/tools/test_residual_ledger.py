@@ -142,3 +142,25 @@ def test_parts_are_recomputed_again_where_memory_is_short():
     assert plan.measured["after"] <= 10 * x.nbytes  # with what is computed with
     for a, b in zip(mj.grad(plan.function)(ws, x), mj.grad(layers)(ws, x), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_the_ledger_tells_who_made_what_lanes_have_moved():
+    energy = mj.jit(lambda w, x: jnp.tanh(w @ x).sum())
+    grads = mj.vmap(mj.grad(energy), in_axes=(None, 0))
+    ledger = tools.residuals(grads, W, W[:5])
+    assert {r.by for r in ledger.residuals} <= {"tanh", "sub"}
+    assert {r.made.variable for r in ledger.residuals} == {"energy"}
+
+
+def test_plans_of_static_arguments_and_of_nothing():
+    f = mj.jit(
+        lambda x, n, how: getattr(jnp.sin(x) * n, how)(),
+        static_argnums=1, static_argnames="how",
+    )  # fmt: skip
+    plan = tools.plan_remat(f, 10**6, W, 3, how="sum")
+    np.testing.assert_allclose(
+        mj.grad(plan.function)(W), mj.grad(f)(W, 3, how="sum"), rtol=1e-6
+    )
+    assert tools.plan_remat(lambda x: 3.0, 10, W).bytes == 0
+    still = mj.checkpoint(lambda x: 3.0, policy=tools.budget(10))
+    assert mj.grad(still)(2.0) == 0.0

@@ -184,5 +184,60 @@ def test_stars_give_all_elements(density):
 def test_refusals():
     with pytest.raises(ValueError, match="of must be"):
         tools.sparsity(chain, S, of="x")
-    with pytest.raises(TypeError, match="must be arrays"):
+    with pytest.raises(TypeError, match="must be an array"):
         tools.sparsity(lambda x: (x, x), S)
+    with pytest.raises(TypeError, match="must be an array, not dict"):
+        tools.sparsity(chain, {"x": S})
+    with pytest.raises(TypeError, match="must be of floats, not of int32"):
+        tools.sparse_jacobian(chain)(jnp.arange(3))
+    with pytest.raises(ValueError, match="argnums=2, but chain was given 1"):
+        tools.sparsity(chain, S, argnums=2)
+    with pytest.raises(TypeError, match="whose argument is of complex64"):
+        tools.sparse_jacobian(chain)(S + 0j)
+    with pytest.raises(TypeError, match="whose result is of float32"):
+        tools.sparse_jacobian(abs, holomorphic=True)(S + 0j)
+    with pytest.raises(TypeError, match="sparse_hessian of a function whose argument"):
+        tools.sparse_hessian(lambda z: (z * z).real.sum())(S + 0j)
+
+
+@pytest.mark.parametrize("f", [jnp.sum, lambda x: 3.0, lambda x: x[:0].sum()])
+def test_derivatives_that_are_zero_everywhere(f):
+    hess = tools.sparse_hessian(f)
+    assert (hess.plan(S).evaluations, hess(S).nse) == (0, 0)
+    np.testing.assert_array_equal(hess(S).todense(), np.zeros((6, 6)))
+    assert tools.sparse_jacobian(lambda x: f(mj.lax.stop_gradient(x)))(S).nse == 0
+
+
+def test_arrays_without_elements():
+    for f, x in ((jnp.sin, jnp.zeros((0, 2))), (lambda x: x[:0], S)):
+        pattern = tools.sparsity(f, x)
+        assert pattern.nnz == 0
+        assert str(pattern).startswith(f"0 x {x.size}, 0 elements")
+        assert tools.sparse_jacobian(f)(x).shape == (*f(x).shape, *x.shape)
+
+
+def test_which_argument_and_how_it_is_given():
+    def f(n, x, y, *, how="sin", by=1.0):
+        return getattr(jnp, how)(x) * by + n * y[::-1]
+
+    jitted = mj.jit(f, static_argnums=0, static_argnames="how")
+    args, more = (4, S, 2 * S), {"how": "cos", "by": jnp.float32(3)}
+    for i in (1, 2, -1, -2):
+        found = tools.sparse_jacobian(jitted, i)(*args, **more)
+        want = mj.jacfwd(jitted, i % 3)(*args, **more)
+        np.testing.assert_allclose(found.todense(), want, rtol=1e-6)
+        assert tools.sparsity(jitted, *args, argnums=i, **more).nnz == 6
+    with pytest.raises(TypeError, match="must be an array, not int"):
+        tools.sparsity(jitted, *args, argnums=0, **more)
+    found = tools.sparse_hessian(lambda n, x, **k: f(n, x, x, **k).sum(), -1)(
+        2.0, S, by=jnp.float32(3)
+    )
+    np.testing.assert_allclose(found.todense(), -3 * np.diag(np.sin(S)), rtol=1e-6)
+
+
+def test_holomorphic_functions():
+    z = S + 1j
+    jac = tools.sparse_jacobian(lambda z: z[1:] * z[:-1], holomorphic=True)(z)
+    want = mj.jacfwd(lambda z: z[1:] * z[:-1], holomorphic=True)(z)
+    assert jac.nse == 10
+    np.testing.assert_allclose(jac.todense(), want, rtol=1e-6)

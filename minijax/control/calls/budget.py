@@ -191,6 +191,8 @@ def _residuals(eqn: Equation, given: set[Any]) -> tuple[list[Any], int]:
 def _places(costs: _Costs) -> list[int]:
     """Where to cut: in each of some windows, where the fewest bytes cross."""
     n = len(costs.jaxpr.eqns)
+    if not n:
+        return [0]
     count = min(PLACES, n)
     edges = [round(k * n / count) for k in range(count + 1)]
     inner = [
