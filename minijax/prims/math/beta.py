@@ -1,9 +1,9 @@
 r"""The regularized incomplete beta function.
 
 I_x(a, b) is a weight over a continued fraction, which converges fast for x below
-(a+1)/(a+b+2); beyond, I_x(a, b) = 1 - I_{1-x}(b, a) (NIST Digital Library of
-Mathematical Functions, 8.17.22 and 8.17.4).  It is evaluated forwards, two steps at a
-time (Lentz's method).
+(a+1)/(a+b+2); beyond, I_x(a, b) = 1 - I_{1-x}(b, a) (A. R. DiDonato and A. H. Morris,
+"Significant digit computation of the incomplete beta function ratios", ACM Transactions
+on Mathematical Software 18, 1992).  It is evaluated forwards (Lentz's method).
 
 Next: error_function.py.
 """
@@ -18,7 +18,7 @@ from ...ir import core
 from ..define import FLOAT, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, sub
 from .elementary import exp, log, log1p
-from .gamma import lgamma
+from .gamma import digamma, lgamma, log_ratio, shifted_gamma
 from .logic import (
     bitwise_and,
     bitwise_not,
@@ -31,16 +31,38 @@ from .logic import (
     lt,
     select,
 )
-from .order import abs
+from .order import abs, max, min
+from .pairs import exact_sum, exp_of, times
 from .widen import emit_loop, narrow, widen
 
 __all__ = ("regularized_incomplete_beta_p", "betainc")
 
-LIMIT = 1000  # double steps; about sqrt(max(a, b)) are needed
+LIMIT = 1000  # steps; about sqrt(max(a, b)) are needed
 
 
-def _log_beta(a: Any, b: Any) -> Any:
-    return sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+def reciprocal_beta(a: Any, b: Any, *powers: Any) -> Any:
+    """p^a q^b / B(a, b), for pairs `powers` of p and q, by default 1.
+
+    With 1 / Gamma(a) = q_a e^z_a / z_a^a, and so on, it is (p z_t / z_a)^a (q z_t / z_b)^b
+    e^(z_a + z_b - z_t) q_a q_b / q_t for t = a + b.
+    """
+    t, lost = exact_sum(a, b)
+    (z_a, q_a), (z_b, q_b), (z_t, q_t) = (shifted_gamma(z) for z in (a, b, t))
+    terms = []
+    for i, (exponent, z) in enumerate(((a, z_a), (b, z_b))):
+        p, rest = powers[i] if powers else (filled(t, 1), None)
+        terms.append(times(exponent, log_ratio(p, z, z_t, rest)))
+    gap, gap_rest = exact_sum(z_a, z_b)
+    gap, last = exact_sum(gap, neg(z_t))
+    # The power of z_t knows what t lost, and its factor does not.
+    last = add(last, mul(lost, sub(digamma(t), log(z_t))))
+    # a b / t without overflow
+    ratio_of = mul(min(a, b), div(max(a, b), t))
+    scale = mul(div(mul(q_a, q_b), q_t), ratio_of)
+    (first, first_rest), (second, second_rest) = terms
+    return mul(
+        scale, exp_of(first, second, gap, first_rest, second_rest, gap_rest, last)
+    )
 
 
 def _inside(a: Any, b: Any, x: Any) -> Any:
@@ -56,37 +78,39 @@ def _dtype(x: Any) -> Any:
     return core.aval_of(x).dtype
 
 
-def _start(a: Any, b: Any, x: Any) -> list[Any]:
-    """Swap a and b where that is the faster way; the fraction starts from 1."""
+def _swapped(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Whether a and b change places, which is faster there; then a, b, x and 1 - x."""
     one = const(x, 1)
     swap = gt(x, div(add(a, one), add(add(a, b), const(x, 2))))
-    p, q = select(swap, b, a), select(swap, a, b)
-    y = select(swap, sub(one, x), x)
-    ones = filled(x, 1)
-    return [_inside(a, b, x), ones, ones, filled(x, 0), p, q, y]
+    y = sub(one, x)
+    return swap, *(select(swap, *pair) for pair in ((b, a), (a, b), (y, x), (x, y)))
 
 
-def _step(n: Any, active: Any, f: Any, c: Any, d: Any, a: Any, b: Any, x: Any) -> Any:
-    """Two factors: the coefficients d_{2n-1} and d_{2n}."""
-    m = sub(n, const(n, 1))
-    twice = add(a, add(m, m))
-    odd = neg(
-        div(
-            mul(mul(add(a, m), add(add(a, b), m)), x),
-            mul(twice, add(twice, const(x, 1))),
-        )
-    )
-    twice = add(a, add(n, n))
-    even = div(mul(mul(n, sub(b, n)), x), mul(sub(twice, const(x, 1)), twice))
-    last = f
-    for coefficient in (odd, even):
-        d = reciprocal(_away(add(mul(coefficient, d), const(x, 1))))
-        c = _away(add(const(x, 1), div(coefficient, c)))
-        f = mul(f, mul(c, d))
-    f = select(active, f, last)
+def _start(a: Any, b: Any, x: Any) -> list[Any]:
+    _, p, q, u, v = _swapped(a, b, x)
+    inside = _inside(a, b, x)
+    gap = add(sub(mul(p, v), mul(q, u)), const(x, 1))
+    first = div(mul(p, gap), add(p, const(x, 1)))
+    first = select(inside, first, filled(x, 1))
+    return [inside, first, first, filled(x, 0), p, q, u, v]
+
+
+def _step(n, active, f, c, d, a, b, x, y):
+    """Two steps of the fraction as one, in which next to nothing cancels."""
+    odd = add(a, sub(add(n, n), const(x, 1)))
+    part = div(mul(mul(n, sub(b, n)), x), odd)
+    top = add(sub(add(a, b), const(x, 1)), n)
+    top = mul(mul(part, x), mul(div(sub(add(a, n), const(x, 1)), odd), top))
+    gap = add(sub(mul(a, y), mul(b, x)), const(x, 1))
+    gap = add(gap, mul(n, add(y, const(x, 1))))
+    bottom = add(add(n, part), div(mul(add(a, n), gap), add(odd, const(x, 2))))
+    d = reciprocal(_away(add(mul(top, d), bottom)))
+    c = _away(add(bottom, div(top, c)))
+    ratio = mul(c, d)
+    f = select(active, mul(f, ratio), f)
     eps = const(x, float(ml_dtypes.finfo(_dtype(x)).eps))
-    more = gt(abs(sub(f, last)), mul(eps, abs(f)))
-    return bitwise_and(active, more), f, c, d, a, b, x
+    more = gt(abs(sub(ratio, const(x, 1))), eps)
+    return bitwise_and(active, more), f, c, d, a, b, x, y
 
 
 def _away(x: Any) -> Any:
@@ -96,11 +120,15 @@ def _away(x: Any) -> Any:
 
 def _finish(a: Any, b: Any, x: Any, f: Any) -> Any:
     one, zero = const(x, 1), const(x, 0)
-    swap = gt(x, div(add(a, one), add(add(a, b), const(x, 2))))
-    weight = exp(sub(add(mul(a, log(x)), mul(b, log1p(neg(x)))), _log_beta(a, b)))
-    part = div(weight, mul(f, select(swap, b, a)))
+    swap = _swapped(a, b, x)[0]
+    inside = _inside(a, b, x)
+    ones = filled(x, 1)
+    p, q = select(inside, a, ones), select(inside, b, ones)
+    y = select(inside, x, filled(x, 0.5))
+    weight = reciprocal_beta(p, q, (y, None), exact_sum(neg(y), one))
+    part = div(weight, f)
     part = clamp(zero, part, one)  # rounding may lead out
-    inner = select(_inside(a, b, x), select(swap, sub(one, part), part), filled(x, 0))
+    inner = select(inside, select(swap, sub(one, part), part), filled(x, 0))
     infinity = const(x, float("inf"))
     all_below = bitwise_or(eq(a, zero), eq(b, infinity))  # all mass at x = 0
     all_above = bitwise_or(eq(b, zero), eq(a, infinity))  # all mass at x = 1
@@ -118,7 +146,7 @@ def _lower(ctx: Any, a: Any, b: Any, x: Any) -> Any:
     values, aval = widen(ctx, (a, b, x))
     state = ctx.fun(_start, *values, avals=[aval] * 3)
     flags = aval.update(dtype=_dtype(True))
-    state = emit_loop(ctx, _step, state, [flags, *[aval] * 6], LIMIT)
+    state = emit_loop(ctx, _step, state, [flags, *[aval] * 7], LIMIT)
     (out,) = ctx.fun(_finish, *values, state[1], avals=[aval] * 4)
     return narrow(ctx, out, aval)
 
@@ -133,8 +161,8 @@ def _no_parameter(t: Any, ans: Any, a: Any, b: Any, x: Any) -> Any:
 def _point_tangent(t: Any, ans: Any, a: Any, b: Any, x: Any) -> Any:
     """The density x^(a-1) (1-x)^(b-1) / B(a, b)."""
     one = const(x, 1)
-    log_beta = _log_beta(a, b)
     powers = add(mul(sub(b, one), log1p(neg(x))), mul(sub(a, one), log(x)))
+    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
     return mul(exp(sub(powers, log_beta)), t)
 
 

@@ -2,7 +2,7 @@ r"""The gamma function's family: its logarithm, derivatives, and incomplete inte
 
 The regularized incomplete gamma function P(a, x) is a power series in x up to a, and
 one minus a continued fraction beyond (NIST Digital Library of Mathematical Functions,
-8.11.4 and 8.9.2), which is evaluated forwards (Lentz's method).  Differentiating both
+8.11.4 and 8.9.2), which is evaluated forwards (Steed's method).  Differentiating both
 term by term gives dP/da, and with it how a gamma sample moves with its parameter:
 P(a, x(a)) stays what it is, so dx/da = -(dP/da) / (dP/dx).  Of large a both would take
 too long near x = a: there is an expansion for a to infinity (8.12.3 and 8.12.4).
@@ -37,6 +37,7 @@ from .logic import (
     select,
 )
 from .order import abs
+from .pairs import Pair, exact_product, exact_sum, exp_of, log_of, ratio, times
 from .widen import emit_loop, lower_chlo, narrow, widen
 
 __all__ = (
@@ -176,15 +177,14 @@ def _series_slope_step(n, active, total, term, slope, term_slope, a, x):
     return bitwise_and(active, more), total, term, slope, term_slope, a, x
 
 
-def _fraction_step(n: Any, active: Any, f: Any, c: Any, d: Any, a: Any, x: Any) -> Any:
-    b = _denominator(n, a, x)
+def _fraction_step(n, active, f, change, d, a, x):
+    """The next convergent is so much more than the last: Steed's method."""
     top = mul(n, sub(a, n))
-    d = reciprocal(add(mul(top, d), b))
-    c = add(b, div(top, c))
-    ratio = mul(c, d)
-    f = select(active, mul(f, ratio), f)
-    more = gt(abs(sub(ratio, const(x, 1))), _eps(x))
-    return bitwise_and(active, more), f, c, d, a, x
+    last, d = d, reciprocal(add(mul(top, d), _denominator(n, a, x)))
+    change = mul(change, neg(mul(top, mul(last, d))))
+    f = select(active, add(f, change), f)
+    more = gt(abs(change), mul(abs(f), _eps(x)))
+    return bitwise_and(active, more), f, change, d, a, x
 
 
 def _fraction_slope_step(n, active, f, c, d, df, dc, dd, a, x):
@@ -239,18 +239,21 @@ def _start_series_slope(a: Any, x: Any) -> list[Any]:
 
 
 def _start_fraction(a: Any, x: Any) -> list[Any]:
-    return _fraction_from(bitwise_and(_regions(a, x)[1], lt(a, const(a, _LARGE))), a, x)
+    use = bitwise_and(_regions(a, x)[1], lt(a, const(a, _LARGE)))
+    d = _first_denominator(use, a, x)
+    return [use, d, d, d, a, x]
 
 
-def _fraction_from(use: Any, a: Any, x: Any) -> list[Any]:
-    d = select(use, reciprocal(add(sub(x, a), const(x, 1))), filled(x, 1))
-    return [use, d, filled(x, _HUGE), d, a, x]
+def _first_denominator(use: Any, a: Any, x: Any) -> Any:
+    return select(use, reciprocal(add(sub(x, a), const(x, 1))), filled(x, 1))
 
 
 def _start_fraction_slope(a: Any, x: Any) -> list[Any]:
-    use, f, c, d, _, _ = _fraction_from(_regions(a, x)[1], a, x)
+    use = _regions(a, x)[1]
+    d = _first_denominator(use, a, x)
+    square_of = mul(d, d)
     zero = filled(x, 0)
-    return [use, f, c, d, mul(d, d), zero, mul(d, d), a, x]
+    return [use, d, filled(x, _HUGE), d, square_of, zero, square_of, a, x]
 
 
 _HUGE = 1e30  # stands for infinity in Lentz's method
@@ -262,17 +265,65 @@ def _weight(a: Any, x: Any) -> Any:
 
 
 def _weight_over_a(a: Any, x: Any) -> Any:
-    """x^a e^-x / Gamma(a+1), without the cancellation of its large factors.
+    """x^a e^-x / Gamma(a+1), which is (x/z)^a e^(z-x) q / a."""
+    z, scale = shifted_gamma(a)
+    point = select(bitwise_or(*_regions(a, x)), x, z)
+    power = times(a, log_ratio(point, z))
+    gap = exact_sum(z, neg(point))
+    return mul(scale, exp_of(power[0], gap[0], power[1], gap[1]))
 
-    exp(a ln x - x - ln Gamma(a+1)) for small a; Stirling's formula from 10 on.
-    """
-    large = ge(a, const(a, 10))
-    big = select(large, a, filled(a, 10))
-    log_small = sub(sub(mul(a, log(x)), x), lgamma(add(a, const(a, 1))))
-    gap = log_gap(div(sub(x, big), big), div(x, big))
-    log_big = neg(add(mul(big, gap), stirling_rest(big)))
-    square_of = reciprocal(mul(big, const(a, 2 * math.pi)))
-    return select(large, mul(sqrt(square_of), exp(log_big)), exp(log_small))
+
+def log_ratio(x: Any, z: Any, multiple: Any = None, rest: Any = None) -> Pair:
+    """The logarithm of (x + rest) / z, or of a multiple, of positive numbers, z from 10
+    on, as a pair."""
+    tiny = lt(x, const(x, 1))  # and may lose digits to the range
+    zero, one = filled(x, 0), filled(x, 1)
+    factor = select(tiny, filled(x, 2.0**_RAISED), one)
+    x = mul(x, factor)
+    rest = zero if rest is None else mul(rest, factor)
+    if multiple is not None:
+        (x, lost), rest = exact_product(x, multiple), mul(rest, multiple)
+        rest = add(rest, lost)
+    return log_of(*ratio(x, z, rest), select(tiny, filled(x, _RAISED), zero))
+
+
+_RAISED = 60
+
+
+def shifted_gamma(a: Any) -> Pair:
+    """z and q / a, where 1 / Gamma(a) is q e^z / z^a: by Stirling's formula for z, which
+    is a from 10 on and a + 10 below, divided by a (a+1) ... (a+9) there."""
+    small = lt(a, const(a, 10))
+    z = select(small, add(a, const(a, 10)), a)
+    u, square_of = mul(a, z), square(z)
+    # (a + i) (a + 10 - i) = u + i (10 - i)
+    product = add(a, const(a, 5))
+    for i in range(1, 5):
+        product = mul(product, add(u, const(a, i * (10 - i))))
+    power = mul(square(square(square_of)), square_of)
+    shift = select(small, div(product, power), reciprocal(a))
+    root = sqrt(mul(z, const(a, 0.5 / math.pi)))
+    return z, mul(mul(shift, root), exp(neg(stirling_rest(z))))
+
+
+def gamma_above_1(a: Any, divisor: Any) -> Any:
+    """Gamma(1 + a) / divisor of a >= 0; factors come late, lest the power overflow."""
+    z, scale = shifted_gamma(a)
+    power = times(a, log_of(z, filled(z, 0), filled(z, 0)))
+    terms = power[0], neg(z), const(z, -3), power[1]
+    scale = mul(scale, divisor)
+    return mul(exp_of(*terms), div(const(z, math.exp(3)), scale))
+
+
+def rising_gamma(a: Any, m: Any) -> Any:
+    """Gamma(a + m) / Gamma(a) of positive a and a + m."""
+    total = add(a, m)
+    (y, lower), (z, upper) = shifted_gamma(a), shifted_gamma(total)
+    zero = filled(z, 0)
+    first = times(a, log_of(*ratio(z, y), zero))
+    second = times(m, log_of(z, zero, zero))
+    terms = first[0], second[0], y, neg(z), first[1], second[1]
+    return mul(exp_of(*terms), div(mul(lower, a), mul(upper, total)))
 
 
 def stirling_rest(a: Any) -> Any:
@@ -290,7 +341,7 @@ STIRLING = (
 def log_gap(u: Any, whole: Any) -> Any:
     """u - ln(1 + u): near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u);
     elsewhere by `whole`, 1 + u as it is known without the rounding of u."""
-    near = lt(abs(u), const(u, 0.3))
+    near = lt(abs(u), const(u, 0.4))
     v = select(near, u, filled(u, 0))
     t = div(v, add(v, const(v, 2)))
     cube = mul(const(t, 2), mul(t, square(t)))
@@ -436,7 +487,9 @@ def _for_others(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
     beyond = _regions(a, x)[1]
     small = bitwise_and(lt(a, const(a, 0.5)), bitwise_not(beyond))
     lower = mul(_weight_over_a(a, x), s)
-    upper = select(small, _upper_of_small(a, x), sub(one, lower))
+    rest = sub(one, lower)
+    small = bitwise_and(small, lt(rest, const(x, 0.15)))  # beyond, less cancels in it
+    upper = select(small, _upper_of_small(a, x), rest)
     upper = select(beyond, mul(_weight(a, x), f), upper)
     large = bitwise_or(beyond, lt(upper, const(x, 0.5)))
     return select(large, sub(one, upper), lower), upper

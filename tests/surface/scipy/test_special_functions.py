@@ -343,3 +343,70 @@ def test_incomplete_gamma_next_to_a_large_parameter(dtype):
             step = special.gammaincc(a + 1, x) - special.gammaincc(a, x)
             weight = np.exp(a * np.log(x) - x - scipy.gammaln(a + 1))
             np.testing.assert_allclose(step, weight, 1e-8, 1e-15)
+
+
+# ------------------------------------------------------------------------------- tails
+
+# name: arguments, exact in float32, and values, from Arb's balls of 300 bits.
+TAILS = {
+    "gammainc": [
+        (150, 0.75, 1.5091681524676283e-282), (1000, 300, 2.4149201482967856e-221),
+        (100, 1, 3.9812808189568546e-159), (0.5, 0.0009765625, 0.035250373867322826),
+        (8, 0.25, 3.0312747228845903e-10),
+    ],
+    "gammaincc": [
+        (33, 700, 4.3362941285078625e-249), (2, 700, 6.911633257175599e-302),
+        (0.5, 1.5, 0.0832645166635504), (300, 700, 8.140453840482531e-66),
+        (0.0078125, 1.5, 0.000789548087517456),
+    ],
+    "betainc": [
+        (0.3125, 1e5, 7.62939453125e-06, 0.8737263611768231),
+        (1e4, 3.25, 0.9990234375, 0.004762202760166653),
+        (3.25, 1e5, 9.313225746154785e-10, 9.57774777951584e-15),
+        (50, 100, 0.3125, 0.2990761762688714),
+        (0.5, 300, 7.62939453125e-06, 0.053919968688402646),
+    ],
+    "gamma": [
+        (171, 7.257415615307999e306), (30, 8.841761993739702e30),
+        (-2.5, -0.9453087204829419), (-100.5, -3.3536908198076787e-159),
+        (4.5, 11.631728396567448), (0.125, 7.533941598797612),
+    ],
+    "beta": [
+        (20, 2e5, 1.1589965457006468e-89), (300, 300, 4.9343262639989395e-182),
+        (0.3125, 8, 1.5168696187505823), (8, 3000, 7.610452105423624e-25),
+    ],
+    "factorial": [(170, 7.257415615307999e306), (29, 8.841761993739702e30)],
+    "comb": [
+        (170, 50, 3.5670834959414023e43), (5.5, 2, 12.375),
+        (1000, 50, 9.460461017585218e84),
+    ],
+    "poch": [
+        (300, 0.5, 17.31329270397117), (50, 10, 2.27991539359584e17),
+        (0.25, 3.5, 1.219929480121428),
+    ],
+    "kl_div": [
+        (40, 60, 3.7813956756734246), (1, 1.0000009536743164, 4.547470617660916e-13),
+        (2.0**66, 2.0**-60, 6.3705125808873e+21),
+    ],
+    "rel_entr": [(100, 60, 51.08256237659907), (3, 1.75, 1.616989502198061)],
+    "logit": [(0.5000009536743164, 3.814697265629626e-06), (0.375, -0.5108256237659907)],
+    "owens_t": [(3, 0.875, 0.0006716663002254042), (7, 0.5, 6.396704462156891e-13)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(TAILS))
+def test_values_are_precise_in_tails_and_of_large_parameters(name, dtype):
+    *args, exact = np.array(TAILS[name]).T
+    info = np.finfo(dtype)
+    there = (np.abs(exact) > info.tiny) & (np.abs(exact) < info.max)
+    with mj.enable_x64(True):
+        got = getattr(special, name)(*[x.astype(dtype) for x in args])
+    got = np.asarray(got).astype(float)
+    np.testing.assert_allclose(got[there], exact[there], rtol=24 * info.eps)
+
+
+def test_exponential_integral_of_order_1_next_to_0():
+    x = np.array([2.0**-100, 2.0**-120], np.float32)
+    expected = scipy.exp1(x.astype(float))
+    np.testing.assert_allclose(special.expn(1, x), expected, rtol=1e-6)

@@ -198,7 +198,8 @@ def _fraction(n: Any, x: Any) -> Any:
 @staged
 def _expn(n: Any, x: Any) -> Any:
     zero, one = const(x, 0), const(x, 1)
-    order, low = lax.max(n, one), lax.clamp(const(x, 1e-30), x, one)
+    least = const(x, float(ml_dtypes.finfo(dtype_of(x)).tiny))
+    order, low = lax.max(n, one), lax.clamp(least, x, one)
     high = lax.clamp(one, x, const(x, 1000))
     inner = choose(
         lax.lt(x, one), _powers(order, low), lax.exp(-x) * _fraction(order, high)

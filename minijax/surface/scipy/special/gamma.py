@@ -17,9 +17,10 @@ from typing import Any
 
 from ....ir import core
 from ....prims.define import FLOAT, check_kind
-from ....prims.math.gamma import stirling_rest
+from ....prims.math.beta import reciprocal_beta
+from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
 from ....types.avals import shaped
-from ...numpy._common import from_host
+from ...numpy._common import broadcast_to, from_host
 from ._common import *
 from .complex_gamma import complex_gamma, complex_loggamma
 
@@ -82,11 +83,30 @@ def gammasgn(x: ArrayLike) -> Any:
 def gamma(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("gamma", x)
     x = strong(x)
-    return complex_gamma(x) if dtypes.is_complex(dtype_of(x)) else _gamma(x)
+    if dtypes.is_complex(dtype_of(x)):
+        return complex_gamma(x)
+    return in_float32(_gamma)(x)
 
 
+@custom_jvp
+@staged
 def _gamma(x: Any) -> Any:
-    return _sign(x) * lax.exp(lax.lgamma(x))
+    """Gamma(x), and -pi / (sin(pi x) Gamma(1 - x)) of negative x."""
+    negative = lax.lt(x, const(x, 0))
+    size = lax.abs(x)
+    one = filled(x, 1)
+    above = gamma_above_1(lax.min(size, const(x, 200)), choose(negative, one, x))
+    turn = size - 2 * lax.floor(size * const(x, 0.5))
+    turn = turn - choose(lax.gt(turn, const(x, 1)), const(x, 2), const(x, 0))
+    turn = choose(lax.gt(lax.abs(turn), const(x, 0.5)), lax.sign(turn) - turn, turn)
+    below = -math.pi / choose(negative, lax.sin(math.pi * turn), const(x, 1)) / above
+    out = choose(negative, below, choose(lax.eq(x, const(x, np.inf)), x, above))
+    edge = lax.bitwise_or(lax.eq(x, lax.floor(x)), lax.ne(x, x))
+    pole = lax.bitwise_and(negative, edge)
+    return choose(lax.bitwise_or(pole, lax.ne(x, x)), const(x, np.nan), out)
+
+
+_gamma.defjvps(lambda t, ans, x: t * ans * lax.digamma(x))
 
 
 @special(
@@ -137,8 +157,32 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Any:
     "2., 3. -> 0.08333", f"a, b: {REAL}", raises=NO_COMPLEX,
 )  # fmt: skip
 def beta(a: ArrayLike, b: ArrayLike) -> Any:
-    a, b = map(strong, promote_real("beta", a, b))
-    return _sign(a) * _sign(b) * _sign(a + b) * lax.exp(_log_beta(a, b))
+    return in_float32(_beta)(*map(strong, promote_real("beta", a, b)))
+
+
+@custom_jvp
+@staged
+def _beta(a: Any, b: Any) -> Any:
+    a, b = _alike(a, b)
+    zero, one = const(a, 0), const(a, 1)
+    ends = lax.bitwise_or(lax.eq(a, const(a, np.inf)), lax.eq(b, const(a, np.inf)))
+    plain = lax.bitwise_and(lax.gt(a, zero), lax.gt(b, zero))
+    plain = lax.bitwise_and(plain, lax.bitwise_not(ends))
+    inside = 1 / reciprocal_beta(choose(plain, a, one), choose(plain, b, one))
+    sign = _sign(a) * _sign(b) * _sign(a + b)
+    return choose(plain, inside, sign * lax.exp(_log_beta(a, b)))
+
+
+_beta.defjvps(
+    lambda t, ans, a, b: t * ans * (lax.digamma(a) - lax.digamma(a + b)),
+    lambda t, ans, a, b: t * ans * (lax.digamma(b) - lax.digamma(a + b)),
+)
+
+
+def _alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both in their joint shape."""
+    shape = np.broadcast_shapes(aval_of(a).shape, aval_of(b).shape)
+    return broadcast_to(a, shape), broadcast_to(b, shape)
 
 
 # --------------------------------------------------------- factorials and combinations
@@ -176,7 +220,18 @@ def factorial(n: ArrayLike, exact: bool = False) -> Any:
 @composite
 def _factorial(n: Any) -> Any:
     (n,) = _of_lgamma("factorial", n)
-    return choose(lax.lt(n, const(n, 0)), const(n, 0), lax.exp(lax.lgamma(n + 1)))
+    return choose(lax.lt(n, const(n, 0)), const(n, 0), in_float32(_of_next)(n))
+
+
+@custom_jvp
+@staged
+def _of_next(n: Any) -> Any:
+    """Gamma(n + 1), and inf of what is too large."""
+    out = gamma_above_1(lax.clamp(const(n, 0), n, const(n, 200)), filled(n, 1))
+    return choose(lax.ne(n, n), n, out)
+
+
+_of_next.defjvps(lambda t, ans, n: t * ans * lax.digamma(n + 1))
 
 
 @special(
@@ -195,13 +250,30 @@ def _choices(n: Any, k: Any) -> Any:
     zero = const(n, 0)
     fine = lax.bitwise_and(lax.le(k, n), lax.ge(k, zero))
     n, k = choose(fine, n, zero), choose(fine, k, zero)
-    log = -lax.log1p(n) - _log_beta(n - k + 1, k + 1)
-    return choose(fine, lax.exp(log), zero)
+    return choose(fine, in_float32(_inner_choices)(n, k), zero)
 
 
 @custom_jvp
+@staged
+def _inner_choices(n: Any, k: Any) -> Any:
+    n, k = _alike(n, k)
+    return reciprocal_beta(n - k + 1, k + 1) / (n + 1)
+
+
+_inner_choices.defjvps(
+    lambda t, ans, n, k: t * ans * (lax.digamma(n + 1) - lax.digamma(n - k + 1)),
+    lambda t, ans, n, k: t * ans * (lax.digamma(n - k + 1) - lax.digamma(k + 1)),
+)
+
+
+@custom_jvp
+@staged
 def _rising(z: Any, m: Any) -> Any:
-    ratio = _gamma(z + m) / _gamma(z)
+    z, m = _alike(z, m)
+    zero, one = const(z, 0), const(z, 1)
+    plain = lax.bitwise_and(lax.gt(z, zero), lax.gt(z + m, zero))
+    inside = rising_gamma(choose(plain, z, one), choose(plain, m, one))
+    ratio = choose(plain, inside, _gamma(z + m) / _gamma(z))
     return choose(lax.eq(m, const(m, 0)), const(m, 1), ratio)
 
 
@@ -216,7 +288,7 @@ _rising.defjvps(
     "2., 3. -> 24.000", f"z, m: {REAL}", raises=NO_COMPLEX,
 )  # fmt: skip
 def poch(z: ArrayLike, m: ArrayLike) -> Any:
-    return _rising(*map(strong, promote_real("poch", z, m)))
+    return in_float32(_rising)(*map(strong, promote_real("poch", z, m)))
 
 
 # ------------------------------------------------------------------- several at a time

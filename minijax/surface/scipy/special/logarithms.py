@@ -97,18 +97,21 @@ def _relative(p: Any, q: Any, inside: Any, of_none: Any) -> Any:
     return choose(both, inside(p, q), outside)
 
 
-def _near(p: Any, q: Any) -> tuple[Any, Any]:
-    """Where p and q are alike, and q/p - 1 there."""
+def _near(p: Any, q: Any, reach: float) -> tuple[Any, Any]:
+    """Where q/p - 1 is not more than `reach`, and what it is there."""
     u = (q - p) / p
-    near = lax.lt(lax.abs(u), const(u, 0.5))
+    near = lax.lt(lax.abs(u), const(u, reach))
     return near, choose(near, u, const(u, 0))
 
 
 @custom_jvp
 def _log_ratio(p: Any, q: Any) -> Any:
     """p ln(p / q), to the last place where they are alike, too."""
-    near, u = _near(p, q)
-    return p * choose(near, -lax.log1p(u), lax.log(p) - lax.log(q))
+    near, u = _near(p, q, 0.2)
+    alike, v = _near(p, q, 0.9)
+    some = choose(alike, 1 + v, const(v, 1))
+    apart = choose(alike, -lax.log(some), lax.log(p) - lax.log(q))
+    return p * choose(near, -lax.log1p(u), apart)
 
 
 _log_ratio.defjvps(
@@ -118,8 +121,11 @@ _log_ratio.defjvps(
 
 @custom_jvp
 def _divergence(p: Any, q: Any) -> Any:
-    near, u = _near(p, q)
-    return choose(near, p * log_gap(u, 1 + u), _log_ratio(p, q) - p + q)
+    near, u = _near(p, q, 3.0)
+    near = lax.bitwise_and(near, lax.gt(u, const(u, -0.9)))
+    u = choose(near, u, const(u, 0))
+    whole = choose(near, q / p, const(p, 1))
+    return choose(near, p * log_gap(u, whole), _log_ratio(p, q) - p + q)
 
 
 _divergence.defjvps(
@@ -179,7 +185,9 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Any:
 
 
 def _logit(x: Any) -> Any:
-    return lax.log(x / (1 - x))
+    near = lax.lt(lax.abs(x - 0.5), const(x, 0.05))
+    excess = choose(near, (x - 0.5) * 2 / (1 - x), const(x, 0))
+    return choose(near, lax.log1p(excess), lax.log(x / (1 - x)))
 
 
 _logit.__name__ = "logit"

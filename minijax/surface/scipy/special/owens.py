@@ -16,6 +16,7 @@ from typing import Any
 from ....types.avals import shaped
 from ...numpy._common import from_host
 from ._common import *
+from .scaled import exp_of_square
 
 __all__ = ("owens_t",)
 
@@ -24,9 +25,22 @@ ROOT_HALF = math.sqrt(0.5)
 
 @functools.cache
 def _rule(points: int) -> tuple[Any, Any]:
-    """The positive half of a symmetric rule on [-1, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(2 * points)
-    return nodes[points:], weights[points:]
+    """The positive half of Gauss's rule on [-1, 1]: Newton's method by integers, since
+    NumPy's weights are off by some units in the last place."""
+    unit, n = 1 << 120, 2 * points
+    nodes, weights = [], []
+    for start in np.polynomial.legendre.leggauss(n)[0][points:]:
+        x = int(math.ldexp(start, 60)) << 60
+        for _ in range(3):
+            last, value = unit, x
+            for k in range(2, n + 1):
+                rest = (2 * k - 1) * x * value // unit - (k - 1) * last
+                last, value = value, rest // k
+            slope = n * (last - x * value // unit) * unit // (unit - x * x // unit)
+            x -= value * unit // slope
+        nodes.append(x / unit)
+        weights.append(2 * unit**4 / ((unit * unit - x * x) * slope * slope))
+    return np.array(nodes), np.array(weights)
 
 
 def _narrow(h: Any, a: Any) -> Any:
@@ -42,7 +56,7 @@ def _narrow(h: Any, a: Any) -> Any:
     squares = column(end * end) * nodes
     values = lax.exp(column(-0.5 * h * h) * squares) / (1 + squares)
     total = lax.reduce_sum(values * weights, (rank,))
-    return end * total * lax.exp(-0.5 * h * h) / (2 * math.pi)
+    return end * total * exp_of_square(h, -0.5) / (2 * math.pi)
 
 
 def _upper(x: Any) -> Any:
