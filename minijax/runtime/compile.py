@@ -1,8 +1,8 @@
 """From a StableHLO module to an executable, through memory and disk.
 
 The disk cache's key is the program's bytes without locations, XLA's options, jaxlib's
-version, the platform and the CPU's features.  Programs that hold callbacks live in one
-process only and are not kept.  Next: dispatch.py.
+version, the platform and the CPU's features.  Of callbacks a program holds only the
+indices, so it is kept without them.  Next: dispatch.py.
 """
 
 from __future__ import annotations
@@ -167,24 +167,20 @@ def compile_module(
     )  # fmt: skip
     device_list = compat.DeviceList(tuple(devices))
     stripped = has_locations and not config.CACHE_LOCATIONS.value
-    compared = shared and not ahead
-    bytecode = b""
-    if compared or not callbacks:
-        bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
+    bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
     private = OF_THIS_PROCESS.encode() in bytecode
-    if compared and not private:
+    if shared and not ahead and not private:
         agreement.same_program(module, bytecode, devices)
-    if callbacks:
-        statistics.compiled += 1
-        return _compile(client, module, device_list, options, callbacks)
-    if private:
-        cache = None
+    if private or (callbacks and client.platform != "cpu"):
+        cache = None  # of other platforms it was not seen that indices are all they hold
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
-    own = bool(compiler_passes.registered)
+    own = bool(callbacks or compiler_passes.registered)
     if not own and (found := _recent.get(recent)) is not None:
         return found
-    executable = _compile_or_load(client, module, device_list, options, cache, key)
+    executable = _compile_or_load(
+        client, module, device_list, options, cache, key, callbacks
+    )
     if own:
         return executable
     return util.remember(_recent, recent, executable, _RECENT)
@@ -230,8 +226,9 @@ _RECENT = 64
 
 
 def _compile_or_load(
-    client: Any, module: Any, device_list: Any, options: Any, cache: Any, key: str
-) -> Any:
+    client: Any, module: Any, device_list: Any, options: Any, cache: Any, key: str,
+    callbacks: Sequence[Any],
+) -> Any:  # fmt: skip
     blob = None
     if cache is not None:
         monitoring.record_event(monitoring.ASKED)
@@ -243,8 +240,9 @@ def _compile_or_load(
     if blob is not None:
         try:
             loaded = compat.knowing_lapack(
-                client.deserialize_executable, blob, device_list, options
-            )
+                client.deserialize_executable, blob, device_list, options,
+                list(callbacks),
+            )  # fmt: skip
             statistics.loaded += 1
             took = time.perf_counter() - began
             monitoring.record_event_duration_secs(monitoring.READING, took)
@@ -259,10 +257,12 @@ def _compile_or_load(
                 ) from None
         else:
             if config.CACHE_CHECKED.value:
-                _check_contents(client, module, device_list, options, key, loaded)
+                _check_contents(
+                    client, module, device_list, options, key, loaded, callbacks
+                )
             return loaded
     start = time.perf_counter()
-    executable = _compile(client, module, device_list, options)
+    executable = _compile(client, module, device_list, options, callbacks)
     statistics.compiled += 1
     if cache is not None and time.perf_counter() - start >= (
         config.CACHE_MIN_TIME.value or 0.0
@@ -287,13 +287,14 @@ _checked: set[str] = set()
 
 
 def _check_contents(
-    client: Any, module: Any, device_list: Any, options: Any, key: str, loaded: Any
-) -> None:
+    client: Any, module: Any, device_list: Any, options: Any, key: str, loaded: Any,
+    callbacks: Sequence[Any],
+) -> None:  # fmt: skip
     """Compile anew what the cache answered, once a process: is it the same program?"""
     if key in _checked:
         return
     _checked.add(key)
-    fresh = _compile(client, module, device_list, options)
+    fresh = _compile(client, module, device_list, options, callbacks)
     statistics.compiled += 1
     if _text(fresh) != _text(loaded):
         raise errors.error(

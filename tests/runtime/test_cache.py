@@ -41,6 +41,22 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert all(p.stat().st_mode & 0o077 == 0 for p in found), "private to the user"
 
 
+def test_callbacks_are_those_of_the_process(tmp_path):
+    """A program on disk holds none; equal programs of one process do not mix theirs."""
+    setup = """
+import sys
+def shifted(by):
+    double = lambda a: 2 * a + by
+    like = mj.ShapeDtypeStruct((), "float32")
+    return mj.jit(lambda x: mj.pure_callback(double, like, x) + 1)
+print(float(shifted({0})(1.0)), float(shifted({1})(1.0)), file=sys.stderr)
+"""
+    value, compiled, loaded, said = run(tmp_path, setup.format(10, 20))
+    assert said == "13.0 23.0\n" and loaded == 1  # by the second, of the first
+    again = run(tmp_path, setup.format(30, 40))
+    assert again == (value, 0, compiled + 1, "33.0 43.0\n")
+
+
 def test_damaged_entries_are_compiled_again(tmp_path):
     value, compiled, _, _ = run(tmp_path)
     for p in tmp_path.rglob("*"):
