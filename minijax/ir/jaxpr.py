@@ -178,10 +178,17 @@ def params_of(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
     return params if primitive.regions is None else Params(primitive, params)
 
 
-class Equation:
-    """`outvars = primitive[params] invars`, made at `source` under names `names`."""
+_ALL = object()  # in the place of an equation's second input: the first holds all
 
-    __slots__ = ("ins", "names", "outs", "params", "primitive", "source")
+
+class Equation:
+    """`outvars = primitive[params] invars`, made at `source` under names `names`.
+
+    A jaxpr may have many thousands, each of which the garbage collector walks, and what
+    it holds: one or two inputs and one output are held without a tuple.
+    """
+
+    __slots__ = ("_in", "_out", "_second", "names", "params", "primitive", "source")
 
     def __init__(
         self,
@@ -193,24 +200,46 @@ class Equation:
         names: str = "",
     ) -> None:
         self.primitive = primitive
-        self.ins = invars
-        self.outs = outvars
+        count = len(invars)
+        if count == 1:
+            (self._in,) = invars
+            self._second = None
+        elif count == 2:
+            self._in, self._second = invars
+        else:
+            self._in, self._second = tuple(invars), _ALL
+        self._out = outvars[0] if len(outvars) == 1 else outvars
         self.params = params
         self.source = source
         self.names = names
 
-    # Users read lists, which they may change; we read tuples, which are smaller.
+    @property
+    def ins(self) -> Sequence[Any]:
+        """The inputs, to be read."""
+        second = self._second
+        if second is None:
+            return (self._in,)
+        return self._in if second is _ALL else (self._in, second)
+
+    @property
+    def outs(self) -> Sequence[Var]:
+        """The outputs, to be read."""
+        out: Any = self._out
+        kind = type(out)
+        return out if kind is tuple or kind is list else (out,)
+
+    # Users read lists, which they may change.
     @property
     def invars(self) -> list[Any]:
-        if type(self.ins) is not list:
-            self.ins = list(self.ins)
-        return self.ins
+        if self._second is not _ALL or type(self._in) is not list:
+            self._in, self._second = list(self.ins), _ALL
+        return self._in
 
     @property
     def outvars(self) -> list[Var]:
-        if type(self.outs) is not list:
-            self.outs = list(self.outs)
-        return self.outs
+        if type(self._out) is not list:
+            self._out = list(self.outs)
+        return self._out
 
     @property
     def effects(self) -> frozenset[Any]:

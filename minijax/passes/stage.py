@@ -220,14 +220,14 @@ class StageTrace(Trace):
             if frame is not None:
                 place = source.at(frame)
         params = params or _NO_PARAMS
-        ins = tuple(atoms)
+        names = STATE.names
         if prim.multiple_results:
             outvars = tuple([Var(aval) for aval in out])
             params = params_of(prim, params)
-            self.eqns.append(Equation(prim, ins, outvars, params, place, STATE.names))
+            self.eqns.append(Equation(prim, atoms, outvars, params, place, names))
             return [JitTracer(self, v.aval, v) for v in outvars]
         var = Var(out)
-        self.eqns.append(Equation(prim, ins, (var,), params, place, STATE.names))
+        self.eqns.append(Equation(prim, atoms, (var,), params, place, names))
         return JitTracer(self, out, var)
 
     def finish(self, outs: Sequence[Any], name: str = "") -> tuple[Jaxpr, list[Any]]:

@@ -172,7 +172,9 @@ def compile_module(
     if shared and not ahead and not private:
         agreement.same_program(module, bytecode, devices)
     if private or (callbacks and client.platform != "cpu"):
-        cache = None  # of other platforms it was not seen that indices are all they hold
+        cache = (
+            None  # of other platforms it was not seen that indices are all they hold
+        )
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
     own = bool(callbacks or compiler_passes.registered)
@@ -288,7 +290,7 @@ _checked: set[str] = set()
 
 def _check_contents(
     client: Any, module: Any, device_list: Any, options: Any, key: str, loaded: Any,
-    callbacks: Sequence[Any],
+    callbacks: Sequence[Any] = (),
 ) -> None:  # fmt: skip
     """Compile anew what the cache answered, once a process: is it the same program?"""
     if key in _checked:

@@ -86,7 +86,7 @@ mine
 
 # %%
 theirs = draw.source(StageTrace.process, StageTrace.record)
-assert "self.eqns.append(Equation(prim, ins" in theirs
+assert "self.eqns.append(Equation(prim, atoms" in theirs
 theirs
 
 # %% [markdown]
