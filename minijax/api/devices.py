@@ -15,13 +15,14 @@ from ..prims.layout import layout_constraint_p
 from ..prims.sharding import check_not_manual
 from ..prims.transfer import Copy
 from ..runtime import array as arrays
-from ..runtime import client, guards, orders, placing, transfers
+from ..runtime import client, guards, placing, transfers
 from ..runtime import jaxlib_compat as compat
 from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
 from ..runtime.layouts import AutoLayout, Format, Layout
 from ..runtime.mesh import Mesh, mesh_of_specs
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
+from ..runtime.spread import array_in_order
 from ..types.avals import shaped
 
 Device = compat.Device
@@ -132,7 +133,7 @@ def device_put(
         with guards.asked_to_put():
             moved = placing.put_one(leaf, where)
             if layout is not AS_IT_IS:
-                moved = orders.array_in_order(moved, layout)
+                moved = array_in_order(moved, layout)
         if gift and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
         elif alias is False and type(leaf) in ARRAYS and moved is leaf:

@@ -16,7 +16,7 @@ from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, base_array
 from ..runtime.layouts import Format
 from ..runtime.lower import physical
-from ..runtime.orders import array_in_order
+from ..runtime.spread import array_in_order
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 

@@ -12,7 +12,7 @@ from ..runtime import array as arrays
 from ..runtime import placements
 from ..runtime.layouts import Layout
 from ..runtime.operands import to_array
-from ..runtime.orders import array_in_order
+from ..runtime.spread import array_in_order
 from .define import linear_jvp
 from .lying import like_first
 
@@ -21,11 +21,9 @@ layout_constraint_p.abstract = lambda x, *, layout: x
 
 
 def _evaluate(x: Any, *, layout: Layout) -> Any:
-    """On one device in this order; over several, arrays lie in the devices' own."""
+    """The value where it is, in this order."""
     if type(x) not in arrays.ARRAYS:
         x = to_array(x, placements.default_placement())
-    if placements.placement_of(arrays.base_array(x)) is None:
-        return x
     return array_in_order(x, None if layout.is_plain else layout)
 
 

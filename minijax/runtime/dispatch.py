@@ -46,17 +46,20 @@ from .mesh import Mesh
 from .operands import kept_buffer, to_buffer
 from .partition_spec import PartitionSpec
 from .placements import Placement
-from .sharding import NamedSharding, OneOf, SingleDeviceSharding
+from .sharding import NamedSharding, OneOf, SingleDeviceSharding, is_laid_out
 from .spread import (
     PLACES,
     Spread,
     bound,
     check_meshes,
+    in_order,
     incompatible,
     lies,
     mesh_of,
     mismatch,
+    plain,
     put,
+    put_as_it_lies,
     spread,
     told,
     told_devices,
@@ -103,11 +106,9 @@ class Program:
         else:
             self.in_sharding = place.committed if committed else place.loose
             self.out_shardings = [place.sharding_of(a, committed) for a in stored]
-            if laid_out:
-                self.out_shardings = orders.result_shardings(
-                    executable, self.out_shardings, place
-                )
-                self.orders = orders.argument_orders(executable, len(consts))
+        if laid_out:
+            self.out_shardings = orders.result_shardings(executable, self.out_shardings)
+            self.orders = orders.argument_orders(executable, len(consts))
         self.handlers = [
             compat.result_handler(a, s, committed)
             for a, s in zip(stored, self.out_shardings, strict=True)
@@ -144,7 +145,7 @@ class Program:
         out = list(buffers)
         kept = range(len(out)) if self.kept is None else self.kept
         for i, order in zip(kept, self.orders, strict=True):
-            out[i] = orders.in_order(out[i], order)
+            out[i] = in_order(out[i], order)
         return out
 
     def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
@@ -390,11 +391,8 @@ def modes(
     lie: tuple[Sequence[Any], Sequence[Any]] | None, kept: Sequence[int],
     where: Placement | Spread,
 ) -> tuple[list[str], list[str]] | None:  # fmt: skip
-    """What XLA is told of the layouts of arguments, of which some are kept, and results.
-
-    Arrays over a mesh lie in the device's own order.
-    """
-    if lie is None or isinstance(where, Spread):
+    """What XLA is told of the layouts of arguments, of which some are kept, and results."""
+    if lie is None:
         return None
     ins, outs = lie
     return [orders.mode(ins[i]) for i in kept], list(map(orders.mode, outs))
@@ -499,7 +497,7 @@ def place_values(
         return buffers, where, committed
     where, committed = common_place(values, name, over, names)
     if isinstance(where, Spread):
-        return where.take(values), where, True
+        return where.take(values, as_they_lie), where, True
     if device is not None:
         where, committed = placements.placement(device), True
     return buffers_at(values, where, as_they_lie=as_they_lie), where, committed
@@ -535,8 +533,9 @@ def buffers_at(
     """ArrayImpls of values at a place, of those `kept`; None: of all."""
     if isinstance(where, Spread):
         lie = {i: k for k, i in enumerate(kept)} if kept is not None else None
+        cut = put_as_it_lies if as_they_lie else put
         return [
-            put(x, where.sharding_in(i if lie is None else lie[i]))
+            cut(x, where.sharding_in(i if lie is None else lie[i]))
             if lie is None or i in lie else x
             for i, x in enumerate(values)
         ]  # fmt: skip
@@ -770,8 +769,8 @@ def move_buffer(buffer: Any, where: Placement, as_it_lies: bool = False) -> Any:
     if found is None:
         aval = buffer.aval.update(lies=None)
         return transfers.put_numpy(transfers.host_value(buffer), aval, where)
-    if orders.is_laid_out(buffer) and not (as_it_lies and found[0] is where):
-        buffer = orders.plain(buffer)
+    if is_laid_out(buffer) and not (as_it_lies and found[0] is where):
+        buffer = plain(buffer)
     if found[0] is where:
         return buffer
     if found[0].device.client is where.device.client:

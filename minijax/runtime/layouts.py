@@ -1,11 +1,11 @@
 """Layouts: in which order the elements of an array lie in a device's memory.
 
 Arrays lie in the device's own order, mostly the last axis first, unless a `Format` says
-otherwise: of `device_put`, or of a compiled function's arguments and results.  Those lie
-on one device, and bear a C++ sharding of the class `LaidOut`: so dispatch sees that
+otherwise: of `device_put`, or of a compiled function's arguments and results.  Those bear
+a C++ sharding of the class `LaidOut`, or `LaidOutOver` (sharding.py): so dispatch sees that
 another program, which is compiled for the device's own order, cannot take them as they are
-(orders.py).  Inside of programs the compiler chooses, and `with_layout_constraint`
-(prims/layout.py) tells it to.
+(orders.py, spread.py).  Inside of programs the compiler chooses, and
+`with_layout_constraint` (prims/layout.py) tells it to.
 
 Next: array.py, whose `format` is here.
 """
@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base import errors
-from . import jaxlib_compat as compat
-from .sharding import NamedSharding, Sharding
+from .sharding import Sharding
 
 
 class AutoLayout:
@@ -134,39 +133,20 @@ class Format:
 
         Raises:
           ValueError: the layout is that of other shapes.
-          NotImplementedError: it has tiles, or is another order on several devices.
+          NotImplementedError: it has tiles.
         """
         if not isinstance(self.layout, Layout):
             return self.sharding, None
         self.layout.check(shape, what)
-        over_mesh = isinstance(self.sharding, NamedSharding)
-        if self.layout.tiling or (over_mesh and not self.layout.is_plain):
+        if self.layout.tiling:
             raise errors.error(
                 NotImplementedError,
                 f"{what}: arrays of {self.layout} are not supported.",
                 which=f"{self.sharding}",
-                why="arrays over a mesh lie in the device's own order."
-                if over_mesh
-                else "tiles are the compiler's to choose.",
-                tries=[
-                    "with_layout_constraint inside of a program",
-                    "a SingleDeviceSharding" if over_mesh else "tiling=None",
-                ],
+                why="tiles are the compiler's to choose.",
+                tries=["with_layout_constraint inside of a program", "tiling=None"],
             )
         return self.sharding, None if self.layout.is_plain else self.layout
-
-
-class LaidOut(compat.SingleDeviceSharding):  # type: ignore[misc]
-    """The C++ sharding of arrays that lie in another order than the device's own.
-
-    It equals itself alone: what C++ knows of others does not hold for such arrays.
-    """
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
 
 
 def layout_of(found: Any) -> Layout:

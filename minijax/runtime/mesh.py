@@ -241,8 +241,8 @@ class Mesh(_Axes):
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
         grid = np.array(devices, dtype=object)
         self.axis_names = _names(axis_names)
-        if grid.size == 0:
-            grid, self.axis_names = grid.reshape(0), ()
+        if grid.size == 0 or (not grid.ndim and grid[()] is None):
+            grid, self.axis_names = np.empty(0, dtype=object), ()
         elif grid.ndim != len(self.axis_names):
             raise errors.value_error(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the"

@@ -15,8 +15,8 @@ from ..types import dtypes
 from ..types.avals import numpy_aval
 from . import jaxlib_compat as compat
 from .array import ARRAYS, base_array, foreign, ndarray_aval
-from .layouts import LaidOut
 from .placements import Placement, placement_of
+from .sharding import is_laid_out
 from .tokens import Token
 from .transfers import (
     copied,
@@ -84,7 +84,7 @@ def kept_buffer(x: Any, where: Placement) -> Any:
         or buffer.aval.dtype == dtypes.float0
     ):
         return copied(buffer)
-    if type(buffer._sharding) is LaidOut:
+    if is_laid_out(buffer):
         return put_numpy(host_value(buffer), buffer.aval, found[0], found[1])
     view = compat.to_host(buffer)
     return compat.put_owned(

@@ -14,20 +14,15 @@ from typing import Any
 
 from ..base import util
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from . import array as arrays
 from . import compile as compiler
 from . import jaxlib_compat as compat
 from . import placements
-from .layouts import LaidOut, Layout, layout_of
+from .layouts import Layout, layout_of
 from .lowered import lower_jaxpr
+from .sharding import is_laid_out, laid_out
 
 _moves: dict[Any, Any] = util.cache({})
 _MOST_MOVES = 1024  # as between shardings
-
-
-def is_laid_out(buffer: Any) -> bool:
-    """Whether an ArrayImpl lies in another order than the device's own."""
-    return type(buffer._sharding) is LaidOut
 
 
 def order_of(buffer: Any) -> Layout | None:
@@ -53,25 +48,6 @@ def in_order(buffer: Any, layout: Layout | None) -> Any:
     return out
 
 
-def plain(buffer: Any) -> Any:
-    """The ArrayImpl in the device's own order."""
-    return in_order(buffer, None) if is_laid_out(buffer) else buffer
-
-
-def array_in_order(x: Any, layout: Layout | None) -> Any:
-    """The array of a single device in this order; None: in the device's own.
-
-    Of keys, their words lie together.
-    """
-    buffer = arrays.base_array(x)
-    if layout is not None and buffer is not x:
-        order = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
-        layout = Layout(order)
-    if layout is None and not is_laid_out(buffer):
-        return x
-    return arrays.wrap(in_order(buffer, layout), x.aval)
-
-
 def mode(layout: Any) -> str:
     """What XLA is told of a layout; None: the device's own."""
     if layout is None:
@@ -89,17 +65,15 @@ def _move(aval: Any, place: Any, came: Any, layout: Any, committed: bool) -> Any
     executable = compiler.compile_module(
         lowered.module, place.devices, has_locations=False
     )
-    lies = result_shardings(executable, [place.sharding_of(aval, committed)], place)
+    lies = result_shardings(executable, [place.sharding_of(aval, committed)])
     return executable, compat.result_handler(aval, lies[0], committed)
 
 
-def result_shardings(
-    executable: Any, shardings: Sequence[Any], place: Any
-) -> list[Any]:
+def result_shardings(executable: Any, shardings: Sequence[Any]) -> list[Any]:
     """C++ shardings of a program's results, which may lie in other orders."""
     found = map(layout_of, executable.get_output_layouts())
     return [
-        s if layout.is_plain else LaidOut(place.device, memory_kind=s._memory_kind)
+        s if layout.is_plain else laid_out(s)
         for layout, s in zip(found, shardings, strict=True)
     ]
 

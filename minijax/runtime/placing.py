@@ -19,9 +19,9 @@ from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, base_array
 from .operands import to_array
-from .orders import is_laid_out, plain
 from .placements import Placement
-from .spread import lies, put
+from .sharding import is_laid_out
+from .spread import lies, plain, put_as_it_lies
 
 
 def put_one(x: Any, where: Any) -> Array:
@@ -56,7 +56,7 @@ def put_spread(x: Any, sharding: Any) -> Array:
     aval = core.aval_of(x)
     if client.cluster.client is not None:
         _check_common(x, sharding)
-    return arrays.wrap(put(x, sharding), aval)
+    return arrays.wrap(put_as_it_lies(x, sharding), aval)
 
 
 def _check_common(x: Any, sharding: Any) -> None:
@@ -105,7 +105,8 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     space = MemorySpace.of_kind(kind)
     sharding = place.committed if kind is None else place.kept(kind)
     if x.aval.memory_space is space is DEVICE:
-        if is_laid_out(held) and held._sharding._device is place.device:
+        alone = placements.placement_of(held)
+        if is_laid_out(held) and alone is not None and alone[0] is place:
             return x  # type: ignore[no-any-return]
         moved = dispatch.move_buffer(held, place)
         if moved is held and x.committed:

@@ -265,6 +265,47 @@ class _OfOtherMesh(compat.GSPMDSharding):  # type: ignore[misc]
         return self._memory_kind
 
 
+class LaidOut(compat.SingleDeviceSharding):  # type: ignore[misc]
+    """The C++ sharding of arrays that lie in another order than the device's own.
+
+    It equals itself alone: what C++ knows of others does not hold for such arrays.
+    """
+
+    @property
+    def memory_kind(self) -> Any:
+        """As C++ asks it of classes that it does not know."""
+        return self._memory_kind
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class LaidOutOver(_OfOtherMesh):
+    """The same of arrays over several devices; `lie` says how they are cut."""
+
+    lie: Any
+
+
+def laid_out(inner: Any) -> Any:
+    """A C++ sharding as one of arrays in another order."""
+    if isinstance(inner, compat.SingleDeviceSharding):
+        return LaidOut(inner._device, memory_kind=inner._memory_kind)
+    kind = inner._memory_kind
+    made = LaidOutOver(
+        inner._internal_device_list, inner._hlo_sharding, memory_kind=kind
+    )
+    made.lie = _described[id(inner)]
+    return made
+
+
+def is_laid_out(buffer: Any) -> bool:
+    """Whether an ArrayImpl lies in another order than the device's own."""
+    return type(buffer._sharding) in (LaidOut, LaidOutOver)
+
+
 # (devices, HloSharding, memory) -> the mesh that was first to be cut so
 _meshes: dict[Any, Any] = {}
 _device_lists: dict[tuple[Any, ...], Any] = {}
@@ -756,7 +797,7 @@ def described(inner: Any) -> Any:
     """What users see of a C++ sharding."""
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
-    return _described[id(inner)]
+    return inner.lie if type(inner) is LaidOutOver else _described[id(inner)]
 
 
 def of_buffer(buffer: Any) -> Any:
@@ -764,6 +805,8 @@ def of_buffer(buffer: Any) -> Any:
     inner = buffer._sharding
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
+    if type(inner) is LaidOutOver:
+        return inner.lie
     found = _described.get(id(inner))
     if found is None:  # C++ handed back an equal sharding of its own
         ndim = len(buffer.aval.shape)
@@ -792,6 +835,8 @@ def shard_buffers(buffer: Any) -> list[Any]:
         inner = b._sharding
         if not isinstance(inner, compat.SingleDeviceSharding):  # of a program on one
             inner = compat.SingleDeviceSharding(inner._internal_device_list[0])
+        if type(buffer._sharding) is LaidOutOver:
+            inner = laid_out(inner)
         found.append(compat.with_aval(b, part, inner))
     return found
 
@@ -800,11 +845,15 @@ def gather(buffer: Any) -> np.ndarray[Any, Any]:
     """The whole value of a sharded ArrayImpl."""
     aval, lies = buffer.aval, of_buffer(buffer)
     part, indices = _cuts_of(lies, aval)
-    parts = compat.parts_to_host(buffer, part)
+    if is_laid_out(buffer):  # C++ reads each in its order
+        alone = shard_buffers(buffer)
+        parts = [b._single_device_array_to_np_array_did_copy()[0] for b in alone]
+    else:
+        parts = compat.parts_to_host(buffer, part)
     if not parts or not (lies.is_fully_replicated or lies.is_fully_addressable):
         raise not_here()
     if not indices:
-        return parts[0]
+        return np.asarray(parts[0])
     found = np.empty(aval.shape, aval.dtype)
     for at, value in zip(indices, parts, strict=True):
         found[at] = value

@@ -23,12 +23,18 @@ from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .array import ARRAYS, Array, adopted, base_array, foreign
 from .compile import compile_module
-from .layouts import LaidOut
+from .layouts import Layout
 from .lower import has_cuts, physical
 from .lowered import lower_jaxpr
 from .mesh import Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
-from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding, typed
+from .sharding import (
+    GSPMDSharding,
+    NamedSharding,
+    SingleDeviceSharding,
+    is_laid_out,
+    typed,
+)
 
 PLACES = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
 
@@ -115,9 +121,11 @@ class Spread:
             found.append(asked.internal(ndim))
         return found
 
-    def take(self, values: Sequence[Any]) -> list[Any]:
-        """The values as ArrayImpls, each as its operand is to lie."""
-        return [put(x, self.sharding_in(i)) for i, x in enumerate(values)]
+    def take(self, values: Sequence[Any], as_they_lie: bool = False) -> list[Any]:
+        """The values as ArrayImpls, each cut as its operand is to be; in their order of
+        elements, or in the devices' own."""
+        cut = put_as_it_lies if as_they_lie else put
+        return [cut(x, self.sharding_in(i)) for i, x in enumerate(values)]
 
 
 _spreads: dict[Any, Spread] = {}
@@ -169,8 +177,8 @@ def put(x: Any, sharding: Any) -> Any:
     if type(x) in ARRAYS:
         x._check_alive()
         buffer = base_array(x)
-        if type(buffer._sharding) is LaidOut:
-            buffer = orders.plain(buffer)
+        if is_laid_out(buffer):
+            buffer = plain(buffer)
         inner = sharding.internal(len(buffer.aval.shape))
         if buffer._sharding is inner:
             aval = typed(buffer.aval, sharding)
@@ -194,6 +202,48 @@ def put(x: Any, sharding: Any) -> Any:
         raise core.leak_error(x)
     sharding.check_compatible_aval(aval.shape)
     return _cut(np.asarray(x), aval, sharding)
+
+
+def put_as_it_lies(x: Any, sharding: Any) -> Any:
+    """`put`, but of what is there already, in whichever order."""
+    if type(x) in ARRAYS and not foreign(x) and is_laid_out(base_array(x)):
+        x._check_alive()
+        buffer = base_array(x)
+        mine = shardings.of_buffer(buffer)
+        if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
+            return buffer
+    return put(x, sharding)
+
+
+def in_order(buffer: Any, layout: Any) -> Any:
+    """The ArrayImpl where it is, in this order; None: in the devices' own."""
+    if placements.placement_of(buffer) is not None:
+        return orders.in_order(buffer, layout)
+    came = orders.order_of(buffer)
+    modes = orders.mode(came), orders.mode(layout)
+    if modes[0] == modes[1]:
+        return buffer
+    lie = shardings.of_buffer(buffer)
+    return resharding(buffer, lie, lie, modes)(buffer)
+
+
+def plain(buffer: Any) -> Any:
+    """The ArrayImpl in the devices' own order."""
+    return in_order(buffer, None) if is_laid_out(buffer) else buffer
+
+
+def array_in_order(x: Any, layout: Layout | None) -> Any:
+    """The array where it is, in this order; None: in the devices' own.
+
+    Of keys, their words lie together.
+    """
+    buffer = arrays.base_array(x)
+    if layout is not None and buffer is not x:
+        order = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
+        layout = Layout(order)
+    if layout is None and not is_laid_out(buffer):
+        return x
+    return arrays.wrap(in_order(buffer, layout), x.aval)
 
 
 def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
@@ -288,7 +338,7 @@ def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
     stored = typed(physical(aval), sharding)
     inner = sharding.internal(len(stored.shape))
-    whole = compat.assemble(stored, inner, list(map(orders.plain, parts)))
+    whole = compat.assemble(stored, inner, list(map(plain, parts)))
     for part in parts:
         arrays.share_memory(part, whole)
     return arrays.wrap(whole, aval)
@@ -302,20 +352,30 @@ _MOST_MOVES = 1024
 _cuts: dict[Any, Any] = util.cache({})
 
 
-def resharding(buffer: Any, mine: Any, sharding: Any) -> Callable[[Any], Any]:
-    """What moves the parts of such an ArrayImpl, on the same devices: a program."""
+def resharding(
+    buffer: Any, mine: Any, sharding: Any, modes: tuple[str, str] | None = None
+) -> Callable[[Any], Any]:
+    """What moves the parts of such an ArrayImpl, on the same devices: a program.
+
+    modes: the orders of elements that they come in, and are to have.
+    """
     aval = buffer.aval
-    key = mine, sharding, aval
+    key: Any = (mine, sharding, aval) if modes is None else (mine, aval, *modes)
     found = _moves.get(key)
     if found is None:
         var = Var(aval)
         closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
         where = Spread(mesh_of(sharding), (mine,), (sharding,))
-        lowered = lower_jaxpr(closed, "reshard", where.platform, spread=where)
+        said = None if modes is None else ([modes[0]], [modes[1]])
+        lowered = lower_jaxpr(
+            closed, "reshard", where.platform, spread=where, orders=said
+        )
         executable = compile_module(
             lowered.module, where.devices, partitions=len(where.devices)
         )
         inner = sharding.internal(len(aval.shape))
+        if modes is not None:
+            (inner,) = orders.result_shardings(executable, [inner])
         handler = compat.result_handler(typed(aval, sharding), inner, True)
         run, handlers = executable.execute_sharded, [handler]
         pace = pacing.pace_of(where.devices)

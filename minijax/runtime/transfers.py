@@ -19,7 +19,6 @@ from ..types.avals import numpy_aval, shaped
 from . import client, guards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
-from .layouts import LaidOut
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .placements import Placement, default_placement, placement_of
@@ -36,7 +35,7 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
         return shardings.gather(buffer)
     if client.cluster.client is not None and not found[0].is_here:
         raise shardings.not_here()
-    if type(buffer._sharding) is LaidOut:  # C++ reads it in its order
+    if shardings.is_laid_out(buffer):  # C++ reads it in its order
         value: np.ndarray[Any, Any] = (
             buffer._single_device_array_to_np_array_did_copy()[0]
         )

@@ -107,6 +107,72 @@ def test_readers_know_the_order(name):
             np.testing.assert_array_equal(x, y)
 
 
+PAIR = mj.sharding.Mesh(np.array(mj.devices()[:2]), ("x",))
+ONE_DEVICE = {"on a mesh", "parts", "dlpack", "shards"}  # of what lies on one alone
+
+
+def over(spec, order=BACK, x=X):
+    where = mj.NamedSharding(PAIR, mj.P(*spec))
+    return mj.device_put(x, Format(order, where))
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name not in ONE_DEVICE])
+@pytest.mark.parametrize("spec", [("x",), ()], ids=["cut", "whole"])
+def test_readers_know_the_order_over_a_mesh(name, spec):
+    read = READERS[name]
+    for _ in range(2):
+        found, want = read(over(spec)), read(X)
+        for x, y in zip(mj.tree.leaves(found), mj.tree.leaves(want), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_arrays_of_other_orders_over_a_mesh():
+    x = over(("x",))
+    assert order(x) == (1, 0) and x.tolist() == X.tolist()
+    assert repr(x) == repr(X) and x.sharding == mj.NamedSharding(PAIR, mj.P("x"))
+    for part in x.addressable_shards:
+        assert order(part.data) == (1, 0)
+        assert part.data.tolist() == X[part.index].tolist()
+    again = mj.device_put(x, x.format)
+    assert [s.data.unsafe_buffer_pointer() for s in again.addressable_shards] == [
+        s.data.unsafe_buffer_pointer() for s in x.addressable_shards
+    ]
+    assert order(mj.device_put(x, x.sharding)) == (1, 0)
+    assert order(mj.device_put(x, mj.NamedSharding(PAIR, mj.P()))) == (0, 1)
+    assert order(mj.device_put(x, Format(PLAIN, x.sharding))) == (0, 1)
+    assert order(with_layout_constraint(over(("x",), PLAIN), BACK)) == (1, 0)
+    made = mj.make_array_from_callback((2, 3), x.format, lambda at: np.asarray(X)[at])
+    assert order(made) == (1, 0) and made.tolist() == X.tolist()
+    key = mj.device_put(
+        mj.random.split(mj.random.key(0)), Format(Layout((0,)), x.sharding)
+    )
+    assert mj.random.key_data(key).tolist() == mj.random.key_data(
+        mj.random.split(mj.random.key(0))).tolist()  # fmt: skip
+
+
+def test_functions_take_and_give_other_orders_over_a_mesh():
+    x = over(("x",))
+    f = mj.jit(lambda x: (x + 1, x * 2), in_shardings=x.format,
+               out_shardings=(x.format, x.sharding))  # fmt: skip
+    for given in (x, X, x):
+        more, twice = f(given)
+        assert order(more) == (1, 0) and order(twice) == (0, 1)
+        np.testing.assert_array_equal(more, X + 1)
+        np.testing.assert_array_equal(twice, X * 2)
+    with pytest.raises(ValueError, match="Layout passed to jit does not match"):
+        f(over(("x",), PLAIN))
+    compiled = f.lower(x).compile()
+    assert compiled.input_formats[0][0].layout.major_to_minor == (1, 0)
+    assert order(compiled(x)[0]) == (1, 0)
+    with pytest.raises(ValueError, match="compiled for input layouts that disagree"):
+        compiled(over(("x",), PLAIN))
+    auto = Format(Layout.AUTO, x.sharding)
+    g = mj.jit(lambda x: x.T @ x, in_shardings=auto, out_shardings=Format(Layout.AUTO))
+    g = g.lower(mj.ShapeDtypeStruct((2, 3), "float32")).compile()
+    found = g(mj.device_put(X, g.input_formats[0][0]))
+    np.testing.assert_array_equal(found, X.T @ X)
+
+
 def test_rows_are_where_their_array_is():
     assert [x.committed for x in mj.device_put(X, HERE)] == [True, True]
     assert [x.committed for x in X] == [False, False]
@@ -174,10 +240,9 @@ def test_keys_lie_with_their_words_together():
 
 
 def test_what_arrays_have_no_order():
-    cut = mj.NamedSharding(MESH, mj.P())
-    for refused in (Format(BACK, cut), Format(Layout((1, 0), ((2, 1),)), HERE)):
-        with pytest.raises(NotImplementedError, match=r"arrays of Layout\(.* are not"):
-            mj.device_put(X, refused)
+    tiled = Format(Layout((1, 0), ((2, 1),)), HERE)
+    with pytest.raises(NotImplementedError, match=r"arrays of Layout\(.* are not"):
+        mj.device_put(X, tiled)
     with pytest.raises(ValueError, match="should be concrete"):
         mj.device_put(X, Format(Layout.AUTO, HERE))
 

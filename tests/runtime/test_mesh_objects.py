@@ -134,3 +134,17 @@ def test_the_current_mesh_can_be_changed_back():
     assert get_mesh().empty
     with use_abstract_mesh(small):
         assert get_abstract_mesh() == small and get_mesh().empty
+
+
+def test_meshes_without_devices_are_empty():
+    for none in (np.empty((), dtype=object), np.empty(0, dtype=object), None):
+        mesh = Mesh(none, ())
+        assert mesh.empty and mesh.size == 0 and str(mesh) == "Mesh()"
+        assert mesh.abstract_mesh.empty and mesh.local_mesh == mesh
+
+
+def test_rolled_rows_stay_spread():
+    mesh = Mesh(np.array(mj.devices()).reshape(4, 2), ("x", "y"))
+    x = mj.device_put(np.arange(8.0, dtype="f"), mj.NamedSharding(mesh, mj.P("x")))
+    out = mj.numpy.roll(x, 3)
+    assert out.sharding.spec == mj.P("x") and out.tolist() == np.roll(x, 3).tolist()

@@ -26,8 +26,8 @@ from ...runtime import array as arrays
 from ...runtime import dispatch, placements
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ArrayImpl, KeyArray
-from ...runtime.layouts import LaidOut
 from ...runtime.operands import to_buffer
+from ...runtime.sharding import is_laid_out
 from ..arguments import NO_STATICS, Statics
 from .fast import Fast, dispatcher, is_plain
 
@@ -66,7 +66,7 @@ def _found(flat: Flattened) -> Any:
         elif type(x) is not ArrayImpl or arrays.foreign(x):
             return False
         place = placements.placement_of(x)
-        if place is None or type(x._sharding) is LaidOut:
+        if place is None or is_laid_out(x):
             return False
         avals.append(x.aval)
         places.add(place)
@@ -261,7 +261,7 @@ def types_of(leaves: Sequence[Any]) -> list[Any] | None:
             types.append(known)
         elif kind is ArrayImpl and not arrays.foreign(x):
             where = placements.placement_of(x)
-            if where is None or type(x._sharding) is LaidOut:
+            if where is None or is_laid_out(x):
                 return None
             types += (x.aval, where)
         elif kind is np.ndarray and is_plain(x):

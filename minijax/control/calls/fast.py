@@ -20,8 +20,7 @@ from ...ir import core
 from ...runtime import dispatch, lower, pacing, placements, transfers
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, base_array
-from ...runtime.layouts import LaidOut
-from ...runtime.sharding import described
+from ...runtime.sharding import described, is_laid_out
 from ...runtime.spread import Spread, put
 from ...types.avals import DEVICE
 from ..arguments import Statics
@@ -138,7 +137,7 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
             where = placements.placement_of(x)
             if where is None or where[0] is not place:
                 return False
-            if type(base_array(x)._sharding) is LaidOut:
+            if is_laid_out(base_array(x)):
                 return False
         elif is_plain(x):
             numbers = True

@@ -22,6 +22,7 @@ from ...ir.core import EVAL, STATE, Tracer
 from ...ir.lying import spec_of
 from ...prims import lax
 from ...prims.define import const
+from ...runtime.spread import lies
 from ...types import dtypes
 from ._common import *
 from .elementwise import remainder
@@ -250,9 +251,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         axes = axes * len(shifts)
     if aval_of(a).size == 0:
         return as_array(a)
-    if STATE.trace is not EVAL and all(
-        isinstance(s, (int, np.integer)) for s in shifts
-    ):
+    # Of what lies on several devices the compiler knows by how much each part moves.
+    fixed = STATE.trace is not EVAL or lies(a) is not None
+    if fixed and all(isinstance(s, (int, np.integer)) for s in shifts):
         return _roll_fixed(a, tuple(map(int, shifts)), axes)
     return _roll(a, shifts, axes)
 
@@ -281,6 +282,7 @@ def _shifts(shift: Any, n: int) -> list[Any]:
     return items
 
 
+@composite(static=("shifts", "axes"))
 def _roll_fixed(a: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
     for s, axis in zip(shifts, axes, strict=True):
         size = shape_of(a)[axis]
