@@ -205,13 +205,12 @@ def test_signals_while_it_works():
 
     done, hits, runs = False, 0, 0
     thread = threading.Thread(target=bother)
-    end = time.monotonic() + 1.5
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         thread.start()
         while not done:
             try:
-                while time.monotonic() < end:
+                while hits < 60:
                     f = lambda x, n=runs: jnp.sin(x) * n
                     mj.make_jaxpr(mj.vmap(mj.grad(f)))(X)
                     runs += 1
@@ -226,7 +225,7 @@ def test_signals_while_it_works():
             except KeyboardInterrupt:
                 pass
         signal.signal(signal.SIGINT, before)
-    assert hits and state() == (EVAL, (), "", None, False)
+    assert state() == (EVAL, (), "", None, False)
     np.testing.assert_allclose(
         mj.jit(mj.vmap(mj.grad(jnp.sin)))(X), np.cos(X), rtol=1e-6
     )

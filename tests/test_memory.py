@@ -5,6 +5,7 @@ run must not stay.
 """
 
 import gc
+import time
 import weakref
 
 import numpy as np
@@ -118,9 +119,13 @@ def test_a_function_does_not_live_on(name):
     USES[name](f)
     mj.effects_barrier()
     del f
-    gc.collect()
-    mj.jit(lambda x: x + 1)(X)  # the runtime lets go of callbacks when it runs the next
-    gc.collect()  # which may refer to one another
+    for _ in range(1000):  # the runtime lets go of callbacks when it runs others
+        gc.collect()
+        mj.jit(lambda x: x + 1)(X)
+        gc.collect()  # which may refer to one another
+        if alive() is None:
+            break
+        time.sleep(0.01)  # in a thread of its own
     assert alive() is None
 
 

@@ -228,7 +228,7 @@ class Token:
     def block_until_ready(self):
         self.waits += 1
         if self.ends is not None:
-            assert self.ends.wait(20)
+            assert self.ends.wait(300)
         if self.fails:
             raise RuntimeError("it failed")
 

@@ -137,12 +137,19 @@ def test_all_are_there():
 
 
 def test_who_is_missing_is_named():
-    found = gathered((0, 4), (2, 4), timeout=0.5)
-    assert all(
-        "processes 1, 3 have not come within 0.5 seconds, of 4" in x for x in found
-    )
-    found = gathered((1, 3), (2, 3), timeout=0.3)
-    assert all("process 0 has not come" in x and "refused" in x for x in found)
+    for timeout in (0.5, 4, 32):  # a busy machine may need more for those who come
+        found = gathered((0, 4), (2, 4), timeout=timeout)
+        missing = f"processes 1, 3 have not come within {timeout} seconds, of 4"
+        if all(missing in x for x in found):
+            break
+    else:
+        pytest.fail(str(found))
+    for timeout in (0.3, 4, 32):
+        found = gathered((1, 3), (2, 3), timeout=timeout)
+        if all("process 0 has not come" in x and "refused" in x for x in found):
+            break
+    else:
+        pytest.fail(str(found))
 
 
 def test_processes_that_do_not_fit():

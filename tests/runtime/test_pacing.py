@@ -53,16 +53,23 @@ def test_every_start_is_counted(name):
 
 def test_the_host_stays_near():
     """Few programs are under way, but more than one: the host does run ahead."""
-    slow = mj.jit(  # a hundred times as long as its start takes
-        lambda x: mj.lax.fori_loop(0, 10_000_000, lambda i, c: c * 3 + 1, x),
+    slow = mj.jit(
+        lambda x, n: mj.lax.fori_loop(0, n, lambda i, c: c * 3 + 1, x),
         out_shardings=CUT,
     )
-    x, started, most = spread(), [], 0
-    slow(x).block_until_ready()
-    for _ in range(40):
-        started.append(slow(x))
-        most = max(most, sum(not y.is_ready() for y in started))
-    assert 2 < most < 24
+    x, most = spread(), 0
+    slow(x, 1).block_until_ready()
+    for n in (10**7, 10**8, 10**9):  # at first a hundred times as long as a start takes
+        started = []
+        for _ in range(40):
+            started.append(slow(x, n))
+            most = max(most, sum(not y.is_ready() for y in started))
+            if n > 10**7 and most > 2:  # the host of a busy machine was slower before
+                break
+        assert most < 24
+        if most > 2:
+            break
+    assert most > 2
 
 
 def test_a_program_that_fails_stops_no_other():
