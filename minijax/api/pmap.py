@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from ..base import errors, tree
-from ..base.source import function_text, wraps
+from ..base import tree
+from ..base.source import wraps
 from ..base.tracebacks import simplify
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.axes import Mapped, result_axis
@@ -19,6 +19,7 @@ from ..control.calls import pmap as replicas
 from ..control.calls.fast import dispatcher
 from ..control.calls.jitted import Call, Jitted, TracedCall, touches_references
 from ..control.calls.pmap import AxisName, xla_pmap_p
+from ..control.refs.discharge import values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..passes.algebra import mapped_aval, unmapped_aval
@@ -151,9 +152,7 @@ def pmap(
 
     def lower(*args: Any, **kwargs: Any) -> PmapLowered:
         """The program for these arguments, or for arguments of these types."""
-        ready = prepare(args, kwargs, aval_like)
-        _refuse_references(fun, [*ready.traced.hoisted, *ready.call.leaves])
-        return PmapLowered(PmapStage(jitted, ready))
+        return PmapLowered(PmapStage(jitted, prepare(args, kwargs, aval_like)))
 
     pmapped.lower = lower  # type: ignore[attr-defined]
     return pmapped
@@ -164,17 +163,6 @@ class _Inside(threading.local):
 
 
 _inside = _Inside()
-
-
-def _refuse_references(fun: Any, values: Sequence[Any]) -> None:
-    for x in values:
-        if isinstance(x, core.Reference):
-            raise errors.error(
-                NotImplementedError,
-                f"pmap: a program with a reference of type {x.aval} cannot be lowered.",
-                where=function_text(fun),
-                tries=["call the function: that works", "pass the reference's value"],
-            )
 
 
 class Prepared(NamedTuple):
@@ -272,8 +260,8 @@ class PmapStage(Traced):
         super().__init__(jitted, ready.call, ready.traced)
         self.params = ready.params
         self._in_avals = ready.avals
-        if ready.traced.hoisted:
-            raise core.leak_error(ready.traced.hoisted[0])
+        self.before = self._hoisted()
+        self.by_value, self.written = replicas.by_value(ready.params)
 
     @property
     def arg_types(self) -> list[Any]:
@@ -293,7 +281,7 @@ class PmapLowered(Lowered):
 
     def __init__(self, stage: PmapStage) -> None:
         self._stage = stage
-        params = stage.params
+        params = stage.by_value
         devices = replicas.choose_devices(params["devices"], params["backend"])
         self._replicas = replicas.lower_pmap(devices, params)
         self._lowered = self._replicas.lowered
@@ -312,8 +300,9 @@ class PmapCompiled(Compiled):
 
     @property
     def input_shardings(self) -> Any:
-        params = self._lowered._stage.params
-        return tree.unflatten(self.in_tree, map(self._sharding, params["in_axes"]))
+        stage = self._lowered._stage
+        axes = stage.params["in_axes"][len(stage.before) :]
+        return tree.unflatten(self.in_tree, map(self._sharding, axes))
 
     @property
     def output_shardings(self) -> Any:
@@ -325,6 +314,11 @@ class PmapCompiled(Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self.checked_leaves(args, kwargs)
-        params = self._lowered._stage.params
-        out = self._program(leaves, params["in_axes"], params["donated_invars"])
-        return tree.unflatten(self.out_tree, out)
+        stage = self._lowered._stage
+        args = (*stage.before, *leaves)
+        values = values_of(args, [isinstance(x, core.Reference) for x in args])
+        params = stage.by_value
+        out = self._program(values, params["in_axes"], params["donated_invars"])
+        n = self.out_tree.num_leaves
+        write_back(args, stage.written, out[n:])
+        return tree.unflatten(self.out_tree, out[:n])

@@ -38,6 +38,8 @@ from ...runtime.mesh import Mesh
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding, of_buffer
 from ...runtime.spread import put
+from ...types.avals import AbstractRef
+from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
 from .fast import Fast, is_plain, sees_x64
 
@@ -371,6 +373,20 @@ def program_of(params: dict[str, Any]) -> Replicas:
 
 
 xla_pmap_p.impl = pmap_impl
+
+
+def by_value(params: dict[str, Any]) -> tuple[dict[str, Any], list[bool]]:
+    """The params of a pmap that takes values for references, and gives what those hold in
+    the end that it writes to; and which of the operands these are."""
+    closed = params["call_jaxpr"]
+    due = [isinstance(a, AbstractRef) for a in closed.in_avals]
+    if not any(due):
+        return params, due
+    with _inside(params):
+        flat, written = discharge.by_value(closed, due)
+    outs = [*range(len(closed.out_avals)), *(~i for i in flagged(written))]
+    _, new = xla_pmap_p.regions.rebuild(params, [flat], range(len(due)), outs)
+    return new, written
 
 
 def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:

@@ -244,6 +244,21 @@ def test_a_reference_is_passed_once():
             f(ref, ref)
 
 
-def test_a_program_of_replicas_with_a_reference_is_not_lowered():
-    with pytest.raises(NotImplementedError, match="cannot be lowered"):
-        mj.pmap(double).lower(mj.new_ref(jnp.asarray(X)), X)
+def test_programs_of_replicas_with_references_compiled_ahead():
+    shared = mj.new_ref(jnp.ones(3))
+
+    def step(ref, largest, x):
+        ref[...] += x
+        largest[...] = lax.pmax(x, "i")
+        return ref[...] * 2 + shared[...]
+
+    rows = np.arange(12.0, dtype="float32").reshape(4, 3)
+    ref, largest = mj.new_ref(jnp.zeros((4, 3))), mj.new_ref(jnp.zeros(3))
+    mapped = mj.pmap(step, axis_name="i", in_axes=(0, None, 0))
+    compiled = mapped.lower(ref, largest, rows).compile()
+    for k in (1, 2):
+        np.testing.assert_array_equal(compiled(ref, largest, rows), 2 * k * rows + 1)
+        np.testing.assert_array_equal(ref[...], k * rows)
+        np.testing.assert_array_equal(largest[...], rows[-1])
+    specs = [s.spec for s in compiled.input_shardings[0]]
+    assert specs == [P("i"), P(), P("i")] and compiled.output_shardings.spec == P("i")
