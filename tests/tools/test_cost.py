@@ -144,3 +144,27 @@ def test_the_line_that_calls_a_tool_is_no_line_of_the_program():
     shown = tools.show(mj.vmap(WAVE), X, compiled=False)
     assert "shown" not in str(shown)
     assert "WAVE = mj.jit" in str(shown)
+
+
+def test_the_text_of_a_footprint():
+    def f(x):
+        wide = jnp.sin(x)
+        return wide * 2.0
+
+    report = tools.memory(f, jnp.ones(1000))
+    assert [m.bytes for m in report.timeline] == [8000, 12000]
+    head, xla, _, *rest = str(report).splitlines()
+    assert head.startswith("peak 12 kB (arguments 4 kB, constants 0 B, results 4 kB")
+    assert head.endswith(
+        f"in mul at {__file__.rpartition('/')[2]}:{report.at.place.line}"
+    )
+    assert xla.startswith("XLA, compiled: arguments 4 kB, results 4 kB")
+    owners, chart = rest[:3], rest[3:]
+    assert [" ".join(row.split()[-2:]) for row in owners][1:] == [
+        "wide f32[1000]",
+        "return f32[1000]",
+    ]
+    assert [row.partition("|") for row in chart] == [
+        (f"{k:>6} kB ", "|", " #" if float(k) > 8 else "##")
+        for k in ("12", "10.5", "9", "7.5", "6", "4.5", "3", "1.5")
+    ]

@@ -56,3 +56,24 @@ def test_another_library():
     assert nan.first.error == np.inf
     with pytest.raises(ValueError, match="differ in structure"):
         tools.diff(lambda x: x, lambda x: (x, x), X)
+
+
+def test_the_text_of_a_comparison():
+    def first(x):
+        wave = jnp.sin(x)
+        return wave * 2
+
+    def second(x):
+        wave = jnp.sin(x)
+        return wave * 3 + 1
+
+    report = tools.diff(first, second, jnp.float32(1))
+    head, parts, one, two, more = str(report).splitlines()
+    assert (
+        head == "2 operations match, 0 are only in the first and 1 only in the second"
+    )
+    assert (report.matched, report.left, report.right) == (2, 0, 1)
+    assert parts.startswith("First: the operation mul differs by 0.841 (0.5 relative)")
+    assert one.endswith("in first: return wave * 2")
+    assert two.endswith("in second: return wave * 3 + 1")
+    assert more.split()[:2] == ["+", "add"] and more.endswith("return wave * 3 + 1")

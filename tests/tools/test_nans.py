@@ -206,6 +206,12 @@ LOST = {
         )[1],
         "div",
     ),
+    "in a last carry that nobody reads": (
+        lambda x: lax.scan(
+            lambda c, i: (1 / (5 - i) + 0 * x, c), x, jnp.arange(6.0)
+        )[1],
+        "div",
+    ),
     "behind a mask": (
         lambda x: jnp.exp(jnp.where(x >= 0, x * 100, -jnp.inf))[:, 4:], "exp"
     ),

@@ -222,6 +222,11 @@ def test_which_argument_and_how_it_is_given():
 
     jitted = mj.jit(f, static_argnums=0, static_argnames="how")
     args, more = (4, S, 2 * S), {"how": "cos", "by": jnp.float32(3)}
+    jac = tools.sparse_jacobian(jitted, 1)
+    for how in ("sin", "cos", "abs"):  # each has a plan of its own
+        want = mj.jacfwd(jitted, 1)(*args, how=how)
+        np.testing.assert_allclose(jac(*args, how=how).todense(), want, rtol=1e-6)
+        assert jac.plan(*args, how="floor").evaluations == 0
     for i in (1, 2, -1, -2):
         found = tools.sparse_jacobian(jitted, i)(*args, **more)
         want = mj.jacfwd(jitted, i % 3)(*args, **more)

@@ -72,3 +72,20 @@ def test_a_log_of_a_whole_program():
     assert log.seconds == sum(e.seconds for e in log.events if not e.depth)
     assert log.to_dict()["events"][0]["kind"] == "trace"
     assert "3 traces and 2 compiles" in str(log)
+
+
+def test_the_text_of_a_log():
+    f = mj.jit(lambda x: x * 7.0)
+    f(jnp.ones(2))
+    f(jnp.ones(3))
+    head, *events = str(tools.why(f)).splitlines()
+    assert head.startswith("2 traces and 2 compiles, ")
+    said = [line.split(" ms  ", 1) for line in events]
+    assert [what for _, what in said][::2] == [
+        "trace <lambda>(f32[2]): the first call",
+        "trace <lambda>(f32[3]): x: known float32[2], now float32[3]",
+    ]
+    took = [e.seconds for e in tools.why(f).events]
+    assert [float(ms) for ms, _ in said] == pytest.approx(
+        [1e3 * s for s in took], abs=0.051
+    )

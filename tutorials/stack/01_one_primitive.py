@@ -43,9 +43,8 @@ assert sin_p.bind(0.0, accuracy=None) == 0.0  # `bind` applies it
 # one question that one transformation asks.
 
 # %%
-abstract = sin_p.abstract(
-    core.aval_of(jnp.zeros(3)), accuracy=None
-)  # what type has the result?
+# what type has the result?
+abstract = sin_p.abstract(core.aval_of(jnp.zeros(3)), accuracy=None)
 assert abstract.shape == (3,)
 assert abstract.dtype == jnp.float32
 
@@ -103,9 +102,7 @@ def cumulate_jvp(primals, tangents, **params):  # linear: tangents go the same w
     return [cumulate_p.bind(*xs, **params) for xs in (primals, tangents)]
 
 
-def cumulate_transpose(
-    ct, x, backwards
-):  # y[i] reads x[j] for j <= i; turn that around
+def cumulate_transpose(ct, x, backwards):  # y[i] reads x[j], j <= i; turn that around
     return [cumulate(ct, not backwards)]
 
 

@@ -87,10 +87,13 @@ picture
 
 # %% [markdown]
 # Read the first lines: the function says `sin`; the trace of `grad` gets it first, being
-# innermost. Its rule asks for `sin` and `cos` of the primal, which go to `vmap` and on to
-# evaluation, and for a product with the tangent, which nobody evaluates yet: that is
-# recorded, and runs backwards at the end (chapters 6 and 7). The picture has each rule
-# applied by itself; what is handed to evaluation is else one compiled program for a rule
+# innermost. Its rule asks for `sin` and `cos` of the primal, and for a product with the
+# tangent. All this goes to the trace around it, `tangent`, which is a part of `grad`. The
+# product it records, to run it backwards at the end (chapters 6 and 7). What has nothing to
+# do with a tangent it hands on: to `vmap`, and from there to evaluation.
+#
+# One thing is otherwise in your programs. The picture shows each operation that a rule asks
+# for; outside of `jit` a whole rule is usually evaluated at once, as one compiled program
 # (`runtime/together.py`).
 
 # %%
@@ -127,9 +130,8 @@ def count(f):
 
     def count_f(*args):
         trace = CountTrace(core.STATE.trace)
-        core.under(
-            trace, f, *args
-        )  # `trace` is current while f runs, and dead afterwards
+        # `trace` is current while f runs, and dead afterwards
+        core.under(trace, f, *args)
         return trace.counts
 
     return count_f

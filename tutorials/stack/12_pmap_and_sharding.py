@@ -105,9 +105,8 @@ def ring_sum(x):
 values = jnp.arange(8.0 * 16).reshape(8, 16)
 ring = jax.pmap(ring_sum, axis_name="i")(values)
 assert jnp.allclose(ring, jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(values))
-assert jnp.allclose(
-    ring, jax.vmap(ring_sum, axis_name="i")(values)
-)  # try it on one device
+on_one_device = jax.vmap(ring_sum, axis_name="i")(values)
+assert jnp.allclose(ring, on_one_device)
 
 # %% [markdown]
 # Collectives have transposes, as all linear operations. Gathering turns into a sum of
