@@ -300,3 +300,19 @@ def test_effects_see_the_functions_own_values(capsys):
     mj.effects_barrier()
     assert report.result == 3.0
     assert set(capsys.readouterr().out.split()) == {"3.0"}
+
+
+def test_infinities_that_a_loop_writes_into_its_carry_are_not_to_blame():
+    def fades(x):
+        def step(score, a):
+            return jnp.where(a > 0.5, score, -jnp.inf), jnp.exp(score)
+
+        return lax.scan(step, 0.0 * x[0], x)[1]
+
+    x = jnp.array([1.0, 0.0, 1.0])
+    report = tools.nans(fades)(x)
+    assert not report
+    np.testing.assert_array_equal(report.result, [1, 1, 0])
+    found = str(tools.nans(lambda x: (fades(x) - 1) / x)(x))  # 0 / 0
+    assert found.startswith("div makes a NaN, forward.")
+    assert f"  at {__file__}:" in found and " in <lambda>" in found

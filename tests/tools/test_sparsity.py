@@ -246,3 +246,9 @@ def test_holomorphic_functions():
     want = mj.jacfwd(lambda z: z[1:] * z[:-1], holomorphic=True)(z)
     assert jac.nse == 10
     np.testing.assert_allclose(jac.todense(), want, rtol=1e-6)
+
+
+def test_what_is_no_function():
+    for tool in (tools.sparse_jacobian, tools.sparse_hessian, tools.sparsity):
+        with pytest.raises(TypeError, match="Expected a callable value"):
+            tool(3)
