@@ -150,11 +150,12 @@ def is_refusal(error: BaseException) -> bool:
     """Whether an error says that a function or rule of the user's cannot be had: it comes
     from code that is not ours, or is one with which we refuse what that code gives.
 
-    Asked where the error is caught; what else our files raise is a fault of ours.
+    Asked where the error is caught; what else our files raise is a fault of ours.  Files
+    of others that are excluded from tracebacks are not ours for that.
     """
     step = error.__traceback__
     while step is not None:
-        if not is_internal(step.tb_frame.f_code):
+        if not step.tb_frame.f_code.co_filename.startswith(_ROOT):
             return True
         step = step.tb_next
     return isinstance(error, _REFUSALS)

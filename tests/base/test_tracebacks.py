@@ -227,3 +227,8 @@ def test_refusals_are_told_from_faults():
     assert not refused(iter(()).__next__)
     assert refused(int, "x") and refused(int, None)
     assert refused(lambda: {}["missing"])  # code of the user's
+    tracebacks.exclude(__file__)  # as libraries do
+    try:
+        assert refused(lambda: {}["missing"])
+    finally:
+        tracebacks.excluded.remove(__file__)
