@@ -410,3 +410,34 @@ def test_exponential_integral_of_order_1_next_to_0():
     x = np.array([2.0**-100, 2.0**-120], np.float32)
     expected = scipy.exp1(x.astype(float))
     np.testing.assert_allclose(special.expn(1, x), expected, rtol=1e-6)
+
+
+def test_slopes_of_normal_functions_in_tails():
+    """The density over the distribution function, and one over the density."""
+    with mj.enable_x64(True):
+        first = mj.vmap(mj.grad(special.log_ndtr))
+        second = mj.vmap(mj.grad(mj.grad(special.log_ndtr)))
+        x = np.array([24.5, 15.5, -30.0, -1e5, 171.0, np.inf])
+        want = [1.8125027935515248e-131, 2.699513024588587e-53, 30.033259667433676,
+                100000.00001, 0, 0]  # fmt: skip
+        np.testing.assert_allclose(first(x), want, rtol=4e-15)
+        want = [-4.440631844201236e-130, -4.184245188112310e-52]
+        np.testing.assert_allclose(second(x[:2]), want, rtol=1e-14)
+        np.testing.assert_array_equal(second(x[4:]), [0, 0])
+        p = np.array([1e-100, 1e-300, 0.3])
+        want = [4.690375414837741e98, 2.697304465042612e298, 2.8761036592642926]
+        slope = mj.vmap(mj.grad(special.ndtri))
+        np.testing.assert_allclose(slope(p), want, rtol=4e-15)
+        np.testing.assert_array_equal(slope(np.array([0.0, 1.0])), np.inf)
+
+
+def test_second_derivatives_of_divergences_where_terms_cancel():
+    with mj.enable_x64(True):
+        for f in (special.rel_entr, special.kl_div):
+            by_p = mj.vmap(mj.grad(mj.grad(f)))
+            p = np.array([1e300, 1e20, 0.5])
+            np.testing.assert_allclose(by_p(p, np.full(3, 17.0)), 1 / p, rtol=1e-15)
+            by_q = mj.vmap(mj.grad(mj.grad(f, argnums=1), argnums=1))
+            q = np.array([3e38, 1e20, 0.5])
+            want = 3.5 / q / q
+            np.testing.assert_allclose(by_q(np.full(3, 3.5), q), want, rtol=1e-14)

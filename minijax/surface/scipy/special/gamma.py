@@ -15,6 +15,7 @@ import operator
 from fractions import Fraction
 from typing import Any
 
+from ....api.autodiff import jvp
 from ....ir import core
 from ....prims.define import FLOAT, check_kind
 from ....prims.math.beta import reciprocal_beta
@@ -173,10 +174,10 @@ def _beta(a: Any, b: Any) -> Any:
     return choose(plain, inside, sign * lax.exp(_log_beta(a, b)))
 
 
-_beta.defjvps(
-    lambda t, ans, a, b: t * ans * (lax.digamma(a) - lax.digamma(a + b)),
-    lambda t, ans, a, b: t * ans * (lax.digamma(b) - lax.digamma(a + b)),
-)
+@_beta.defjvp
+def _beta_jvp(primals: Any, tangents: Any) -> Any:
+    out = _beta(*primals)
+    return out, out * jvp(_log_beta, primals, tangents)[1]
 
 
 def _alike(a: Any, b: Any) -> tuple[Any, Any]:
@@ -260,10 +261,13 @@ def _inner_choices(n: Any, k: Any) -> Any:
     return reciprocal_beta(n - k + 1, k + 1) / (n + 1)
 
 
-_inner_choices.defjvps(
-    lambda t, ans, n, k: t * ans * (lax.digamma(n + 1) - lax.digamma(n - k + 1)),
-    lambda t, ans, n, k: t * ans * (lax.digamma(n - k + 1) - lax.digamma(k + 1)),
-)
+@_inner_choices.defjvp
+def _inner_choices_jvp(primals: Any, tangents: Any) -> Any:
+    def log(n: Any, k: Any) -> Any:
+        return -lax.log1p(n) - _log_beta(n - k + 1, k + 1)
+
+    out = _inner_choices(*primals)
+    return out, out * jvp(log, primals, tangents)[1]
 
 
 @custom_jvp

@@ -13,7 +13,7 @@ import ml_dtypes
 from ...numpy._common import check_arraylike
 from ...numpy.creation import asarray
 from ._common import *
-from .scaled import erfcx_of_real, exp_of_square, scaled_erfc
+from .scaled import exp_of_square, scaled_erfc
 
 __all__ = ("erf", "erfc", "erfinv", "ndtr", "ndtri", "log_ndtr")
 
@@ -125,10 +125,17 @@ def _ndtri(p: Any) -> Any:
     return choose(near, q * _ratio(0.180625 - q * q, CENTRE), tail)
 
 
-_ndtri.defjvps(
-    # One over the density.
-    lambda t, ans, p: t * lax.exp(ans * ans / 2 + LOG_ROOT_TAU)
-)
+@_ndtri.defjvp
+def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
+    (p,), (t,) = primals, tangents
+    out = _ndtri(p)
+    # One over the density, which is p times the hazard, that varies slowly.
+    outer = lax.min(p, 1 - p)
+    inside = lax.gt(outer, const(p, 0))
+    size = choose(inside, lax.abs(out), const(p, 1))
+    density = choose(inside, outer, const(p, 1)) * _hazard(-size)
+    ends = choose(lax.eq(outer, const(p, 0)), const(p, np.inf), const(p, np.nan))
+    return out, t * choose(inside, 1 / density, ends)
 
 
 @special(
@@ -178,9 +185,23 @@ _log_ndtr = custom_jvp(_log_below, nondiff_argnums=(1,))
 @_log_ndtr.defjvp
 def _log_ndtr_jvp(order: int, primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    # The density over the distribution function; both are scaled alike.
-    hazard = math.sqrt(2 / math.pi) / erfcx_of_real(-ROOT_HALF * x)
-    return _log_ndtr(x, order), t * hazard
+    return _log_ndtr(x, order), t * _hazard(x)
+
+
+@custom_jvp
+def _hazard(x: Any) -> Any:
+    """The density over the distribution function; scaled alike, both, of x < 0."""
+    scaled = scaled_erfc(ROOT_HALF * lax.abs(x))
+    bell = exp_of_square(x, -0.5)
+    above = bell / (math.sqrt(2 * math.pi) * (1 - scaled * bell / 2))
+    return choose(lax.lt(x, const(x, 0)), math.sqrt(2 / math.pi) / scaled, above)
+
+
+_hazard.defjvps(
+    lambda t, ans, x: (
+        t * choose(lax.eq(ans, const(x, 0)), const(x, 0), -ans * (x + ans))
+    )
+)
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Any:

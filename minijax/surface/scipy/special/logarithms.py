@@ -105,18 +105,36 @@ def _near(p: Any, q: Any, reach: float) -> tuple[Any, Any]:
 
 
 @custom_jvp
-def _log_ratio(p: Any, q: Any) -> Any:
-    """p ln(p / q), to the last place where they are alike, too."""
+def _log_quotient(p: Any, q: Any) -> Any:
+    """ln(p / q), to the last place where they are alike, too."""
     near, u = _near(p, q, 0.2)
     alike, v = _near(p, q, 0.9)
     some = choose(alike, 1 + v, const(v, 1))
     apart = choose(alike, -lax.log(some), lax.log(p) - lax.log(q))
-    return p * choose(near, -lax.log1p(u), apart)
+    return choose(near, -lax.log1p(u), apart)
+
+
+_log_quotient.defjvps(lambda t, ans, p, q: t / p, lambda t, ans, p, q: -t / q)
+
+
+@custom_jvp
+def _log_ratio(p: Any, q: Any) -> Any:
+    return p * _log_quotient(p, q)
 
 
 _log_ratio.defjvps(
-    lambda t, ans, p, q: t * (ans / p + 1), lambda t, ans, p, q: -t * (p / q)
+    lambda t, ans, p, q: t * (_log_quotient(p, q) + 1),
+    lambda t, ans, p, q: -t * (p / q),
 )
+
+
+@custom_jvp
+def _excess(p: Any, q: Any) -> Any:
+    """1 - p / q"""
+    return (q - p) / q
+
+
+_excess.defjvps(lambda t, ans, p, q: -t / q, lambda t, ans, p, q: t * (p / q) / q)
 
 
 @custom_jvp
@@ -129,8 +147,7 @@ def _divergence(p: Any, q: Any) -> Any:
 
 
 _divergence.defjvps(
-    lambda t, ans, p, q: t * (_log_ratio(p, q) / p),
-    lambda t, ans, p, q: t * (q - p) / q,
+    lambda t, ans, p, q: t * _log_quotient(p, q), lambda t, ans, p, q: t * _excess(p, q)
 )
 
 
