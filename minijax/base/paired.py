@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ("safe_map", "safe_zip", "unzip2")
+__all__ = ("safe_map", "safe_zip", "unsafe_map", "unsafe_zip", "unzip2")
+
+# Python's own, beside those below.
+unsafe_map, unsafe_zip = map, zip
 
 
 def _check(name: str, args: tuple[Any, ...], first: int) -> list[list[Any]]:

@@ -6,7 +6,7 @@ from ..base.faces import face
 
 _TABLE = {
     "api.hints": "fused fused_p",
-    "base.paired": "map=safe_map zip=safe_zip",
+    "base.paired": "map=safe_map zip=safe_zip unsafe_map unsafe_zip",
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

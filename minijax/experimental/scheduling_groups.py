@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "base.paired": "map=safe_map zip=safe_zip",
+    "base.paired": "map=safe_map zip=safe_zip unsafe_map unsafe_zip",
     "api.hints": "scheduling_group xla_metadata_call xla_metadata_call_p",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ import enum
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..api.aot import jit
 from ..api.shapes import make_jaxpr
@@ -23,8 +23,9 @@ from ..ir.jaxpr import ClosedJaxpr, Equation, programs
 from .places import place_of
 
 __all__ = (
-    "HloPass", "Location", "MappingsGenerator", "Pass", "Redirect", "SourceMap",
-    "SourceMapDump", "all_passes", "canonicalize_filename", "compile_jaxpr",
+    "CompileFn", "GenerateDumpFn", "HloPass", "Location", "MappingsGenerator", "Pass",
+    "Redirect", "SourceMap", "SourceMapDump", "SourceMapGeneratorFn", "all_passes",
+    "canonicalize_filename", "compile_jaxpr",
     "compile_with_env", "create_mlir_sourcemap", "filter_passes", "generate_sourcemaps",
     "make_jaxpr_dump", "optimized_generate_dump", "original_hlo_generate_dump",
     "parse_hlo_dump", "parse_mlir_locations", "register_pass",
@@ -173,6 +174,26 @@ class SourceMapDump:
     pass_name: str
 
 
+class CompileFn(Protocol):
+    """How a pass compiles `fn(*f_args, **f_kwargs)`, with its files in `work_dir`."""
+
+    def __call__(
+        self, work_dir: Any, fn: Any, f_args: Any, f_kwargs: Any, /, **kwargs: Any
+    ) -> Any: ...
+
+
+class GenerateDumpFn(Protocol):
+    """How a pass makes a map of what its compilation gave."""
+
+    def __call__(self, compile_result: Any, /, **kwargs: Any) -> SourceMapDump: ...
+
+
+class SourceMapGeneratorFn(Protocol):
+    """What `generate_sourcemaps` returns: maps of a call, one for each pass."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Sequence[SourceMapDump]: ...
+
+
 @dataclasses.dataclass(frozen=True)
 class Pass:
     """A stage of a program that is shown: how it is made, and how it is written down.
@@ -182,8 +203,8 @@ class Pass:
     """
 
     name: str
-    compile_fn: Callable[..., Any]
-    generate_dump: Callable[..., SourceMapDump]
+    compile_fn: CompileFn | Callable[..., Any]
+    generate_dump: GenerateDumpFn | Callable[..., SourceMapDump]
 
 
 _passes: dict[str, Pass] = {}
@@ -276,7 +297,7 @@ def compile_with_env(
 
 def generate_sourcemaps(
     f: Callable[..., Any], passes: Sequence[Pass], **pass_kwargs: Any
-) -> Callable[..., Sequence[SourceMapDump]]:
+) -> SourceMapGeneratorFn:
     """A function that tells of calls of `f` where each stage's lines come from.
 
     Args:

@@ -6,7 +6,8 @@ from ...base.faces import face
 
 _TABLE = {
     "tools.source_maps": (
-        "Pass SourceMapDump all_passes compile_with_env filter_passes register_pass"
+        "CompileFn GenerateDumpFn Pass SourceMapDump all_passes compile_with_env"
+        " filter_passes register_pass"
     ),
 }
 

@@ -1,7 +1,8 @@
 """The face `minijax.experimental.source_mapper.generate_map`."""
 
+from ...tools.source_maps import SourceMapGeneratorFn as SourceMapGeneratorFn
 from ...tools.source_maps import generate_sourcemaps as generate_sourcemaps
 
 __all__ = [
-    "generate_sourcemaps"
+    "SourceMapGeneratorFn", "generate_sourcemaps"
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...base.faces import face
 
 _TABLE = {
+    "surface.sparse.base": "Shape",
     "surface.sparse.coo": """COO COOInfo coo_fromdense coo_fromdense_p coo_matmat
         coo_matmat_p coo_matvec coo_matvec_p coo_todense coo_todense_p""",
 }  # fmt: skip

@@ -1,5 +1,6 @@
 """The face `minijax.experimental.sparse.coo`: matrices by coordinates."""
 
+from ...surface.sparse.base import Shape as Shape
 from ...surface.sparse.coo import COO as COO
 from ...surface.sparse.coo import COOInfo as COOInfo
 from ...surface.sparse.coo import coo_fromdense as coo_fromdense
@@ -12,6 +13,6 @@ from ...surface.sparse.coo import coo_todense as coo_todense
 from ...surface.sparse.coo import coo_todense_p as coo_todense_p
 
 __all__ = [
-    "COO", "COOInfo", "coo_fromdense", "coo_fromdense_p", "coo_matmat", "coo_matmat_p",
-    "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p"
+    "COO", "COOInfo", "Shape", "coo_fromdense", "coo_fromdense_p", "coo_matmat",
+    "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p"
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...base.faces import face
 
 _TABLE = {
+    "surface.sparse.base": "Shape",
     "surface.sparse.csr": """CSC CSR csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p
         csr_matvec csr_matvec_p csr_todense csr_todense_p""",
 }  # fmt: skip

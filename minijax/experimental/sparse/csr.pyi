@@ -1,5 +1,6 @@
 """The face `minijax.experimental.sparse.csr`: matrices by compressed rows."""
 
+from ...surface.sparse.base import Shape as Shape
 from ...surface.sparse.csr import CSC as CSC
 from ...surface.sparse.csr import CSR as CSR
 from ...surface.sparse.csr import csr_fromdense as csr_fromdense
@@ -12,6 +13,6 @@ from ...surface.sparse.csr import csr_todense as csr_todense
 from ...surface.sparse.csr import csr_todense_p as csr_todense_p
 
 __all__ = [
-    "CSC", "CSR", "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p",
-    "csr_matvec", "csr_matvec_p", "csr_todense", "csr_todense_p"
+    "CSC", "CSR", "Shape", "csr_fromdense", "csr_fromdense_p", "csr_matmat",
+    "csr_matmat_p", "csr_matvec", "csr_matvec_p", "csr_todense", "csr_todense_p"
 ]

@@ -6,7 +6,7 @@ from ...base.faces import face
 
 _TABLE = {
     "surface.sparse.base": """CuSparseEfficiencyWarning SparseEfficiencyError
-        SparseEfficiencyWarning SparseInfo""",
+        Shape SparseEfficiencyWarning SparseInfo""",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,11 +1,12 @@
 """The face `minijax.experimental.sparse.util`: what formats share."""
 
 from ...surface.sparse.base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from ...surface.sparse.base import Shape as Shape
 from ...surface.sparse.base import SparseEfficiencyError as SparseEfficiencyError
 from ...surface.sparse.base import SparseEfficiencyWarning as SparseEfficiencyWarning
 from ...surface.sparse.base import SparseInfo as SparseInfo
 
 __all__ = [
-    "CuSparseEfficiencyWarning", "SparseEfficiencyError", "SparseEfficiencyWarning",
-    "SparseInfo"
+    "CuSparseEfficiencyWarning", "Shape", "SparseEfficiencyError",
+    "SparseEfficiencyWarning", "SparseInfo"
 ]
