@@ -23,8 +23,6 @@ from .elementary import exp, exp2, log
 from .logic import clamp, lt, select
 from .order import abs, floor
 
-__all__ = ("Pair", "exact_sum", "exact_product", "ratio", "log_of", "times", "exp_of")
-
 Pair = tuple[Any, Any]
 
 
