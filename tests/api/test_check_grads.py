@@ -102,6 +102,20 @@ def test_a_wrong_second_derivative_is_found():
         check_grads(f, (X,), 2)
 
 
+def test_edges_and_bends_nearby_are_stepped_around():
+    check_grads(lambda x: jnp.maximum(x, 0.0), (np.float32(1e-3),), 1)
+    check_grads(lambda x: jnp.log(-jnp.expm1(x)), (np.float32(-0.0148),), 3, rtol=0.01)
+    with pytest.raises(AssertionError):  # the edge is under the short step, too
+        check_grads(lambda x: jnp.maximum(x, 0.0), (np.float32(1e-5),), 1)
+
+
+@pytest.mark.parametrize("modes", ["fwd", "rev"])
+def test_a_step_lost_in_rounding_proves_nothing(modes):
+    flat = lambda x: mj.lax.stop_gradient(x)  # a slope of 0 where it is 1
+    with pytest.raises(AssertionError):
+        check_grads(flat, (np.float32(1e4),), 1, modes)
+
+
 def test_own_rules_are_checked():
     check_jvp(jnp.sin, lambda x, t: (jnp.sin(*x), jnp.cos(*x) * t[0]), (X,))
     check_vjp(jnp.sin, lambda x: (jnp.sin(x), lambda ct: (jnp.cos(x) * ct,)), (X,))
