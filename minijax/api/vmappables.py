@@ -133,7 +133,7 @@ class Opened(FlatFun):
             if kind is None:
                 part(x, spec)
             else:
-                kind.to_elt(_parts(part, index), index, x, spec)
+                kind.to_elt(parts_of(part, index), index, x, spec)
 
     def with_size(self, size: int) -> None:
         """Say how many lanes there are."""
@@ -149,7 +149,7 @@ class Opened(FlatFun):
         part = lambda x, axis: next(left)
         index = lambda: leaves[-1]
         args, kwargs = self.in_tree.unflatten(
-            kinds[type(x)].to_elt(_parts(part, index), index, x, spec)
+            kinds[type(x)].to_elt(parts_of(part, index), index, x, spec)
             if is_known(x) else next(left)
             for x, spec in zip(self._nodes, self._specs, strict=True)
         )  # fmt: skip
@@ -187,7 +187,7 @@ class Opened(FlatFun):
         return self.out_tree.unflatten(self._each(lambda size, x, axis: next(left)))
 
 
-def _parts(part: Callable[..., Any], index: Callable[[], Any]) -> Callable[..., Any]:
+def parts_of(part: Callable[..., Any], index: Callable[[], Any]) -> Callable[..., Any]:
     """The same for arrays, and for parts that are of a registered kind themselves."""
 
     def cont(x: Any, axis: Any) -> Any:

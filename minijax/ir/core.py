@@ -257,6 +257,7 @@ class Trace:
     __slots__ = ("__weakref__", "alive", "parent")
     transform = "trace"
     records = False  # whether it makes a program, which must not touch what is outside
+    divides = False  # whether it records what depends on tangents, and runs all else
     lends = False  # whether programs recorded around it take its tracers for constants
     parent: Trace
 
@@ -272,6 +273,10 @@ class Trace:
     def main(self) -> Trace:
         """What the tracers of one trace share, as libraries ask for it: the trace."""
         return self
+
+    def full_raise(self, x: Any) -> Any:
+        """A value as one that the trace takes, as libraries ask: traces take any."""
+        return x
 
     def describe(self) -> str:
         """What is being traced, for messages."""

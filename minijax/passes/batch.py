@@ -80,6 +80,11 @@ class BatchTracer(Tracer):
         self.val = val
         self.dim = dim
 
+    @property
+    def batch_dim(self) -> int:
+        """The axis of the lanes, as libraries ask for it."""
+        return self.dim
+
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={core.aval_of(self.val)})"
 

@@ -82,12 +82,28 @@ class JVPTrace(NamedTrace):
                 both = hooks.evaluate_jvp.call(prim, primals, tangents, params)
             if not some:
                 return parent.process(prim, args, params)
+            if both is None and self._comes_apart(prim, primals, tangents):
+                STATE.trace = parent.parent
+                both = prim.linearize(parent, primals, tangents, **params)  # type: ignore[misc]
             out, out_t = both or prim.jvp(primals, tangents, **params)
         finally:
             STATE.trace, STATE.names = self, names
         if prim.multiple_results:
             return [self.wrap(p, t) for p, t in zip(out, out_t, strict=True)]
         return self.wrap(out, out_t)
+
+    def _comes_apart(
+        self, prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> bool:
+        """Whether the parent records tangents alone, and these are, but no primals.
+
+        A loop or call of both would be recorded with its primal results.
+        """
+        parent = self.parent
+        if not parent.divides or prim.linearize is None:
+            return False
+        recorded = lambda x: isinstance(x, Tracer) and x._trace is parent
+        return any(map(recorded, tangents)) and not any(map(recorded, primals))
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)

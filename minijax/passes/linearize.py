@@ -32,6 +32,7 @@ class TangentTrace(StageTrace):
 
     __slots__ = ("all",)
     records = False
+    divides = True
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent, transform="")

@@ -50,6 +50,13 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name.partition(".")[0] != "jax":
+            # `from jax.experimental import pallas` asks by the parent's own name.
+            twin = f"jax{name.removeprefix(_PACKAGE)}"
+            if (
+                name.startswith(_PACKAGE)
+                and twin.removeprefix("jax.") in private.KERNELS
+            ):
+                return importlib.machinery.ModuleSpec(name, self, is_package=True)
             return None
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
         if private.module(name) is not None:
@@ -82,6 +89,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: Any) -> ModuleType:
         if (made := private.module(spec.name)) is not None:
             return made
+        if spec.name.startswith(f"{_PACKAGE}."):  # which another name finds, too
+            module = importlib.import_module(f"jax{spec.name.removeprefix(_PACKAGE)}")
+            spec.loader_state = module.__spec__
+            return module
         name = _PACKAGE + spec.name.removeprefix("jax")
         try:
             module = importlib.import_module(name)

@@ -76,7 +76,9 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "flatten_util": ("flatten_util", {}),
     "interpreters": ("interpreters", {}),
     "interpreters.ad": ("interpreters.ad", {"views.derivatives": "CustomVJPException"}),
-    "interpreters.batching": ("interpreters.batching", {}),
+    "interpreters.batching": ("interpreters.batching", {
+        "views.rules": "make_iota to_elt",
+    }),
     "interpreters.mlir": ("interpreters.mlir", {}),
     "interpreters.partial_eval": ("interpreters.partial_eval", {}),
     "interpreters.pxla": ("interpreters.pxla", {}),
@@ -169,8 +171,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
 _SPLASH = "experimental.pallas.ops.tpu.splash_attention"
 KERNELS: dict[str, dict[str, str]] = {
     "experimental.pallas": {"prims.shape.spans": "Slice ds dslice=ds"},
+    "experimental.pallas.mosaic_gpu": {},
     "experimental.pallas.ops": {},
     "experimental.pallas.ops.tpu": {},
+    "experimental.pallas.tpu": {},
+    "experimental.pallas.triton": {},
     _SPLASH: {},
     f"{_SPLASH}.splash_attention_kernel": {
         "views.splash":
@@ -210,9 +215,11 @@ class Private(ModuleType):
                 return self._found(name, table)
             if name in held(found) or name in dir(found):
                 return getattr(found, name)
+        within = f"module {self.__name__!r} has no attribute {name!r}: "
+        if self.__name__.startswith("jax.experimental.pallas"):
+            raise AttributeError(f"{within}there are no Pallas kernels here")
         raise AttributeError(
-            f"module {self.__name__!r} has no attribute {name!r}: it is no part of the"
-            " interface, and no library was known to use it"
+            f"{within}it is no part of the interface, and no library was known to use it"
         )
 
     def _found(self, name: str, table: dict[str, tuple[str, str]]) -> Any:

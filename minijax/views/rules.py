@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
-from ..base.util import flags_of, pick
+from ..api.vmappables import kinds, parts_of
+from ..base.util import canonical_axis, flags_of, pick
 from ..ir import check, core
 from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
 from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars, result_type
 from ..passes import dce
 from ..passes.algebra import Zero, is_linear, lib
-from ..passes.batch import Axis, bring_front, no_name
+from ..passes.batch import Axis, BatchTrace, bring_front, no_name
 from ..prims import define
+from ..prims.shape.fresh import iota
 
 
 class Adapted:
@@ -326,6 +328,23 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
 def moveaxis(x: Any, src: int, dst: int) -> Any:
     """`x` with an axis moved."""
     return lib.move_axis(x, src, dst)
+
+
+def make_iota(size: Any) -> Any:
+    """The numbers of the lanes: of an int, or of what a library counts lanes with."""
+    makers = (kind.make_iota for kind in kinds.values() if kind.size is type(size))
+    make = next(filter(None, makers), None)
+    return iota("int32", int(size)) if make is None else make(size)
+
+
+def to_elt(trace: BatchTrace, get_idx: Any, x: Any, spec: Any) -> Any:
+    """One lane, in a trace, of a value whose lanes are where `spec` says."""
+
+    def part(x: Any, axis: int | None) -> Any:
+        ndim = len(core.aval_of(x).shape)
+        return trace.wrap(x, None if axis is None else canonical_axis(axis, ndim))
+
+    return parts_of(part, get_idx)(x, spec)
 
 
 def defvectorized(prim: Primitive) -> None:

@@ -69,6 +69,23 @@ found = vars(jnp)  # or all are
 assert room in sys.modules and found["polyfit"] is jnp.polyfit
 assert found is jnp.__dict__ and type(jnp).__name__ == "module"
 assert "grad" in vars(jax) and "normal" in vars(jax.random)
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+import jax.experimental.pallas.tpu
+assert pltpu is jax.experimental.pallas.tpu and pl is jax.experimental.pallas
+try:
+    pltpu.CompilerParams
+except AttributeError as e:
+    assert "there are no Pallas kernels here" in str(e)
+else:
+    raise AssertionError
+from jax._src.interpreters.batching import BatchTracer, make_iota, to_elt
+def lane(x):
+    assert isinstance(x, BatchTracer) and x.batch_dim == 1
+    assert x._trace.full_raise(x) is x
+    return x + to_elt(x._trace, None, jnp.arange(6.0).reshape(2, 3), -1)
+assert jax.vmap(lane, 1)(jnp.ones((2, 3))).tolist() == [[1, 4], [2, 5], [3, 6]]
+assert make_iota(3).tolist() == [0, 1, 2]
 """
 
 

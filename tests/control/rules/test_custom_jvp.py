@@ -387,3 +387,27 @@ def test_stop_gradient():
     for x in ("text", object):
         with pytest.raises(TypeError, match="is not a valid JAX type"):
             lax.stop_gradient(x)
+
+
+@pytest.mark.parametrize("kind", ["jit", "loop", "branch"])
+def test_a_rule_that_takes_the_derivative_of_another_program(kind):
+    def twin(x):
+        if kind == "jit":
+            return jnp.sin(mj.jit(jnp.exp)(x))
+        if kind == "branch":
+            return jnp.sin(lax.cond(x > 0, jnp.sin, jnp.cos, x))
+        step = lambda i, c: (c[0] * jnp.sin(c[1]), jnp.where(c[0] > 0.5, c[0], c[1]))
+        first, second = lax.fori_loop(0, 3, step, (x, x))
+        return jnp.sin(first) * second
+
+    @mj.custom_jvp
+    def f(x):
+        return twin(x)
+
+    @f.defjvp
+    def _(primals, tangents):
+        return f(*primals), mj.jvp(twin, primals, tangents)[1]
+
+    assert np.allclose(mj.grad(f)(0.7), mj.grad(twin)(0.7))
+    assert np.allclose(mj.jit(mj.grad(f))(0.7), mj.grad(twin)(0.7))
+    assert np.allclose(mj.grad(mj.grad(f))(0.7), mj.grad(mj.grad(twin))(0.7))
