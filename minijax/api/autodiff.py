@@ -28,7 +28,7 @@ from ..passes.linearize import LinearPart, linearize_flat
 from ..passes.transpose import Sinks, backward_pass
 from ..runtime.array import ARRAYS, ArrayImpl, adopted
 from ..runtime.placements import default_placement
-from ..runtime.transfers import copied, put_numpy
+from ..runtime.transfers import copied, put_numpy, typed_constant
 from ..types import dtypes
 
 # -------------------------------------------------------------------------- plumbing
@@ -77,7 +77,7 @@ def one(aval: Any) -> Any:
     if STATE.trace is not EVAL:
         python = complex(1) if dtypes.is_complex(aval.dtype) else 1.0
         weak = aval.weak_type and dtypes.scalar_dtype(type(python)) == aval.dtype
-        return python if weak else np.ones((), aval.dtype)[()]
+        return python if weak else typed_constant(1, aval.dtype)
     key = aval.dtype, aval.weak_type, id(default_placement())
     found = _ones.get(key)
     if found is None or found.is_deleted():

@@ -18,6 +18,7 @@ from ..ir import core
 from ..passes.algebra import lib
 from ..prims.math.cast import convert_element_type_p
 from ..prims.shape.concatenation import split_p
+from ..runtime.transfers import typed_constant
 from ..types import dtypes
 from .autodiff import (
     about_derivative,
@@ -71,7 +72,7 @@ def still(shape: tuple[int, ...], like: Any) -> Any:
     """The derivative where a value of type `like` is no number that moves: its zeros."""
     if dtypes.is_extended(like.dtype) or like.dtype == dtypes.float0:
         return np.zeros(shape, dtypes.float0)
-    return weak_as(lib.broadcast_in_dim(like.dtype.type(0), shape, ()), like)
+    return weak_as(lib.broadcast_in_dim(typed_constant(0, like.dtype), shape, ()), like)
 
 
 def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any]:

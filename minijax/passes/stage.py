@@ -33,7 +33,13 @@ from ..ir.jaxpr import (
 )
 from ..ir.tracer_errors import returned_reference
 from ..ir.varying import DIFFERING
-from ..types.avals import AbstractRef, ShapedArray, shaped
+from ..types.avals import (
+    WIDE_SCALARS,
+    AbstractRef,
+    ShapedArray,
+    is_wide_beside,
+    shaped,
+)
 from ..types.dtypes import is_extended
 from .algebra import lib
 
@@ -202,7 +208,14 @@ class StageTrace(Trace):
                 atoms.append(x.variable)
                 avals.append(x.aval)
             else:
-                a = self.atom(x)
+                if (
+                    type(x) in WIDE_SCALARS
+                    and prim.regions is None  # whose programs are typed already
+                    and is_wide_beside(x, args)
+                ):
+                    a: Any = Literal(x, shaped((), x.dtype))
+                else:
+                    a = self.atom(x)
                 if type(a.aval) is AbstractRef:
                     prim.admit(a.aval)
                 atoms.append(a)

@@ -21,6 +21,7 @@ from ..ir import core
 from ..ir.core import Primitive
 from ..passes import algebra
 from ..passes.algebra import Zero, lib
+from ..runtime.transfers import typed_constant
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
 from .lying import aligned
@@ -404,13 +405,13 @@ def const(x: Any, value: Any) -> Any:
         kind = _PYTHON_KIND[dtypes.kind(dtype)]
         if dtypes.scalar_dtype(kind) == dtype:
             return kind(value)
-    return dtype.type(value)
+    return typed_constant(value, dtype)
 
 
 def factor(x: Any, value: Any) -> Any:
     """As `const`, but weakly typed only if `x` has no axes: so are JAX's derivatives."""
     aval = core.aval_of(x)
-    return aval.dtype.type(value) if aval.shape else const(x, value)
+    return typed_constant(value, aval.dtype) if aval.shape else const(x, value)
 
 
 _PYTHON_KIND: dict[str, Any] = {

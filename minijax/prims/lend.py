@@ -13,7 +13,7 @@ from ..passes.algebra import lib
 from ..types import dtypes
 from ..types.avals import DEVICE
 from .math.algebraic import add, add_any_p
-from .math.cast import convert_element_type
+from .math.cast import convert_element_type_p
 from .math.logic import eq, select_n
 from .reduce.over_axes import reduce_sum_p
 from .resharding import lie_as
@@ -53,7 +53,9 @@ def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
     row = broadcasted_iota(kind, (rows, columns), 0)
     column = broadcasted_iota(kind, (rows, columns), 1)
     on = eq(add(row, kind.type(offset)), column)
-    return convert_element_type(on, dtype)
+    return convert_element_type_p.bind(
+        on, new_dtype=dtype, weak_type=False, sharding=None
+    )
 
 
 def zeros(aval: Any) -> Any:

@@ -33,7 +33,7 @@ from ..ir.jaxpr import (
 from ..passes.dce import dce_jaxpr
 from ..passes.stage import abstract
 from ..types import dtypes
-from ..types.avals import shaped
+from ..types.avals import WIDE_SCALARS, is_wide_beside, shaped
 from . import array as arrays
 from . import compile as compiler
 from . import ending, orders, pacing, placements, transfers
@@ -207,6 +207,9 @@ def run(
             buffers.append(x)
             avals.append(x.aval)
         else:
+            wide = type(x) in WIDE_SCALARS and prim.regions is None
+            if wide and is_wide_beside(x, args):
+                return run(prim, transfers.kept_wide(args), params, over)
             buffers.append(x)
             hosts = True
             if type(x) is KeyArray or type(x) is Token:

@@ -7,7 +7,7 @@ Next: array.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from ..base import config, errors
 from ..ir import core
 from ..types import dtypes
-from ..types.avals import numpy_aval, shaped
+from ..types.avals import WIDE_SCALARS, is_wide_beside, numpy_aval, shaped
 from . import client, guards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
@@ -70,6 +70,27 @@ def deleted_message(aval: Any) -> str:
 
 
 # ------------------------------------------------------------------- host to device
+
+
+def typed_constant(value: Any, dtype: Any) -> Any:
+    """A constant of exactly this dtype, for use beside operands of it.
+
+    NumPy's scalar; where those of 64 bits mean 32, and yet an operand has 64, an array.
+    """
+    x = dtype.type(value)
+    if dtypes.narrow(dtype) is dtype or dtypes.wide_types():
+        return x
+    return put_numpy(np.asarray(x), shaped((), dtype))
+
+
+def kept_wide(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Operands with NumPy's scalars of 64 bits as arrays, where others have those."""
+    return tuple(
+        typed_constant(x, x.dtype)
+        if type(x) in WIDE_SCALARS and is_wide_beside(x, args)
+        else x
+        for x in args
+    )
 
 
 def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,

@@ -12,11 +12,12 @@ This room knows no operations.  Next: core/.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from ..base import config
 from . import dtypes
 from .dimensions import size_of
 from .manual_axes import Manual, ManualAxisType, held, manual_axis_type
@@ -351,6 +352,20 @@ def numpy_aval(x: Any) -> ShapedArray:
     if narrow is not dtype and isinstance(x, np.generic) and dtypes.wide_types():
         narrow = dtype
     return shaped(x.shape, narrow)
+
+
+WIDE_SCALARS = frozenset((np.float64, np.int64, np.uint64, np.complex128))
+
+
+def is_wide_beside(x: Any, operands: Iterable[Any]) -> bool:
+    """Whether a NumPy scalar of 64 bits, which alone means 32, is beside others of 64.
+
+    Then it is a constant that a rule made for them, and keeps its dtype, too.
+    """
+    if config.X64.value:
+        return False
+    avals = [getattr(y, "aval", None) for y in operands]
+    return any(isinstance(a, ShapedArray) and a.dtype == x.dtype for a in avals)
 
 
 def str_short(x: Any) -> str:

@@ -15,7 +15,9 @@ from typing import Any
 from ...runtime import jaxlib_compat as compat
 from ...types import dtypes
 from ...types.avals import shaped
+from ..math.cast import convert_element_type_p
 from ..math.logic import eq, ge, select
+from ..math.order import complex_p
 from ..shape.shapes import broadcast_in_dim
 
 _PREFIX = {
@@ -153,7 +155,14 @@ def nan_where_failed(
 def _nan(dtype: Any) -> Any:
     """A number that is none, in both parts."""
     nan = float("nan")
-    return dtype.type(complex(nan, nan) if dtypes.is_complex(dtype) else nan)
+    if dtypes.narrow(dtype) is dtype or dtypes.wide_types():
+        return dtype.type(complex(nan, nan) if dtypes.is_complex(dtype) else nan)
+    if dtypes.is_complex(dtype):
+        return complex_p.bind(*[_nan(dtypes.float64)] * 2)
+    short = dtypes.float32.type(nan)  # scalars have no 64 bits here
+    return convert_element_type_p.bind(
+        short, new_dtype=dtype, weak_type=False, sharding=None
+    )
 
 
 def char(letter: str) -> str:

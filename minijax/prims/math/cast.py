@@ -21,7 +21,7 @@ from ...ir.core import Primitive
 from ...passes.algebra import Zero, lib
 from ...passes.key_use import FORWARDS
 from ...runtime.lower import physical
-from ...runtime.transfers import put_numpy
+from ...runtime.transfers import put_numpy, typed_constant
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
@@ -135,7 +135,7 @@ def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
         warnings.simplefilter("ignore")
         value = value.astype(dtype)
     if not weak_type:
-        return value[()]
+        return typed_constant(value[()], dtype)
     kind = _PYTHON_KIND.get(dtypes.kind(dtype))
     if kind is not None and dtypes.scalar_dtype(kind) == dtype:
         return kind(value)

@@ -23,6 +23,7 @@ from ...passes.algebra import Zero, instantiate, is_linear, lib
 from ...passes.batch import bring_front
 from ...passes.key_use import FORWARDS, KeyUse
 from ...runtime.partition_spec import PartitionSpec
+from ...runtime.transfers import kept_wide
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import (
@@ -578,7 +579,8 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
       Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
     config = tuple(int_tuple(c, "padding_config") for c in padding_config)
-    return pad_p.bind(operand, padding_value, padding_config=config)
+    operands = kept_wide((operand, padding_value))
+    return pad_p.bind(*operands, padding_config=config)
 
 
 # --------------------------------------------------------------- optimization_barrier

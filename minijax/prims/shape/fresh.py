@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.transfers import typed_constant
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import hands_on_nans, zero_jvp
@@ -167,6 +168,8 @@ def zero_array(aval: Any) -> Any:
     zero = np.zeros((), aval.dtype)[()]
     if aval.weak_type and aval.dtype == dtypes.scalar_dtype(type(zero.item())):
         zero = zero.item()
+    else:
+        zero = typed_constant(zero, aval.dtype)
     return broadcast(zero, aval.shape) if aval.shape else zero
 
 

@@ -31,13 +31,14 @@ from ...prims.shape.shapes import int_tuple
 from ...runtime import array as arrays
 from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array
+from ...runtime.transfers import typed_constant
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import Dimension, broadcast_sizes
 
 __all__ = (
     "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",
-    "as_array", "from_host", "convert", "settled", "promote_dtypes",
+    "as_array", "typed_constant", "from_host", "convert", "settled", "promote_dtypes",
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
@@ -294,6 +295,8 @@ def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
 def scalar_beside(x: Any, aval: Any) -> Any:
     """A Python number as a literal of the type beside it; None if not so easy."""
     kind = type(x)
+    if dtypes.narrow(aval.dtype) is not aval.dtype and not config.X64.value:
+        return None  # together they have 32 bits, but where 64 were asked for
     if kind is float:
         if aval.dtype not in _FLOATING:
             return None
@@ -335,7 +338,7 @@ def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequen
 
 def number(n: Any, dtype: Any) -> Any:
     """A size as a scalar of this dtype; one that is not known as a value."""
-    return convert(n, dtype) if isinstance(n, Dimension) else dtype.type(n)
+    return convert(n, dtype) if isinstance(n, Dimension) else typed_constant(n, dtype)
 
 
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:

@@ -102,7 +102,7 @@ def symmetrized(x: Any) -> Any:
 
 def identity(n: int, like: Any) -> Any:
     """The identity matrix, one for each matrix in a stack."""
-    eye = asarray(np.eye(n), like.dtype)
+    eye = convert(asarray(np.eye(n), dtypes.canonical(like.dtype)), like.dtype)
     return lax.broadcast_in_dim(
         eye, (*like.shape[:-2], n, n), (like.ndim - 2, like.ndim - 1)
     )

@@ -208,5 +208,5 @@ def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> An
     rows = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 2)
     columns = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 1)
     on = lax.eq(lax.add(rows, convert(offset, dtypes.int32)), columns)
-    zeros = lax.broadcast_in_dim(a.dtype.type(0), a.shape, ())
+    zeros = lax.broadcast_in_dim(typed_constant(0, a.dtype), a.shape, ())
     return _total(lax.select_n(on, zeros, a), (rank - 2, rank - 1))

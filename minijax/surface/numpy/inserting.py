@@ -260,7 +260,7 @@ def ix_(*args: ArrayLike) -> tuple[Any, ...]:
                 "Boolean arguments to jax.numpy.ix_ are not implemented"
             )
         if not x.size:
-            x = lax.broadcast_in_dim(dtypes.int_default().type(0), (0,), ())
+            x = lax.broadcast_in_dim(typed_constant(0, dtypes.int_default()), (0,), ())
         shape = (*(1 for _ in range(i)), x.size, *(1 for _ in range(len(args) - i - 1)))
         out.append(lax.broadcast_in_dim(x, shape, (i,)))
     return tuple(out)

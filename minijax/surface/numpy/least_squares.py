@@ -22,7 +22,7 @@ from ...ir import core
 from ...prims import lax
 from ...types import dtypes
 from . import manipulation, moments, reductions, selection, ufuncs
-from ._common import ArrayLike, as_array, convert, lead_with_ones
+from ._common import ArrayLike, as_array, convert, lead_with_ones, typed_constant
 from .creation import asarray
 from .decompositions import adjoint, eps_of, operand, precise, svd, symmetrized
 
@@ -68,7 +68,9 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
         raise ValueError(f"pinv takes matrices, got {errors.type_text(a)}.")
     m, n = a.shape[-2:]
     if not m or not n:
-        return lax.broadcast_in_dim(a.dtype.type(0), (*a.shape[:-2], n, m), ())
+        return lax.broadcast_in_dim(
+            typed_constant(0, a.dtype), (*a.shape[:-2], n, m), ()
+        )
     if rtol is None:
         rtol = 10.0 * max(m, n) * eps_of(a.dtype)
     return _pinv_svd(a, as_array(rtol), hermitian)
@@ -163,9 +165,9 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
     columns = b[:, None] if vector else b
     m, n = a.shape
     if not a.size:
-        s = lax.broadcast_in_dim(a.dtype.type(0), (0,), ())
+        s = lax.broadcast_in_dim(typed_constant(0, a.dtype), (0,), ())
         rank: Any = asarray(np.zeros((), dtypes.int_default()))
-        x = lax.broadcast_in_dim(a.dtype.type(0), (n, columns.shape[1]), ())
+        x = lax.broadcast_in_dim(typed_constant(0, a.dtype), (n, columns.shape[1]), ())
     else:
         s = svd(a, full_matrices=False).S
         eps = eps_of(a.dtype)

@@ -36,6 +36,7 @@ from ._common import (
     number,
     promote_dtypes_inexact,
     static_dtype,
+    typed_constant,
     wider,
 )
 from .reductions import (
@@ -130,7 +131,7 @@ def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     count: Any = number(size_along(shape, axes), dtype)
     if where is not None:
         count = count_where(where, shape, axes, dtype)
-        a = masked(a, where, dtype.type(0))
+        a = masked(a, where, typed_constant(0, dtype))
         if names:
             count = lax.pmean(count, names)
         if keepdims:
@@ -171,7 +172,7 @@ def spread(name: str, a, axis, dtype, correction, keepdims: bool, where, center)
     if where is not None:
         count = count_where(where, shape, axes, real)
         # Before squaring: the slope of the square of an infinity is none, times 0 too.
-        deviation = masked(deviation, where, working.type(0))
+        deviation = masked(deviation, where, typed_constant(0, working))
     total = sum_axes(squared(deviation), axes)
     if names:
         total = lax.psum(total, names)
@@ -226,7 +227,9 @@ def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any)
         n = count - correction
         if n > 0:
             return convert(lax.div(total, dtype.type(n)), result)
-        nan = lax.broadcast_in_dim(dtype.type(np.nan), core.aval_of(total).shape, ())
+        nan = lax.broadcast_in_dim(
+            typed_constant(np.nan, dtype), core.aval_of(total).shape, ()
+        )
         return convert(nan, result)
     if isinstance(count, (int, Dimension)):
         count = number(count, dtype)
@@ -366,7 +369,9 @@ def average(
         if not returned:
             return out
         count = core.aval_of(a).size // out.size if out.size else 0
-        return out, lax.broadcast_in_dim(out.dtype.type(count), out.shape, ())
+        return out, lax.broadcast_in_dim(
+            typed_constant(count, out.dtype), out.shape, ()
+        )
     check_arraylike("average", a, weights)
     out, total = _average(
         a, weights, None if axis is None else hashable_axis(axis), keepdims

@@ -45,7 +45,7 @@ def without_nans(name: str, a: Any, value: Any) -> Any:
     if not dtypes.is_inexact(a.dtype):
         return a
     a = strong(a, a.dtype)
-    return choose(nans_of(a), a.dtype.type(value), a)
+    return choose(nans_of(a), typed_constant(value, a.dtype), a)
 
 
 def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str) -> Any:
@@ -80,7 +80,7 @@ def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
     if not dtypes.is_inexact(a.dtype) or initial is not None:
         return out
     all_nan = reductions.all(nans_of(a), axis, None, keepdims, where=where)
-    return choose(all_nan, out.dtype.type(np.nan), out)
+    return choose(all_nan, typed_constant(np.nan, out.dtype), out)
 
 
 nanmax = reductions.extremes(_nan_extremum, "nanmax",
@@ -157,18 +157,22 @@ def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
     there = not_nan(a)
     # Left out before they are squared: the slope of a square at nan is nan, times 0 too.
     deviation = moments.difference(a, convert(center, working))
-    deviation = choose(there, deviation, working.type(0))
+    deviation = choose(there, deviation, typed_constant(0, working))
     if where is not None:
-        deviation = masked(deviation, where, working.type(0))
+        deviation = masked(deviation, where, typed_constant(0, working))
     squares = moments.squared(deviation)
     real = squares.dtype
-    count = reductions.sum(there, axis, real, None, keepdims, None, where)
+    there = convert(there, real)
+    count = reductions.sum(there, axis, None, None, keepdims, None, where)
     count = lax.sub(count, convert(ddof, real))
-    total = reductions.sum(squares, axis, real, None, keepdims)
+    total = reductions.sum(squares, axis, None, None, keepdims)
     if not _any_along(a, axis):
         return convert(_nans_like(total, real), result)
     few = lax.le(count, real.type(0))
-    x = lax.div(choose(few, real.type(np.nan), total), choose(few, real.type(1), count))
+    x = lax.div(
+        choose(few, typed_constant(np.nan, real), total),
+        choose(few, typed_constant(1, real), count),
+    )
     return convert(x, result)
 
 
@@ -251,7 +255,7 @@ def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any
     all_nan = lax.reduce_and_p.bind(nans_of(a), axes=axes)
     if keepdims:
         all_nan = keep(all_nan, axes, a.ndim)
-    return choose(all_nan, at.dtype.type(-1), at)
+    return choose(all_nan, typed_constant(-1, at.dtype), at)
 
 
 nanargmax = reductions.positions(_nan_position, "nanargmax", lax.argmax_p,

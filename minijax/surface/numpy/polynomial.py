@@ -64,7 +64,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
     _check_coefficients("polyval", p)
     p, x = promote_dtypes(as_array(p), as_array(x))
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
-    y = lax.broadcast_in_dim(x.dtype.type(0), shape, ())
+    y = lax.broadcast_in_dim(typed_constant(0, x.dtype), shape, ())
     out, _ = run_scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
     return out
 
@@ -194,7 +194,9 @@ def polydiv(
     u, v = promote_dtypes_inexact(as_array(u), as_array(v))
     m, n = u.shape[0] - 1, v.shape[0] - 1
     scale = 1.0 / v[0]
-    quotient = lax.broadcast_in_dim(u.dtype.type(0), (max(m - n + 1, 1),), ())
+    quotient = lax.broadcast_in_dim(
+        typed_constant(0, u.dtype), (max(m - n + 1, 1),), ()
+    )
     for k in range(m - n + 1):
         d = scale * u[k]
         quotient = quotient.at[k].set(d)
@@ -320,7 +322,7 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
 
 @composite
 def _poly(zeros: Any) -> Any:
-    out = lax.broadcast_in_dim(zeros.dtype.type(1), (1,), ())
+    out = lax.broadcast_in_dim(typed_constant(1, zeros.dtype), (1,), ())
     one = out
     for i in range(zeros.shape[0]):
         factor = lax.concatenate([one, -zeros[i : i + 1]], 0)
@@ -453,11 +455,13 @@ def _roots(p: Any, zeros: int) -> Any:
     from . import array_api_linalg
 
     dtype = dtypes.complex_of(p.dtype)
-    none = lax.broadcast_in_dim(dtype.type(0), (zeros,), ())
+    none = lax.broadcast_in_dim(typed_constant(0, dtype), (zeros,), ())
     n = p.size
     if n < 2:
         return none
-    companion = diagonals.diag(lax.broadcast_in_dim(p.dtype.type(1), (n - 2,), ()), -1)
+    companion = diagonals.diag(
+        lax.broadcast_in_dim(typed_constant(1, p.dtype), (n - 2,), ()), -1
+    )
     companion = companion.at[0, :].set(-p[1:] / p[0])
     found = array_api_linalg.eigvals(companion)
     return lax.concatenate([convert(found, dtype), none], 0) if zeros else found
@@ -522,5 +526,5 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     )
     columns = [wide ** int(k) for k in powers]
     if not columns:
-        return lax.broadcast_in_dim(wide.dtype.type(0), (x.size, 0), ())
+        return lax.broadcast_in_dim(typed_constant(0, wide.dtype), (x.size, 0), ())
     return convert(lax.stack(columns, 1), wide.dtype)

@@ -238,7 +238,7 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     # A row of nothing but nan, or with one where they count, is nan whatever it holds.
     spoiled = (lax.reduce_and if squash else lax.reduce_or)(nans, (last,))
     shown = lax.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
-    x = choose(shown, x.dtype.type(np.nan), x)
+    x = choose(shown, typed_constant(np.nan, x.dtype), x)
     if weights is not None:
         return _weighted(x, q, weights, nans, squash)
     (ordered,) = lax.sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
@@ -310,7 +310,7 @@ def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:
     """The first element at which the share of the weights is reached."""
     last = x.ndim - 1
     if squash:
-        weights = choose(nans, weights.dtype.type(0), weights)
+        weights = choose(nans, typed_constant(0, weights.dtype), weights)
     ordered, weights = lax.sort((x, weights), dimension=last, num_keys=1)
     running = lax.cumsum(weights, last)
     n = x.shape[-1]

@@ -177,7 +177,7 @@ def accumulate(
     if names and name != "sum":
         positional(name, axis, len(aval.shape))
     if where is not None:
-        a = masked(a, where, working.type(neutral))
+        a = masked(a, where, typed_constant(neutral, working))
     ndim = core.aval_of(a).ndim
     x = reducer(a, axes)
     if names:

@@ -87,7 +87,7 @@ def _cumulative(name: str, op, neutral: int, x, axis, dtype, include: bool):
         return out
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     return lax.concatenate(
-        [lax.broadcast_in_dim(out.dtype.type(neutral), shape, ()), out], axis
+        [lax.broadcast_in_dim(typed_constant(neutral, out.dtype), shape, ()), out], axis
     )
 
 

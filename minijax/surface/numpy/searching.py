@@ -88,7 +88,7 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     dtype = dtypes.int_default()
     shape, n = aval.shape, aval.size
     if n == 0 or size == 0:
-        none = broadcast_to(dtype.type(0), (size,))
+        none = broadcast_to(typed_constant(0, dtype), (size,))
         return tuple([choose(np.bool_(True), f, none) for f in fills])
     mask = lax.reshape(a, (n,))
     if not dtypes.is_bool(aval.dtype):
@@ -96,8 +96,8 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     counts = lax.cumsum(lax.convert_element_type(mask, dtype))
     # The k-th element that counts goes to place k; others, and those beyond, nowhere.
     place = lax.sub(counts, dtype.type(1))
-    place = choose(mask, place, dtype.type(size))
-    slots = lax.broadcast_in_dim(dtype.type(n), (size,), ())
+    place = choose(mask, place, typed_constant(size, dtype))
+    slots = lax.broadcast_in_dim(typed_constant(n, dtype), (size,), ())
     plan = Plan(((ARRAY,),), (size,), True, False)
     flat = updates.write(
         slots,
@@ -183,7 +183,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     found = nonzero(a, size=size, fill_value=fill_value)
     n = found[0].shape[0]
     if rank == 0:
-        return lax.broadcast_in_dim(dtypes.int_default().type(0), (n, 0), ())
+        return lax.broadcast_in_dim(typed_constant(0, dtypes.int_default()), (n, 0), ())
     return lax.stack(list(promote_dtypes(*found)), 1)
 
 
@@ -241,7 +241,7 @@ def _searchsorted(a: Any, v: Any, side: str, method: str) -> Any:
     n = a.shape[0]
     dtype = dtypes.canonical(dtypes.int64) if n > 2**31 - 2 else dtypes.int32
     if n == 0:
-        return lax.broadcast_in_dim(dtype.type(0), v.shape, ())
+        return lax.broadcast_in_dim(typed_constant(0, dtype), v.shape, ())
     if method == "sort":
         return _search_by_sorting(a, v, side, dtype)
     if method == "compare_all":
@@ -274,7 +274,7 @@ def goes_left(v: Any, element: Any, side: str) -> Any:
 def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> Any:
     n = a.shape[0]
     plan = Plan(((ARRAY,),), (n,), True, False)
-    zeros = lax.broadcast_in_dim(dtype.type(0), v.shape, ())
+    zeros = lax.broadcast_in_dim(typed_constant(0, dtype), v.shape, ())
 
     def halve(_: Any, bounds: Any) -> Any:
         # v goes to a place in [low, high].
@@ -285,7 +285,7 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
         after = lax.min(lax.add(middle, dtype.type(1)), high)
         return lax.select_n(left, after, low), lax.select_n(left, high, middle)
 
-    bounds = zeros, lax.broadcast_in_dim(dtype.type(n), v.shape, ())
+    bounds = zeros, lax.broadcast_in_dim(typed_constant(n, dtype), v.shape, ())
     steps = int(np.ceil(np.log2(n + 1)))
     if unroll:
         for i in range(steps):

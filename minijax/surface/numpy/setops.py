@@ -180,10 +180,10 @@ def _unique_results(
 
 def count_numbers(numbers: Any, size: int, dtype: Any) -> Any:
     """How often each of 0 ... size-1 occurs; other numbers are left out."""
-    zeros = lax.broadcast_in_dim(dtype.type(0), (size,), ())
+    zeros = lax.broadcast_in_dim(typed_constant(0, dtype), (size,), ())
     if not size or not numbers.size:
         return zeros
-    one = lax.broadcast_in_dim(dtype.type(1), numbers.shape, ())
+    one = lax.broadcast_in_dim(typed_constant(1, dtype), numbers.shape, ())
     at = lax.reshape(numbers, (*numbers.shape, 1))
     return lax.scatter_add(zeros, at, one, lax.ScatterDimensionNumbers((), (0,), (0,)))
 
@@ -197,7 +197,7 @@ def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any
         )
     shape = (size or 0, *x.shape[1:])
     filler = x.dtype.type(0) if fill_value is None else convert(fill_value, x.dtype)
-    none = lax.broadcast_in_dim(dtype.type(0), (0,), ())
+    none = lax.broadcast_in_dim(typed_constant(0, dtype), (0,), ())
     return [broadcast_to(filler, shape), *([none] * sum(wanted))]
 
 

@@ -128,7 +128,7 @@ def histogram(
     check_arraylike("histogram", a, *(() if weights is None else (weights,)))
     if weights is None:
         (x,) = promote_dtypes_inexact(as_array(a))
-        w = lax.broadcast_in_dim(x.dtype.type(1), x.shape, ())
+        w = lax.broadcast_in_dim(typed_constant(1, x.dtype), x.shape, ())
     else:
         if core.aval_of(weights).shape != core.aval_of(a).shape:
             raise ValueError("weights should have the same shape as a.")
@@ -223,7 +223,7 @@ def histogramdd(
         edges.append(own)
         numbers.append(bin_numbers(convert(column, own.dtype), own))
     if weights is None:
-        w = lax.broadcast_in_dim(dtypes.int_default().type(1), (n,), ())
+        w = lax.broadcast_in_dim(typed_constant(1, dtypes.int_default()), (n,), ())
     else:
         check_arraylike("histogramdd", weights)
         if core.aval_of(weights).shape != (n,):
@@ -300,7 +300,7 @@ def bincount(
 @composite(static=("length",))
 def _bincount(x: Any, weights: Any, length: int) -> Any:
     w = as_array(weights)
-    counts = lax.broadcast_in_dim(w.dtype.type(0), (length,), ())
+    counts = lax.broadcast_in_dim(typed_constant(0, w.dtype), (length,), ())
     return counts.at[elementwise.clip(x, 0, None)].add(w)
 
 
@@ -343,7 +343,7 @@ def cov(
     x = _variables(m, y, rowvar, dtype)
     if 0 in x.shape:
         shape = x.shape[:1] * (0 if x.shape[0] == 1 else 2)
-        return broadcast_to(x.dtype.type(np.nan), shape)
+        return broadcast_to(typed_constant(np.nan, x.dtype), shape)
     w = _weights(x.shape[1], fweights, aweights)
     x = x if dtype is None else convert(x, static_dtype(dtype, "cov"))
     if ddof is None:

@@ -22,6 +22,7 @@ from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.shape.spans import Slice
 from ...runtime.array import ArrayImpl
+from ...runtime.transfers import typed_constant
 from ...types import dtypes
 from ...types.dimensions import (
     Dimension,
@@ -499,11 +500,11 @@ def wrap(index: Any, n: int) -> Any:
         index = lax.convert_element_type(index, dtype)
         if unsigned:
             return index
-    zero = dtype.type(0)
+    zero = typed_constant(0, dtype)
     if isinstance(n, Dimension):
         size = lax.convert_element_type(n.dimension_as_value(), dtype)
     else:
-        size = dtype.type(n)
+        size = typed_constant(n, dtype)
     below = lax.lt_p.bind(index, zero)
     return lax.select_n_p.bind(below, index, lax.add_p.bind(index, size))
 

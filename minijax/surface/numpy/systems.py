@@ -219,7 +219,7 @@ def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
     if dtypes.is_complex(a.dtype):
         turning = (rate - convert(size_rate, rate.dtype)) * sign
     else:
-        turning = lax.broadcast_in_dim(sign.dtype.type(0), sign.shape, ())
+        turning = lax.broadcast_in_dim(typed_constant(0, sign.dtype), sign.shape, ())
     return (sign, log), (turning, size_rate)
 
 
