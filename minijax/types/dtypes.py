@@ -173,6 +173,26 @@ def as_dtype(dtype: Any) -> Any:
     return np.dtype(dtype)
 
 
+def check_no_array(dtype: Any, fun: str) -> None:
+    """Raise where an array stands in the place of a dtype argument of `fun`.
+
+    It was mostly meant as a second array.
+    """
+    if isinstance(dtype, np.generic) or not hasattr(type(dtype), "__array__"):
+        return
+    host = isinstance(dtype, np.ndarray)
+    raise errors.error(
+        TypeError if host else ValueError,
+        "Cannot construct a dtype from an array."
+        if host
+        else "Passing an array as a dtype argument is no longer supported; instead of"
+        " dtype=arr use dtype=arr.dtype.",
+        where=fun,
+        which=f"an array of {getattr(dtype, 'dtype', None)}",
+        tries=["arr.dtype", "one list of arrays, where several are joined"],
+    )
+
+
 _valid: dict[Any, bool] = {}
 
 
@@ -196,6 +216,7 @@ def asked(dtype: Any, fun: str) -> Any:
     """
     if is_extended(dtype):
         return dtype
+    check_no_array(dtype, fun)
     wanted = as_dtype(dtype)
     if not is_valid(wanted):
         raise errors.type_error(

@@ -492,7 +492,10 @@ def static_dtype(dtype: Any, name: str) -> Any:
     """A dtype argument as an np.dtype that arrays can have; None stays None."""
     if dtype is None:
         return None
-    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "dtype", None)
+    plain = dtype
+    if not isinstance(dtype, np.dtype):
+        dtypes.check_no_array(dtype, name)
+        plain = getattr(dtype, "dtype", None)
     if isinstance(plain, np.dtype) and plain in _SAFE:
         return plain
     return dtypes.asked(dtype, name)

@@ -412,3 +412,25 @@ x.at[0].get(mode="fill", fill_value=X) = ValueError: must be a scalar
 """)
 def test_refused(row):
     raises(row)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: jnp.vstack(x, y),
+        lambda x, y: jnp.zeros_like(x, y),
+        lambda x, y: jnp.array(x, y),
+        lambda x, y: x.astype(y),
+        lambda x, y: mj.lax.convert_element_type(x, y),
+    ],
+)
+def test_an_array_is_no_dtype(call):
+    x = jnp.ones((2, 3))
+    with pytest.raises(ValueError, match="Passing an array as a dtype argument"):
+        call(x, jnp.ones(3, "int32"))
+    with pytest.raises(ValueError, match="Passing an array as a dtype argument"):
+        mj.jit(call)(x, x)
+    with pytest.raises(TypeError, match="Cannot construct a dtype from an array"):
+        call(x, np.ones(3, "int32"))
+    assert jnp.zeros(2, np.int8(1)).dtype == jnp.zeros(2, jnp.int8).dtype == "int8"
+    assert jnp.zeros(2, mj.ShapeDtypeStruct((), "int8")).dtype == "int8"
