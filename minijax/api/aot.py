@@ -362,7 +362,9 @@ class Compiled:
 
     @property
     def out_info(self) -> Any:
-        return self._lowered.out_info
+        """The types of the results, and how they lie."""
+        lie = lambda struct, found: struct.update(sharding=found)
+        return tree.map(lie, self._lowered.out_info, self.output_formats)
 
     @property
     def input_shardings(self) -> Any:

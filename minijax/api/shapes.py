@@ -10,6 +10,7 @@ from ..base.source import wraps
 from ..base.tracebacks import boundary
 from ..control import high
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
+from ..control.calls.jit import jitted_of
 from ..control.calls.jitted import Jitted, no_argument
 from ..control.calls.lies import own_order
 from ..control.flat import FlatCall
@@ -350,6 +351,10 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
     check_callable(fun)
+    if (
+        jitted_of(fun) is not None
+    ):  # which knows more: its shardings, its static arguments
+        return fun.eval_shape(*args, **kwargs)  # type: ignore[attr-defined]
     leaves, in_tree = tree.flatten((args, kwargs))
     if high.HIGH and any(map(high.is_high, leaves)):
         each, named, _ = high.opened(args, kwargs)

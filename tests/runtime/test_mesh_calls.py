@@ -231,8 +231,10 @@ def test_types_of_results_say_how_they_will_lie():
     f = mj.jit(
         lambda x: (x, x), in_shardings=over("x"), out_shardings=(over("y"), None)
     )
-    for info in (f.eval_shape(VALUE), f.lower(VALUE).out_info):
+    for info in (f.eval_shape(VALUE), mj.eval_shape(f, VALUE), f.lower(VALUE).out_info):
         assert [s.sharding for s in info] == [over("y"), None]
+    for info, result in zip(f.lower(VALUE).compile().out_info, f(VALUE), strict=True):
+        assert info.format == result.format
     with mj.set_mesh(MESH):
         assert STRUCT.update(sharding=P("x")).sharding == over("x")
 
