@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config
 from . import dtypes
 from .dimensions import size_of
 from .manual_axes import Manual, ManualAxisType, held, manual_axis_type
@@ -362,7 +361,7 @@ def is_wide_beside(x: Any, operands: Iterable[Any]) -> bool:
 
     Then it is a constant that a rule made for them, and keeps its dtype, too.
     """
-    if config.X64.value:
+    if dtypes.wide_types():
         return False
     avals = [getattr(y, "aval", None) for y in operands]
     return any(isinstance(a, ShapedArray) and a.dtype == x.dtype for a in avals)
