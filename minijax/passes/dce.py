@@ -47,9 +47,10 @@ def _live_equations(
     used: set[Any] = set(outvars)
     kept: list[Equation] = []
     for eqn in reversed(eqns):
-        if used.isdisjoint(eqn.outs) and not eqn.effects:
+        outs = eqn.outs
+        if used.isdisjoint(outs) and not eqn.effects:
             continue
-        flags = [v in used for v in eqn.outs]
+        flags = [v in used for v in outs]
         if eqn.primitive.dce is not None:
             pruned = eqn.primitive.dce(flags, eqn)
             if pruned is None:
@@ -59,7 +60,7 @@ def _live_equations(
             eqn = eqn.replace(
                 outvars=[
                     v if f or type(v) is DropVar else DropVar(v.aval)
-                    for v, f in zip(eqn.outs, flags, strict=True)
+                    for v, f in zip(outs, flags, strict=True)
                 ]
             )
         kept.append(eqn)

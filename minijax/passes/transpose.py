@@ -92,29 +92,30 @@ def _turn(
 ) -> None:
     """Take the cotangents of an equation's outputs back to its inputs."""
     prim: Primitive = eqn.primitive
+    ins, outs = eqn.ins, eqn.outs
     out_cts: Any
     if prim.multiple_results:
-        given = [ct_of.pop(v, None) for v in eqn.outs]
+        given = [ct_of.pop(v, None) for v in outs]
         if all(ct is None for ct in given):
             return
         out_cts = [
             Zero(v.aval) if ct is None else ct
-            for v, ct in zip(eqn.outs, given, strict=True)
+            for v, ct in zip(outs, given, strict=True)
         ]
     else:
-        out_cts = ct_of.pop(eqn.outs[0], None)
+        out_cts = ct_of.pop(outs[0], None)
         if out_cts is None:
             return
     args = [
         a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
-        for a in eqn.ins
+        for a in ins
     ]
     found = None
     if STATE.trace is EVAL and not prim.multiple_results:
         found = hooks.evaluate_transpose.call(prim, out_cts, args, eqn.params)
     if found is None:
         found = prim.transpose(out_cts, *args, **eqn.params)
-    for a, ct in zip(eqn.ins, found, strict=True):
+    for a, ct in zip(ins, found, strict=True):
         if ct is not None and type(ct) is not Zero:
             _accumulate(ct_of, a, ct)
 
