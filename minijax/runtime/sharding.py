@@ -259,10 +259,13 @@ class _OfOtherMesh(compat.GSPMDSharding):  # type: ignore[misc]
     equals itself alone.  The first mesh of its kind does without.
     """
 
+    # What C++ asks of classes that it does not know:
     @property
     def memory_kind(self) -> Any:
-        """As C++ asks it of classes that it does not know."""
         return self._memory_kind
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return self._hlo_sharding
 
 
 class LaidOut(compat.SingleDeviceSharding):  # type: ignore[misc]
@@ -271,10 +274,13 @@ class LaidOut(compat.SingleDeviceSharding):  # type: ignore[misc]
     It equals itself alone: what C++ knows of others does not hold for such arrays.
     """
 
+    # What C++ asks of classes that it does not know:
     @property
     def memory_kind(self) -> Any:
-        """As C++ asks it of classes that it does not know."""
         return self._memory_kind
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return compat.HloSharding.replicate()
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -47,11 +47,11 @@ def copied(buffer: Any) -> Any:
     """A copy of a single-device ArrayImpl on the same device."""
     where = placement_of(buffer)
     if where is None:
-        whole: Any = shardings.of_buffer(buffer)
+        lie: Any = buffer._sharding
+        if not shardings.is_laid_out(buffer):
+            lie = shardings.of_buffer(buffer).internal(len(buffer.aval.shape))
         parts = [copied(b) for b in shardings.shard_buffers(buffer)]
-        return compat.assemble(
-            buffer.aval, whole.internal(len(buffer.aval.shape)), parts
-        )
+        return compat.assemble(buffer.aval, lie, parts)
     return compat.copy_to(buffer, where[0].device, buffer._sharding)
 
 

@@ -153,14 +153,10 @@ def _select(conditions: Any, choices: Any, default: Any) -> Any:
     shape = broadcast_sizes(
         *(core.aval_of(x).shape for x in (*conditions, *choices, default))
     )
-    cases = promote_dtypes(default, *choices)
-    cases = [broadcast_to(x, shape) for x in cases]
-    masks = [lax.broadcast_in_dim(np.bool_(False), shape, ())]
-    masks += [broadcast_to(c, shape) for c in conditions]
-    if len(masks) == 2:
-        return lax.select_n(masks[1], *cases)
-    first = lax.argmax(lax.stack(masks), 0, dtypes.int32)
-    return lax.select_n(first, *cases)
+    out, *cases = promote_dtypes(default, *choices)
+    for condition, case in zip(reversed(conditions), reversed(cases), strict=True):
+        out = pick(condition, case, out)
+    return broadcast_to(out, shape)
 
 
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Any:
