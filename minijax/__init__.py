@@ -98,6 +98,8 @@ _FILLED_BY = {
     "jit_methods": "api.aot",
     "overridden": "views.overriding",
     "told": "views.params",
+    "bind_params": "views.subfuns",
+    "bind_functions": "views.subfuns",
     "array_namespace": "numpy",
 }  # fmt: skip
 

@@ -77,6 +77,10 @@ jit_methods = Hook("jit_methods")
 overridden = Hook("overridden")
 # (primitive, params, name) -> the param that an interface calls so; or KeyError
 told = Hook("told")
+# (primitive, params) -> the params to bind it with, functions among them
+bind_params = Hook("bind_params")
+# (primitive, args, params with functions) -> results
+bind_functions = Hook("bind_functions")
 
 HOOKS = (
     evaluate, evaluate_batched, evaluate_jvp, evaluate_linearized, evaluate_transpose,

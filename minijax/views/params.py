@@ -96,15 +96,15 @@ def _fwd_jaxpr_thunk(params: dict[str, Any]) -> WrappedFun:
     return WrappedFun(lambda *zeros: _forward(params, zeros)[:2])
 
 
-def _out_trees(params: dict[str, Any]) -> Callable[[], Any]:
+def out_trees(params: dict[str, Any]) -> Callable[[], Any]:
     """() -> structures of results and residuals; which inputs are residuals: none is."""
 
-    def out_trees() -> tuple[Any, Any, list[None]]:
+    def trees() -> tuple[Any, Any, list[None]]:
         jaxpr, _, n = _forward(params, [False] * len(params["call_jaxpr"].in_avals))
         outs = tree.structure([0] * (len(jaxpr.outvars) - n))
         return outs, tree.structure([0] * n), [None] * n
 
-    return out_trees
+    return trees
 
 
 def _bwd(params: dict[str, Any]) -> WrappedFun:
@@ -146,7 +146,7 @@ _NAMES: dict[Primitive, dict[str, Told]] = {
     custom_vjp_call_p: {
         "fwd_jaxpr_thunk": _fwd_jaxpr_thunk,
         "bwd": _bwd,
-        "out_trees": _out_trees,
+        "out_trees": out_trees,
         "num_consts": lambda _: 0,
     },
     custom_vmap_call_p: {

@@ -7,15 +7,14 @@ the same slots.  Next: rules.py, their rules as tables.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from ..control.calls.programs import closed_call_p
 from ..ir import core
 from ..ir.core import Missing, Rule
 from ..ir.jaxpr import ClosedJaxpr, no_effects
-from ..passes.stage import hoist_tracers, stage
+from .subfuns import bind_call
 
 
 class _AnyPrimitive(type):
@@ -94,7 +93,8 @@ def _key(params: dict[str, Any]) -> Any:
 
 
 class CallPrimitive(Primitive):
-    """A primitive that calls a function: `bind(fun, *args)`, fun a `WrappedFun`."""
+    """A primitive that calls a function, a `WrappedFun`: `bind(*args, subfuns=(fun,))`,
+    or as it used to be `bind(fun, *args)`."""
 
     call_primitive = True
 
@@ -102,19 +102,17 @@ class CallPrimitive(Primitive):
         super().__init__(name)
         self.multiple_results = True
 
-    def bind(self, fun: Any, *args: Any, **params: Any) -> Any:
-        run = getattr(fun, "call_wrapped", fun)
-        jaxpr, consts = stage(run, [core.aval_of(x) for x in args], text=self.name)
-        closed, hoisted = hoist_tracers(jaxpr, consts)
-        return closed_call_p.bind(*hoisted, *args, call_jaxpr=closed)
+    def bind(self, *args: Any, subfuns: Sequence[Any] = (), **params: Any) -> Any:
+        fun, *operands = (*subfuns, *args)
+        return bind_call(self.name, fun, operands)
 
 
 call_p = CallPrimitive("call")
 
 
-def call(fun: Any, *args: Any, **params: Any) -> Any:
+def call(*args: Any, **params: Any) -> Any:
     """Call a function as one operation: its flat results."""
-    return call_p.bind(fun, *args, **params)
+    return call_p.bind(*args, **params)
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> Any:

@@ -16,11 +16,10 @@ from ..ir import core
 from ..ir.core import EVAL, STATE, Primitive, current
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
 from ..passes import algebra
-from ..passes.algebra import instantiate
 from ..passes.batch import BatchTrace
 from ..passes.stage import StageTrace
 from ..types.avals import shaped
-from .functions import WrappedFun
+from .subfuns import bind_params
 
 
 class _AnyTrace(type):
@@ -60,18 +59,8 @@ class Trace(core.Trace, metaclass=_AnyTrace):
         handle = getattr(self, f"process_{prim.name}", None) if special else None
         if handle is None:
             return self.process_primitive(prim, args, params)
-        fun = WrappedFun(params["call_jaxpr"])
-        told = {"symbolic_zeros": params["symbolic_zeros"]}
-        if prim is custom_jvp_call_p:
-            n = len(args)
-
-            def jvp(*values: Any) -> list[Any]:
-                out, out_t = params["jvp"](values[:n], values[n:])
-                return [*out, *map(instantiate, out_t)]
-
-            return handle(prim, fun, WrappedFun(jvp), args, **told)
-        rules = WrappedFun(params["fwd"]), params["back"]
-        return handle(prim, fun, *rules, args, out_trees=None, **told)
+        bound = bind_params(prim, params)
+        return handle(prim, *bound.pop("subfuns"), args, **bound)
 
     def process_primitive(self, prim: Primitive, args: Any, params: Any) -> Any:
         """Apply `prim` to arguments, of which some may be this trace's tracers."""

@@ -223,7 +223,15 @@ def run_program(
 
 # ------------------------------------------------------------------------- closed calls
 
-closed_call_p = FunctionPrimitive("closed_call")
+
+class ClosedCallPrimitive(FunctionPrimitive):
+    """The call of a program."""
+
+    __slots__ = ()
+    call_primitive = True
+
+
+closed_call_p = ClosedCallPrimitive("closed_call")
 """The call of a program that is compiled with what is around it."""
 holds(closed_call_p, Call("call_jaxpr"))
 closed_call_p.takes_keys = True

@@ -61,7 +61,12 @@ class FunctionPrimitive(Primitive):
     def admit(self, aval: Any) -> None:
         pass
 
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return hooks.bind_params.call(self, params)  # type: ignore[no-any-return]
+
     def bind(self, *args: Any, **params: Any) -> Any:
+        if "subfuns" in params:
+            return hooks.bind_functions.call(self, args, params)
         for body in self.regions.bodies(params):
             if body.consts and any(isinstance(c, Ref) for c in body.consts):
                 args, params = self._lifted(args, params)
@@ -412,6 +417,8 @@ class RulePrimitive(FunctionPrimitive):
     __slots__ = ()
 
     def bind(self, *args: Any, **params: Any) -> Any:
+        if "subfuns" in params:
+            return hooks.bind_functions.call(self, args, params)
         if isinstance(STATE.trace, ByValue) and any(
             isinstance(x, Ref) and not refs.is_recorded(x) for x in args
         ):
