@@ -44,7 +44,8 @@ def _said(table: Mapping[str, str] | None) -> dict[str, str]:
     }  # fmt: skip
 
 
-_tables: dict[str, Mapping[str, Any]] = {}  # names by face
+_tables: dict[int, Mapping[str, Any]] = {}  # names by face, by `id` of what is in it
+_submodules: dict[int, frozenset[str]] = {}
 held: Any = vars(ModuleType)["__dict__"].__get__  # of a module, what is in it by now
 
 
@@ -60,20 +61,40 @@ class Whole(ModuleType):
         found = held(self)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            for name in _tables[str(self.__name__)]:
+            for name in _tables[id(found)]:
                 getattr(self, name)
         return found  # type: ignore[no-any-return]
 
 
-def be_whole() -> None:
-    """From now on, have `vars` of faces complete."""
-    global _kind
-    _kind = Whole
-    for name in _tables:
-        sys.modules[name].__class__ = Whole
+def stand_for(package: str) -> None:
+    """From now on, have `vars` of faces complete, and their names begin as `package`'s.
+
+    So they are to who looks for names, or at a module's own, without asking it.
+    """
+    global _stands_for
+    _stands_for = package
+    for module in list(sys.modules.values()):
+        if isinstance(module, ModuleType) and id(held(module)) in _tables:
+            _stand(module)
 
 
-_kind: type[ModuleType] = ModuleType
+def _stand(module: ModuleType) -> None:
+    """Have a face stand for one of the other package, with what it has loaded by now."""
+    module.__class__ = Whole
+    space = held(module)
+    for part in (module, *map(space.get, _submodules[id(space)])):
+        if part is not None:
+            part.__name__ = called(part.__name__)
+
+
+def called(name: str) -> str:
+    """What something of ours of this dotted name is called where we stand for another."""
+    own, dot, rest = name.partition(".")
+    return f"{_stands_for}{dot}{rest}" if _stands_for and own == _PACKAGE else name
+
+
+_PACKAGE = __name__.partition(".")[0]
+_stands_for = ""
 
 
 def face(
@@ -96,10 +117,10 @@ def face(
     package = name.partition(".")[0]
     module = sys.modules[name]
     namespace = module.__dict__
-    if _kind is not ModuleType:
-        module.__class__ = _kind
-    home_of = _tables[name] = homes(table)
-    submodules = frozenset(modules.split())
+    home_of = _tables[id(namespace)] = homes(table)
+    submodules = _submodules[id(namespace)] = frozenset(modules.split())
+    if _stands_for:
+        _stand(module)
     old = dropped or {}
     warnings_of, errors_of = _said(warned), _said(removed)
 
@@ -114,7 +135,9 @@ def face(
                 namespace[attribute] = value
             return value
         if attribute in submodules:
-            return importlib.import_module(f"{name}.{attribute}")
+            found = importlib.import_module(f"{name}.{attribute}")
+            found.__name__ = called(found.__name__)
+            return found
         if attribute in old:
             short = name.rpartition(".")[2]
             short = "jnp" if short == "numpy" else short
@@ -124,7 +147,7 @@ def face(
                 stacklevel=2,
             )
             return getattr(sys.modules[name], old[attribute])
-        missing = f"module {name!r} has no attribute {attribute!r}"
+        missing = f"module {called(name)!r} has no attribute {attribute!r}"
         raise AttributeError(errors_of.get(attribute, missing))
 
     def names() -> list[str]:

@@ -58,7 +58,7 @@ _batched_put = xc.batched_device_put
 def real_jax() -> Any:
     """The jax package, if it is loaded in this process (not our alias of that name)."""
     found = sys.modules.get("jax")
-    return found if getattr(found, "__name__", None) == "jax" else None
+    return found if getattr(found, "__package__", None) == "jax" else None
 
 
 def _register_hooks() -> None:

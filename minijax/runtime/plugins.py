@@ -74,7 +74,7 @@ def described(api: Any, name: str, **options: Any) -> Any:
 def discover(register: Callable[..., Any]) -> None:
     """Register what the environment and modules tell of, once."""
     _from_environment(register)
-    _from_modules("jax" in sys.modules and sys.modules["jax"].__name__ != "jax")
+    _from_modules("jax" in sys.modules and compat.real_jax() is None)
 
 
 @functools.cache

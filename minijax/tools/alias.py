@@ -26,6 +26,7 @@ from types import ModuleType
 from typing import Any
 
 from ..base import faces
+from ..ir.core import Tracer
 from ..views import private
 
 INTERFACE = "0.10.2"
@@ -104,10 +105,12 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """The module has been loaded under its own name, which it keeps."""
+        """The module has been loaded by its own spec, which it keeps."""
         spec = module.__spec__
         if spec is not None and spec.loader_state is not None:
             module.__spec__ = spec.loader_state
+            if faces.called(spec.loader_state.name) == spec.name:
+                module.__name__ = spec.name
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
         asked = None if context is None else context.name
@@ -135,8 +138,17 @@ def install() -> None:
         importlib.import_module(f"{_PACKAGE}.version"),
     ):
         vars(module).update(__version__=INTERFACE, __version_info__=numbers)
-    faces.be_whole()
+    faces.stand_for("jax")
+    _name_tracers(Tracer)
+    Tracer.__init_subclass__ = classmethod(_name_tracers)  # type: ignore[assignment]
     importlib.import_module("jax._src")  # which libraries take to be there
+
+
+def _name_tracers(cls: type[Tracer]) -> None:
+    """Where tracers are from: libraries choose by it what functions take a value."""
+    cls.__module__ = faces.called(cls.__module__)
+    for inner in cls.__subclasses__():
+        _name_tracers(inner)
 
 
 def main() -> None:

@@ -20,7 +20,20 @@ import jax.interpreters.mlir, jax.experimental.sparse.linalg, jax.scipy.stats.no
 import numpy as np
 
 assert jax is minijax and jax.numpy is minijax.numpy and lax is minijax.lax
-assert jax.numpy.__spec__.name == jax.numpy.__name__ == "minijax.numpy"
+assert jax.numpy.__spec__.name == "minijax.numpy" and jax.__package__ == "minijax"
+assert (jax.__name__, jnp.__name__) == ("jax", "jax.numpy")
+assert jax.errors.__name__ == "jax.errors"
+assert jax.scipy.special.__name__ == "jax.scipy.special"  # which loads now,
+assert jax.dlpack.__name__ == "jax.dlpack"  # as this one, which is no face
+import jax.experimental.layout
+assert jax.experimental.layout.__name__ == "jax.experimental.layout"
+for map_ in (jax.jit, jax.grad, jax.vmap, jax.make_jaxpr):
+    def seen(x):
+        assert type(x).__module__.partition(".")[0] == "jax", type(x)
+        return x
+    map_(seen)(jnp.ones(2) if map_ is jax.vmap else 1.0)
+from jax.experimental import jet
+jet.jet(seen, (1.0,), ((1.0,),))  # whose tracers load now
 assert jax.__version__ == jax.version.__version__ == "0.10.2", jax.__version__
 assert jax.version.__version_info__ == (0, 10, 2)
 assert alias.OWN != jax.__version__
@@ -127,7 +140,7 @@ def test_it_is_refused_where_jax_is_there_and_runs_modules(tmp_path):
 def test_tests_of_others_run_through_a_plugin(tmp_path):
     (tmp_path / "test_theirs.py").write_text(
         "import jax.numpy as jnp\n\ndef test():\n    assert jnp.ones(2).sum() == 2\n"
-        "    assert jnp.__name__ == 'minijax.numpy'\n"
+        "    assert jnp.__name__ == 'jax.numpy'\n"
     )
     args = ("-m", "pytest", "-q", "-p", "minijax.tools.alias", "-p", "no:cacheprovider")
     args += ("-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path))
