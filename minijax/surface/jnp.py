@@ -37,6 +37,7 @@ from .numpy.searching import *
 from .numpy.selection import *
 from .numpy.setops import *
 from .numpy.sorting import *
+from .numpy.special_values import *
 from .numpy.statistics import *
 from .numpy.ufunc import *
 from .numpy.ufuncs import *

@@ -185,7 +185,8 @@ def exercise_3(jacobian):
 # unknown (tangents). That is more general, and much of JAX
 # (`jax.interpreters.partial_eval`) is about it; it also means that primal and tangent
 # part of a loop have to be told apart afterwards. Cutting while tracing came later.
-# Here it is the only way, so there is no partial evaluation at all.
+# Here it is the only way: no transformation evaluates partially. (A small partial
+# evaluator is there for libraries that ask for one, `views/partial.py`.)
 #
 # A small difference can be seen: a Python number, such as the 2.0 in `2.0 * x`, is a
 # residual array in JAX's linear program, and stays a number in ours.

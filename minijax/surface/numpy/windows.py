@@ -18,8 +18,8 @@ from ...types import dtypes
 from ._common import *
 from ._rows import row
 from .creation import ones
-from .floating_point import _i0
 from .ranges import arange
+from .special_values import _i0
 
 __all__ = ("blackman", "hamming", "hanning", "bartlett", "kaiser")
 

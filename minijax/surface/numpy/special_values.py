@@ -1,0 +1,269 @@
+"""Elementwise functions of special values: at kinks, zeros, nan and infinities.
+
+fabs, hypot, heaviside, sinc, i0, angle, nan_to_num.  Each is a `composite`: one compiled
+call when evaluated, inlined when traced.
+
+Next: equality.py, comparisons of whole arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...control.calls.jit import composite
+from ...control.rules.custom_jvp import custom_jvp
+from ...prims import lax
+from ...prims.define import const
+from ...types import dtypes
+from ._common import *
+
+__all__ = ("fabs", "hypot", "heaviside", "sinc", "i0", "angle", "nan_to_num")
+
+
+def _dtype(x: Any) -> Any:
+    return aval_of(x).dtype
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.is_complex(aval_of(x).dtype)
+
+
+@composite
+def fabs(x: Any, /) -> Any:
+    """Absolute value of real numbers as floats, elementwise.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Returns:
+      Array of the shape of x and its float dtype.
+
+    Raises:
+      TypeError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.fabs(jnp.array([-1, 2]))
+      Array([1., 2.], dtype=float32)
+    """
+    check_arraylike("fabs", x)
+    if _is_complex(x):
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return lax.abs(*promote_dtypes_inexact(x))
+
+
+@composite
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """sqrt(x1**2 + x2**2) without overflow, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Returns:
+      Array of the broadcast shape, of the common float dtype; infinity where an operand
+      is infinite, even beside nan.
+
+    Raises:
+      ValueError: complex operands.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.hypot(3., 4.)
+      Array(5., dtype=float32, weak_type=True)
+    """
+    x, y = promote_args_inexact("hypot", x1, x2)
+    if _is_complex(x):
+        raise ValueError(
+            "jnp.hypot is not well defined for complex-valued inputs."
+            " Try: jnp.hypot(abs(x1), abs(x2))"
+        )
+    x, y = lax.abs(x), lax.abs(y)
+    infinite = lax.bitwise_or(lax.eq(x, const(x, np.inf)), lax.eq(y, const(y, np.inf)))
+    high, low = lax.max(x, y), lax.min(x, y)
+    none = lax.eq(high, const(high, 0))
+    ratio = lax.div(low, choose(none, const(high, 1), high))
+    length = lax.mul(high, lax.sqrt(lax.add(const(ratio, 1), lax.square(ratio))))
+    length = choose(none, high, length)
+    return settled(choose(infinite, const(length, np.inf), length))
+
+
+@composite
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """0 below zero, 1 above, x2 at zero, elementwise.
+
+    Args:
+      x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
+
+    Returns:
+      Array of the broadcast shape, of the common float dtype; nan where x1 is nan.
+
+    Raises:
+      TypeError: complex operands.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.heaviside(jnp.array([-1., 0., 1.]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    check_arraylike("heaviside", x1, x2)
+    x, at_zero = promote_args_inexact("heaviside", *ranked(x1, x2))
+    zero = const(x, 0)
+    out = choose(lax.ne(x, x), x, at_zero)
+    out = choose(lax.gt(x, zero), const(x, 1), out)
+    out = choose(lax.lt(x, zero), zero, out)
+    return settled(out) if shape_of(x) else out
+
+
+@composite
+def sinc(x: Any, /) -> Any:
+    """sin(pi x) / (pi x), and 1 at zero, elementwise.
+
+    Args:
+      x: array or number; integers and bools become floats.
+
+    Returns:
+      Array of the shape of x, of its float or complex dtype.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.sinc(jnp.array([0., 0.5])).round(3)
+      Array([1.   , 0.637], dtype=float32)
+    """
+    check_arraylike("sinc", x)
+    (x,) = promote_dtypes_inexact(x)
+    t = lax.mul(const(x, np.pi), x)
+    # Subnormal numbers lose digits when they are multiplied and divided.
+    size = lax.abs(x)
+    at_zero = lax.lt(size, const(size, ml_dtypes.finfo(_dtype(size)).tiny))
+    safe = choose(at_zero, const(t, 1), t)
+    return settled(choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe)))
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _sinc_at_zero(k: int, t: Any) -> Any:
+    """The k-th derivative of sin(t)/t at zero: from 1 - t^2/3! + t^4/5! - ..."""
+    value = 0.0 if k % 2 else (-1.0) ** (k // 2) / (k + 1)
+    return lax.full_like(t, value)
+
+
+@_sinc_at_zero.defjvp
+def _sinc_at_zero_jvp(k: int, primals: Any, tangents: Any) -> Any:
+    (t,), (dt,) = primals, tangents
+    return _sinc_at_zero(k, t), lax.mul(dt, _sinc_at_zero(k + 1, t))
+
+
+@composite
+def i0(x: Any) -> Any:
+    """Modified Bessel function of the first kind, order 0, elementwise.
+
+    Args:
+      x: real array or number; integers and bools become floats.
+
+    Returns:
+      Array of the shape of x and its float dtype.
+
+    Raises:
+      ValueError: x is complex.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.i0(jnp.array([0., 1.])).round(3)
+      Array([1.   , 1.266], dtype=float32)
+    """
+    check_arraylike("i0", x)
+    if _is_complex(x):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {_dtype(x)}")
+    return _i0(*promote_dtypes_inexact(x))
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    size = lax.abs(x)
+    return lax.mul(lax.exp(size), lax.bessel_i0e(size))
+
+
+@_i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+    return _i0(x), lax.mul(t, slope)
+
+
+@composite(static="deg")
+def _angle(z: Any, deg: Any) -> Any:
+    if not dtypes.is_inexact(_dtype(z)):
+        z = convert(z, dtypes.float_default())
+    if _is_complex(z):
+        y, x = lax.imag(z), lax.real(z)
+    else:
+        z = z if shape_of(z) else convert(z, _dtype(z))
+        y, x = lax.full_like(z, 0), z
+    out = lax.atan2(y, x)
+    return lax.mul(out, const(out, 180 / np.pi)) if deg else out
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of a complex number, in (-pi, pi], elementwise.
+
+    Args:
+      z: array or number; integers and bools become floats.
+      deg: in degrees instead of radians.
+
+    Returns:
+      Array of the shape of z, of its real dtype (complex64: float32); of a real z, 0 or
+      pi.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.angle(jnp.array([1j]), deg=True)
+      Array([90.], dtype=float32)
+    """
+    check_arraylike("angle", z)
+    out = _angle(z, bool(deg))
+    return settled(out) if deg else out
+
+
+@composite
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    dtype = _dtype(x)
+    if dtypes.is_complex(dtype):
+        parts = (lax.real(x), lax.imag(x))
+        return lax.complex(*(_nan_to_num(p, nan, posinf, neginf) for p in parts))
+    if not dtypes.is_float(dtype):
+        return x
+    info = ml_dtypes.finfo(dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    x = convert(x, dtype)
+    out = choose(lax.ne(x, x), convert(nan, dtype), x)
+    out = choose(lax.eq(x, const(x, np.inf)), convert(high, dtype), out)
+    return choose(lax.eq(x, const(x, -np.inf)), convert(low, dtype), out)
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """Finite numbers instead of nan and infinities, elementwise.
+
+    Args:
+      x: array or number.
+      copy: kept for NumPy's sake: arrays are immutable.
+      nan: what stands for nan.
+      posinf, neginf: what stands for infinities; None for the largest and the least
+        finite number of the dtype.
+
+    Returns:
+      Array of the shape and dtype of x; integers and bools as they are.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> jnp.nan_to_num(jnp.array([jnp.nan, 1.]))
+      Array([0., 1.], dtype=float32)
+    """
+    del copy
+    check_arraylike("nan_to_num", x)
+    return _nan_to_num(x, nan, posinf, neginf)
