@@ -24,7 +24,7 @@ from ..control.calls.jitted import Call, Jitted, TracedCall
 from ..control.calls.lies import own_order
 from ..control.calls.misses import differences
 from ..control.calls.programs import run_program
-from ..control.refs.discharge import by_value, is_lasting, values_of, write_back
+from ..control.refs.discharge import by_value, is_lasting, ready, values_of, write_back
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
@@ -143,6 +143,7 @@ class Traced:
         for x in self._traced.hoisted:
             if not is_lasting(x):
                 raise core.leak_error(x)
+        check_ready(self._traced.hoisted, self.fun_name)
         return self._traced.hoisted
 
     def with_rules(self, rules: tuple[tuple[Any, Any], ...]) -> Traced:
@@ -553,6 +554,7 @@ class Compiled:
 
     def _evaluate(self, leaves: list[Any]) -> Any:
         stage = self._lowered._stage
+        check_ready(self._lowered._before, stage._jitted.name)
         args = (*self._lowered._before, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
         buffers = dispatch.buffers_at(
@@ -568,6 +570,17 @@ class Compiled:
         n = self.out_tree.num_leaves
         write_back(args, self._lowered._written, results[n:])
         return tree.unflatten(self.out_tree, results[:n])
+
+
+def check_ready(consts: Sequence[Any], name: str) -> None:
+    """TypeError unless what changes outside of a program is of the types it knows."""
+    if not ready(consts):
+        raise errors.type_error(
+            f"a mutable value that {name} closes over is of another type than when it was"
+            " traced.",
+            why="what is traced once and for all keeps its types.",
+            tries=["trace it again", "call the function that jit gives"],
+        )
 
 
 def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall]:

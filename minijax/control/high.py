@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 from ..base import errors, tree
 from ..ir import core
 from ..ir.core import EVAL, STATE, Trace
-from .refs.refs import Ref, new_ref
+from .refs.refs import new_ref, write_all
 
 # The classes of such values, and what says of what type one is.
 HIGH: dict[type, Callable[[Any], Any]] = {}
@@ -169,34 +169,71 @@ def call(
 
 # ------------------------------------------------------- mutable values from outside
 
-# What was made in each trace in progress: id -> value.
-_owned: WeakKeyDictionary[Trace, dict[int, Any]] = WeakKeyDictionary()
-# Values at home in each trace that programs within it know: id -> cell.
-_cells: WeakKeyDictionary[Trace, dict[int, _Cell]] = WeakKeyDictionary()
+# Of values that are at home in none, the cells that programs know: id -> cell.
+_known: WeakValueDictionary[int, _Cell] = WeakValueDictionary()
+
+
+def _made(trace: Trace) -> dict[int, Any]:
+    """The values that were made in a trace in progress, by id."""
+    return _memo(trace, "made")
+
+
+def _cells(trace: Trace) -> dict[int, _Cell]:
+    """Values at home in a trace whose state is in references: id -> cell."""
+    return _memo(trace, "cells")
+
+
+def _memo(trace: Trace, kind: str) -> dict[int, Any]:
+    # The trace holds it: what it holds mostly knows the trace, and they go together.
+    if not hasattr(trace, "memo"):
+        trace.memo = {}
+    return trace.memo.setdefault((__name__, kind), {})  # type: ignore[no-any-return]
 
 
 def _own(x: Any) -> None:
     if STATE.trace is not EVAL:
-        _owned.setdefault(STATE.trace, {})[id(x)] = x
+        _made(STATE.trace)[id(x)] = x
 
 
 def _home(x: Any) -> Trace:
     trace = STATE.trace
-    while trace is not EVAL and id(x) not in _owned.get(trace, ()):
+    while trace is not EVAL and id(x) not in _made(trace):
         trace = trace.parent
     return trace
 
 
 class _Cell:
-    """A mutable value, kept in references until it is next touched where it is at home."""
+    """A mutable value, kept in references until it is next touched where it is at home.
 
-    __slots__ = ("aval", "known", "refs", "x")
+    Programs that were recorded with the references run again with what the value is then.
+    """
+
+    __slots__ = ("__weakref__", "aval", "known", "refs", "x")
 
     def __init__(self, x: Any) -> None:
         self.x = x  # which keeps its id
         self.aval = type_of(x)
         self.known = x.cur_qdd()
-        self.refs = [_fleeting(v) for v in self.aval.read_loval(self.known, x)]
+        self.refs = list(map(new_ref, self.aval.read_loval(self.known, x)))
+        for ref in self.refs:
+            ref._keeper = self
+
+    def ready(self) -> bool:
+        """Put the value's state into the references, if it is of the type they have."""
+        cells = _cells(EVAL)
+        if (awake := cells.get(id(self.x))) is not None:
+            return awake is self
+        with core.current(EVAL):
+            if self.x.cur_qdd() != self.known:
+                return False
+            lows = self.aval.read_loval(self.known, self.x)
+            types = [core.aval_of(x).strip_weak_type() for x in lows]
+            if types != [r.aval.inner_aval.strip_weak_type() for r in self.refs]:
+                return False
+            for ref, x in zip(self.refs, lows, strict=True):
+                write_all(ref, x)
+        cells[id(self.x)] = self
+        return True
 
     def stand_in(self) -> tuple[Any, list[Any]]:
         """What stands for the value in the program being recorded; its arrays."""
@@ -230,10 +267,19 @@ def _type(x: Any) -> str:
     return core.aval_of(x).strip_weak_type().str_short(True)  # type: ignore[no-any-return]
 
 
-def _fleeting(x: Any) -> Ref:
-    ref = new_ref(x)
-    ref._lasts = False  # no program that knows it is of use later
-    return ref
+def _cell(x: Any, home: Trace) -> _Cell:
+    """The cell of a value, whose state is in the references from now on."""
+    cells = _cells(home)
+    if (awake := cells.get(id(x))) is not None:
+        return awake
+    known = _known.get(id(x)) if home is EVAL else None
+    if known is not None and known.ready():
+        return known
+    with core.current(home):
+        found = cells[id(x)] = _Cell(x)
+    if home is EVAL:
+        _known[id(x)] = found
+    return found
 
 
 def apply(rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -243,15 +289,11 @@ def apply(rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any])
     for x in args:
         if is_high(x) and type_of(x).has_qdd:
             home = _home(x)
-            cells = _cells.setdefault(home, {})
             if home is STATE.trace:
-                if (cell := cells.pop(id(x), None)) is not None:
-                    cell.hand_back()
+                if (awake := _cells(home).pop(id(x), None)) is not None:
+                    awake.hand_back()
             else:
-                if id(x) not in cells:
-                    with core.current(home):
-                        cells[id(x)] = _Cell(x)
-                cell = cells[id(x)]
+                cell = _cell(x, home)
                 x, lows = cell.stand_in()
                 stands.append((cell, x, lows))
         now.append(x)

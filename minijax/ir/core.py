@@ -254,12 +254,13 @@ def named(name: str) -> Primitive:
 class Trace:
     """One interpretation in progress; `parent` is the one around it."""
 
-    __slots__ = ("__weakref__", "alive", "parent")
+    __slots__ = ("__weakref__", "alive", "memo", "parent")
     transform = "trace"
     records = False  # whether it makes a program, which must not touch what is outside
     divides = False  # whether it records what depends on tangents, and runs all else
     lends = False  # whether programs recorded around it take its tracers for constants
     parent: Trace
+    memo: dict[Any, Any]  # what floors above know of it; not there before they do
 
     def __init__(self, parent: Trace) -> None:
         self.parent = parent

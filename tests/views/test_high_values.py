@@ -1,6 +1,8 @@
 """Values of a type that a library made, which change: in jit, loops and derivatives."""
 
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -177,6 +179,54 @@ def test_a_function_that_is_compiled_may_know_a_box():
     assert (float(f(1.0)), float(f(2.0)), number(box)) == (4, 8, 4)
     box.set(jnp.ones(2))  # of another type from now on
     assert f(1.0).tolist() == [4, 4] and box.get[0].tolist() == [2, 2]
+
+
+def test_programs_that_know_a_box_are_found_again():
+    box, traced = Box(jnp.float32(1)), []
+
+    @jax.jit
+    def f(x):
+        traced.append("f")
+        return add(box, x)
+
+    @jax.jit
+    def g(x):
+        traced.append("g")
+        return f(x) + f(box.get[0])
+
+    assert [float(f(1.0)), float(f(2.0)), number(box)] == [4, 8, 4]
+    assert [float(f(1.0)), number(box), traced] == [10, 5, ["f"]]
+    box.set(jnp.float32(20))  # outside, between calls
+    assert [float(f(1.0)), float(f(1.0)), number(box), traced] == [42, 44, 22, ["f"]]
+    results = []
+    for _ in range(2):
+        results += [float(g(1.0)), float(f(0.0)), number(box)]
+    assert results == [46 + 92, 92, 46, 94 + 188, 188, 94]
+    assert traced == ["f", "g", "f"]  # for the strong type inside of g
+    compiled = f.lower(1.0).compile()
+    box.set(jnp.float32(2))
+    assert [float(compiled(1.0)), float(f(1.0)), number(box)] == [6, 8, 4]
+    box.set(jnp.ones(2))  # of another type: what is compiled once cannot take it
+    with pytest.raises(TypeError, match="a mutable value that f closes over"):
+        compiled(1.0)
+    assert [f(1.0).tolist(), g(1.0).tolist()] == [[4, 4], [18, 18]]
+    assert traced[3:] == ["f", "g", "f"]
+    box.set(jnp.float32(1))
+    assert [float(f(1.0)), number(box)] == [4, 2]
+
+
+def test_no_program_keeps_a_box_that_nothing_else_knows():
+    box = Box(jnp.float32(1))
+    dead = weakref.ref(box)
+
+    def call(box):
+        return float(jax.jit(lambda x: add(box, x))(1.0)) + number(box)
+
+    assert call(box) == 6
+    del box
+    gc.collect()  # the function, whose program goes after it
+    gc.collect()
+    assert dead() is None
 
 
 def test_signatures_are_known_by_what_boxes_hold():

@@ -253,7 +253,9 @@ class Jitted:
         )  # fmt: skip
         known = self.traces.get(key)
         if known is not None:
-            return known
+            if not known.hoisted or discharge.ready(known.hoisted):
+                return known
+            self.traces.pop(key, None)
         if self.max_traces is not None and len(self.traces) >= self.max_traces:
             raise RuntimeError(self.too_many_traces(avals))
         if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:

@@ -324,8 +324,15 @@ class Inside:
 def is_lasting(const: Any) -> bool:
     """Whether a constant of a program is the same when it is used again later."""
     if isinstance(const, Ref):
-        return const._home is EVAL and const._lasts
+        return const._home is EVAL
     return not isinstance(const, Tracer)
+
+
+def ready(consts: Sequence[Any]) -> bool:
+    """Let references among a program's constants hold what they stand for; whether all
+    can, as when it was made."""
+    kept = (x._keeper for x in consts if isinstance(x, Ref))
+    return all([keeper.ready() for keeper in kept if keeper is not None])
 
 
 def check_passed_once(

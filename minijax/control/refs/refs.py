@@ -14,7 +14,7 @@ knows arrays' methods.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -35,6 +35,13 @@ from ..effects.effects import Effect
 from .ref_subscripts import Index, read, take_apart, write
 
 
+class Keeper(Protocol):
+    """What has the value of references while no program runs that knows them."""
+
+    def ready(self) -> bool:
+        """Give them the value as it is now; whether they can hold it."""
+
+
 class Ref(Reference):
     """A mutable array: `ref[i]` reads, `ref[i] = x` writes, `ref[...]` is all of it.
 
@@ -45,13 +52,14 @@ class Ref(Reference):
     Ref([1., 0.], dtype=float32)
     """
 
-    __slots__ = ("_home", "_lasts", "_shared", "_value")
+    __slots__ = ("_home", "_keeper", "_shared", "_value")
 
     def __init__(self, value: Any, aval: Any = None) -> None:
         self._value = value  # None: recorded
         self._home: Trace = STATE.trace
         self._shared = True  # whether others may know the array that is the value
-        self._lasts = True  # whether it will be the same in a later call
+        # Where it holds what is kept elsewhere between calls: what brings that here.
+        self._keeper: Keeper | None = None
         self.aval = AbstractRef(core.aval_of(value)) if aval is None else aval
 
     @property
