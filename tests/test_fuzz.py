@@ -132,8 +132,12 @@ DIFFERENCES = {
     "weak": (one(1.0), one(1.0, weak=True), "weak"),
     "shape": (one(1.0), one(1.0, 1.0), "shape"),
     "leaves": (one(1.0), ("ok", []), "leaves"),
-    "error": (one(1.0), ("error", "TypeError", ""), "error"),
-    "class": (("error", "TypeError", ""), ("error", "ValueError", ""), "class"),
+    "error": (one(1.0), ("error", "TypeError", "", ["TypeError"]), "error"),
+    "class": (
+        ("error", "TypeError", "", ["TypeError"]),
+        ("error", "ValueError", ""),
+        "class",
+    ),
     "one class": (("error", "TypeError", "a"), ("error", "TypeError", "b"), None),
     "died": (one(1.0), ("died", "Timeout", ""), "died"),
 }

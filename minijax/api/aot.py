@@ -215,7 +215,9 @@ class Lowered:
         if orders is not None:
             more = [None] * (len(closed.out_avals) - len(orders[1]))  # what is written
             orders = [*[None] * len(self._before), *orders[0]], [*orders[1], *more]
-        with monitoring.stage(monitoring.LOWERING, f"jit({jitted.name})"):
+        name = f"jit({jitted.name})"
+        dispatch.note_compiling(name, closed)
+        with monitoring.stage(monitoring.LOWERING, name):
             options: dict[str, Any] = dict(
                 donated=kept if any(kept) else (), ordered=self._ordered,
                 spread=self._where if over_devices else None,

@@ -7,6 +7,7 @@ pytrees, argnums, checks and their messages.  Next: reverse.py, jacobians.py.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -154,8 +155,9 @@ def about_derivative(what: str, argnums: Any) -> str:
 
 
 def check_argnums(argnums: Any) -> Any:
-    if isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool):
-        return int(argnums)
+    if not isinstance(argnums, bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(argnums)
     try:
         nums = tuple(operator.index(i) for i in argnums)
     except TypeError:

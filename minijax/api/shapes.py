@@ -36,14 +36,15 @@ class ShapeDtypeStruct:
     Args:
       shape: its sizes.
       dtype: its dtype.
-      sharding: where it is, if that is to be said.
+      sharding: where it is, if that is to be said.  A `PartitionSpec` alone is over
+        the mesh that is current when `sharding` is read.
       weak_type: whether its dtype gives way to others.
       manual_axis_type: a `ManualAxisType`, of values inside of `shard_map`.
       is_ref: whether it is a reference to such an array.
 
     Raises:
       ValueError: there is no dtype, or `sharding` is none, or has too many entries.
-      TypeError: a `PartitionSpec`, and no mesh is current.
+      TypeError: `sharding` of a `PartitionSpec` is read, and no mesh is current.
 
     Example:
       >>> ShapeDtypeStruct((2, 3), 'float32')
@@ -53,11 +54,11 @@ class ShapeDtypeStruct:
     __module__ = "minijax"
 
     __slots__ = (
-        "dtype", "is_ref", "layout", "manual_axis_type", "shape", "sharding", "weak_type"
+        "_lies", "dtype", "is_ref", "layout", "manual_axis_type", "shape", "weak_type"
     )  # fmt: skip
     shape: tuple[int, ...]
     dtype: Any
-    sharding: Any
+    _lies: Any
     layout: Any
     weak_type: bool
     manual_axis_type: ManualAxisType | None
@@ -80,12 +81,13 @@ class ShapeDtypeStruct:
                 tries=["Format(None, sharding)"],
             )
         object.__setattr__(self, "layout", layout)
-        sharding = _sharding_of(sharding, shape)
+        object.__setattr__(self, "_lies", _checked(sharding, shape))
         if manual_axis_type is not None and manual_axis_type.empty:
             manual_axis_type = None
         dtype = dtypes.as_dtype(dtype)
-        fields = shape, dtype, sharding, weak_type, manual_axis_type, is_ref
-        for name, value in zip(_FIELDS, fields, strict=True):
+        fields = shape, dtype, weak_type, manual_axis_type, is_ref
+        names = [name for name in _FIELDS if name != "sharding"]
+        for name, value in zip(names, fields, strict=True):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -98,10 +100,25 @@ class ShapeDtypeStruct:
 
     def fields(self) -> tuple[Any, ...]:
         """What it says, in the order of `_FIELDS`."""
-        found = [getattr(self, name) for name in _FIELDS]
-        if self.layout is not None:
-            found[_FIELDS.index("sharding")] = self.format
-        return tuple(found)
+        lies = self._lies if self.layout is None else Format(self.layout, self._lies)
+        return (
+            self.shape, self.dtype, lies, self.weak_type, self.manual_axis_type,
+            self.is_ref,
+        )  # fmt: skip
+
+    @property
+    def sharding(self) -> Any:
+        """Where it is; None if nothing is said."""
+        if not isinstance(self._lies, PartitionSpec):
+            return self._lies
+        mesh = current_mesh()
+        if mesh is None:
+            raise errors.type_error(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh"
+                " cannot be empty. Please use `jax.set_mesh` to set the mesh context.",
+                tries=["NamedSharding(mesh, spec)"],
+            )
+        return NamedSharding(mesh, self._lies)
 
     @property
     def format(self) -> Format:
@@ -145,7 +162,8 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(**{k: kwargs.get(k, v) for k, v in old})
 
     def __repr__(self) -> str:
-        tail = f", sharding={self.sharding}" if self.sharding is not None else ""
+        said = self._said()
+        tail = f", sharding={said}" if said is not None else ""
         tail += f", format={self.layout}" if self.layout is not None else ""
         tail += ", weak_type=True" if self.weak_type else ""
         if self.manual_axis_type is not None:
@@ -154,27 +172,38 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{tail})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and self.fields() == other.fields()
+        if not isinstance(other, ShapeDtypeStruct):
+            return False
+        mine, others = self.fields(), other.fields()
+        return mine == others or (
+            mine[:2] == others[:2]
+            and mine[3:] == others[3:]
+            and (self.layout, self._said()) == (other.layout, other._said())
+        )
 
-    def __hash__(self) -> int:
-        return hash(self.fields())
+    def __hash__(self) -> int:  # of what no mesh changes
+        return hash((self.shape, self.dtype, self.weak_type, self.is_ref))
+
+    def _said(self) -> Any:
+        """Its sharding; of a spec without a mesh, the spec."""
+        if isinstance(self._lies, PartitionSpec) and current_mesh() is None:
+            return self._lies
+        return self.sharding
 
     def __reduce__(self) -> Any:
         return _struct_of_fields, self.fields()
 
 
-def _sharding_of(given: Any, shape: tuple[int, ...]) -> Any:
-    """The sharding of a type; of a spec alone, one over the current mesh."""
+def _checked(given: Any, shape: tuple[int, ...]) -> Any:
+    """A sharding or a spec that a type of this shape may have."""
     if isinstance(given, PartitionSpec):
-        mesh = current_mesh()
-        if mesh is None:
-            raise errors.type_error(
-                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh"
-                " cannot be empty. Please use `jax.set_mesh` to set the mesh context.",
-                tries=["NamedSharding(mesh, spec)"],
+        if len(given) > len(shape):
+            raise errors.value_error(
+                f"PartitionSpec {given} is only valid for values of rank at least"
+                f" {len(given)}, but was applied to a value of rank {len(shape)}."
             )
-        given = NamedSharding(mesh, given)
-    elif given is not None and not isinstance(given, Sharding):
+        return given
+    if given is not None and not isinstance(given, Sharding):
         raise errors.value_error(
             "sharding should be an instance of `jax.sharding.Sharding`,"
             " `jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got"

@@ -315,6 +315,9 @@ class Config:
     def __setattr__(self, name: str, value: Any) -> None:
         self.update(name, value)
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_OPTIONS]
+
     def update(self, name: str, value: Any) -> None:
         """Set option `name` for the whole process."""
         _find(name, AttributeError).update(value)

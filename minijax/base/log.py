@@ -11,8 +11,12 @@ from typing import Any
 logger = logging.getLogger("minijax")
 
 
+def heard(asked: Any) -> bool:
+    """Whether anybody would read what `say` logs."""
+    return logger.isEnabledFor(logging.WARNING if asked else logging.DEBUG)
+
+
 def say(asked: Any, text: str, *args: Any) -> None:
     """Log a line: a warning if an option asks for it, else for debugging."""
-    level = logging.WARNING if asked else logging.DEBUG
-    if logger.isEnabledFor(level):
-        logger.log(level, text, *args)
+    if heard(asked):
+        logger.log(logging.WARNING if asked else logging.DEBUG, text, *args)

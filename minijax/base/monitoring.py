@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from . import config, log
+
 __all__ = (
     "clear_event_listeners", "record_event", "record_event_duration_secs",
     "record_event_time_span", "record_scalar", "register_event_duration_secs_listener",
@@ -36,9 +38,18 @@ NOT_FOUND = "/jax/compilation_cache/cache_misses"
 READING = "/jax/compilation_cache/cache_retrieval_time_sec"
 
 
+_STAGES = {
+    TRACING: "tracing %s for jit",
+    LOWERING: "jaxpr to MLIR module conversion %s",
+    COMPILING: "XLA compilation of %s",
+}
+
+
 def stage(event: str, name: str) -> AbstractContextManager[None]:
-    """Within, a function goes through a stage: its start, time and span are told."""
-    return _stage(event, name) if any(_ALL) else _nobody_listens
+    """Within, a function goes through a stage: its start, time and span are told, and
+    logged (`jax_log_compiles`)."""
+    heard = any(_ALL) or log.heard(config.LOG_COMPILES.value)
+    return _stage(event, name) if heard else _nobody_listens
 
 
 _nobody_listens = nullcontext()
@@ -52,6 +63,10 @@ def _stage(event: str, name: str) -> Iterator[None]:
     end = time.time()
     record_event_duration_secs(event, end - start, fun_name=name)
     record_event_time_span(event, start, end, fun_name=name)
+    log.say(
+        config.LOG_COMPILES.value, f"Finished {_STAGES[event]} in %.9f sec",
+        name, end - start,
+    )  # fmt: skip
 
 
 def record_event(event: str, **kwargs: str | int) -> None:

@@ -294,7 +294,16 @@ def returned_reference(fun: str, aval: Any, which: str | None = None) -> ValueEr
 
 
 def no_axis(name: Any, known: list[str], trace: Any) -> Exception:
-    """An axis name that is not in scope"""
+    """An axis name that is not in scope, or is none"""
+    try:
+        hash(name)
+    except TypeError as e:
+        return errors.type_error(
+            f"axis names must be hashable: {e}.",
+            which=errors.type_text(name),
+            where=stack_of(trace),
+            tries=["the axis_name of vmap or pmap, or a mesh axis of shard_map"],
+        )
     return NameError(
         errors.message(
             f"Found an unbound axis name: {name}",

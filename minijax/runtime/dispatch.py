@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import config, errors, monitoring, source, util
+from ..base import config, errors, log, monitoring, source, util
 from ..ir import core, hooks
 from ..ir.core import STATE, Primitive, host_driven
 from ..ir.jaxpr import (
@@ -357,6 +357,7 @@ def compile_jaxpr(
 
     lie: the layouts of its arguments and results, where they are said.
     """
+    note_compiling(f"jit({name})", closed)
     n_in = len(closed.in_avals)
     closed, kept = drop_unused(closed, keep_unused)
     over: Spread | None = None
@@ -387,6 +388,15 @@ def compile_jaxpr(
     return finish_program(
         executable, lowered, consts, kept, n_in, closed, where, committed, ordered,
         lie is not None,
+    )  # fmt: skip
+
+
+def note_compiling(name: str, closed: ClosedJaxpr) -> None:
+    """Log that a program is about to be lowered and compiled."""
+    log.say(
+        config.LOG_COMPILES.value,
+        "Compiling %s with global shapes and types %s.", name,
+        tuple(closed.in_avals),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import pathlib
 import runpy
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from ..base import faces
+from ..base import faces, log
 from ..ir.core import Tracer
 from ..views import private
 
@@ -132,6 +133,9 @@ def install() -> None:
             " process."
         )
     sys.meta_path.insert(0, Finder())
+    log.logger.parent = logging.getLogger(
+        "jax"
+    )  # whose level and handlers programs set
     numbers = tuple(map(int, INTERFACE.split(".")))
     for module in (
         sys.modules[_PACKAGE],

@@ -43,7 +43,7 @@ def leaf_of(x):
 
 def error_of(e: BaseException):
     text = str(e).strip().split("\n")[0][:200]
-    return "error", type(e).__name__, text
+    return "error", type(e).__name__, text, [c.__name__ for c in type(e).__mro__]
 
 
 class Runner:
@@ -64,7 +64,7 @@ class Runner:
                 out = thunk()
                 return "ok", [leaf_of(x) for x in self.jax.tree.leaves(out)]
         except RecursionError:
-            return "error", "RecursionError", ""
+            return "error", "RecursionError", "", []
         except Exception as e:
             return error_of(e)
 

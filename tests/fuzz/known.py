@@ -101,6 +101,12 @@ KNOWN = [
         r"(?s)(linalg\.(slog)?det|interp)\(.*array\(\[\],",
         "^a value != .*IndexError",
     ),
+    Known(
+        "JAX rounds what a policy stores, but not complex numbers",
+        "error",
+        r"checkpoint\(",
+        "^a value != .*reduce_precision does not accept dtype complex",
+    ),
     Known("JAX cannot interpolate between bfloat16", "error", r"interp\(", "bfloat16"),
     Known("JAX's vander has derivative nan at 0", "value", r"vander\(", "!= .*nan"),
     Known(

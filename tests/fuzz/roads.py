@@ -70,7 +70,7 @@ def along(run: Runner, road: str, program: Program, seed: int):
     if right is not None:
         return a, results(run, right(program, seed))
     if a[0] == "error":
-        return a, (a if re.search(NO_REVERSE_MODE, a[2]) else ("error", "none", ""))
+        return a, (a if re.search(NO_REVERSE_MODE, a[2]) else ("error", "none", "", []))
     return ("ok", a[1][:1]), ("ok", a[1][1:])
 
 

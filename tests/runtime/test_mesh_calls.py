@@ -1,5 +1,6 @@
 """Calls over meshes: what errors name, shardings that jit takes, compiled calls, parts."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -129,8 +130,10 @@ REFUSED = {
         "One of device_put args is incompatible with its sharding annotation"),
     "put without a mesh": (lambda: mj.device_put(VALUE, P("x")), ValueError,
                            "Please set a mesh via `jax.set_mesh` if a PartitionSpec"),
-    "type: no mesh": (lambda: mj.ShapeDtypeStruct((8,), "f4", sharding=P("x")), TypeError,
-                      "the context mesh cannot be empty"),
+    "type: no mesh": (lambda: mj.ShapeDtypeStruct((8,), "f4", sharding=P("x")).sharding,
+                      TypeError, "the context mesh cannot be empty"),
+    "type: rank of a spec": (lambda: mj.ShapeDtypeStruct((), "f4", sharding=P("x")),
+                             ValueError, "only valid for values of rank at least 1"),
     "type: no sharding": (lambda: mj.ShapeDtypeStruct((8,), "f4", sharding=3), ValueError,
                           "sharding should be an instance of `jax.sharding.Sharding`"),
     "type: rank": (lambda: mj.ShapeDtypeStruct((8,), "f4", sharding=over("x", "y")),
@@ -145,6 +148,21 @@ def test_what_is_refused(name):
     call, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_a_spec_in_a_type_is_over_the_mesh_that_reads_it():
+    struct = mj.ShapeDtypeStruct((8,), "f4", sharding=P("x"))
+    assert repr(struct).endswith("sharding=P('x',))")
+    copies = [struct.update(weak_type=False), pickle.loads(pickle.dumps(struct))]
+    assert copies == [struct] * 2
+    for mesh in (over("x").mesh, Mesh(mj.devices()[:2], ("x",))):
+        lies = mj.NamedSharding(mesh, P("x"))
+        said = mj.ShapeDtypeStruct((8,), "f4", sharding=lies)
+        with mj.set_mesh(mesh):
+            assert struct.sharding == lies
+            assert struct == said and hash(struct) == hash(said)
+            assert all(copy.sharding == lies for copy in copies)
+        assert struct != said
 
 
 ONE_DEVICE = {

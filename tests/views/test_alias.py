@@ -51,6 +51,10 @@ for name in ("jax.nothing", "jax.numpy.nothing", "jax._src.nothing"):
     else:
         raise AssertionError(name)
 alias.install()  # once more does nothing
+import logging
+logging.getLogger("jax").setLevel("ERROR")
+assert logging.getLogger("minijax").getEffectiveLevel() == logging.ERROR
+logging.getLogger("jax").setLevel("NOTSET")
 
 # Every module that is there resolves, and every name of JAX's inside that is listed.
 from minijax.base import faces

@@ -28,17 +28,19 @@ _jitted: util.Living[Any] = util.Living()
 def _device_of(device: Any, backend: Any) -> Any:
     if device is not None and backend is not None:
         raise ValueError("can't specify both a device and a backend for jit.")
-    if backend is not None:
-        import warnings
+    if device is None and backend is None:
+        return None
+    import warnings
 
-        warnings.warn(
-            "the backend argument of jit is deprecated; use device_put or"
-            " jax.default_device",
-            DeprecationWarning,
-            stacklevel=3,
-        )
+    warnings.warn(
+        "backend and device argument on jit is deprecated: use device_put of the"
+        " arguments, or jax.default_device.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    if backend is not None:
         return client.local_devices(backend=backend)[0]
-    if device is not None and hasattr(device, "device_set"):
+    if hasattr(device, "device_set"):
         return next(iter(device.device_set))
     return device
 
@@ -100,6 +102,15 @@ def jit(
         options = {k: v for k, v in locals().items() if k != "fun"}
         return lambda f: jit(f, **options)
     check_callable(fun)
+    if (device is not None or backend is not None) and not (
+        in_shardings is None and out_shardings is None
+    ):
+        which = "in" if in_shardings is not None else "out"
+        raise errors.value_error(
+            "If backend or device is specified on jit, then"
+            f" {which}_shardings should not be specified.",
+            tries=["SingleDeviceSharding(device) as the sharding"],
+        )
     where = _device_of(device, backend)
     statics = resolve_statics(fun, static_argnums, static_argnames, "static")
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
@@ -107,13 +118,6 @@ def jit(
     lies = None
     if in_shardings is not None or out_shardings is not None:
         lies = Lies(in_shardings, out_shardings)
-        if where is not None:
-            which = "in" if in_shardings is not None else "out"
-            raise errors.value_error(
-                "If backend or device is specified on jit, then"
-                f" {which}_shardings should not be specified.",
-                tries=["SingleDeviceSharding(device) as the sharding"],
-            )
     jitted = Jitted(
         fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
         options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import errors
+from ...base import errors, monitoring
 from ...base.util import pick
 from ...ir import core, hooks
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, axes_of, sub_jaxprs
@@ -224,7 +224,7 @@ class Replicas:
 
     __slots__ = (
         "acts", "consts", "devices", "executable", "handlers", "layouts", "lowered",
-        "mesh", "originals", "out_avals", "out_axes", "pace", "per_slice", "size",
+        "mesh", "name", "originals", "out_avals", "out_axes", "pace", "per_slice", "size",
         "start",
     )  # fmt: skip
 
@@ -252,12 +252,15 @@ class Replicas:
             a if d is None else unmapped_aval(len(grid), d, b)
             for a, b, d in zip(parts.out_avals, closed.out_avals, out_axes, strict=True)
         ]
-        self.lowered = lowered.lower_jaxpr(
-            parts, name, client.platform_of(self.devices[0].client), replicas=total,
-            donated=donated if any(donated) else (),
-            axes=((axis_name, size), (_REST, self.per_slice)),
-            ordered=any(getattr(e, "ordered", False) for e in closed.effects),
-        )  # fmt: skip
+        self.name = f"pmap({name})"
+        dispatch.note_compiling(self.name, parts)
+        with monitoring.stage(monitoring.LOWERING, self.name):
+            self.lowered = lowered.lower_jaxpr(
+                parts, name, client.platform_of(self.devices[0].client),
+                replicas=total, donated=donated if any(donated) else (),
+                axes=((axis_name, size), (_REST, self.per_slice)),
+                ordered=any(getattr(e, "ordered", False) for e in closed.effects),
+            )  # fmt: skip
         self.acts |= self.lowered.failures is not None
         stored = map(lower.physical, self.out_avals)
         self.handlers = [
@@ -269,10 +272,11 @@ class Replicas:
         self, overrides: dict[str, Any] | None = None, ahead: bool = False
     ) -> Replicas:
         """Make it ready to run."""
-        self.executable = compiler.compile_module(
-            self.lowered.module, self.devices, replicas=len(self.devices),
-            callbacks=self.lowered.callbacks, overrides=overrides, ahead=ahead,
-        )  # fmt: skip
+        with monitoring.stage(monitoring.COMPILING, self.name):
+            self.executable = compiler.compile_module(
+                self.lowered.module, self.devices, replicas=len(self.devices),
+                callbacks=self.lowered.callbacks, overrides=overrides, ahead=ahead,
+            )  # fmt: skip
         self.consts = [self.place(c, None) for c in self.lowered.consts]
         self.pace = pacing.pace_of(self.devices)
         self.start = self.executable.execute_sharded

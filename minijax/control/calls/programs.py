@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base import config, errors, log, util
+from ...base import config, errors, util
 from ...ir.core import EVAL, STATE, current
 from ...ir.jaxpr import ClosedJaxpr, Equation, lift_consts
 from ...ir.regions import Call
@@ -176,10 +176,6 @@ def program_of(
         key = (*key, *map(tuple, orders))
     program = known.get(key)
     if program is None:
-        log.say(
-            config.LOG_COMPILES.value,
-            "Compiling %s with global shapes and types %s.", name, jaxpr.in_avals,
-        )  # fmt: skip
         began = time.perf_counter()
         with misses.watched("compile", name, jaxpr, key, list(known)):
             program = known[key] = dispatch.compile_jaxpr(

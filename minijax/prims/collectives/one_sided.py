@@ -16,7 +16,7 @@ from ...runtime.tokens import is_token
 from ...types.avals import abstract_token, shaped
 from . import named_axes
 from .named_axes import axis_tuple
-from .permute import Pairs, check_pairs
+from .permute import Pairs, check_pairs, pairs_of
 from .varying import typed, vary_over
 
 __all__ = ("precv", "psend")
@@ -121,9 +121,8 @@ precv_p.vary = "abstract"
 precv_p.lower_on["cuda"] = precv_p.lower_on["rocm"] = _receive_lower
 
 
-def _called(axis_name: Any, perm: Any) -> dict[str, Any]:
-    axes = axis_tuple(axis_name)
-    return {"axis_name": axes, "perm": tuple((int(s), int(t)) for s, t in perm)}
+def _called(name: str, axis_name: Any, perm: Any) -> dict[str, Any]:
+    return {"axis_name": axis_tuple(axis_name), "perm": pairs_of(name, perm)}
 
 
 def psend(x: Any, axis_name: Any, perm: Any) -> Any:
@@ -152,7 +151,7 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Any:
       >>> mj.eval_shape(f, x)
       ShapeDtypeStruct(shape=(4,), dtype=float32)
     """
-    params = _called(axis_name, perm)
+    params = _called("psend", axis_name, perm)
     core.axis_size(params["axis_name"])
     send: Callable[[Any], Any] = lambda leaf: psend_p.bind(
         vary_over(leaf, params["axis_name"]), **params
@@ -187,7 +186,7 @@ def precv(token: Any, out_shape: Any, axis_name: Any, perm: Any) -> Any:
       >>> mj.eval_shape(f, x)
       ShapeDtypeStruct(shape=(4,), dtype=float32)
     """
-    params = _called(axis_name, perm)
+    params = _called("precv", axis_name, perm)
     core.axis_size(params["axis_name"])
     aval = shaped(tuple(out_shape.shape), out_shape.dtype)
     return precv_p.bind(token, out_shape=aval, **params)

@@ -10,11 +10,12 @@ Read psum.py and exchange.py first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from ...base import tree
+from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear
@@ -50,6 +51,17 @@ def _shape(x: Any) -> tuple[int, ...]:
 ppermute_p = Primitive("ppermute")
 
 Pairs = tuple[tuple[int, int], ...]
+
+
+def pairs_of(name: str, perm: Any) -> Pairs:
+    """`perm` as pairs of ints; TypeError if it is something else."""
+    try:
+        return tuple((index(s), index(t)) for s, t in perm)
+    except (TypeError, ValueError):
+        raise errors.type_error(
+            f"{name} requires perm to be pairs (source, destination) of ints, got"
+            f" {perm!r:.80}."
+        ) from None
 
 
 def check_pairs(name: str, axis_name: Any, perm: Pairs) -> None:
@@ -170,7 +182,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     """
     axes = axis_tuple(axis_name)
     core.axis_size(axes)
-    pairs = tuple((int(s), int(t)) for s, t in perm)
+    pairs = pairs_of("ppermute", perm)
     return tree.map(
         lambda leaf: ppermute_p.bind(vary_over(leaf, axes), axis_name=axes, perm=pairs),
         x,

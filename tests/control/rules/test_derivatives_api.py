@@ -118,6 +118,17 @@ def test_small_names():
         cd.custom_vjp_primal_tree_values({"a": 1.0})
 
 
+@pytest.mark.parametrize("number", [np.int64(1), np.array(1), jnp.int32(1)])
+@pytest.mark.parametrize(
+    "derivative", [mj.grad, mj.value_and_grad, mj.jacfwd, mj.jacrev, mj.hessian]
+)
+def test_any_integer_names_an_argument(derivative, number):
+    f = lambda x, y: x * y**3
+    want = derivative(f, argnums=1)(2.0, 3.0)
+    assert derivative(f, argnums=number)(2.0, 3.0) == want
+    assert derivative(f, argnums=(number,))(2.0, 3.0) != ()
+
+
 # ----------------------------------------------------------------- messages
 
 

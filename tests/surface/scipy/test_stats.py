@@ -424,6 +424,13 @@ def test_what_no_estimate_is_made_of():
     np.testing.assert_allclose(drawn[0, ::-1], recorded, 1e-4)
 
 
+@pytest.mark.parametrize("dist", [stats.gumbel_l, stats.gumbel_r])
+def test_scales_that_are_none(dist):
+    for name in "logpdf cdf logcdf sf logsf".split():
+        out = getattr(dist, name)(0.3, 1.0, jnp.array([-1.0, 0.0, np.nan, 2.0]))
+        assert np.isnan(out).tolist() == [True, True, True, False], name
+
+
 def test_types():
     """Recorded from JAX 0.10.2."""
     wide, narrow = jnp.full(2, 0.3), jnp.full(2, 0.3, "bfloat16")

@@ -111,8 +111,8 @@ def _formula(name: str, given: Mapping[str, Formula]) -> Formula:
 def _function(
     dist: str, name: str, given: Mapping[str, Formula], *, count: int, scaled: bool,
     support: tuple[float | None, float | None], inside: float,
-    outside: Formula | None, valid: Formula | None, even: bool, strong: bool,
-    analytic: bool,
+    outside: Formula | None, valid: Formula | None, even: bool, positive: bool,
+    strong: bool, analytic: bool,
 ) -> Formula:  # fmt: skip
     """What a function computes, of operands as they are given."""
     density = name in DENSITIES
@@ -162,6 +162,8 @@ def _function(
             out = _formula(name, given)(z, *shape)
         for where, value in cuts:
             out = choose(where, value, out)
+        if positive:
+            out = choose(scale > 0, out, NAN)
         return out if valid is None else choose(valid(*shape), out, NAN)
 
     return compute
@@ -205,7 +207,8 @@ def distribution(
     dist: str, what: str, formula: str, shows: str, at: str, *, home: str,
     first: str = "x", shape: Mapping[str, str] | None = None, located: bool = True,
     scaled: bool = True, probability: str = "q",
-    fixed: tuple[str, ...] = (), even: bool = False, strong: str = "", analytic: str = "",
+    fixed: tuple[str, ...] = (), even: bool = False, positive: bool = False,
+    strong: str = "", analytic: str = "",
     support: tuple[float | None, float | None] = (None, None), inside: float = 1.0,
     outside: Formula | None = None, valid: Formula | None = None,
     **given: Formula,
@@ -229,6 +232,7 @@ def distribution(
       outside: where there is no density, of standard variable and parameters.
       valid: of the parameters: whether they can be.
       even: the sign of the scale has no meaning.
+      positive: where the scale is not above 0, all but quantiles are nan.
       strong: functions that give no array of weak type, even of such ones.
       analytic: functions that take complex numbers.
       **given: formulas of functions, of standard variable and parameters.
@@ -244,7 +248,8 @@ def distribution(
         compute = _function(
             dist, name, given, count=len(shape), scaled=scaled,
             support=support, inside=inside, outside=outside, valid=valid, even=even,
-            strong=name in strong.split(), analytic=name in analytic.split(),
+            positive=positive, strong=name in strong.split(),
+            analytic=name in analytic.split(),
         )  # fmt: skip
         call = at
         if name == "entropy":

@@ -108,7 +108,8 @@ def _gumbel_logpdf(z: Any) -> Any:
 gumbel_r = of_location(
     "gumbel_r", "Gumbel distribution of largest values", "e^{-x - e^{-x}}",
     "logpdf=-1.1065 pdf=0.3307 cdf=0.5452 logcdf=-0.6065 sf=0.4548 logsf=-0.7880"
-    " ppf=-0.3266", "0.5", probability="p", strong="sf", logpdf=_gumbel_logpdf,
+    " ppf=-0.3266", "0.5", probability="p", positive=True, strong="sf",
+    logpdf=_gumbel_logpdf,
     logcdf=lambda z: -lax.exp(-z), sf=lambda z: -lax.expm1(-lax.exp(-z)),
     logsf=lambda z: log1mexp(lax.exp(-z)), ppf=lambda q: -lax.log(-lax.log(q)),
 )  # fmt: skip
@@ -116,7 +117,7 @@ gumbel_r = of_location(
 gumbel_l = of_location(
     "gumbel_l", "Gumbel distribution of smallest values", "e^{x - e^x}",
     "logpdf=-1.1487 pdf=0.3170 cdf=0.8077 logcdf=-0.2136 sf=0.1923 logsf=-1.6487"
-    " ppf=-1.2459", "0.5", probability="p",
+    " ppf=-1.2459", "0.5", probability="p", positive=True,
     logpdf=lambda z: _gumbel_logpdf(-z),
     logcdf=lambda z: log1mexp(lax.exp(z)), cdf=lambda z: -lax.expm1(-lax.exp(z)),
     logsf=lambda z: -lax.exp(z), ppf=lambda q: lax.log(-lax.log1p(-q)),
