@@ -13,7 +13,20 @@ from __future__ import annotations
 import functools
 from typing import Any, TypeVar
 
+from numpy.exceptions import AxisError as AxisError
+
 E = TypeVar("E", bound=BaseException)
+
+
+class ShapeError(TypeError, ValueError):
+    """Sizes do not fit each other, or no array has them.
+
+    Where one function of JAX raises a TypeError another one raises a ValueError.
+    """
+
+
+class ElementError(TypeError, ValueError):
+    """No array has such elements, or no operation takes them."""
 
 
 def message(
@@ -40,6 +53,7 @@ def error(kind: type[E], what: str, **parts: Any) -> E:
 
 type_error = functools.partial(error, TypeError)
 value_error = functools.partial(error, ValueError)
+shape_error = functools.partial(error, ShapeError)
 
 
 class JAXTypeError(TypeError):
@@ -66,7 +80,7 @@ class TracerArrayConversionError(JAXTypeError):
     __module__ = "minijax.errors"
 
 
-class TracerIntegerConversionError(JAXTypeError):
+class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced value was used as a Python integer, for instance as an index."""
 
     __module__ = "minijax.errors"

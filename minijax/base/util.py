@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from . import errors
+
 T = TypeVar("T")
 K = TypeVar("K")
 
@@ -34,7 +36,7 @@ def merge(flags: Iterable[bool], flagged: Iterable[T], others: Iterable[T]) -> l
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """A non-negative axis below `ndim`, or a ValueError."""
+    """A non-negative axis below `ndim`, or an AxisError: a ValueError and an IndexError."""
     import operator
 
     try:
@@ -44,7 +46,9 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
             raise
         raise TypeError(f"{what} must be an integer, got {axis!r}.") from None
     if not -ndim <= i < ndim:
-        raise ValueError(f"{what} {i} is out of bounds for array of dimension {ndim}")
+        raise errors.AxisError(
+            f"{what} {i} is out of bounds for array of dimension {ndim}"
+        )
     return i + ndim if i < 0 else i
 
 

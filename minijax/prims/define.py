@@ -75,7 +75,7 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
     )
     if len(ranks) > 1:
         what = f"{name}: arrays must have the same number of dimensions, got {ranks}"
-    raise errors.type_error(
+    raise errors.shape_error(
         what,
         which=", ".join(a.str_short(True) for a in avals),
         why="shapes must be equal, but for scalars and axes of size 1.",

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import errors
 from . import dtypes
 from .dimensions import size_of
 from .manual_axes import Manual, ManualAxisType, held, manual_axis_type
@@ -341,7 +342,7 @@ def numpy_aval(x: Any) -> ShapedArray:
     if not dtype.isnative:
         dtype = dtype.newbyteorder("=")
     if not dtypes.is_valid(dtype):
-        raise TypeError(
+        raise errors.ElementError(
             f"Dtype {dtype} is not a valid JAX array type. Only arrays of"
             " numeric types are supported by JAX.\n"
             "Why: only numeric and bool dtypes exist here.\n"

@@ -589,16 +589,18 @@ def size_of(x: Any) -> Size:
 
 
 def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
-    """What shapes broadcast to, as NumPy does; ValueError if they do not."""
+    """What shapes broadcast to, as NumPy does; ShapeError if they do not."""
     try:
         return np.broadcast_shapes(*shapes)
+    except ValueError as e:
+        raise errors.ShapeError(str(e)) from None
     except TypeError:  # some are not known
         out = []
         rank = max(map(len, shapes))
         for i in range(-rank, 0):
             wide = {s[i] for s in shapes if len(s) >= -i and s[i] != 1}
             if len(wide) > 1:
-                raise ValueError("shape mismatch") from None
+                raise errors.ShapeError("shape mismatch") from None
             out.append(wide.pop() if wide else 1)
         return tuple(out)
 

@@ -542,7 +542,7 @@ def _join(nodes: tuple[Any, ...], strict: bool) -> Any:
     up = _above(strict)
     for n in nodes:
         if n not in up:
-            raise ValueError(
+            raise errors.ElementError(
                 f"dtype={n!r} is not a valid dtype for JAX type promotion."
             )
     common = frozenset.intersection(*(up[n] for n in nodes))

@@ -144,6 +144,10 @@ def conv_transpose(
       dtype or `preferred_element_type`; with 'SAME', its spatial sizes are those of
       `lhs` times the strides.
 
+    Raises:
+      ShapeError: strides or dilations of another number than spatial axes; it is a
+        TypeError and a ValueError.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> x, w = jnp.ones((1, 4, 4, 3)), jnp.ones((3, 3, 3, 5))
@@ -156,6 +160,12 @@ def conv_transpose(
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     spatial = tuple(numbers.rhs_spec[2:])
     apart = (1,) * len(spatial) if rhs_dilation is None else tuple(rhs_dilation)
+    for what, given in (("strides", strides), ("rhs_dilation", apart)):
+        if len(given) != len(spatial):
+            raise errors.shape_error(
+                f"conv_transpose {what} must have length equal to number of spatial"
+                f" dimensions, got {tuple(given)} for {len(spatial)}."
+            )
     windows = [dilated(right[i], d) for i, d in zip(spatial, apart, strict=True)]
     pads: Any = padding
     if padding in ("SAME", "VALID"):

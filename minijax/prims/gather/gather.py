@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.util import named_after
+from ...base.util import canonical_axis, named_after
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
@@ -334,7 +334,8 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
       >>> index_take(jnp.arange(4), (jnp.array([0, -1]),), (0,))
       Array([0, 3], dtype=int32)
     """
-    shape, axes = core.aval_of(src).shape, int_tuple(axes, "axes")
+    shape = core.aval_of(src).shape
+    axes = tuple([canonical_axis(a, len(shape)) for a in int_tuple(axes, "axes")])
     index = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
     dtype = core.aval_of(index).dtype
     sizes = np.array([[shape[a] for a in axes]], dtype)

@@ -45,17 +45,17 @@ def shape_of(x: Any) -> tuple[int, ...]:
 
 
 def check_matrix(name: str, aval, *, square: bool = False, position: int = 0) -> None:
-    """TypeError or ValueError unless the aval is one of (square) inexact matrices."""
+    """TypeError or ShapeError unless the aval is one of (square) inexact matrices."""
     check_kind(name, aval, INEXACT, position, 1)
     if aval.ndim < 2:
-        raise errors.type_error(
+        raise errors.shape_error(
             f"Input {position} to {name} must have rank at least 2, but got"
             f" shape={aval.shape}.",
             which=aval.str_short(True),
             why="the last two axes are those of a matrix.",
         )
     if square and aval.shape[-1] != aval.shape[-2]:
-        raise errors.value_error(
+        raise errors.shape_error(
             f"The input to {name} must be a square matrix. Got shape {aval.shape}.",
             which=aval.str_short(True),
         )

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base import errors
 from ...ir.core import Primitive
 from ...passes.algebra import Zero
 from ...passes.jvp import jvp_flat
@@ -34,7 +35,7 @@ from ..math.elementary import exp, log1p, logistic
 from ..math.logic import bitwise_and, eq, ne, select
 from ..math.order import max, max_p, min_p
 from ..reaching import backwards, onwards
-from ..shape.shapes import rev, value_problem
+from ..shape.shapes import problem, rev
 from .fold import prefix_scan
 from .over_axes import emit_monoid, highest, lowest
 
@@ -61,7 +62,8 @@ def cumulative(
     def abstract(x: Any, *, axis: int, reverse: bool) -> Any:
         check_kind(name, x, accepts, 0, 1)
         if not 0 <= axis < len(x.shape):
-            raise value_problem(
+            raise problem(
+                errors.AxisError,
                 f"{name}: axis {axis} is out of bounds for array of shape {x.shape}."
                 if axis >= 0
                 else f"XLA operations do not allow negative axes: {name} got {axis}.",

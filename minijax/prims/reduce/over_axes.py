@@ -82,7 +82,8 @@ def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
         )
     n = len(aval.shape)
     if not all(0 <= a < n for a in axes):
-        raise errors.value_error(
+        raise errors.error(
+            errors.AxisError,
             f"reduction axes {axes} contains out-of-bounds indices for"
             f" {aval.str_short(False)}.",
             why=f"{name} counts axes from 0 up to {n - 1}, not from the end.",

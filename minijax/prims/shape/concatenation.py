@@ -45,6 +45,7 @@ from .shapes import (
     is_array,
     primitive,
     reshape,
+    shape_problem,
     type_problem,
     value_problem,
 )
@@ -253,7 +254,7 @@ def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
 def _stack_type(*xs: Any, axis: int) -> Any:
     shape = xs[0].shape
     if any(x.shape != shape for x in xs):
-        raise value_problem(
+        raise shape_problem(
             "All input arrays must have the same shape. Got"
             f" {', '.join(str(x.shape) for x in xs)}.",
             *xs,

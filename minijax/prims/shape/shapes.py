@@ -92,6 +92,7 @@ def problem(
 
 type_problem = functools.partial(problem, TypeError)
 value_problem = functools.partial(problem, ValueError)
+shape_problem = functools.partial(problem, errors.ShapeError)
 
 
 def int_tuple(values: Any, what: str) -> tuple[int, ...]:
@@ -137,9 +138,9 @@ def _shape_error(values: Any, what: str) -> TypeError:
 
 
 def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
-    """TypeError if any size is negative."""
+    """ShapeError if any size is negative."""
     if is_negative(sizes):
-        raise type_problem(
+        raise shape_problem(
             f"{name} {what} must have every element be nonnegative, got {sizes}.",
             why="a negative size or position means nothing here.",
             tries=[f"compute {what} from x.shape"],
@@ -183,7 +184,7 @@ def _broadcast_type(x, *, shape, broadcast_dimensions, sharding):
         why = "two axes cannot share a place."
     else:
         return shaped(shape, x.dtype, x.weak_type)
-    raise type_problem(
+    raise shape_problem(
         f"broadcast_in_dim {what}",
         x,
         why=why,

@@ -582,7 +582,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Any:
     shape = aval_of(x).shape
     if not -len(shape) <= axis < len(shape):
         raise errors.error(
-            IndexError,
+            errors.AxisError,
             f"glu: axis {axis} is out of bounds for {errors.type_text(x)}.",
             tries=["an axis below x.ndim"],
         )

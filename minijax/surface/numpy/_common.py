@@ -324,12 +324,13 @@ _INTEGRAL = frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED))
 
 
 def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequence[Any]:
-    """Operands of one dtype; TypeError if one is no number's (a random key's)."""
+    """Operands of one dtype; ElementError if one is no number's (a random key's)."""
     try:
         return promote(*xs)
     except dtypes.OpaqueDtypeError as e:
         found = ", ".join(str(aval_of(x).dtype) for x in xs)
-        raise errors.type_error(
+        raise errors.error(
+            errors.ElementError,
             f"{name} does not accept dtypes {found}.",
             why="random keys, and tangents of integers, are no numbers.",
             tries=["random.key_data(key), the numbers inside"],
@@ -368,7 +369,7 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
     try:
         return broadcast_sizes(*shapes)
     except ValueError:
-        raise errors.value_error(
+        raise errors.shape_error(
             f"{name}: Incompatible shapes for broadcasting:"
             f" {', '.join(map(str, shapes))}.",
             why="aligned at the last axis, sizes must be equal or 1.",
@@ -377,11 +378,11 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
 
 
 def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """What shapes broadcast to; TypeError, as of the operation `op`, if they do not."""
+    """What shapes broadcast to; ShapeError, as of the operation `op`, if they do not."""
     try:
         return broadcast_sizes(*shapes)
     except ValueError:
-        raise errors.type_error(
+        raise errors.shape_error(
             f"{op} got incompatible shapes for broadcasting:"
             f" {', '.join(map(str, shapes))}.",
             why="aligned at the last axis, sizes must be equal or 1.",
@@ -481,9 +482,9 @@ _INTS = {int}
 
 
 def check_sizes(shape: Sequence[int], name: str) -> None:
-    """TypeError if a size is negative."""
+    """ShapeError if a size is negative."""
     if any(n < 0 for n in shape):
-        raise TypeError(
+        raise errors.ShapeError(
             f"{name} shape must have every element be nonnegative, got {tuple(shape)}."
         )
 

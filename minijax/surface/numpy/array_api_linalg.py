@@ -10,7 +10,7 @@ from typing import Any
 
 from ...ir import core
 from . import diagonals, linear, manipulation
-from ._common import ArrayLike, DTypeLike, check_arraylike
+from ._common import ArrayLike, DTypeLike, canonical_axis, check_arraylike
 from .decompositions import *
 from .least_squares import *
 from .norms import *
@@ -148,7 +148,8 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
       Array([0, 0, 1], dtype=int32)
     """
     check_arraylike("jnp.linalg.cross", x1, x2)
-    sizes = [core.aval_of(x).shape[axis] for x in (x1, x2)]
+    shapes = [core.aval_of(x).shape for x in (x1, x2)]
+    sizes = [s[canonical_axis(axis, len(s))] for s in shapes]
     if sizes != [3, 3]:
         raise ValueError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, but they have"

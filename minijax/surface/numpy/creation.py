@@ -526,7 +526,7 @@ def repeat_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
     if old == shape:
         return x
     if not fits(old, shape):
-        raise ValueError(not_broadcastable(x, shape))
+        raise errors.ShapeError(not_broadcastable(x, shape))
     return _spread(x, shape)
 
 

@@ -454,11 +454,12 @@ def _half(name: str, x: Any, axes: Any, sign: int) -> Any:
     check_arraylike(name, x)
     shape = core.aval_of(x).shape
     if axes is None:
-        places: tuple[int, ...] = tuple(range(len(shape)))
+        places = list(range(len(shape)))
     else:
-        places = tuple(axes) if has_items(axes) else (axes,)
+        given = axes if has_items(axes) else (axes,)
+        places = [canonical_axis(axis, len(shape)) for axis in given]
     shifts = tuple(shape[i] // 2 if sign > 0 else -(shape[i] // 2) for i in places)
-    return roll(x, shifts, places)
+    return roll(x, shifts, tuple(places))
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:

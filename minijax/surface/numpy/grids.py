@@ -75,11 +75,18 @@ def eye(
 
 def matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
     """Rows and columns."""
-    rows = static_shape(n, name)[0]
-    columns = rows if m is None else static_shape(m, name)[0]
+    rows = _one_size(n, name)
+    columns = rows if m is None else _one_size(m, name)
     if rows < 0 or columns < 0:
-        raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
+        raise errors.ShapeError(f"negative dimensions are not allowed, got {n} and {m}")
     return rows, columns
+
+
+def _one_size(n: Any, name: str) -> int:
+    sizes = static_shape(n, name)
+    if len(sizes) != 1:
+        raise errors.shape_error(f"{name}: one size is meant, got {n!r}.")
+    return sizes[0]
 
 
 @composite(static=("shape", "k", "dtype"))

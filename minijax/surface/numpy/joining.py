@@ -64,7 +64,7 @@ def rows_of(x: Any) -> list[Any]:
     """The elements of an array along its first axis."""
     shape = shape_of(x)
     if not shape:
-        raise TypeError("iteration over an array without axes.")
+        raise errors.ShapeError("iteration over an array without axes.")
     return list(_unstack(x, 0)) if shape[0] else []
 
 
@@ -195,13 +195,13 @@ def _stack(xs: list[Any], axis: int, dtype: Any) -> Any:
     return lax.stack_p.bind(*common_dtype(xs, dtype), axis=axis)
 
 
-def stack_error(shapes: Sequence[tuple[int, ...]]) -> ValueError:
+def stack_error(shapes: Sequence[tuple[int, ...]]) -> errors.ShapeError:
     """The error for arrays of different shapes."""
     text = ", ".join(map(str, shapes[:8]))
     what = f"All input arrays must have the same shape. Got {text}."
     if len({len(s) for s in shapes}) > 1:
         what = f"Cannot stack arrays with different numbers of dimensions: got {text}."
-    return errors.value_error(
+    return errors.shape_error(
         what,
         why="stack makes a new axis, of which each array is one element.",
         tries=["jnp.concatenate joins along an axis that exists"],

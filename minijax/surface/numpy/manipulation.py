@@ -498,7 +498,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         return as_array(array)
     check_sizes(shape, "broadcast_to")
     if len(old) > len(shape) or not fits(old, shape):
-        raise ValueError(not_broadcastable(array, shape))
+        raise errors.ShapeError(not_broadcastable(array, shape))
     if out_sharding is not None:
         dims = tuple(range(len(shape) - len(old), len(shape)))
         return lax.broadcast_in_dim(array, shape, dims, out_sharding=out_sharding)

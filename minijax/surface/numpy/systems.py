@@ -75,7 +75,7 @@ def factorize(a: Any) -> Factors:
 def solve_factored(factors: Factors, b: Any, trans: int = 0) -> Any:
     """Solve A x = b (trans 0), A^T x = b (1) or A^H x = b (2) with LU factors of A."""
     packed, rows = factors.packed, factors.rows
-    lead = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])
+    lead = broadcast_sizes(packed.shape[:-2], b.shape[:-2])
     packed = manipulation.broadcast_to(packed, (*lead, *packed.shape[-2:]))
     rows = manipulation.broadcast_to(rows, (*lead, rows.shape[-1]))
     b = manipulation.broadcast_to(b, (*lead, *b.shape[-2:]))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
@@ -292,7 +293,7 @@ def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
         y = lax.reshape(y, old)
     lead = len(shape) - len(old)
     if lead < 0 or any(m not in (1, n) for m, n in zip(old, shape[lead:], strict=True)):
-        raise ValueError(not_broadcastable(y, shape))
+        raise errors.ShapeError(not_broadcastable(y, shape))
     return (
         y
         if old == shape

@@ -219,7 +219,8 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
     try:
         return broadcast_sizes(*shapes)
     except ValueError:
-        raise value_problem(
+        raise problem(
+            errors.ShapeError,
             f"Incompatible shapes for broadcasting: shapes={list(shapes)}",
             why=f"the arguments of {name} do not line up.",
             tries=["x[:, None] or jnp.expand_dims to align the axes"],

@@ -164,7 +164,7 @@ def _checked(name: str, x: Any, type: Any, norm: Any) -> bool:
 
 def _positive(name: str, sizes: Sequence[int]) -> None:
     if any(n < 1 for n in sizes):
-        raise errors.value_error(
+        raise errors.shape_error(
             f"{name}: a transform needs one number at least",
             which=f"sizes {tuple(sizes)}",
         )

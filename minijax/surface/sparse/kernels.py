@@ -18,6 +18,7 @@ import numpy as np
 from ...ir.core import aval_of
 from ...prims import lax
 from ...types import dtypes
+from ...types.dimensions import broadcast_sizes
 
 __all__ = (
     "shape_of", "columns_of", "merged", "multiplied", "ends", "fetch", "add_up", "span",
@@ -35,7 +36,7 @@ def shape_of(x: Any) -> Shape:
 
 def span(*shapes: Sequence[int]) -> Shape:
     """What batch axes broadcast to."""
-    return np.broadcast_shapes(*map(tuple, shapes))
+    return broadcast_sizes(*map(tuple, shapes))
 
 
 def along_batches(x: Any, batch: Sequence[int]) -> Any:

@@ -21,7 +21,7 @@ from ....prims.define import FLOAT, check_kind
 from ....prims.math.beta import reciprocal_beta
 from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
 from ....types.avals import shaped
-from ...numpy._common import broadcast_to, from_host
+from ...numpy._common import broadcast_to, from_host, joint_shape
 from ._common import *
 from .complex_gamma import complex_gamma, complex_loggamma
 
@@ -182,7 +182,7 @@ def _beta_jvp(primals: Any, tangents: Any) -> Any:
 
 def _alike(a: Any, b: Any) -> tuple[Any, Any]:
     """Both in their joint shape."""
-    shape = np.broadcast_shapes(aval_of(a).shape, aval_of(b).shape)
+    shape = joint_shape("mul", aval_of(a).shape, aval_of(b).shape)
     return broadcast_to(a, shape), broadcast_to(b, shape)
 
 
