@@ -3,6 +3,7 @@ few."""
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -236,3 +237,15 @@ def test_no_room_writes_into_another(path):
 
 # What takes its parts from above by design: the operations lent, options, rules.
 GIVEN = {"lib", "config"}
+
+
+def test_modules_say_where_to_read_on():
+    """What a docstring names after "Next:" is there: beside the file, or in the house."""
+    for path in ROOT.rglob("*.py"):
+        doc = ast.get_docstring(ast.parse(path.read_text())) or ""
+        _, _, after = doc.partition("Next:")
+        for word in re.findall(r"[\w./]+", after.split("\n\n")[0]):
+            name = word.rstrip(".")
+            if name.endswith(".py") or "/" in name:
+                there = [(base / name).exists() for base in (path.parent, ROOT)]
+                assert any(there), f"{path} sends its readers to {name}"

@@ -28,8 +28,8 @@ from ..control.refs.discharge import by_value, is_lasting, ready, values_of, wri
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
+from ..runtime import assignment, dispatch, lowered, placements, sizes
 from ..runtime import compile as compiler
-from ..runtime import dispatch, lowered, placements, sizes
 from ..runtime import sharding as shardings
 from ..runtime.layouts import Format, Layout, layout_of
 from ..runtime.orders import mode
@@ -200,7 +200,7 @@ class Lowered:
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         over = jitted.over(stage._call, stage.out_tree, values, closed, self._kept)
         names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
-        self._where, self._committed = dispatch.common_place(
+        self._where, self._committed = assignment.common_place(
             [values[i] for i in self._kept], jitted.name, over,
             [names[i] for i in self._kept] if names else (),
         )  # fmt: skip
@@ -480,7 +480,7 @@ class Compiled:
         before = len(self._lowered._before)
         wrong = []
         for k, i in enumerate(self._lowered._kept):
-            if i < before or dispatch.lies_as_compiled(leaves[i - before], place, k):
+            if i < before or assignment.lies_as_compiled(leaves[i - before], place, k):
                 continue
             x = leaves[i - before]
             aval = core.aval_of(x).str_short(False)
@@ -559,7 +559,7 @@ class Compiled:
         check_ready(self._lowered._before, stage._jitted.name)
         args = (*self._lowered._before, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
-        buffers = dispatch.buffers_at(
+        buffers = assignment.buffers_at(
             values_of(args, refs), self._program.place, self._program.kept,
             as_they_lie=self._program.orders is not None,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 `in_axes` and `out_axes` are pytree prefixes; here they become one axis (or None) a leaf,
 never negative, and all mapped arguments are found to agree on a size, or an error says
-which do not.  Next: pmap.py, api/vmap.py.
+which do not.  Next: calls/pmap.py, api/vmap.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the higher-order primitives share: staging of bodies, types of carries and results.
 
 Bodies of control flow are closed jaxprs without constants: what they capture becomes
-leading operands.  Next: discharge.py.
+leading operands.  Next: refs/discharge.py.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ names its transpose.  `defjvp` builds a jvp rule of one function per operand.
     sin_p = nary('sin', [INEXACT], lower='sine', jvp=[lambda t, ans, x: mul(t, cos(x))])
 
 Operands reach a primitive as they were given: a Python scalar keeps its own dtype, and
-unequal dtypes are an error.  Next: cast.py, logic.py, algebraic.py.
+unequal dtypes are an error.  Next: math/cast.py, math/logic.py, math/algebraic.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ elements under a window of k has
     floor((B + lo + hi - K) / s) + 1  places, if K <= B + lo + hi, else none,
     B = (n - 1) b + 1 (0 if n = 0),  K = (k - 1) d + 1.
 
-Source: the StableHLO specification, reduce_window.  Next: forms.py, reduce_window.py.
+Source: the StableHLO specification, reduce_window.
+Next: conv/forms.py, reduce/reduce_window.py.
 """
 
 from __future__ import annotations

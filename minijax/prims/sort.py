@@ -7,7 +7,7 @@ moves tangents as the sort moved the values: it sorts an index along, and gather
 On the CPU a sort by one short key sorts (key, index) packed into one integer, which the
 compiler does with native code, several times faster than by a comparison program.
 
-Next: dot.py.
+Next: dot/dot.py.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 from ..base import errors
 from ..ir import core
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
-from . import agreement, client, dispatch, placements, transfers
+from . import agreement, assignment, client, placements, transfers
 from . import array as arrays
 from . import jaxlib_compat as compat
 from . import sharding as shardings
@@ -108,7 +108,7 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
         alone = placements.placement_of(held)
         if is_laid_out(held) and alone is not None and alone[0] is place:
             return x  # type: ignore[no-any-return]
-        moved = dispatch.move_buffer(held, place)
+        moved = assignment.move_buffer(held, place)
         if moved is held and x.committed:
             return x  # type: ignore[no-any-return]
     elif held._sharding is sharding:

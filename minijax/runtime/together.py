@@ -6,8 +6,8 @@ which operands linear, or which axes lanes: so they are staged once for these, c
 one program, and found again in one flat dict, as dispatch.py finds a primitive's.  A rule
 of one operation is the program of that; one of none hands on.
 
-This room names no operation.  Next: ../passes/jvp.py, linearize.py, transpose.py and
-batch.py, which ask.
+This room names no operation.  Next: passes/jvp.py, passes/linearize.py,
+passes/transpose.py and passes/batch.py, which ask.
 """
 
 from __future__ import annotations

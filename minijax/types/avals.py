@@ -6,7 +6,7 @@ that caches hash and compare them by identity.  `AbstractToken` is the type of a
 token, `AbstractRef` of a mutable reference.  C++ reads `shape`, `dtype` and
 `weak_type` of what it is given, nothing else.
 
-This room knows no operations.  Next: core/.
+This room knows no operations.  Next: ir/.
 """
 
 from __future__ import annotations

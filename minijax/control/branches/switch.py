@@ -1,7 +1,7 @@
 """The functions behind `lax.cond`, `lax.switch` and `lax.platform_dependent`.
 
 They check what they are given, stage the branches and make their results alike; the
-primitive and its rules are in cond.py.  Next: scan.py.
+primitive and its rules are in cond.py.  Next: ../loops/scan.py.
 """
 
 from __future__ import annotations

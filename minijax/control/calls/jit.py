@@ -2,7 +2,7 @@
 
 A jitted function is jaxlib's C++ `PjitFunction`, and behind it a `Jitted` (jitted.py).
 `composite` is the same for our own NumPy functions: one compiled call when evaluated,
-inlined when traced.  Next: cond.py, where control flow begins.
+inlined when traced.  Next: ../branches/cond.py, where control flow begins.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.resharding import lay_out
 from ...prims.sharding import constrain
-from ...runtime import dispatch, key_checks
+from ...runtime import assignment, dispatch, key_checks
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import check_meshes, mismatch
 from ...types.avals import AbstractRef
@@ -388,7 +388,7 @@ class Jitted:
         if self.inline_traced:
             check_meshes(self.name, call.leaves)
         orders = self.orders(call, traced)
-        buffers, where, committed = dispatch.place_values(
+        buffers, where, committed = assignment.place_values(
             call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,
             as_they_lie=orders is not None, kept=kept,
         )  # fmt: skip
@@ -432,7 +432,7 @@ class Jitted:
     def over(
         self, call: Call, out_tree: Any, values: Sequence[Any], needed: ClosedJaxpr,
         kept: Sequence[int],
-    ) -> dispatch.Over | None:  # fmt: skip
+    ) -> assignment.Over | None:  # fmt: skip
         """The devices on which a call runs, where it says so itself.
 
         values: what the program closes over, then the leaves; of them `needed` takes
@@ -440,14 +440,16 @@ class Jitted:
         """
         n = len(kept)
         if self.lies is None:
-            return dispatch.over_of([needed.jaxpr], n)
+            return assignment.over_of([needed.jaxpr], n)
         ins = self.lies.of_arguments(call.in_tree)
         ins = [*[None] * (len(values) - len(ins)), *ins]
         if n < len(values):
             for i in set(range(len(values))).difference(kept):
-                dispatch.check_unread(values[i], ins[i])
+                assignment.check_unread(values[i], ins[i])
             ins = [ins[i] for i in kept]
-        return dispatch.over_of([needed.jaxpr], n, ins, self.lies.of_results(out_tree))
+        return assignment.over_of(
+            [needed.jaxpr], n, ins, self.lies.of_results(out_tree)
+        )
 
 
 def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:

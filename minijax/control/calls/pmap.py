@@ -7,7 +7,7 @@ pmap takes its devices out of the outer one's: replicas are counted row by row o
 axes, outermost first.  Of several processes each maps over its own devices: the axis has
 the slices of all, operands and results those of this one.
 
-Next: ../api/pmap.py, the function.
+Next: api/pmap.py, the function.
 """
 
 from __future__ import annotations

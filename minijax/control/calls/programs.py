@@ -21,7 +21,7 @@ from ...ir.regions import Call
 from ...passes.region_rules import holds
 from ...passes.stage import StageTrace
 from ...prims.sharding import constrain
-from ...runtime import dispatch
+from ...runtime import assignment, dispatch
 from ...runtime.sharding import Sharding
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
@@ -140,8 +140,8 @@ def jit_impl(
     if dispatch.is_host_driven(jaxpr.jaxpr):
         return dispatch.run_by_hand(jaxpr, args)
     needed, kept = dispatch.drop_unused(jaxpr, keep_unused)
-    over = dispatch.over_of([needed.jaxpr], len(kept))
-    buffers, where, committed = dispatch.place_values(
+    over = assignment.over_of([needed.jaxpr], len(kept))
+    buffers, where, committed = assignment.place_values(
         args, name, device, over, jaxpr.jaxpr.arg_names, kept=kept
     )
     program = program_of(

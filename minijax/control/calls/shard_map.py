@@ -37,7 +37,7 @@ from ...passes.stage import remembered, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.collectives.varying import casts_to
-from ...runtime import dispatch
+from ...runtime import assignment, dispatch
 from ...runtime.lower import Lowering, captured
 from ...runtime.mesh import Mesh, inside, made_current
 from ...runtime.partition_spec import PartitionSpec
@@ -424,7 +424,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     outs: list[Any] = [None] * len(params["out_specs"])
     if params["newly_manual_axes"].issuperset(mesh.axis_names):  # else XLA chooses
         outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
-    over = dispatch.Over(mesh, [None] * len(args), outs)
+    over = assignment.Over(mesh, [None] * len(args), outs)
     return dispatch.run(shard_map_p, args, params, over)
 
 

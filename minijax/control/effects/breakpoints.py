@@ -4,7 +4,7 @@ When the line is traced, the user's frames are noted with their variables; those
 traced become operands of a `debug.callback`, which reads commands when the program gets
 there.  Nothing can be changed.
 
-Next: ../api.
+Next: api/.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from ...passes.algebra import lib, unmapped_aval
 from ...passes.stage import StageTrace
 from ...prims.shape import shapes
 from ...runtime import array as arrays
-from ...runtime import dispatch, lower, placements, transfers
+from ...runtime import assignment, dispatch, lower, placements, transfers
 from ...runtime import jaxlib_compat as compat
 from ...runtime.failures import Failures
 from ...runtime.operands import to_array
@@ -352,7 +352,7 @@ def _run_on_host(
     name: str, callback: Any, args: Sequence[Any], avals: Any
 ) -> list[Any]:
     """A callback in evaluation: no program needed.  Results lie where the operands do."""
-    where, committed = dispatch.common_place(args, name)
+    where, committed = assignment.common_place(args, name)
     fun = getattr(callback, "fun", callback)
     try:
         out = callback(*host_arguments(args, where))

@@ -5,7 +5,7 @@ the primals are shown; batched, each lane; computed again by remat, shown again.
 primitives have the same rules: `debug_callback` calls any function, `debug_print` holds
 its format string as data.
 
-Next: ../api.
+Next: api/.
 """
 
 from __future__ import annotations

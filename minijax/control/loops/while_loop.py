@@ -5,7 +5,7 @@ through the body; reverse mode cannot know how many steps to store, so its trans
 refused with the reason, and `fori_loop` with static bounds becomes a scan, which can.
 Batched, the loop runs until every lane is done; lanes that are done keep their value.
 
-Next: custom_jvp.py.
+Next: ../rules/custom_jvp.py.
 """
 
 from __future__ import annotations

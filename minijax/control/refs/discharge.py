@@ -8,7 +8,7 @@ A primitive that holds functions (jit, scan, cond ...) is a `FunctionPrimitive`.
 that is being staged takes references as operands of its equations; everywhere else, an
 operand that is held is discharged, by the primitive's `discharge` rule, on binding.
 
-Next: programs.py.
+Next: ../calls/programs.py.
 """
 
 from __future__ import annotations

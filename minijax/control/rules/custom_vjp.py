@@ -2,7 +2,7 @@
 
 `custom_vjp_call` carries the function, `fwd` and `bwd` as callables on flat values.
 Differentiated, `fwd` runs in the function's place; the tangents become one
-`custom_lin` equation, which can only be transposed: by `bwd`.  Next: remat.py.
+`custom_lin` equation, which can only be transposed: by `bwd`.  Next: ../calls/remat.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Each is a window that reaches back to the start; the compiler turns it into a sc
 logarithmic depth.  The derivative of a sum is the sum of tangents; those of the others
 are the derivatives of the scan written out (fold.py).
 
-Next: slicing.py.
+Next: ../shape/slicing.py.
 """
 
 from __future__ import annotations

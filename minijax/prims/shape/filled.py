@@ -1,4 +1,7 @@
-"""Arrays filled with one value: `full`, `full_like`, zeros.  Next: reduce/over_axes.py."""
+"""Arrays filled with one value: `full`, `full_like`, zeros.
+
+Next: ../reduce/over_axes.py.
+"""
 
 from __future__ import annotations
 

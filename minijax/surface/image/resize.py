@@ -5,7 +5,7 @@ axis that changes is multiplied by a matrix of weights, n inputs by m outputs, w
 columns are the kernel, centred where that output pixel falls in the input, sampled at the
 input's pixels, and divided by their sum.  All axes are contracted in one `einsum`.
 
-Next: numpy/contraction.py, which orders the products.
+Next: ../numpy/contraction.py, which orders the products.
 """
 
 from __future__ import annotations

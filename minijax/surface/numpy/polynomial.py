@@ -1,6 +1,6 @@
 """Polynomials as arrays of coefficients, the highest power first.
 
-Next: linalg.py, which finds roots and fits.
+Next: array_api_linalg.py, which finds roots and fits.
 """
 
 from __future__ import annotations

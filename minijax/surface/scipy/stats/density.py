@@ -1,6 +1,6 @@
 """Densities estimated of samples: a normal one around each of them.
 
-Next: numpy/, or scipy/special/.
+Next: numpy/, or ../special/.
 """
 
 from __future__ import annotations
