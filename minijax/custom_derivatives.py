@@ -9,8 +9,8 @@ from .control.rules.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
 from .control.rules.custom_jvp import zero_from_primal as zero_from_primal
 from .control.rules.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from .control.rules.custom_vjp import custom_vjp as custom_vjp
-from .control.rules.custom_vjp import custom_vjp_call_p as custom_vjp_call_p
 from .control.rules.custom_vjp import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
 )
+from .control.rules.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
 from .control.rules.remat_opt import remat_opt_p as remat_opt_p

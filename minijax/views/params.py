@@ -13,7 +13,7 @@ from ..base import tree
 from ..base.util import pick
 from ..control.calls.programs import jit_p
 from ..control.rules.custom_jvp import custom_jvp_call_p
-from ..control.rules.custom_vjp import custom_vjp_call_p
+from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..control.rules.custom_vmap import custom_vmap_call_p
 from ..ir import hooks
 from ..ir.core import Primitive

@@ -18,7 +18,7 @@ from ..control.rules.custom_jvp import (
     custom_jvp_call_p,
     from_symbolic,
 )
-from ..control.rules.custom_vjp import custom_vjp_call_p
+from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..ir import core, hooks
 from ..ir.core import Primitive
 from ..ir.jaxpr import DebugInfo

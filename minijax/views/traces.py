@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..control.rules.custom_jvp import custom_jvp_call_p
-from ..control.rules.custom_vjp import custom_vjp_call_p
+from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..ir import core
 from ..ir.core import EVAL, STATE, Primitive, current
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs

@@ -11,8 +11,8 @@ from ...control.refs.refs import get_p as get_p
 from ...control.refs.refs import swap_p as swap_p
 from ...control.rules.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
 from ...control.rules.custom_solve import linear_solve_p as linear_solve_p
-from ...control.rules.custom_vjp import custom_lin_p as custom_lin_p
-from ...control.rules.custom_vjp import custom_vjp_call_p as custom_vjp_call_p
+from ...control.rules.custom_vjp_call import custom_lin_p as custom_lin_p
+from ...control.rules.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
 from ...control.rules.stop_gradient import stop_gradient_p as stop_gradient_p
 from ...prims.collectives.exchange import all_gather_p as all_gather_p
 from ...prims.collectives.exchange import all_to_all_p as all_to_all_p

@@ -5,7 +5,7 @@ import pytest
 
 import minijax as mj
 import minijax.numpy as jnp
-from minijax.control.rules import custom_vjp as custom_vjp_rules
+from minijax.control.rules import custom_vjp_call as custom_vjp_rules
 
 LANES = jnp.arange(1.0, 4.0)
 

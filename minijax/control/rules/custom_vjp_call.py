@@ -1,0 +1,493 @@
+"""The primitives of `custom_vjp`: a call that has its own reverse-mode rule.
+
+`custom_vjp_call` carries the function, `fwd` and `bwd` as callables on flat values.
+Differentiated, `fwd` runs in the function's place; the tangents become one
+`custom_lin` equation, which can only be transposed: by `bwd`.  Next: custom_vjp.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ...base import errors
+from ...base.util import pick
+from ...ir import core
+from ...ir.jaxpr import ClosedJaxpr
+from ...ir.regions import Call
+from ...passes import batch as batching
+from ...passes.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
+from ...passes.dce import results_depend
+from ...passes.stage import StageTrace, stage
+from ...runtime import lower
+from ...types import dtypes
+from ..effects import checking
+from ..refs.discharge import RulePrimitive
+from .custom_calls import (
+    LaneAxes,
+    as_arrays,
+    call_pretty,
+    calls_with_rule,
+    lane_closure_error,
+    stage_call,
+)
+from .remat_opt import taking_more
+
+# `fwd(flags, *args) -> (residuals, outs)`; `bwd(residuals, cts) -> cts of args`, where
+# cts and flags follow the flat arguments and results, and cts may be `Zero`.
+
+custom_vjp_call_p = RulePrimitive("custom_vjp_call")
+calls_with_rule(custom_vjp_call_p, Call("call_jaxpr", opaque=True))
+custom_vjp_call_p.pretty = call_pretty
+
+
+def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
+    closed, hoisted = stage_call(trace, params["call_jaxpr"], args, params["name"])
+    new = {**params, "call_jaxpr": closed}
+    if hoisted:
+        # The function closes over tracers of this trace, so may its rules: trace them
+        # now, while those are alive.
+        rules = _close_rules(trace, params, args)
+        n = len(hoisted)
+        hoisted = [*hoisted, *rules.captured]
+        new["call_jaxpr"] = taking_more(closed, n, rules.captured)
+        new["fwd"] = _skip(rules.fwd, n, len(hoisted), params)
+        new["back"] = _pad(rules.bwd, len(hoisted), params["back"])
+    elif closed is not params["call_jaxpr"]:
+        new["fwd"] = _on_arrays(params["fwd"])
+    atoms = [trace.atom(x) for x in (*hoisted, *args)]
+    return trace.record(custom_vjp_call_p, atoms, new, closed.out_avals)
+
+
+def _on_arrays(fwd: Any) -> Any:
+    @functools.wraps(fwd)
+    def rule(flags: Sequence[bool], *args: Any) -> Any:
+        return fwd(flags, *as_arrays(args))
+
+    return rule
+
+
+class ClosedRules:
+    """Both rules of a call as jaxprs; `captured` are the tracers that they close over."""
+
+    __slots__ = (
+        "again", "bwd_at", "bwd_jaxpr", "captured", "fwd_at", "fwd_jaxpr", "key", "n_out",
+        "present",
+    )  # fmt: skip
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        self.captured: list[Any] = []
+        self.again = False  # whether a rule calls the function itself
+
+    def trace(self, parent: StageTrace, fwd: Any, bwd: Any, avals: Any) -> None:
+        def run_fwd(*xs: Any) -> list[Any]:
+            res, outs = fwd([True] * len(xs), *xs)
+            self.n_out = len(outs)
+            return [*outs, *res]
+
+        with core.current(parent):
+            self.fwd_jaxpr, consts = stage(run_fwd, avals, text="custom_vjp fwd")
+        self.fwd_at = self.places(consts)
+        outs = self.fwd_jaxpr.out_avals
+        ct_avals, res_avals = outs[: self.n_out], outs[self.n_out :]
+        n = len(res_avals)
+
+        def run_bwd(*xs: Any) -> list[Any]:
+            cts = bwd(xs[:n], xs[n:])
+            self.present = [ct is not None and type(ct) is not Zero for ct in cts]
+            return pick(cts, self.present)
+
+        with core.current(parent):
+            self.bwd_jaxpr, consts = stage(
+                run_bwd, [*res_avals, *(a.to_tangent() for a in ct_avals)],
+                text="custom_vjp bwd",
+            )  # fmt: skip
+        self.bwd_at = self.places(consts)
+
+    def places(self, consts: Sequence[Any]) -> list[int]:
+        """Where the values are among `captured`, which takes in new ones."""
+        known = {id(x): i for i, x in enumerate(self.captured)}
+        for x in consts:
+            if known.setdefault(id(x), len(self.captured)) == len(self.captured):
+                self.captured.append(x)
+        return [known[id(x)] for x in consts]
+
+    def fwd(self, flags: Sequence[bool], *xs: Any) -> Any:
+        m, n = len(self.captured), self.n_out
+        out = ClosedJaxpr(self.fwd_jaxpr, [xs[i] for i in self.fwd_at])(*xs[m:])
+        return [*(xs[i] for i in self.bwd_at), *out[n:]], out[:n]
+
+    def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> Any:
+        m = len(self.bwd_at)
+        closed = ClosedJaxpr(self.bwd_jaxpr, res[:m])
+        found = iter(closed(*res[m:], *map(instantiate, cts)))
+        return [next(found) if p else None for p in self.present]
+
+
+class _Pending(threading.local):
+    """The rules that are being traced: `fwd` often calls the function again."""
+
+    def __init__(self) -> None:
+        self.rules: list[ClosedRules] = []
+
+
+_pending = _Pending()
+
+
+def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedRules:
+    avals = [core.aval_of(x) for x in args]
+    fwd, bwd = params["fwd"], params["back"]
+    key = (getattr(fwd, "call_key", id(fwd)), tuple(avals))
+    for known in _pending.rules:
+        if known.key == key:
+            known.again = True
+            return known
+    rules = ClosedRules(key)
+    try:
+        _pending.rules.append(rules)
+        rules.trace(trace, fwd, bwd, avals)
+        found = -1
+        while rules.again and found < len(rules.captured):
+            # Now that it is known what they capture, the calls inside can pass it on.
+            found = len(rules.captured)
+            rules.trace(trace, fwd, bwd, avals)
+    finally:
+        if rules in _pending.rules:  # not if an interrupt came before it was
+            _pending.rules.remove(rules)
+    return rules
+
+
+def _skip(fwd: Any, n: int, n_closed: int, params: Any) -> Any:
+    @functools.wraps(params["fwd"])
+    def rule(flags: Sequence[bool], *args: Any) -> Any:
+        if any(flags[:n_closed]):
+            raise errors.UnexpectedTracerError(
+                errors.message(
+                    "Detected differentiation of a custom_vjp function with respect to a"
+                    " closed-over value.",
+                    which=params["name"],
+                    why="its rule says nothing about that value.",
+                    tries=["pass the value as an argument, and return its cotangent"],
+                )
+            )
+        return fwd(flags[n:], *args[n:])
+
+    return rule
+
+
+def _pad(bwd: Any, n: int, like: Any) -> Any:
+    @functools.wraps(like)
+    def rule(res: Sequence[Any], cts: Sequence[Any]) -> Any:
+        return [*[None] * n, *bwd(res, cts)]
+
+    return rule
+
+
+custom_vjp_call_p.stage = custom_vjp_stage
+
+
+def custom_vjp_jvp(
+    primals: Any, tangents: Any, *, fwd: Any, back: Any, name: str,
+    symbolic_zeros: bool, **_: Any,
+) -> Any:  # fmt: skip
+    flags = [type(t) is not Zero for t in tangents]
+    residuals, outs = fwd(flags, *primals)
+    out_avals = tuple(core.aval_of(x).to_tangent() for x in outs)
+    out_ts = custom_lin_p.bind(
+        *residuals, *pick(tangents, flags),
+        num_res=len(residuals), in_zeros=[not f for f in flags], bwd=back,
+        out_avals=out_avals, name=name, symbolic_zeros=symbolic_zeros,
+    )  # fmt: skip
+    return outs, [
+        Zero(a) if a.dtype == dtypes.float0 else t
+        for t, a in zip(out_ts, out_avals, strict=True)
+    ]
+
+
+custom_vjp_call_p.jvp = custom_vjp_jvp
+
+
+# Python's numbers among residuals stay what they are, for `if` in the rule.
+PYTHON_NUMBERS = (bool, int, float, complex)
+
+
+def custom_vjp_batch(
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    call_jaxpr: Any,
+    fwd: Any,
+    back: Any,
+    **params: Any,
+) -> Any:
+    res_dims: list[Any] = []
+
+    def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
+        """Residuals and results of `fwd` for lanes, where their axes are, how many."""
+        n = 0
+
+        def one(*vals: Any) -> list[Any]:
+            nonlocal n
+            res, outs = fwd(flags, *vals)
+            n = len(res)
+            return [*res, *outs]
+
+        return *batching.batch_flat(one, axis, xs, lanes.dims), n
+
+    def varies(xs: Sequence[Any]) -> list[bool]:
+        return _rule_varies(run, back, axis, xs, lanes.dims)
+
+    lanes = LaneAxes(axis, dims, varies)
+
+    @functools.wraps(fwd)
+    def lane_fwd(flags: Sequence[bool], *xs: Any) -> Any:
+        out, out_dims, n = run(flags, xs)
+        there = lanes.flags(out_dims[n:], xs)
+        mapped = any(f == 0 for f in lanes.dims)
+        kept = [d is not None or (mapped and not isinstance(x, PYTHON_NUMBERS))
+                for x, d in zip(out, out_dims[:n], strict=False)]  # fmt: skip
+        res_dims[:] = [0 if k else None for k in kept]
+        out = lanes.settle(out, out_dims, [*kept, *there])
+        return out[:n], out[n:]
+
+    def ct_dims(cts: Sequence[Any]) -> list[Any]:
+        return lanes.out_dims(cts)
+
+    out = custom_vjp_call_p.bind(
+        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), fwd=lane_fwd,
+        back=batched_bwd(back, axis, lanes.dims, res_dims, ct_dims), **params,
+    )  # fmt: skip
+    return out, lanes.out_dims(out)
+
+
+def _rule_varies(
+    run: Any, bwd: Any, axis: Any, xs: Sequence[Any], dims: Sequence[Any]
+) -> list[bool]:
+    """Which results differ from lane to lane, or their cotangents for `bwd` do.
+
+    Those do where a lane's own argument gets a part of them.
+    """
+    found: list[bool] = []
+
+    def probe(*xs: Any) -> list[Any]:
+        out, out_dims, n = run([True] * len(xs), xs)
+        found[:] = [d is not None for d in out_dims[n:]]
+        return out
+
+    jaxpr, _ = stage(probe, [core.aval_of(x) for x in xs], text="custom_vjp fwd")
+    n_out = len(found)
+    cts = [a.to_tangent() for a in jaxpr.out_avals[-n_out:]]
+
+    def whole(*given: Any) -> list[Any]:
+        out, out_dims, n = run([True] * len(xs), given[: len(xs)])
+        ct_dims = [0 if f else None for f in found]
+        lane_bwd = batched_bwd(bwd, axis, dims, out_dims[:n], lambda cts: ct_dims)
+        back = lane_bwd(out[:n], given[len(xs) :])
+        return [ct for ct, d in zip(back, dims, strict=True)
+                if d is not None and ct is not None]  # fmt: skip
+
+    jaxpr, _ = stage(
+        whole, [*(core.aval_of(x) for x in xs), *cts], text="custom_vjp bwd"
+    )
+    n_in = len(xs)
+    for i, f in enumerate(found):
+        start = [j == n_in + i for j in range(n_in + n_out)]
+        found[i] = f or any(results_depend(jaxpr, start))
+    return found
+
+
+def batched_bwd(
+    bwd: Any, axis: Any, arg_dims: Sequence[Any], res_dims: Sequence[Any] | None = None,
+    ct_dims: Any = None,
+) -> Any:  # fmt: skip
+    """`bwd` over all lanes; cotangents of shared arguments are summed over them.
+
+    Residuals and cotangents have lane axes, unless `res_dims` and `ct_dims(cts)`, asked
+    when it runs, tell that they are shared.
+    """
+
+    @functools.wraps(bwd)
+    def lane_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        flags = [type(ct) is not Zero for ct in cts]
+        dims = [0] * len(cts) if ct_dims is None else ct_dims(cts)
+        n = len(res)
+        present: list[Any] = []
+
+        def one(*xs: Any) -> list[Any]:
+            it = iter(xs[n:])
+            full = [
+                next(it) if f else Zero(mapped_aval(axis.size, d, ct.aval))
+                for f, ct, d in zip(flags, cts, dims, strict=True)
+            ]
+            found = [None if type(c) is Zero else c for c in bwd(xs[:n], full)]
+            present[:] = [c is not None for c in found]
+            return [c for c in found if c is not None]
+
+        in_dims = [*([0] * n if res_dims is None else res_dims), *pick(dims, flags)]
+        shared = all(d is None for d in in_dims)
+        if not shared:  # each lane gets its part of what all have together
+            parts = [f and d is None and core.aval_of(ct).dtype != dtypes.float0
+                     for ct, f, d in zip(cts, flags, dims, strict=True)]  # fmt: skip
+            cts = [
+                ct / axis.size if p else ct for ct, p in zip(cts, parts, strict=True)
+            ]
+        ins = [*res, *pick(cts, flags)]
+        outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
+        it = iter(zip(outs, out_dims, strict=True))
+        return [
+            _settle(*next(it), axis, want, shared) if p else None
+            for p, want in zip(present, arg_dims, strict=True)
+        ]
+
+    return lane_bwd
+
+
+def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
+    if want is not None:
+        return batching.bring_front(ct, axis.size, dim)
+    if shared:  # one call, one cotangent
+        if dim is not None:
+            raise lane_closure_error()
+        return ct
+    if dim is None:
+        ct, dim = batching.bring_front(ct, axis.size, None), 0
+    return lib.sum(ct, (dim,))
+
+
+custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
+custom_vjp_call_p.closes = True
+
+
+def custom_vjp_checked(
+    enabled: checking.Enabled, args: Any, params: Any
+) -> checking.Outcome:
+    """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
+    call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["back"]
+    inner = checking.checked(enabled, call)
+
+    def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
+        n_res = 0
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal n_res
+            residuals, outs = fwd(flags, *xs)
+            n_res = len(residuals)
+            return [*residuals, *outs]
+
+        jaxpr, consts = stage(flat, [core.aval_of(x) for x in xs], text="checkify")
+        error, found = checking.run_checked(enabled, jaxpr, consts, xs)
+        return error, found[:n_res], found[n_res:]
+
+    def probe(*xs: Any) -> checking.Error | None:
+        return run([True] * len(xs), xs)[0]
+
+    layout = checking.rule_layout(inner, fwd, probe, call.in_avals)
+    if layout is None:
+        return None, custom_vjp_call_p.bind(*args, **params)
+    whole = checking.with_layout(call, inner, layout)
+
+    @functools.wraps(fwd)
+    def with_error(flags: Sequence[bool], *xs: Any) -> Any:
+        error, residuals, outs = run(flags, xs)
+        return residuals, [
+            *checking.fitted(error, layout, params["name"]).leaves(),
+            *outs,
+        ]
+
+    @functools.wraps(bwd)
+    def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
+        return bwd(residuals, cts[whole.width :])
+
+    new = {"call_jaxpr": whole.jaxpr, "fwd": with_error, "back": without_error}
+    return whole.split(custom_vjp_call_p.bind(*args, **{**params, **new}))
+
+
+custom_vjp_call_p.checked = custom_vjp_checked
+
+# ------------------------------------------------------------- the linear part of a call
+
+custom_lin_p = RulePrimitive("custom_lin")
+custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
+custom_lin_p.vary = "abstract"
+custom_lin_p.pretty = lambda eqn, printer: [
+    (k, v.__name__ if k == "bwd" else v)
+    for k, v in printer.shown(eqn, {})
+    if k not in ("name", "out_avals")
+]
+
+
+def _forward_error(*_: Any, name: str, error: Any = TypeError, **__: Any) -> Any:
+    raise error(
+        errors.message(
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+            which=name,
+            why="it has a rule for reverse mode only.",
+            tries=["grad, vjp or jacrev", "custom_jvp, which serves both modes"],
+        )
+    )
+
+
+custom_lin_p.impl = _forward_error
+custom_lin_p.lower = lambda ctx, *args, name, **_: _forward_error(
+    name=name, error=lower.OnlyDead
+)
+
+
+def _lin_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    return _forward_error(**params)
+
+
+custom_lin_p.jvp = _lin_jvp
+
+
+def custom_lin_transpose(
+    cts: Any, *args: Any, num_res: int, in_zeros: Sequence[bool], bwd: Any,
+    symbolic_zeros: bool, **_: Any,
+) -> Any:  # fmt: skip
+    if not symbolic_zeros:
+        cts = [instantiate(ct) for ct in cts]
+    found = bwd(list(args[:num_res]), cts)
+    moving = [ct for ct, z in zip(found, in_zeros, strict=True) if not z]
+    return [*[None] * num_res, *moving]
+
+
+custom_lin_p.transpose = custom_lin_transpose
+
+
+def custom_lin_batch(
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    num_res: int,
+    in_zeros: Sequence[bool],
+    bwd: Any,
+    out_avals: Any,
+    **params: Any,
+) -> Any:
+    # Residuals are given a lane axis; tangents keep theirs, and shared ones are summed.
+    res_dims = [None if isinstance(x, PYTHON_NUMBERS) else 0 for x in args[:num_res]]
+    ins = [
+        x if where is None else batching.bring_front(x, axis.size, d)
+        for x, d, where in zip(args, dims, res_dims, strict=False)
+    ]
+    ts = [
+        x if d is None else batching.bring_front(x, axis.size, d)
+        for x, d in zip(args[num_res:], dims[num_res:], strict=True)
+    ]
+    moving = iter(dims[num_res:])
+    # Nobody asks for the cotangents of arguments that do not move.
+    front = [0 if z or next(moving) is not None else None for z in in_zeros]
+    lanes = tuple(unmapped_aval(axis.size, 0, a) for a in out_avals)
+    out = custom_lin_p.bind(
+        *ins, *ts, num_res=num_res, in_zeros=in_zeros,
+        bwd=batched_bwd(bwd, axis, front, res_dims), out_avals=lanes, **params,
+    )  # fmt: skip
+    return out, [0] * len(out)
+
+
+custom_lin_p.batch = custom_lin_batch
