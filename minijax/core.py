@@ -14,12 +14,12 @@ _TABLE = {
         "Tracer is_concrete pytype_aval_mappings=aval_rules valid_jaxtype=is_value",
     "passes.algebra": "aval_mapping_handlers=mappings",
     "ir.jaxpr":
-        "Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn=Equation Literal Var"
+        "Atom ClosedJaxpr DebugInfo DropVar Jaxpr Literal Var"
         " eval_jaxpr no_effects",
     "types.avals": "AbstractToken AbstractValue ShapedArray abstract_token",
     "views.primitives": "CallPrimitive Primitive call call_impl jaxpr_as_fun",
     "views.programs":
-        "Effects JaxprPpContext JaxprPpSettings OutputType ParamDict Value"
+        "Effects JaxprEqn JaxprPpContext JaxprPpSettings OutputType ParamDict Value"
         " concretization_function_error literalable_types new_jaxpr_eqn no_axis_name",
     "views.rules": "custom_typechecks",
     "types.dimensions": "max_dim min_dim",

@@ -14,7 +14,6 @@ from .ir.jaxpr import Atom as Atom
 from .ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from .ir.jaxpr import DebugInfo as DebugInfo
 from .ir.jaxpr import DropVar as DropVar
-from .ir.jaxpr import Equation as JaxprEqn
 from .ir.jaxpr import Jaxpr as Jaxpr
 from .ir.jaxpr import Literal as Literal
 from .ir.jaxpr import Var as Var
@@ -33,6 +32,7 @@ from .views.primitives import call as call
 from .views.primitives import call_impl as call_impl
 from .views.primitives import jaxpr_as_fun as jaxpr_as_fun
 from .views.programs import Effects as Effects
+from .views.programs import JaxprEqn as JaxprEqn
 from .views.programs import JaxprPpContext as JaxprPpContext
 from .views.programs import JaxprPpSettings as JaxprPpSettings
 from .views.programs import OutputType as OutputType

@@ -42,11 +42,18 @@ class Source:
 
     def position(self) -> tuple[int, int]:
         """Line, from 1 on, and column, from 0 on (0 where it is unknown too)."""
+        line, _, column, _ = self.span()
+        return line, column
+
+    def span(self) -> tuple[int, int, int, int]:
+        """First and last line, first column and the one after the last; as above."""
         index = self.lasti // 2
         for i, pos in enumerate(self.code.co_positions()):
             if i == index:
-                return pos[0] or 0, pos[2] or 0
-        return self.code.co_firstlineno, 0
+                line, end, column, end_column = (n or 0 for n in pos)
+                return line, end, column, end_column
+        first = self.code.co_firstlineno
+        return first, first, 0, 0
 
     def __str__(self) -> str:
         line, column = self.position()

@@ -7,8 +7,9 @@ from ..base.faces import face
 _TABLE = {
     "runtime.mesh": "Mesh",
     "api.aot": "MeshComputation=Lowered MeshExecutable=Compiled",
+    "runtime.sharding": "_UNSPECIFIED=UNSPECIFIED",
     "views.meshes":
-        "ArrayMapping Index MeshAxisName _UNSPECIFIED=UNSPECIFIED are_hlo_shardings_equal"
+        "ArrayMapping Index MeshAxisName are_hlo_shardings_equal"
         " array_mapping_to_axis_resources is_hlo_sharding_replicated op_sharding_to_indices"
         " thread_resources",
     "views.results":

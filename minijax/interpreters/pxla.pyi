@@ -3,10 +3,10 @@
 from ..api.aot import Compiled as MeshExecutable
 from ..api.aot import Lowered as MeshComputation
 from ..runtime.mesh import Mesh as Mesh
+from ..runtime.sharding import UNSPECIFIED as _UNSPECIFIED
 from ..views.meshes import ArrayMapping as ArrayMapping
 from ..views.meshes import Index as Index
 from ..views.meshes import MeshAxisName as MeshAxisName
-from ..views.meshes import UNSPECIFIED as _UNSPECIFIED
 from ..views.meshes import are_hlo_shardings_equal as are_hlo_shardings_equal
 from ..views.meshes import array_mapping_to_axis_resources as array_mapping_to_axis_resources
 from ..views.meshes import is_hlo_sharding_replicated as is_hlo_sharding_replicated

@@ -22,6 +22,7 @@ from ..runtime.layouts import Format, Layout
 from ..runtime.mesh import Mesh
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from ..runtime.sharding import (
+    UNSPECIFIED,
     NamedSharding,
     Sharding,
 )
@@ -188,6 +189,8 @@ def concrete(
             )
     if sharding is None or isinstance(sharding, Sharding):
         return sharding
+    if sharding is UNSPECIFIED:
+        return None
     raise errors.type_error(
         f"{which} leaf specifications are expected to be PartitionSpec instances or None,"
         f" but got {sharding}",

@@ -105,6 +105,10 @@ class _Axes:
         return self._of_type(AxisType.Explicit)
 
     @property
+    def _any_axis_explicit(self) -> bool:  # as libraries ask
+        return bool(self.explicit_axes)
+
+    @property
     def manual_axes(self) -> tuple[Any, ...]:
         return self._of_type(AxisType.Manual)
 

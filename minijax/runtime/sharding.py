@@ -20,6 +20,16 @@ from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
 
 
+class UnspecifiedValue:
+    """Stands where nothing says how a value lies."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = UnspecifiedValue()
+
+
 class Sharding:
     """How an array is laid out on devices."""
 

@@ -9,14 +9,44 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config
-from ..runtime.mesh import Mesh
+from ..base import config, errors
+from ..prims.lying import asked
+from ..runtime.mesh import Mesh, get_abstract_mesh
 from ..runtime.partition_spec import PartitionSpec
-from ..runtime.sharding import parts_of, places_of
+from ..runtime.sharding import NamedSharding, parts_of, places_of
 
 MeshAxisName = Any
 Index = int | slice | tuple[int | slice, ...]
 ArrayMapping = OrderedDict[MeshAxisName, int]
+
+
+def canonicalize_sharding(
+    sharding: NamedSharding | PartitionSpec | None, api_name: str,
+    check_mesh_consistency: bool = True,
+) -> NamedSharding | None:  # fmt: skip
+    """What an `out_sharding` asks for, over an abstract mesh; None if it says nothing.
+
+    Args:
+      sharding: over a mesh; or a spec, over the current one.
+      api_name: the function that it was given to, for errors.
+      check_mesh_consistency: whether its mesh must be the current one, if there is one.
+
+    Raises:
+      TypeError: it is something else.
+      ValueError: there is no mesh, or it is another one; an axis that is not `Explicit`.
+    """
+    found: NamedSharding | None = asked(api_name, sharding)
+    now = get_abstract_mesh()
+    if found is None or not check_mesh_consistency or now.empty:
+        return found
+    auto = found.mesh.are_all_axes_auto and now.are_all_axes_auto
+    if found.mesh != now and not auto:
+        raise errors.value_error(
+            f"Context mesh {now} should match the mesh of sharding {found.mesh} passed to"
+            f" {api_name}.",
+            tries=["a PartitionSpec, over the current mesh"],
+        )
+    return found
 
 
 class ResourceEnv:
@@ -66,16 +96,6 @@ thread_resources = _ThreadResources()
 def empty_mesh() -> Mesh:
     """A mesh without devices."""
     return Mesh(np.empty(0, dtype=object), ())
-
-
-class UnspecifiedValue:
-    """Stands where nothing says how a value lies."""
-
-    def __repr__(self) -> str:
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED = UnspecifiedValue()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,8 +22,9 @@ from ..passes.algebra import Zero, instantiate, with_zeros
 from ..passes.stage import stage
 from ..prims.sharding import sharding_constraint_p
 from ..runtime.mesh import Mesh
+from ..runtime.sharding import UNSPECIFIED
 from .functions import WrappedFun
-from .meshes import UNSPECIFIED, empty_mesh
+from .meshes import empty_mesh
 
 Told = Callable[[dict[str, Any]], Any]
 

@@ -45,6 +45,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "core": ("extend.core core", {
         "api.shapes": "typeof",
         "ir.core": "EvalTrace",
+        "ir.jaxpr": "JaxprEqnContext=EquationContext",
         "runtime.lower": "physical_aval=physical",
         "views.backends": "safe_map safe_zip",
         "views.functions": "shaped_abstractify",
@@ -122,6 +123,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "partition_spec": ("sharding", {}),
     "pjit": ("experimental.pjit", {
+        "api.explicit": "auto_axes explicit_axes reshard",
         "control.calls.programs": "jit_p",
         "control.calls.jitted": "JitWrapped=Jitted",
     }),
@@ -134,11 +136,14 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "scipy.special": ("scipy.special", {}),
     "sharding": ("sharding", {}),
     "sharding_impls": ("sharding", {
-        "views.meshes": "UNSPECIFIED UnspecifiedValue",
+        "views.meshes": "canonicalize_sharding",
         # C++ makes these of the parts of arrays.
         "runtime.jaxlib_compat": "make_single_device_sharding=SingleDeviceSharding",
+        "runtime.sharding": "UNSPECIFIED UnspecifiedValue",
     }),
-    "source_info_util": ("extend.source_info_util", {}),
+    "source_info_util": ("extend.source_info_util", {
+        "views.sources": "Frame user_frame user_frames",
+    }),
     "state": ("", {}),
     "state.indexing": ("", {"prims.shape.spans": "dslice=ds"}),
     "state.types": ("", {"types.avals": "AbstractRef"}),

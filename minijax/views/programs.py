@@ -98,6 +98,34 @@ def concretization_function_error(
     return error
 
 
+class _AnyEquation(type):
+    """All equations are instances of the class that libraries know."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Equation)
+
+
+class JaxprEqn(Equation, metaclass=_AnyEquation):
+    """An equation, made of what JAX's are; see `new_jaxpr_eqn`.
+
+    Args:
+      effects, ctx: those of the operation, whatever is given.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, invars: Sequence[Any], outvars: Sequence[Var], primitive: Primitive,
+        params: dict[str, Any], effects: Iterable[Any],
+        source_info: SourceInfo | None, ctx: EquationContext | None,
+    ) -> None:  # fmt: skip
+        place, names = source_info or (None, "")
+        told = params_of(primitive, params)
+        super().__init__(
+            primitive, list(invars), list(outvars), told, place, str(names)
+        )
+
+
 def new_jaxpr_eqn(
     invars: Sequence[Any], outvars: Sequence[Var], primitive: Primitive,
     params: dict[str, Any], effects: Iterable[Any] = (),
@@ -113,6 +141,4 @@ def new_jaxpr_eqn(
       effects, ctx: those of the operation, whatever is given.
       source_info: where it was written.
     """
-    place, names = source_info or (None, "")
-    told = params_of(primitive, params)
-    return Equation(primitive, list(invars), list(outvars), told, place, str(names))
+    return JaxprEqn(invars, outvars, primitive, params, effects, source_info, ctx)

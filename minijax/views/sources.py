@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base import source, tracebacks
 from ..base.source import Source
@@ -37,6 +37,30 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
     """The place as text."""
     place = source_info.traceback
     return "unknown" if place is None else str(place)
+
+
+class Frame(NamedTuple):
+    """A place in a program of text."""
+
+    file_name: str
+    function_name: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+def user_frames(traceback: Source | None) -> Iterator[Frame]:
+    """The user's frames of an operation, innermost first: the place where it is written."""
+    if traceback is not None:
+        line, end, column, end_column = traceback.span()
+        where = traceback.file, traceback.function
+        yield Frame(*where, line, column, end, end_column)
+
+
+def user_frame(traceback: Source | None) -> Frame | None:
+    """The user's innermost frame."""
+    return next(user_frames(traceback), None)
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Programs read and made by hand: interpreters, functions under transformation, traces."""
 
+import linecache
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from minijax import api_util, core
 from minijax.extend import linear_util as lu
 from minijax.interpreters import partial_eval as pe
 from minijax.interpreters import pxla, xla
+from minijax.views.private import module
 
 
 def evaluate(jaxpr, consts, *args):
@@ -320,3 +323,46 @@ def test_a_program_records_the_values_of_a_trace_inside_it_as_constants():
     trace.invalidate()
     with pytest.raises(jax.errors.UnexpectedTracerError):
         jax.eval_shape(lambda x: x + Counted(trace, 1.0), 1.0)
+
+
+def test_equations_are_made_in_jaxs_order():
+    closed = jax.make_jaxpr(lambda x: jax.jit(lambda y: y * 2.0)(x))(1.0)
+    (eqn,) = closed.eqns
+    made = jex.core.JaxprEqn(
+        eqn.invars, eqn.outvars, eqn.primitive, dict(eqn.params), eqn.effects,
+        eqn.source_info, module("jax._src.core").JaxprEqnContext(),
+    )  # fmt: skip
+    assert isinstance(eqn, core.JaxprEqn) and isinstance(made, jex.core.JaxprEqn)
+    assert str(closed.jaxpr.replace(eqns=[made])) == str(closed.jaxpr)
+    assert made.params["in_layouts"] == (None,)
+    assert core.eval_jaxpr(closed.jaxpr.replace(eqns=[made]), [], 3.0) == [6.0]
+
+
+def test_where_an_equation_is_written():
+    (eqn,) = jax.make_jaxpr(lambda x: x * 2.0)(1.0).eqns
+    info = module("jax._src.source_info_util")
+    frame = info.user_frame(eqn.source_info.traceback)
+    assert isinstance(frame, info.Frame)
+    assert frame.file_name == __file__ and "<lambda>" in frame.function_name
+    line = linecache.getline(frame.file_name, frame.start_line)
+    assert line[frame.start_column : frame.end_column] == "x * 2.0"
+    assert frame.end_line == frame.start_line
+    assert list(info.user_frames(None)) == [] and info.user_frame(None) is None
+
+
+def test_what_an_out_sharding_asks_for():
+    canonicalize = module("jax._src.sharding_impls").canonicalize_sharding
+    here, there = (jax.make_mesh((1,), (name,)) for name in "xy")
+    assert canonicalize(jax.typeof(1.0).sharding, "f") is None
+    with pytest.raises(ValueError, match="not under a mesh context"):
+        canonicalize(jax.P("x"), "f")
+    with jax.set_mesh(here):
+        found = canonicalize(jax.P("x"), "f")
+        assert found == jax.NamedSharding(here.abstract_mesh, jax.P("x"))
+        assert found.mesh._any_axis_explicit
+        other = jax.NamedSharding(there, jax.P("y"))
+        with pytest.raises(ValueError, match=r"Context mesh .* passed to f"):
+            canonicalize(other, "f")
+        assert canonicalize(other, "f", False).mesh == there.abstract_mesh
+    with pytest.raises(TypeError, match="only supports instances of"):
+        canonicalize(3, "f")

@@ -270,6 +270,14 @@ def test_where_a_jitted_functions_values_lie():
     assert params["ctx_mesh"] is mesh
     assert params.copy()["in_layouts"] == params["out_layouts"] == (None, None)
     assert "in_shardings" not in dict(params)
+    again = jax.jit(  # as libraries hand them on
+        lambda x, y: (x + 1, y), in_shardings=params["in_shardings"],
+        out_shardings=params["out_shardings"],
+    )  # fmt: skip
+    told = jax.make_jaxpr(again)(jnp.ones(2), jnp.ones(2)).eqns[0].params
+    assert told["in_shardings"] == (cut, UNSPECIFIED)
+    silent = jax.jit(jnp.sin, in_shardings=UNSPECIFIED, out_shardings=UNSPECIFIED)
+    assert silent(0.0) == 0.0
     with pytest.raises(KeyError, match="no_such"):
         params["no_such"]
 

@@ -18,6 +18,7 @@ from ...base.tracebacks import boundary
 from ...ir import hooks
 from ...runtime import client
 from ...runtime import jaxlib_compat as compat
+from ...runtime.sharding import UNSPECIFIED
 from ..arguments import check_apart, check_callable, resolve_statics
 from .jitted import Jitted
 from .lies import Lies
@@ -116,6 +117,9 @@ def jit(
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
     check_apart(statics, donate)
     lies = None
+    in_shardings, out_shardings = (
+        None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)
+    )
     if in_shardings is not None or out_shardings is not None:
         lies = Lies(in_shardings, out_shardings)
     jitted = Jitted(

@@ -10,10 +10,10 @@ _TABLE = {
     "ir.check": "JaxprTypeError check_jaxpr",
     "ir.core": "valid_jaxtype=is_value",
     "ir.jaxpr":
-        "ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn=Equation Literal Var no_effects",
+        "ClosedJaxpr DebugInfo DropVar Jaxpr Literal Var no_effects",
     "types.avals": "AbstractToken",
     "views.primitives": "CallPrimitive Primitive call_impl jaxpr_as_fun",
-    "views.programs": "Effects Token array_types new_jaxpr_eqn",
+    "views.programs": "Effects JaxprEqn Token array_types new_jaxpr_eqn",
     "views.traces":
         "Trace TraceTag concrete_or_error=to_value find_top_trace gensym"
         " get_opaque_trace_state jaxprs_in_params mapped_aval"

@@ -8,7 +8,6 @@ from ...ir.core import is_value as valid_jaxtype
 from ...ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from ...ir.jaxpr import DebugInfo as DebugInfo
 from ...ir.jaxpr import DropVar as DropVar
-from ...ir.jaxpr import Equation as JaxprEqn
 from ...ir.jaxpr import Jaxpr as Jaxpr
 from ...ir.jaxpr import Literal as Literal
 from ...ir.jaxpr import Var as Var
@@ -19,6 +18,7 @@ from ...views.primitives import Primitive as Primitive
 from ...views.primitives import call_impl as call_impl
 from ...views.primitives import jaxpr_as_fun as jaxpr_as_fun
 from ...views.programs import Effects as Effects
+from ...views.programs import JaxprEqn as JaxprEqn
 from ...views.programs import Token as Token
 from ...views.programs import array_types as array_types
 from ...views.programs import new_jaxpr_eqn as new_jaxpr_eqn
