@@ -71,39 +71,8 @@ def device_put(
             why="what is donated is gone, and shares nothing.",
         )
     layouts: list[Any] = [AS_IT_IS] * len(leaves)
-    for i, where in enumerate(wheres):
-        if isinstance(where, Format):
-            if isinstance(where.layout, AutoLayout):
-                raise errors.value_error(
-                    "sharding and layout in `Layout` instance should be concrete. Got"
-                    f" layout: {where} for input {errors.type_text(leaves[i])}",
-                    tries=["Format(None, sharding)"],
-                )
-            shape = core.aval_of(leaves[i]).shape
-            where, layouts[i] = where.place(shape, "device_put arguments")
-            wheres[i] = where
-        if isinstance(where, PartitionSpec):
-            mesh = mesh_of_specs()
-            if mesh is None:
-                raise errors.value_error(
-                    "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to"
-                    " device_put",
-                    tries=["NamedSharding(mesh, spec)"],
-                )
-            where = wheres[i] = shardings.NamedSharding(mesh, where)
-        else:
-            transfer.check_place(where)
-        if isinstance(where, shardings.NamedSharding):
-            aval = core.aval_of(leaves[i])
-            check_not_manual(where)
-            where.check_compatible_aval(aval.shape, "device_put args")
-            if UNCONSTRAINED in where.spec:
-                raise errors.value_error(
-                    "Unconstrained dims are not allowed when passed to device_put:"
-                    f" {where}",
-                    why="no compiler chooses how the array is to lie.",
-                    tries=["None for that axis"],
-                )
+    for i, (leaf, where) in enumerate(zip(leaves, wheres, strict=True)):
+        wheres[i], layouts[i] = _place_and_order(leaf, where)
     if STATE.trace is not EVAL or any(isinstance(leaf, Tracer) for leaf in leaves):
         if not leaves:
             return x
@@ -140,6 +109,40 @@ def device_put(
             moved = arrays.wrap(transfers.copied(base_array(leaf)), leaf.aval)
         out.append(moved)
     return tree.unflatten(treedef, out)
+
+
+def _place_and_order(leaf: Any, where: Any) -> tuple[Any, Any]:
+    """Where `device_put` is to put a leaf, and in which order of its axes."""
+    order: Any = AS_IT_IS
+    if isinstance(where, Format):
+        if isinstance(where.layout, AutoLayout):
+            raise errors.value_error(
+                "sharding and layout in `Layout` instance should be concrete. Got"
+                f" layout: {where} for input {errors.type_text(leaf)}",
+                tries=["Format(None, sharding)"],
+            )
+        where, order = where.place(core.aval_of(leaf).shape, "device_put arguments")
+    if isinstance(where, PartitionSpec):
+        mesh = mesh_of_specs()
+        if mesh is None:
+            raise errors.value_error(
+                "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to"
+                " device_put",
+                tries=["NamedSharding(mesh, spec)"],
+            )
+        where = shardings.NamedSharding(mesh, where)
+    else:
+        transfer.check_place(where)
+    if isinstance(where, shardings.NamedSharding):
+        check_not_manual(where)
+        where.check_compatible_aval(core.aval_of(leaf).shape, "device_put args")
+        if UNCONSTRAINED in where.spec:
+            raise errors.value_error(
+                f"Unconstrained dims are not allowed when passed to device_put: {where}",
+                why="no compiler chooses how the array is to lie.",
+                tries=["None for that axis"],
+            )
+    return where, order
 
 
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:

@@ -110,14 +110,7 @@ def vmap(
         dims = mapped.normalise(avals, dims, names)
         size = mapped.size(avals, dims, names, axis_size)
         if size is None:
-            raise mapped.error(
-                "must have at least one non-None value in in_axes or axis_size must be"
-                " specified."
-                if leaves
-                else "wrapped function must be passed at least one argument containing"
-                " an array or axis_size must be specified, got empty"
-                f" *args={args} and **kwargs={kwargs}."
-            )
+            raise _no_size(mapped, leaves, args, kwargs)
         if opened is not None:
             opened.with_size(size)
             leaves, dims = opened.start, [*dims, *opened.dims[len(dims) :]]
@@ -152,20 +145,40 @@ def vmap(
             wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         else:
             wanted = opened.wanted
-        for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
-            if w is None and d is not None:
-                results = tree.leaves_with_path(flat.result(outs))
-                raise _shared_result(tree.keystr(results[i][0]), outs[i], d)
-        placed = [
-            _place(x, axis, d, w)
-            for x, d, w in zip(outs, out_dims, wanted, strict=True)
-        ]
-        result = flat.result(placed)
+        result = _placed(flat, outs, out_dims, wanted, axis)
         if lane_kinds and (opened is None or not vmappables.found(result)):
             result = _whole(result, wanted, size)
         return result
 
     return vmapped
+
+
+def _no_size(
+    mapped: Mapped, leaves: Sequence[Any], args: Any, kwargs: Any
+) -> Exception:
+    """The error where nothing tells the number of lanes."""
+    return mapped.error(
+        "must have at least one non-None value in in_axes or axis_size must be specified."
+        if leaves
+        else "wrapped function must be passed at least one argument containing an array"
+        f" or axis_size must be specified, got empty *args={args} and **kwargs={kwargs}."
+    )
+
+
+def _placed(
+    flat: Any,
+    outs: Sequence[Any],
+    dims: Sequence[Any],
+    wanted: Sequence[Any],
+    axis: Axis,
+) -> Any:
+    """The result of all lanes, the lane axis of each leaf where `wanted` says."""
+    for i, (d, w) in enumerate(zip(dims, wanted, strict=True)):
+        if w is None and d is not None:
+            results = tree.leaves_with_path(flat.result(outs))
+            raise _shared_result(tree.keystr(results[i][0]), outs[i], d)
+    pairs = zip(outs, dims, wanted, strict=True)
+    return flat.result([_place(x, axis, d, w) for x, d, w in pairs])
 
 
 def _known_kind(x: Any) -> bool:

@@ -287,15 +287,14 @@ def apply(rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any])
     now: list[Any] = []
     stands: list[tuple[_Cell, Any, list[Any]]] = []
     for x in args:
-        if is_high(x) and type_of(x).has_qdd:
-            home = _home(x)
-            if home is STATE.trace:
-                if (awake := _cells(home).pop(id(x), None)) is not None:
-                    awake.hand_back()
-            else:
-                cell = _cell(x, home)
-                x, lows = cell.stand_in()
-                stands.append((cell, x, lows))
+        home = _home(x) if is_high(x) and type_of(x).has_qdd else None
+        if home is STATE.trace:
+            if (awake := _cells(home).pop(id(x), None)) is not None:
+                awake.hand_back()
+        elif home is not None:
+            cell = _cell(x, home)
+            x, lows = cell.stand_in()
+            stands.append((cell, x, lows))
         now.append(x)
     out = rule(*now, **params)
     for cell, stand, lows in stands:

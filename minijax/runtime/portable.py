@@ -68,18 +68,12 @@ def lower_for(
                 symbols[text] = merge(module, lowered.module, name)
         with ir.InsertionPoint(block):
             where, *args = block.arguments
-            if len(symbols) == 1:
-                found = _call(symbols[texts[0]], outs, args)
-            else:
-                case = ir.Operation.create(
-                    "stablehlo.case", results=outs, operands=[where],
-                    regions=len(platforms), loc=context.unknown,
-                )  # fmt: skip
-                for region, text in zip(case.regions, texts, strict=True):
-                    with ir.InsertionPoint(region.blocks.append()):
-                        values = _call(symbols[text], outs, args)
-                        ir.Operation.create("stablehlo.return", operands=values)
-                found = list(case.results)
+            chosen = [symbols[text] for text in texts]
+            found = (
+                _call(chosen[0], outs, args)
+                if len(symbols) == 1
+                else _call_one_of(chosen, where, outs, args)
+            )
             ir.Operation.create("func.return", operands=found)
     first.module = module.module
     first.described = module.described
@@ -94,6 +88,20 @@ def _call(symbol: str, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         loc=context.unknown,
     )  # fmt: skip
     return list(op.results)
+
+
+def _call_one_of(
+    symbols: Sequence[str], where: Any, outs: Sequence[Any], args: Sequence[Any]
+) -> list[Any]:
+    """Call the function whose number `where` is."""
+    case = ir.Operation.create(
+        "stablehlo.case", results=outs, operands=[where],
+        regions=len(symbols), loc=context.unknown,
+    )  # fmt: skip
+    for region, symbol in zip(case.regions, symbols, strict=True):
+        with ir.InsertionPoint(region.blocks.append()):
+            ir.Operation.create("stablehlo.return", operands=_call(symbol, outs, args))
+    return list(case.results)
 
 
 def _name_of(module: Any) -> str:

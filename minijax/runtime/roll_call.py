@@ -140,15 +140,21 @@ class RollCall:
                         ready.register(line.sock, selectors.EVENT_READ, line)
                     else:
                         ready.unregister(key.fileobj)
-                        if key.data in pending:
-                            pending.remove(key.data)
-                            self._admit(key.data, ready)
-                        else:  # one that had come has gone again
-                            self._lose(key.data)
-                        for line in self._lines.values():
-                            line.say(missing=self._missing())
+                        self._speaks(key.data, pending, ready)
         for line in pending:
             line.close()
+
+    def _speaks(
+        self, line: _Line, pending: list[_Line], ready: selectors.BaseSelector
+    ) -> None:
+        """Take in who speaks first, or lose who speaks again; tell who is missing now."""
+        if line in pending:
+            pending.remove(line)
+            self._admit(line, ready)
+        else:  # one that had come has gone again
+            self._lose(line)
+        for each in self._lines.values():
+            each.say(missing=self._missing())
 
     def open(self) -> None:
         """Tell all that what they gathered for is there."""
@@ -270,11 +276,16 @@ class RollCall:
                         heard = None
                     if heard is None:
                         ready.unregister(key.fileobj)
-                        if who not in self.left and not self._over:
-                            self._end(who, "")
-                        continue
-                    for message in heard:
-                        self._take(who, message)
+                    self._take_all(who, heard)
+
+    def _take_all(self, who: int, heard: list[dict[str, Any]] | None) -> None:
+        """Take what a process says; None: it is not there any more."""
+        if heard is None:
+            if who not in self.left and not self._over:
+                self._end(who, "")
+            return
+        for message in heard:
+            self._take(who, message)
 
     def _take(self, who: int, message: dict[str, Any]) -> None:
         if "left" in message:

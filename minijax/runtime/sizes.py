@@ -101,6 +101,17 @@ class SymbolicLowering(Lowering):
         ]  # fmt: skip
         return super().op("concatenate", out, *parts, dimension=self.i64(0))
 
+    def _assert(self, holds: Any, text: str, shown: Sequence[Any]) -> None:
+        """Emit a check; in its message each {} stands for one of `shown`."""
+        for i in range(len(shown)):  # the placeholders {0}, {1} ... are operands
+            text = text.replace("{}", f"{{{i}}}", 1)
+        text += f". Please see {_PLACEHOLDERS} for more details."
+        self.create(
+            "stablehlo.custom_call", [], [holds, *shown],
+            call_target_name=self.string("shape_assertion"), api_version=self.i32(2),
+            has_side_effect=self.bool(True), error_message=self.string(text),
+        )  # fmt: skip
+
     def begin(
         self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]
     ) -> None:
@@ -109,21 +120,11 @@ class SymbolicLowering(Lowering):
         told: list[tuple[str, Any]] = []
 
         def assert_(holds: Any, what: str, *args: Any) -> None:
-            text, shown = f"Input shapes do not match {what}", [*args]
-            text += f" {found.text} Obtained dimension variables: "
-            for part, value in told:
-                text += part
-                shown += value
-            # The placeholders {0}, {1} ... are the operands, in order.
-            count = iter(range(len(shown)))
-            for _ in shown:
-                text = text.replace("{}", f"{{{next(count)}}}", 1)
-            text += f". Please see {_PLACEHOLDERS} for more details."
-            self.create(
-                "stablehlo.custom_call", [], [holds, *shown],
-                call_target_name=self.string("shape_assertion"), api_version=self.i32(2),
-                has_side_effect=self.bool(True), error_message=self.string(text),
-            )  # fmt: skip
+            text = (
+                f"Input shapes do not match {what} {found.text} Obtained dimension"
+                f" variables: {''.join(part for part, _ in told)}"
+            )
+            self._assert(holds, text, [*args, *(x for _, each in told for x in each)])
 
         emitted = _Emitted(self)
 

@@ -110,6 +110,32 @@ def _plain(e: Exception) -> Exception:
     return found
 
 
+def _host_call(
+    name: str, callback: Callable[..., Any], avals_out: Sequence[Any], after: bool
+) -> Callable[..., Any]:
+    """What the runtime calls: the callback on host values, its results checked.
+
+    after: whether a token is the first operand and the first result.
+    """
+    fun, x64 = getattr(callback, "fun", callback), bool(config.X64.value)
+
+    def call(*values: Any) -> Any:
+        if after:
+            values = values[1:]
+        effects.inside.depth += 1
+        try:
+            with config.X64(x64):  # a thread of the runtime has no setting of its own
+                out = callback(*map(_host_argument, values))
+        except Exception as e:
+            raise _plain(e) from None
+        finally:
+            effects.inside.depth -= 1
+        found = _checked(name, fun, out, avals_out, x64)
+        return (None, *found) if after else found
+
+    return call
+
+
 def emit_callback(
     ctx: Any, name: str, callback: Callable[..., Any], args: Sequence[Any], *,
     ordered: bool, effect: bool, sharding: Any = None, partitioned: bool = False,
@@ -131,22 +157,7 @@ def emit_callback(
         )
     token = ctx.token if ordered else None
     after = token is not None  # the token itself would keep the whole module alive
-    fun, x64 = getattr(callback, "fun", callback), bool(config.X64.value)
-
-    def call(*values: Any) -> Any:
-        if after:
-            values = values[1:]
-        effects.inside.depth += 1
-        try:
-            with config.X64(x64):  # a thread of the runtime has no setting of its own
-                out = callback(*map(_host_argument, values))
-        except Exception as e:
-            raise _plain(e) from None
-        finally:
-            effects.inside.depth -= 1
-        found = _checked(name, fun, out, avals_out, x64)
-        return (None, *found) if after else found
-
+    call = _host_call(name, callback, avals_out, after)
     module = ctx.module
     target = {"cpu": "cpu_callback", "cuda": "gpu_callback"}
     if module.platform not in target:
