@@ -23,7 +23,7 @@ from ..control.flat import FlatFun
 from ..control.refs.discharge import Inside, values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE
-from ..passes.algebra import Linear, Zero, instantiate
+from ..passes.algebra import Linear, Zero, instantiate, lib
 from ..passes.jvp import jvp_flat
 from ..passes.linearize import LinearPart, linearize_flat
 from ..passes.transpose import Sinks, backward_pass
@@ -447,7 +447,7 @@ def jvp(
 
 
 def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
-    """A tangent, checked against its primal; float0 becomes a `Zero`."""
+    """A tangent, checked against its primal, that lies as it; float0 becomes a `Zero`."""
     p, t = check_value(primal, name), check_value(tangent, name)
     want = p.to_tangent()
     if want.dtype != t.dtype:
@@ -464,7 +464,13 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
             "jvp called with different primal and tangent shapes;Got primal shape"
             f" {p.shape} and tangent shape as {t.shape}."
         )
-    return Zero(want) if t.dtype == dtypes.float0 else tangent
+    if t.dtype == dtypes.float0:
+        return Zero(want)
+    return (
+        tangent
+        if t.lies == want.lies
+        else lib.lie_as(tangent, t.update(lies=want.lies))
+    )
 
 
 # ------------------------------------------------------------------------- linearize

@@ -38,7 +38,7 @@ def batch_in_chunks(
             " see one chunk only.",
             tries=["drop axis_name, or chunk"],
         )
-    mapped = [bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True)
+    mapped = [bring_front(x, axis, d) for x, d in zip(args, dims, strict=True)
               if d is not None]  # fmt: skip
     full, rest = divmod(axis.size, chunk)
     stacked: list[bool] = []

@@ -18,8 +18,6 @@ from ..control.flat import FlatCall
 from ..control.refs.discharge import Inside, check_passed_once
 from ..ir import core
 from ..ir.core import Reference
-from ..ir.lying import with_axis
-from ..passes.algebra import lib
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
 from ..types.avals import Known
 from . import vmappables
@@ -270,9 +268,5 @@ def _place(x: Any, axis: Axis, dim: int | None, want: int | None) -> Any:
     """An output with its lane axis where it is wanted."""
     if want is None:
         return x
-    aval, size = core.aval_of(x), axis.size
-    to = result_axis(want, aval.ndim + (dim is None))
-    out = move_lane(x, size, dim, to)
-    if dim is None and axis.lies is not None:
-        out = lib.lie_as(out, with_axis(aval, size, to, axis.lies, axis.lies.spec[0]))
-    return out
+    to = result_axis(want, core.aval_of(x).ndim + (dim is None))
+    return move_lane(x, axis, dim, to)

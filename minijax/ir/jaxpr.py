@@ -667,7 +667,7 @@ def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> An
     if prim.asks is not None and params[prim.asks] is not None:
         return lying.result_type(prim, avals, params)
     for a in avals:
-        if a.lies is not None and not any(sub_jaxprs(params)):
+        if a.lies is not None and (prim.lie is not None or not any(sub_jaxprs(params))):
             return lying.result_type(prim, avals, params)
     out = prim.abstract(*avals, **params)
     for a in avals:

@@ -6,6 +6,8 @@ entry for each axis: None, the name of a mesh axis, or several.
 
     lie(specs, avals, outs, params) -> [spec | None]    types as if nothing were cut
 
+`specs.mesh` is the mesh.
+
 This room names no operation.  Next: jaxpr.py.
 """
 
@@ -21,6 +23,16 @@ from ..types.dtypes import short_name
 from . import core, sums
 
 Spec = tuple[Any, ...]
+
+
+class Specs(list[Spec]):
+    """The specs of operands, over one mesh."""
+
+    __slots__ = ("mesh",)
+
+    def __init__(self, avals: Sequence[Any], mesh: Any) -> None:
+        super().__init__(map(spec_of, avals))
+        self.mesh = mesh
 
 
 def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
@@ -42,7 +54,7 @@ def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
     if prim.lie is None and not any(terms):
         return out
     lie = prim.lie or (lambda *_: [None] * len(outs))
-    found = lie([spec_of(a) for a in avals], bare, outs, params)
+    found = lie(Specs(avals, mesh), bare, outs, params)
     like = next(a.lies for a in avals if a.lies is not None and a.lies.mesh is mesh)
     outs = [
         lying(prim.name, a, like, s, avals, terms)

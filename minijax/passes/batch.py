@@ -18,7 +18,7 @@ from ..base.util import flags_of
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE, NamedTrace, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..ir.lying import with_axis
+from ..ir.lying import spec_of, with_axis, without
 from .algebra import lib, mapped_aval, unmapped_aval
 from .stage import remembered, stage_closed
 
@@ -56,6 +56,15 @@ class Axis:
         if self.lies is None or not hasattr(aval, "shape"):
             return unmapped_aval(self.size, 0, aval)
         return with_axis(aval, self.size, 0, self.lies, self.lies.spec[0])
+
+    def cut(self, x: Any, dim: int) -> Any:
+        """`x`, whose axis `dim` is that of the lanes, cut along it as they are."""
+        aval = core.aval_of(x)
+        entry = self.lies.spec[0]
+        if spec_of(aval)[dim] == entry:
+            return x
+        lane = without(aval, dim)
+        return lib.lie_as(x, with_axis(lane, self.size, dim, self.lies, entry))
 
 
 _lanes: dict[Any, Any] = util.cache({})  # the type of a lane by that of all, and axis
@@ -159,18 +168,32 @@ class BatchTrace(NamedTrace):
         return x, None
 
 
-def move_lane(x: Any, size: int, src: int | None, dst: int | None) -> Any:
-    """`x` with its lane axis at `dst`; a shared value is repeated."""
+def move_lane(x: Any, lanes: Axis | int, src: int | None, dst: int | None) -> Any:
+    """`x` with its lane axis at `dst`; a shared value is repeated, for so many lanes.
+
+    Of an axis that is cut, a value that is repeated is cut as it is.
+    """
     if src is None:
-        return x if dst is None else lib.broadcast_lane(x, size, dst)
+        if dst is None:
+            return x
+        if not isinstance(lanes, Axis):
+            return lib.broadcast_lane(x, lanes, dst)
+        out = lib.broadcast_lane(x, lanes.size, dst)
+        return out if lanes.lies is None else lanes.cut(out, dst)
     if dst is None:
         raise TypeError("minijax bug: a mapped value cannot become a shared one")
     return x if src == dst else lib.move_axis(x, src, dst)
 
 
-def bring_front(x: Any, size: int, dim: int | None) -> Any:
+def bring_front(x: Any, lanes: Axis | int, dim: int | None) -> Any:
     """`x` with its lane axis first; a shared value is repeated."""
-    return move_lane(x, size, dim, 0)
+    return move_lane(x, lanes, dim, 0)
+
+
+def bring_beside(x: Any, axis: Axis, dim: int | None) -> Any:
+    """As `bring_front`, for operations that take what is whole beside what is cut."""
+    shared = dim is None and core.aval_of(x).lies is None
+    return bring_front(x, axis.size if shared else axis, dim)
 
 
 def batch_flat(
@@ -223,7 +246,7 @@ def batch_jaxpr(
             )
             flags[:] = [f or d is not None for f, d in zip(force, dims, strict=True)]
             return [
-                bring_front(x, axis.size, d) if b else x
+                bring_front(x, axis, d) if b else x
                 for x, d, b in zip(outs, dims, flags, strict=True)
             ]
 

@@ -164,7 +164,7 @@ def _batch(
     want = [*asked, *flags[0], *flags[1], *flags[2]]
     places = [*[0] * (len(want) - n_rows), *[1] * n_rows]
     ins = [
-        move_lane(x, axis.size, d, at) if w else x
+        move_lane(x, axis, d, at) if w else x
         for x, d, w, at in zip(args, dims, want, places, strict=True)
     ]
     groups = loop.groups(params, ins)

@@ -285,7 +285,7 @@ def _batch(
     k = region.index
     batched = [d is not None for d in dims[k:]]
     ins = [
-        x if d is None else bring_front(x, axis.size, d)
+        x if d is None else bring_front(x, axis, d)
         for x, d in zip(args[k:], dims[k:], strict=True)
     ]
     with region.scope(params):

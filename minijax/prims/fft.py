@@ -22,6 +22,7 @@ import numpy as np
 from ..base import errors
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.lying import axes_in
 from ..passes.batch import move_lane
 from ..types import dtypes
 from ..types.avals import shaped
@@ -45,7 +46,24 @@ class FftType(enum.IntEnum):
 
 
 fft_p = Primitive("fft")
-fft_p.lie = lambda specs, avals, outs, params: [specs[0]]  # XLA gathers what it must
+
+
+def _fft_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """As the operand: XLA gathers what it must."""
+    for i, (n, entry) in enumerate(zip(outs[0].shape, specs[0], strict=True)):
+        parts = math.prod(specs.mesh.shape[a] for a in axes_in(entry))
+        if n % parts:
+            raise errors.value_error(
+                f"Sharding spec {entry!r} implies that array axis {i} is partitioned"
+                f" {parts} times, but does not evenly divide the dimension size {n}. Got"
+                f" shape: {outs[0].shape}",
+                where="fft",
+                tries=["jax.sharding.reshard(x, sharding) first"],
+            )
+    return [specs[0]]
+
+
+fft_p.lie = _fft_lie
 
 
 def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
@@ -118,7 +136,7 @@ def _fft_transpose(
 def _fft_batch(axis, args, dims, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     (x,), (d,) = args, dims
     if d >= core.aval_of(x).ndim - len(fft_lengths):
-        x, d = move_lane(x, axis.size, d, 0), 0
+        x, d = move_lane(x, axis, d, 0), 0
     return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths), d
 
 

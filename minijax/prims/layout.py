@@ -40,7 +40,7 @@ layout_constraint_p.transpose = lambda ct, x, *, layout: [
 
 
 def _batch(axis: Any, args: Any, dims: Any, *, layout: Layout) -> Any:
-    x = bring_front(args[0], axis.size, dims[0])
+    x = bring_front(args[0], axis, dims[0])
     order = (0, *(i + 1 for i in layout.major_to_minor))
     lanes = Layout(order, layout.tiling, layout.sub_byte_element_size_in_bits)
     return layout_constraint_p.bind(x, layout=lanes), 0

@@ -22,7 +22,7 @@ from ..types.avals import cut_text
 
 __all__ = (
     "aligned", "alike", "along", "asked", "check_whole", "like_first", "moved_sharding",
-    "lane_sharding", "ambiguous", "boxes", "matrices", "unresolved", "unsaid",
+    "lane_sharding", "ambiguous", "boxes", "matrices", "stacks", "unresolved", "unsaid",
 )  # fmt: skip
 
 Lie = Callable[..., list[Any]]
@@ -87,16 +87,30 @@ def like_first(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> lis
 
 def matrices(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
     """Results of stacks of matrices are stacks that lie as those do; matrices are whole."""
-    found: list[Any] = [None] * (len(specs[0]) - 2)
-    for spec, aval in zip(specs, avals, strict=True):
-        n = len(spec)
-        if n < 2:
-            continue
-        check_whole(spec, [aval], [n - 2, n - 1], "matrices must be unsharded.")
-        if n - 2 == len(found):
-            known = found
-            found = [a or b for a, b in zip(spec[:-2], known, strict=True)]
-    return [(*found, *[None] * (len(a.shape) - len(found))) for a in outs]
+    return stacks(*(2 for _ in specs))(specs, avals, outs, params)
+
+
+def stacks(*ranks: int) -> Lie:
+    """As `matrices`, of operands whose last so many axes are theirs."""
+
+    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+        found: list[Any] = [None] * (len(specs[0]) - ranks[0])
+        for spec, aval, rank in zip(specs, avals, ranks, strict=True):
+            lead = len(spec) - rank
+            if lead < 0:
+                continue
+            what = (
+                "matrices must be unsharded."
+                if rank > 1
+                else "vectors must be unsharded."
+            )
+            check_whole(spec, [aval], range(lead, len(spec)), what)
+            if lead == len(found):
+                known = found
+                found = [a or b for a, b in zip(spec[:lead], known, strict=True)]
+        return [(*found, *[None] * (len(a.shape) - len(found))) for a in outs]
+
+    return lie
 
 
 def boxes(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:

@@ -8,6 +8,7 @@ Next: lend.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..ir import core
@@ -16,13 +17,16 @@ from ..ir.lying import spec_of
 from ..passes.algebra import Zero
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import base_array, wrap
+from ..runtime.partition_spec import PartitionSpec
 from ..runtime.placing import put_one
 from ..runtime.sharding import NamedSharding
 from .collectives.varying import vary_as
-from .lying import asked, moved_sharding
+from .lying import aligned, asked, moved_sharding
 from .sharding import concrete, lower_constraint
 
-__all__ = ("lay_out", "lie_as", "mesh_cast", "mesh_cast_p", "reshard_p", "uncut")
+__all__ = (
+    "cut_together", "lay_out", "lie_as", "mesh_cast", "mesh_cast_p", "reshard_p", "uncut",
+)  # fmt: skip
 
 reshard_p = Primitive("reshard")
 mesh_cast_p = Primitive("mesh_cast")
@@ -127,6 +131,21 @@ def lie_as(x: Any, aval: Any) -> Any:
     if mine.lies == aval.lies or mine.shape != aval.shape:
         return x
     return reshard_p.bind(x, dst_sharding=moved_sharding(aval, x))
+
+
+def cut_together(name: str, xs: Sequence[Any]) -> list[Any]:
+    """Values of one shape, each cut along all the axes along which any of them is.
+
+    Raises:
+      ShardingTypeError: one of their axes is cut in two ways.
+    """
+    avals = list(map(core.aval_of, xs))
+    like = next((a.lies for a in avals if a.lies is not None), None)
+    if like is None:
+        return list(xs)
+    (spec,) = aligned(name)(list(map(spec_of, avals)), avals, avals[:1], {})
+    there = NamedSharding(like.mesh, PartitionSpec(*spec)).said(len(spec))
+    return [lie_as(x, a.update(lies=there)) for x, a in zip(xs, avals, strict=True)]
 
 
 def mesh_cast(x: Any, lies: Any) -> Any:

@@ -310,7 +310,7 @@ def _alike_transpose(cts: Any, *args: Any) -> Any:
 
 
 def _alike_batch(axis: Any, args: Any, dims: Any) -> Any:
-    lanes = (bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True))
+    lanes = (bring_front(x, axis, d) for x, d in zip(args, dims, strict=True))
     return shard_alike_p.bind(*lanes), [0, 0]
 
 

@@ -97,7 +97,7 @@ def _take_along(x: Any, index: Any, axis: int) -> Any:
 
 def _sort_batch(axis, args, dims, *, dimension: int, **params):
     lane = next(d for d in dims if d is not None)
-    xs = [move_lane(x, axis.size, d, lane) for x, d in zip(args, dims, strict=True)]
+    xs = [move_lane(x, axis, d, lane) for x, d in zip(args, dims, strict=True)]
     outs = sort_p.bind(*xs, dimension=dimension + (dimension >= lane), **params)
     return outs, [lane] * len(outs)
 
@@ -520,6 +520,10 @@ approx_top_k_p = primitive(
     "approx_top_k", type=_approx_type, jvp=_approx_jvp, batch=_approx_batch,
     lower=_approx_lower, many=True,
 )  # fmt: skip
+approx_top_k_p.lie = along(
+    lambda avals, params: [params["reduction_dimension"]],
+    "approx_top_k operand must be unsharded over the axis that is searched.",
+)
 
 
 def _approx(

@@ -48,10 +48,10 @@ def cond_batch(
         return derived_batch(axis, args, dims, branches=branches, **params)
     batched = [d is not None for d in dims[1:]]
     ops = [
-        x if d is None else batching.bring_front(x, axis.size, d)
+        x if d is None else batching.bring_front(x, axis, d)
         for x, d in zip(args[1:], dims[1:], strict=True)
     ]
-    index = batching.bring_front(args[0], axis.size, dims[0])
+    index = batching.bring_front(args[0], axis, dims[0])
     how = params.get("batched", "select")
     if how != "select":
         return BATCHED[how](axis, index, ops, batched, branches, params)
@@ -69,7 +69,7 @@ def cond_batch(
     used = [dce_jaxpr(branch.jaxpr, [True] * n)[1] for branch in branches]
     mask = [u and _may_vary(x) for x, u in zip(ops, union(used), strict=True)]
     ops = [
-        batching.bring_front(x, axis.size, None) if m and not b else x
+        batching.bring_front(x, axis, None) if m and not b else x
         for x, m, b in zip(ops, mask, batched, strict=True)
     ]
     flags = [b or m for b, m in zip(batched, mask, strict=True)]

@@ -244,7 +244,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         )
     batched = [d is not None for d in dims]
     ins = [
-        bring_front(x, axis.size, d) if b else x
+        bring_front(x, axis, d) if b else x
         for x, d, b in zip(args, dims, batched, strict=True)
     ]
     with _inside(params):

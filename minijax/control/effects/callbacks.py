@@ -490,7 +490,7 @@ def over_lanes(
 ) -> Any:  # fmt: skip
     """Apply a flat function lane after lane, in a loop or unrolled."""
     moving = [
-        batching.bring_front(x, axis.size, d)
+        batching.bring_front(x, axis, d)
         for x, d in zip(args, dims, strict=True) if d is not None
     ]  # fmt: skip
 

@@ -340,7 +340,7 @@ check_p.transpose = lambda cts, *args, **params: [None] * len(args)
 
 def check_batch(axis: Any, args: Any, dims: Any, *, debug: bool) -> Any:
     failed, code, *slots = (
-        batching.bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True)
+        batching.bring_front(x, axis, d) for x, d in zip(args, dims, strict=True)
     )
     one = of_lanes(Error(failed, code, slots))
     return check_p.bind(*one.leaves(), debug=debug), []

@@ -94,7 +94,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         rows = [
-            None if d is None else batching.bring_front(x, axis.size, d)
+            None if d is None else batching.bring_front(x, axis, d)
             for x, d in zip(args, dims, strict=True)
         ]
         for i in range(axis.size):

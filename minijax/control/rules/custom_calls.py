@@ -136,7 +136,7 @@ class LaneAxes:
     def fronted(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
         """The operands, lane axes first."""
         return [
-            x if d is None else batching.bring_front(x, self.axis.size, d)
+            x if d is None else batching.bring_front(x, self.axis, d)
             for x, d in zip(args, dims, strict=True)
         ]
 
@@ -176,7 +176,7 @@ class LaneAxes:
     ) -> list[Any]:
         """The results, lane axes first where flagged."""
         return [
-            batching.bring_front(x, self.axis.size, d)
+            batching.bring_front(x, self.axis, d)
             if f and (d is not None or core.aval_of(x).dtype != dtypes.float0)
             else x
             for x, d, f in zip(outs, dims, flags, strict=True)

@@ -218,7 +218,7 @@ def linear_call_batch(
     transpose: ClosedJaxpr,
 ) -> Any:  # fmt: skip
     ins = [
-        batching.bring_front(x, axis.size, d) if d is not None or i >= num_res else x
+        batching.bring_front(x, axis, d) if d is not None or i >= num_res else x
         for i, (x, d) in enumerate(zip(args, dims, strict=True))
     ]
     n_lin = len(args) - num_res

@@ -151,12 +151,12 @@ def solve_batch(
     n_aux: int,
 ) -> Any:
     ins = [
-        batching.bring_front(x, axis.size, d) if d is not None else x
+        batching.bring_front(x, axis, d) if d is not None else x
         for x, d in zip(args, dims, strict=True)
     ]
     *consts, b = split_list(ins, list(const_lengths))
     *c_dims, b_dims = split_list(dims, list(const_lengths))
-    b = [batching.bring_front(x, axis.size, None) if d is None else x
+    b = [batching.bring_front(x, axis, None) if d is None else x
          for x, d in zip(b, b_dims, strict=True)]  # fmt: skip
     lanes: list[Any] = []
     for closed, c_d in zip(jaxprs, c_dims, strict=True):

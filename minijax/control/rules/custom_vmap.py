@@ -109,7 +109,7 @@ def custom_vmap_batch(
     axis: Any, args: Any, dims: Any, *, call: Any, rule: Any, name: str
 ) -> Any:
     ins = [
-        x if d is None else batching.bring_front(x, axis.size, d)
+        x if d is None else batching.bring_front(x, axis, d)
         for x, d in zip(args, dims, strict=True)
     ]
     out, flags = rule(axis.size, [d is not None for d in dims], *ins)

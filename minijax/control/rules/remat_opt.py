@@ -53,7 +53,7 @@ def remat_opt_batch(
     fwd, _ = batching.batch_jaxpr(fwd_jaxpr, axis, moving, True)
     fun, _ = batching.batch_jaxpr(fun_jaxpr, axis, moving, True)
     ins = [
-        x if d is None else batching.bring_front(x, axis.size, d)
+        x if d is None else batching.bring_front(x, axis, d)
         for x, d in zip(args, dims, strict=True)
     ]
     out = remat_opt_p.bind(*ins, fwd_jaxpr=fwd, fun_jaxpr=fun, **params)

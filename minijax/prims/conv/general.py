@@ -28,7 +28,7 @@ from ...types.avals import shaped
 from ..define import defjvp, same_dtype
 from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type
-from ..lying import asked, check_whole
+from ..lying import ambiguous, asked
 from ..math.cast import cast
 from ..reaching import in_groups, under_windows
 from ..shape.fresh import zero_array
@@ -163,18 +163,17 @@ conv_general_dilated_p.asks = "out_sharding"
 
 
 def _conv_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    (left, right), (lhs, rhs, out) = specs, params["dimension_numbers"]
-    what = (
-        "conv operands must be unsharded over all but their batch and output features."
-    )
-    check_whole(left, avals, lhs[2:], what)
-    check_whole(right, avals[1:], rhs[2:], what)
-    if left[lhs[1]] and right[rhs[1]] and left[lhs[1]] != right[rhs[1]]:
-        check_whole(left, avals, [lhs[1]], what)  # they are summed over: cut alike
-    if params["feature_group_count"] * params["batch_group_count"] > 1:
-        check_whole(right, avals[1:], [rhs[0]], what)
+    (left, right), (lhs, _, out) = specs, params["dimension_numbers"]
+    if any(right) or left[lhs[1]]:  # sums over parts, or cuts of two operands in one
+        raise ambiguous(
+            "Please specify the output sharding via `out_sharding` parameter of"
+            " `conv_general_dilated`",
+            avals,
+            tries=["out_sharding=P(...)", "jax.sharding.reshard(x, sharding)"],
+        )
     spec = [None] * len(left)
-    spec[out[0]], spec[out[1]] = left[lhs[0]], right[rhs[0]]
+    for i, j in zip((lhs[0], *lhs[2:]), (out[0], *out[2:]), strict=True):
+        spec[j] = left[i]
     return [tuple(spec)]
 
 

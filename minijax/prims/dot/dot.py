@@ -189,7 +189,7 @@ def _dot_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
                 "dot_general requires lhs batch dimensions and rhs batch dimensions to"
                 f" have the consistent sharding, got {left[i]} and {right[j]}."
             )
-        batch.append(left[i] or right[j])
+        batch.append(left[i])  # where the left is whole there, so is the result
     sums = tuple(left[i] for i in l_sum), tuple(right[j] for j in r_sum)
     if any(a and b and a != b for a, b in zip(*sums, strict=True)):
         raise ambiguous(

@@ -309,14 +309,13 @@ def _ragged_batch(
         count = shape[1 - dims[2]] if dims[2] is not None else shape[0]
         lead = tuple(core.aval_of(lhs).shape[_lane_free(i, dims[0])] for i in l_batch)
         if dims[2] is not None:
-            sizes = move_lane(sizes, axis.size, dims[2], 0)
+            sizes = move_lane(sizes, axis, dims[2], 0)
             sizes = broadcast_in_dim(sizes, (axis.size, *lead, count), (0, n + 1))
             dims = (dims[0], dims[1], 0)
         else:
             sizes = broadcast_in_dim(sizes, (*lead, count), (n,))
     lined = [
-        move_lane(x, axis.size, d, 0)
-        for x, d in zip((lhs, rhs, sizes), dims, strict=True)
+        move_lane(x, axis, d, 0) for x, d in zip((lhs, rhs, sizes), dims, strict=True)
     ]
 
     def up(axes: Sequence[int]) -> tuple[int, ...]:
@@ -523,7 +522,7 @@ def _scaled_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 def _scaled_batch(axis, args, dims, *, dimension_numbers, **params):
     (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
-    lined = [move_lane(x, axis.size, d, 0) for x, d in zip(args, dims, strict=True)]
+    lined = [move_lane(x, axis, d, 0) for x, d in zip(args, dims, strict=True)]
 
     def up(axes: Sequence[int]) -> tuple[int, ...]:
         return tuple(a + 1 for a in axes)

@@ -22,7 +22,7 @@ from ...base.util import canonical_axis, named_after
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
-from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.algebra import Zero, instantiate, is_linear, lib
 from ...passes.batch import bring_front
 from ...passes.key_use import FORWARDS
 from ...passes.stage import stage
@@ -71,9 +71,10 @@ FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
 PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
 
 
-def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    """An array of zeros."""
-    return zero_array(shaped(shape, dtype))
+def zeros(aval: Any, dtype: Any = None) -> Any:
+    """An array of zeros of a type, or of another dtype, that lies as values of it."""
+    out = zero_array(shaped(aval.shape, dtype or aval.dtype))
+    return out if aval.lies is None else lib.lie_as(out, aval)
 
 
 # ----------------------------------------------------------------------------- gather
@@ -97,7 +98,7 @@ def _gather_transpose(
     ct, x, indices, *, dimension_numbers, slice_sizes, fill_value, **flags
 ) -> list[Any]:
     dims = scatter_dims_of(dimension_numbers)
-    start = zeros(x.aval.shape, x.aval.dtype)
+    start = zeros(x.aval.to_ct_aval())
     return [bind_scatter(scatter_add_p, add, start, indices, ct, dims, **flags), None]
 
 
@@ -108,11 +109,11 @@ def _gather_batch(
     (x, indices), (x_lane, index_lane) = args, lanes
     size, dims = axis.size, dimension_numbers
     if x_lane is not None:
-        x = bring_front(x, size, x_lane)
+        x = bring_front(x, axis, x_lane)
     if index_lane is None:
         dims, slice_sizes = operand_lanes(dims), (size, *slice_sizes)
     else:
-        indices = bring_front(indices, size, index_lane)
+        indices = bring_front(indices, axis, index_lane)
         if x_lane is None:  # lanes may repeat one another's indices
             dims, indices_are_sorted, unique_indices = index_lanes(dims), False, False
         else:
@@ -438,14 +439,14 @@ def _scatter_batch(prim: Primitive) -> Any:
     def batch(axis: Any, args: Any, lanes: Any, **params: Any) -> Any:
         """Lanes of operand and updates always; of indices only where they have some."""
         (x, indices, updates), (x_lane, index_lane, update_lane) = args, lanes
-        size, dims = axis.size, params.pop("dimension_numbers")
+        dims = params.pop("dimension_numbers")
         if index_lane is None:
             dims = operand_lanes(dims)
         else:
-            indices = bring_front(indices, size, index_lane)
+            indices = bring_front(indices, axis, index_lane)
             dims = common_lanes(dims)
-        x = bring_front(x, size, x_lane)
-        updates = bring_front(updates, size, update_lane)
+        x = bring_front(x, axis, x_lane)
+        updates = bring_front(updates, axis, update_lane)
         out = prim.bind(x, indices, updates, dimension_numbers=dims, **params)
         return out, 0
 
@@ -506,6 +507,9 @@ def _scatter_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
         clear = clear and (entry is None or whole)
     for i, entry in zip(dims.update_window_dims, windows, strict=True):
         clear = clear and (updates[i] is None or updates[i] == entry)
+    places = [i for i in range(len(updates)) if i not in dims.update_window_dims]
+    lanes = {places[k]: operand[i] for i, k in pairs.items()}
+    clear = clear and all(updates[i] in (None, lanes.get(i)) for i in places)
     if not clear:
         method = ".at[...].set/add/mul/...(out_sharding=)"
         raise unresolved("scatter", method, "update", avals, specs)

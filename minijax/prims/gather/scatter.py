@@ -24,7 +24,7 @@ from ..math.algebraic import add, add_any, div, mul
 from ..math.cast import convert_element_type
 from ..math.logic import eq, select_n
 from ..math.order import max, min
-from ..shape.fresh import iota
+from ..shape.fresh import iota, zero_array
 from ..shape.shapes import broadcast, int_tuple, problem, reshape, value_problem
 from .dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, plain
 from .gather import (
@@ -58,7 +58,7 @@ def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params):
         _require_unique(params["unique_indices"], _NOT_UNIQUE, out)
         aval = core.aval_of(out)
         moved = bind_scatter(
-            scatter_add_p, add, zeros(aval.shape, aval.dtype), indices, u_t,
+            scatter_add_p, add, zeros(aval), indices, u_t,
             params["dimension_numbers"], **flags_of(params),
         )  # fmt: skip
         share = mul(x, moved)
@@ -140,7 +140,7 @@ def _keep(mask: Any, t: Any) -> Any:
     if type(t) is Zero:
         return instantiate(t)
     aval = core.aval_of(t)
-    return select_n(mask, zeros(aval.shape, aval.dtype), t)
+    return select_n(mask, zeros(aval), t)
 
 
 scatter_min_p = _scatter_extremum("scatter-min")
@@ -211,15 +211,15 @@ def _scatter_with_winners(
     numbers = reshape(iota(dtypes.uint32, count), rows)
     ones = broadcast(np.ones((), dtypes.uint32), update.shape)
     numbers = add(numbers, ones)
-    none = zeros(aval.shape, dtypes.uint32)
+    none = zeros(aval, dtypes.uint32)
     winner = bind_scatter(scatter_p, None, none, indices, numbers, dims, **flags)
     found = read_back(winner, indices, updates, dims, PROMISE_IN_BOUNDS)
 
     def winners(old: Any, new: Any) -> tuple[Any, Any]:
-        kept = eq(winner, zeros(aval.shape, dtypes.uint32))
-        old = select_n(kept, zeros(aval.shape, aval.dtype), old)
+        kept = eq(winner, none)
+        old = select_n(kept, zeros(aval), old)
         won = eq(numbers, found)
-        return old, select_n(won, zeros(update.shape, update.dtype), new)
+        return old, select_n(won, zeros(update), new)
 
     values, moves = winners(x, updates), winners(x_t, u_t)
     return tuple(
@@ -237,7 +237,7 @@ def _scatter_transpose(ct, x, indices, updates, **params) -> list[Any]:
     dims, share, rest = params["dimension_numbers"], None, None
     if is_linear(x):
         aval = updates.aval if is_linear(updates) else core.aval_of(updates)
-        none = zeros(aval.shape, core.aval_of(ct).dtype)
+        none = zeros(aval, core.aval_of(ct).dtype)
         rest = scatter_p.bind(ct, indices, none, **params)
     if is_linear(updates):
         share = read_back(ct, indices, updates, dims, params["mode"])
@@ -317,7 +317,7 @@ def scatter_apply(
         )
     return scatter_p.bind(
         operand, scatter_indices,
-        zeros(int_tuple(update_shape, "update_shape"), dtype),
+        zero_array(shaped(int_tuple(update_shape, "update_shape"), dtype)),
         dimension_numbers=plain(dimension_numbers),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),

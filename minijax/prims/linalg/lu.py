@@ -21,7 +21,7 @@ from ...types.avals import shaped
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..gather.gather import gather
-from ..lying import matrices
+from ..lying import matrices, stacks
 from ..math.algebraic import add, mul, sub
 from ..math.logic import eq, select
 from ..reduce.over_axes import reduce_sum
@@ -100,6 +100,7 @@ def permutation_of(ctx: Any, pivots: Any, aval: Any, out: Any) -> Any:
 
 lu_pivots_to_permutation_p.abstract = _pivots_abstract
 zero_jvp(lu_pivots_to_permutation_p)
+lu_pivots_to_permutation_p.lie = stacks(1)
 batch_matrices(lu_pivots_to_permutation_p, vectors=True)
 lu_pivots_to_permutation_p.lower = _pivots_lower
 

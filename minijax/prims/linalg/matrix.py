@@ -72,7 +72,7 @@ def batch_matrices(prim: Primitive, vectors: bool = False) -> None:
         if not vectors and dims[0] is not None and first.ndim < 3:
             shape = tuple(n for i, n in enumerate(first.shape) if i != dims[0])
             check_matrix(prim.name, first.update(shape=shape))
-        lined = [move_lane(x, axis.size, d, 0) for x, d in zip(args, dims, strict=True)]
+        lined = [move_lane(x, axis, d, 0) for x, d in zip(args, dims, strict=True)]
         out = prim.bind(*lined, **params)
         return out, [0] * len(out) if prim.multiple_results else 0
 

@@ -23,7 +23,7 @@ from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import same_dtype, weak_if_operands
-from ..lying import matrices
+from ..lying import matrices, stacks
 from ..math.algebraic import add, mul, neg, sub
 from ..math.logic import eq, gt, select
 from ..sequential import emit_loop
@@ -151,6 +151,7 @@ def _product_lower(ctx: Any, a: Any, taus: Any) -> Any:
 
 householder_product_p.abstract = _product_abstract
 no_jvp(householder_product_p)
+householder_product_p.lie = stacks(2, 1)
 batch_matrices(householder_product_p)
 householder_product_p.lower = _product_lower
 householder_product_p.flops = matrix_flops(2.0, -2 / 3)
@@ -243,6 +244,7 @@ def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
 
 ormqr_p.abstract = _ormqr_abstract
 no_jvp(ormqr_p)
+ormqr_p.lie = stacks(2, 1, 2)
 batch_matrices(ormqr_p)
 ormqr_p.lower = _ormqr_lower_plain
 ormqr_p.lower_on.update(cpu=_ormqr_lower, cuda=_ormqr_lower)

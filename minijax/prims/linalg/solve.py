@@ -23,7 +23,7 @@ from ...passes.batch import move_lane
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands
-from ..lying import matrices
+from ..lying import matrices, stacks
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..reaching import backwards, mixed, onwards
@@ -115,7 +115,7 @@ def _tri_transpose(ct, a, b, *, transpose_a: bool, **params) -> list[Any]:
 def _tri_batch(axis, args, dims, *, left_side: bool, **params):
     (a, b), (i, j) = args, dims
     if i is not None:
-        a, b = (move_lane(x, axis.size, d, 0) for x, d in ((a, i), (b, j)))
+        a, b = (move_lane(x, axis, d, 0) for x, d in ((a, i), (b, j)))
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
     # All lanes share the matrix: their right-hand sides become columns (rows) of one.
     shape = [n for k, n in enumerate(shape_of(b)) if k != j]
@@ -350,6 +350,7 @@ def _update_lower_cuda(ctx: Any, r: Any, w: Any) -> Any:
 
 
 cholesky_update_p.abstract = _update_abstract
+cholesky_update_p.lie = stacks(2, 1)
 cholesky_update_p.jvp = unsupported(
     "Differentiation rule for 'cholesky_update' not implemented"
 )
@@ -523,6 +524,7 @@ def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -
 tridiagonal_solve_p.abstract = _tridiagonal_abstract
 tridiagonal_solve_p.jvp = _tridiagonal_jvp
 tridiagonal_solve_p.transpose = _tridiagonal_transpose
+tridiagonal_solve_p.lie = stacks(1, 1, 1, 2)
 batch_matrices(tridiagonal_solve_p, vectors=True)
 tridiagonal_solve_p.lower = _tridiagonal_lower_plain
 tridiagonal_solve_p.lower_on["cpu"] = _tridiagonal_lower

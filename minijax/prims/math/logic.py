@@ -15,13 +15,13 @@ from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear, lib
-from ...passes.batch import bring_front
+from ...passes.batch import bring_beside, bring_front
 from ...passes.key_use import READS, KeyUse
 from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
-from ..lying import aligned, alike
+from ..lying import alike
 
 __all__ = (
     "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
@@ -472,10 +472,8 @@ def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     if lined is not None and all(d is not None for d in dims[1:]):
         return select_n_p.bind(*lined), lane
     shared = dims[0] is None and not shapes[0]  # one choice for all
-    which = args[0] if shared else bring_front(args[0], axis.size, dims[0])
-    cases = [
-        bring_front(x, axis.size, d) for x, d in zip(args[1:], dims[1:], strict=True)
-    ]
+    which = args[0] if shared else bring_beside(args[0], axis, dims[0])
+    cases = [bring_beside(x, axis, d) for x, d in zip(args[1:], dims[1:], strict=True)]
     shape = core.aval_of(cases[0]).shape
     if not shared and len(shapes[0]) < len(shape) and dims[0] is not None:
         which = lib.broadcast_in_dim(which, shape, (0,))  # one choice a lane
@@ -558,7 +556,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 # ---- clamp
 
 clamp_p = Primitive("clamp")
-clamp_p.lie = aligned("clamp")
+clamp_p.lie = lambda specs, avals, outs, params: [specs[1]]
 
 
 def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
@@ -606,7 +604,7 @@ def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     lined, lane = same_lanes(args, shapes, dims)
     if lined is not None and dims[1] is not None:
         return clamp_p.bind(*lined), lane
-    x = bring_front(args[1], axis.size, dims[1])
+    x = bring_front(args[1], axis, dims[1])
     shape = core.aval_of(x).shape
     bounds = []
     for i in (0, 2):
@@ -614,7 +612,7 @@ def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
         bounds.append(
             lib.broadcast_in_dim(args[i], shape, ())
             if scalar
-            else bring_front(args[i], axis.size, dims[i])
+            else bring_front(args[i], axis, dims[i])
         )
     for k, bound in enumerate(bounds):
         if len(core.aval_of(bound).shape) < len(shape):  # one bound a lane

@@ -84,7 +84,7 @@ rng_bit_generator_p.transpose = unsupported("random bits are linear in nothing")
 def _generator_batch(axis, args, dims, *, shape, out_sharding, **params):
     # The first lane's state makes the bits of all lanes, as in JAX: lanes differ, but
     # are not what the other lanes' states would give.
-    states = bring_front(args[0], axis.size, dims[0])
+    states = bring_front(args[0], axis, dims[0])
     first = index_in_dim(states, 0, keepdims=False)
     params["out_sharding"] = lane_sharding(axis, out_sharding, 0)
     new, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)

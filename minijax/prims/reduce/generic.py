@@ -163,7 +163,7 @@ def _mapped(jaxpr: ClosedJaxpr, rank: int, xs: Sequence[Any]) -> Sequence[Any]:
     outs, dims = batch_flat(
         lambda *lanes: _mapped(jaxpr, rank - 1, lanes), axis, xs, [0] * len(xs)
     )
-    return [move_lane(x, axis.size, d, 0) for x, d in zip(outs, dims, strict=True)]
+    return [move_lane(x, axis, d, 0) for x, d in zip(outs, dims, strict=True)]
 
 
 def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -205,7 +205,7 @@ def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         )
     lane = next(d for d in lanes if d is not None)
     operands = [
-        move_lane(x, axis.size, d, lane) for x, d in zip(operands, lanes, strict=True)
+        move_lane(x, axis, d, lane) for x, d in zip(operands, lanes, strict=True)
     ]
     params["dimensions"], out = drop_axes(lane, params["dimensions"])
     return reduce_p.bind(*operands, *inits, **params), out

@@ -335,7 +335,7 @@ def _pair_batch(prim: Primitive) -> Callable[..., Any]:
     """The batch rule of a primitive of two arrays with windows over the second."""
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-        a, b = (move_lane(x, axis.size, d, 0) for x, d in zip(args, dims, strict=True))
+        a, b = (move_lane(x, axis, d, 0) for x, d in zip(args, dims, strict=True))
         return prim.bind(a, b, **batch_windows(0, params)), 0
 
     return batch

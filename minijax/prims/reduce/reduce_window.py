@@ -118,7 +118,7 @@ def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         )
     lane = next(d for d in lanes if d is not None)
     operands = [
-        move_lane(x, axis.size, d, lane) for x, d in zip(operands, lanes, strict=True)
+        move_lane(x, axis, d, lane) for x, d in zip(operands, lanes, strict=True)
     ]
     return reduce_window_p.bind(*operands, *inits, **batch_windows(lane, params)), lane
 
@@ -256,7 +256,7 @@ def _scatter_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
             "select_and_scatter cannot be vmapped over its initial value."
         )
     x, source = (
-        move_lane(v, axis.size, d, 0) for v, d in zip(args[:2], dims[:2], strict=True)
+        move_lane(v, axis, d, 0) for v, d in zip(args[:2], dims[:2], strict=True)
     )
     return select_and_scatter_p.bind(x, source, args[2], **batch_windows(0, params)), 0
 

@@ -20,7 +20,7 @@ from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear, lib
-from ...passes.batch import bring_front
+from ...passes.batch import bring_beside, bring_front
 from ...passes.key_use import FORWARDS, KeyUse
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.transfers import kept_wide
@@ -73,7 +73,7 @@ def linear_many_jvp(prim: Primitive) -> None:
 
 def lanes_first(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
     """All operands with their lane axes at the front; shared ones are repeated."""
-    return [bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True)]
+    return [bring_beside(x, axis, d) for x, d in zip(args, dims, strict=True)]
 
 
 def cut(ctx: Any, x: Any, aval: Any, axis: int, start: int, stop: int) -> Any:
@@ -527,7 +527,7 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: Any) -> list[
 def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
     (x, value), (lane, value_lane) = args, dims
     if lane is None:
-        x, lane = bring_front(x, axis.size, None), 0
+        x, lane = bring_front(x, axis, None), 0
     config = (*padding_config[:lane], (0, 0, 0), *padding_config[lane:])
     if value_lane is None:
         return pad_p.bind(x, value, padding_config=config), lane

@@ -442,31 +442,46 @@ def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
 
 
 def _reshape_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    """Axes that are merged hand their cuts on, in order; one that is split, to the first.
+    """Axes that are merged hand their cuts on, in order; one that is split, to the first
+    ones.
 
     Axes are taken in groups of equal products: of each group, one side is a single axis.
     """
     (spec,), (x,), (out,) = specs, avals, outs
+    sizes = specs.mesh.shape
     if params["dimensions"] is not None:
         spec = tuple(spec[d] for d in params["dimensions"])
         x = x.update(shape=tuple(x.shape[d] for d in params["dimensions"]))
     found: list[Any] = [None] * len(out.shape)
+
+    def not_supported() -> Exception:
+        return ambiguous(
+            "This reshape is not supported. Please specify the sharding of the output"
+            " via the `out_sharding` argument of jax.lax.reshape. Got operand type:"
+            f" {x.update(lies=None).str_short(False)} with spec {PartitionSpec(*spec)},"
+            f" new sizes: {out.shape}",
+            why="an axis that is cut becomes the first part of another, or data move.",
+            tries=["lax.reshape(x, sizes, out_sharding=...)"],
+        )
+
     for ins, into in _groups(x.shape, out.shape):
         cuts = [spec[i] for i in ins]
         if not any(cuts):
             continue
         n = len([c for c in cuts if c is not None])
         if None in cuts[:n] or len(ins) > 1 < len(into):
-            raise ambiguous(
-                "This reshape is not supported. Please specify the sharding of the output"
-                " via the `out_sharding` argument of jax.lax.reshape. Got operand type:"
-                f" {x.update(lies=None).str_short(False)} with spec {PartitionSpec(*spec)},"
-                f" new sizes: {out.shape}",
-                why="an axis that is cut becomes the first part of another, or data move.",
-                tries=["lax.reshape(x, sizes, out_sharding=...)"],
-            )
-        axes = tuple(a for c in cuts for a in axes_in(c))
-        found[into[0]] = axes if len(axes) > 1 else axes[0]
+            raise not_supported()
+        axes = [a for c in cuts for a in axes_in(c)]
+        for i in into:  # the next one is cut, too, where parts of this have size 1
+            parts, mine = 1, []
+            while axes and not out.shape[i] % (parts * sizes[axes[0]]):
+                parts *= sizes[axes[0]]
+                mine.append(axes.pop(0))
+            found[i] = tuple(mine) if len(mine) > 1 else (mine or [None])[0]
+            if parts != out.shape[i]:
+                break
+        if axes:
+            raise not_supported()
     return [tuple(found)]
 
 

@@ -27,13 +27,14 @@ from ...ir.jaxpr import Literal
 from ...passes.stage import JitTracer, StageTrace
 from ...prims import lax
 from ...prims.math.cast import scalar
+from ...prims.resharding import cut_together
 from ...prims.shape.shapes import int_tuple
 from ...runtime import array as arrays
 from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array
 from ...runtime.transfers import typed_constant
 from ...types import dtypes
-from ...types.avals import shaped
+from ...types.avals import Known, shaped
 from ...types.dimensions import Dimension, broadcast_sizes
 
 __all__ = (
@@ -42,8 +43,8 @@ __all__ = (
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
-    "joint_shape", "number", "broadcast_sizes", "broadcast_to", "choose", "canonical_axes",
-    "has_items",
+    "joint_shape", "number", "broadcast_sizes", "broadcast_to", "broadcast_together",
+    "choose", "canonical_axes", "has_items",
     "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
     "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
 )  # fmt: skip
@@ -398,13 +399,23 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     return lax.broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
 
 
+def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
+    """Values repeated to `shape`; where one has to be, all are cut as all of them are."""
+    out = [broadcast_to(x, shape) for x in xs]
+    if Known.cuts and any(x is not y for x, y in zip(xs, out, strict=True)):
+        return cut_together("broadcast_shardings", out)
+    return out
+
+
 def choose(which: Any, x: Any, y: Any) -> Any:
     """`x` where `which` holds, else `y`: promoted, broadcast as NumPy does."""
     x, y = promote_dtypes(x, y)
     shape = broadcast_shapes_of("where", which, x, y)
     if aval_of(which).shape:
-        which = broadcast_to(which, shape)
-    return lax.select_n_p.bind(which, broadcast_to(y, shape), broadcast_to(x, shape))
+        which, x, y = broadcast_together(shape, which, x, y)
+    else:
+        x, y = broadcast_together(shape, x, y)
+    return lax.select_n_p.bind(which, y, x)
 
 
 # --------------------------------------------------------------------------- arguments

@@ -16,7 +16,9 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
+from ...ir.lying import spec_of
 from ...prims import lax
+from ...prims.lying import ambiguous
 from ...types import dtypes
 from ...types.dimensions import max_dim, min_dim
 from ._common import *
@@ -32,7 +34,14 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
 
     Row-major, the next element of a diagonal comes after a row and one element more.
     """
-    *lead, m, n = core.aval_of(x).shape
+    aval = core.aval_of(x)
+    *lead, m, n = aval.shape
+    if _matrices_are_cut(aval):
+        raise ambiguous(
+            "A diagonal is read from matrices that are whole: how it lies could not be"
+            " resolved unambiguously (or would require collectives on inputs).",
+            [aval],
+        )
     start = offset if offset >= 0 else -offset * n
     length = max_dim(
         0, min_dim(m, n - offset) if offset >= 0 else min_dim(m + offset, n)
@@ -42,6 +51,11 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
         return lax.slice_in_dim(flat_x, 0, 0, axis=len(lead))
     stop = start + (length - 1) * (n + 1) + 1
     return lax.slice_in_dim(flat_x, start, stop, n + 1, axis=len(lead))
+
+
+def _matrices_are_cut(aval: Any) -> bool:
+    """Whether one of the last two axes is cut along `Explicit` axes of a mesh."""
+    return aval.lies is not None and any(spec_of(aval)[-2:])
 
 
 def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
@@ -192,7 +206,10 @@ def _trace_operand(a: Any, axis1: int, axis2: int, dtype: Any) -> Any:
 
 @composite(static=("offset", "axis1", "axis2", "dtype"))
 def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
-    parts = diagonal_of(_trace_operand(a, axis1, axis2, dtype), offset)
+    a = _trace_operand(a, axis1, axis2, dtype)
+    if _matrices_are_cut(core.aval_of(a)):
+        return _masked_trace(a, np.int32(offset))
+    parts = diagonal_of(a, offset)
     return _total(parts, (parts.ndim - 1,))
 
 
@@ -203,10 +220,13 @@ def _total(x: Any, axes: tuple[int, ...]) -> Any:
 
 @composite(static=("axis1", "axis2", "dtype"))
 def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
-    a = _trace_operand(a, axis1, axis2, dtype)
+    return _masked_trace(_trace_operand(a, axis1, axis2, dtype), offset)
+
+
+def _masked_trace(a: Any, offset: Any) -> Any:
     rank = a.ndim
     rows = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 2)
     columns = lax.broadcasted_iota(dtypes.int32, a.shape, rank - 1)
     on = lax.eq(lax.add(rows, convert(offset, dtypes.int32)), columns)
-    zeros = lax.broadcast_in_dim(typed_constant(0, a.dtype), a.shape, ())
+    zeros = lax.full_like(a, 0, a.dtype)
     return _total(lax.select_n(on, zeros, a), (rank - 2, rank - 1))

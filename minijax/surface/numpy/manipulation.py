@@ -18,9 +18,11 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...prims import lax
+from ...types.avals import Known
 from ._common import (
     as_array,
     broadcast_sizes,
+    broadcast_together,
     canonical_axes,
     canonical_axis,
     check_arraylike,
@@ -530,6 +532,8 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     check_arraylike("broadcast_arrays", *args)
     shapes = [shape_of(x) for x in args]
     shape = broadcast_shapes(*shapes)
+    if Known.cuts:
+        return tuple(broadcast_together(shape, *map(as_array, args)))
     return tuple([
         as_array(x) if s == shape else _broadcast_to(x, shape)
         for x, s in zip(args, shapes, strict=True)

@@ -21,6 +21,7 @@ from ...control.calls.jit import composite
 from ...control.loops.while_loop import fori_loop
 from ...ir import core
 from ...prims import lax
+from ...prims.resharding import lie_as, uncut
 from ...types import dtypes
 from . import indexing, updates
 from ._common import *
@@ -274,18 +275,20 @@ def goes_left(v: Any, element: Any, side: str) -> Any:
 def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> Any:
     n = a.shape[0]
     plan = Plan(((ARRAY,),), (n,), True, False)
-    zeros = lax.broadcast_in_dim(typed_constant(0, dtype), v.shape, ())
 
     def halve(_: Any, bounds: Any) -> Any:
         # v goes to a place in [low, high].
         low, high = bounds
         middle = lax.div(lax.add(low, high), dtype.type(2))
-        element = indexing.read(a, (middle,), plan) if v.ndim else a[middle]
+        if v.ndim:  # where v is cut, so is what is read
+            element = lie_as(indexing.read(a, (uncut(middle),), plan), core.aval_of(v))
+        else:
+            element = a[middle]
         left = goes_left(v, element, side)
         after = lax.min(lax.add(middle, dtype.type(1)), high)
         return lax.select_n(left, after, low), lax.select_n(left, high, middle)
 
-    bounds = zeros, lax.broadcast_in_dim(typed_constant(n, dtype), v.shape, ())
+    bounds = lax.full_like(v, 0, dtype), lax.full_like(v, n, dtype)
     steps = int(np.ceil(np.log2(n + 1)))
     if unroll:
         for i in range(steps):

@@ -86,7 +86,7 @@ def _slope(a: Any, sample: Any, log_space: bool) -> Any:
 
 
 def _gamma_batch(axis: Any, args: Any, dims: Any, *, log_space: bool) -> Any:
-    keys, a = (bring_front(x, axis.size, d) for x, d in zip(args, dims, strict=True))
+    keys, a = (bring_front(x, axis, d) for x, d in zip(args, dims, strict=True))
     return random_gamma_p.bind(keys, a, log_space=log_space), 0
 
 

@@ -219,7 +219,7 @@ def buffers(data: Any, indices: Any, info: SparseInfo) -> BCOO:
 
 def in_front(axis: Any, x: Any, dim: int | None) -> Any:
     """A buffer with its lane axis first; of size 1 where all lanes share it."""
-    return lax.expand_dims(x, (0,)) if dim is None else move_lane(x, axis.size, dim, 0)
+    return lax.expand_dims(x, (0,)) if dim is None else move_lane(x, axis, dim, 0)
 
 
 def infos_in_front(axis: Any, info: SparseInfo) -> SparseInfo:

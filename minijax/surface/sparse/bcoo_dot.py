@@ -224,7 +224,7 @@ def _dot_batch(
     params = {"preferred_element_type": preferred_element_type}
     up = lambda xs: tuple(x + 1 for x in xs)
     if i is None and j is None:  # one more axis of rhs
-        rhs = move_lane(rhs, axis.size, k, 0)
+        rhs = move_lane(rhs, axis, k, 0)
         out = bcoo_dot_general_p.bind(
             data, indices, rhs, lhs_spinfo=lhs_spinfo, **params,
             dimension_numbers=((lhs_c, up(rhs_c)), (lhs_b, up(rhs_b))),
@@ -239,7 +239,7 @@ def _dot_batch(
             dimension_numbers=((up(lhs_c), rhs_c), (up(lhs_b), rhs_b)),
         )  # fmt: skip
         return out, len(lhs_b)
-    rhs = move_lane(rhs, axis.size, k, 0)
+    rhs = move_lane(rhs, axis, k, 0)
     both = ((up(lhs_c), up(rhs_c)), ((0, *up(lhs_b)), (0, *up(rhs_b))))
     out = bcoo_dot_general_p.bind(data, indices, rhs, **params, dimension_numbers=both)
     return out, 0
@@ -329,9 +329,7 @@ bcoo_dot_general_sampled_p.transpose = _sampled_transpose
 
 
 def _sampled_batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Dims) -> Any:
-    A, B, indices = (
-        move_lane(x, axis.size, d, 0) for x, d in zip(args, dims, strict=True)
-    )
+    A, B, indices = (move_lane(x, axis, d, 0) for x, d in zip(args, dims, strict=True))
     (a_c, b_c), (a_b, b_b) = (
         tuple(tuple(x + 1 for x in side) for side in pair) for pair in dimension_numbers
     )
