@@ -378,10 +378,11 @@ def soft_sign(x: ArrayLike) -> Any:
 
 @own_rule("log1mexp")
 def _log1mexp(x: Any) -> Any:
-    # Each form where the other would cancel; they meet where exp(-x) is a half.
+    # Each form where the other would cancel.  They meet where exp(-x) is a third: up to
+    # a half XLA's log1p loses digits of float64.
     falling = -x
     near = jnp.log(-jnp.expm1(falling))
-    return jnp.where(x < math.log(2.0), near, jnp.log1p(-jnp.exp(falling)))
+    return jnp.where(x < math.log(3.0), near, jnp.log1p(-jnp.exp(falling)))
 
 
 _log1mexp.defjvps(lambda t, ans, x: t / jnp.expm1(x))

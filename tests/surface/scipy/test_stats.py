@@ -217,6 +217,37 @@ def test_far_out():
     assert mj.grad(stats.gennorm.cdf)(0.0, 1.5) == stats.gennorm.pdf(0.0, 1.5)
 
 
+# To twenty digits, where gamma functions are large, and where log1p loses some.
+PRECISE = [
+    ("gamma.logpdf", (99000.0, 100000.0), -11.698937113313737196),
+    ("gamma.logpdf", (16787216.0, 16777216.0), -12.216349103793574308),
+    ("chi2.logpdf", (100200.0, 100000.0), -7.1238413916462983943),
+    ("beta.logpdf", (0.625, 1000000.0, 600000.0), 6.9492348313901740935),
+    ("beta.logpdf", (0.0001220703125, 3.5, 100000.0), 4.3593716154784718935),
+    ("beta.logpdf", (0.9998779296875, 100000.0, 3.5), 4.3593716154784718935),
+    ("beta.logpdf", (0.25, 100000000.0, 300000000.0), 9.8215372352145132991),
+    ("beta.logpdf", (0.25, 1.0, 1.0), 0.0),
+    ("poisson.logpmf", (100100, 100000.0), -6.7258851900188312141),
+    ("binom.logpmf", (500100, 1000000.0, 0.5), -7.1535468617602107532),
+    ("binom.logpmf", (3, 1000000.0, 3.814697265625e-06), -1.5898716430622725501),
+    ("nbinom.logpmf", (100100, 100000.0, 0.5), -7.0477133003198376716),
+    ("cauchy.logcdf", (0.375,), -0.48743426195578503909),
+    ("gumbel_r.logsf", (0.125,), -0.53400645358483201649),
+    ("gumbel_r.logsf", (800.0,), -800.0),
+]
+
+
+@pytest.mark.parametrize(("name", "at", "expected"), PRECISE)
+def test_digits(name, at, expected):
+    dist, function = name.split(".")
+    fun = getattr(getattr(stats, dist), function)
+    with mj.enable_x64(True):
+        found = fun(*(np.float64(x) for x in at))
+        np.testing.assert_allclose(found, expected, rtol=2e-14)
+    found = fun(*(np.float32(x) for x in at))
+    np.testing.assert_allclose(found, expected, rtol=4e-6)
+
+
 def test_entropy_of_poisson():
     mu = np.array([1e-8, 0.3, 8.0, 49.9, 50.1, 1e3])
     want = reference.poisson.entropy(mu[1:])

@@ -15,6 +15,7 @@ from ..special.gamma import betaln
 from ..special.incomplete import gammaincc
 from ..special.logarithms import xlog1py, xlogy
 from ._common import *
+from .deviances import log_beta_density, log_poisson
 from .poisson_entropy import poisson_entropy
 
 __all__ = ("bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson")
@@ -68,8 +69,18 @@ binom = of_numbers(
     "binom", "binomial distribution", r"\binom{n}{k} p^k (1-p)^{n-k}, \quad 0 \le k \le n",
     "logpmf=-1.1754 pmf=0.3087", "2., 5., 0.3",
     shape={"n": "how many trials there are.", "p": SUCCESS}, outside=_up_to,
-    logpmf=lambda k, n, p: _log_choices(n, k) + xlogy(k, p) + xlog1py(n - k, -p),
+    logpmf=lambda k, n, p: log_beta_density(p, k, n - k, k + 1, n - k + 1) - (
+        lax.log1p(n)
+    ),
 )  # fmt: skip
+
+
+def _nbinom_logpmf(k: Any, n: Any, p: Any) -> Any:
+    """n / (n + k) times the probability of n of n + k."""
+    total = n + k
+    share = lax.log(n) - lax.log(total) - lax.log1p(total)
+    return log_beta_density(p, n, k, n + 1, k + 1) + share
+
 
 nbinom = of_numbers(
     "nbinom", "negative binomial distribution, of failures before so many successes",
@@ -77,9 +88,7 @@ nbinom = of_numbers(
     "logpmf=-4.0252 pmf=0.0179", "2., 5., 0.3",
     shape={"n": "how many successes there are.", "p": SUCCESS}, strong="logpmf pmf",
     outside=lambda k, n, p: (k < 0) | (k == INF),
-    logpmf=lambda k, n, p: xlogy(n, p) + xlog1py(k, -p) - lax.log(k + n) - (
-        betaln(n, k + 1)
-    ),
+    logpmf=_nbinom_logpmf,
 )  # fmt: skip
 
 geom = of_numbers(
@@ -122,6 +131,6 @@ poisson = of_numbers(
     "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049", "2., 2.",
     shape={"mu": "the mean."}, strong="cdf",
     outside=lambda k, mu: (k < 0) | (k == INF) | (lax.floor(k) < k),
-    logpmf=lambda k, mu: xlogy(k, mu) - (lax.lgamma(k + 1) + mu), cdf=_poisson_cdf,
+    logpmf=lambda k, mu: log_poisson(k, mu, k + 1), cdf=_poisson_cdf,
     entropy=poisson_entropy,
 )  # fmt: skip

@@ -48,7 +48,9 @@ def _cauchy_below(z: Any) -> Any:
 def _cauchy_log_below(z: Any) -> Any:
     above = z > 0
     tail = _cauchy_below(choose(above, -z, z))
-    return choose(above, lax.log1p(-tail), lax.log(tail))
+    # XLA's log1p loses digits of float64 between -0.34 and 1 - sqrt(2).
+    rest = choose(tail > 0.3, lax.log(1 - tail), lax.log1p(-tail))
+    return choose(above, rest, lax.log(tail))
 
 
 def _cauchy_quantile(q: Any) -> Any:
@@ -105,13 +107,19 @@ def _gumbel_logpdf(z: Any) -> Any:
     return -lax.exp(-z) - choose(z == -INF, 0.0, z)  # no infinity less another
 
 
+def _gumbel_log_tail(z: Any) -> Any:
+    """The logarithm of 1 - e^(-e^-z), which is -z of large z."""
+    far = z > 40
+    return choose(far, -z, log1mexp(lax.exp(-choose(far, 0.0, z))))
+
+
 gumbel_r = of_location(
     "gumbel_r", "Gumbel distribution of largest values", "e^{-x - e^{-x}}",
     "logpdf=-1.1065 pdf=0.3307 cdf=0.5452 logcdf=-0.6065 sf=0.4548 logsf=-0.7880"
     " ppf=-0.3266", "0.5", probability="p", positive=True, strong="sf",
     logpdf=_gumbel_logpdf,
     logcdf=lambda z: -lax.exp(-z), sf=lambda z: -lax.expm1(-lax.exp(-z)),
-    logsf=lambda z: log1mexp(lax.exp(-z)), ppf=lambda q: -lax.log(-lax.log(q)),
+    logsf=_gumbel_log_tail, ppf=lambda q: -lax.log(-lax.log(q)),
 )  # fmt: skip
 
 gumbel_l = of_location(
@@ -119,6 +127,6 @@ gumbel_l = of_location(
     "logpdf=-1.1487 pdf=0.3170 cdf=0.8077 logcdf=-0.2136 sf=0.1923 logsf=-1.6487"
     " ppf=-1.2459", "0.5", probability="p", positive=True,
     logpdf=lambda z: _gumbel_logpdf(-z),
-    logcdf=lambda z: log1mexp(lax.exp(z)), cdf=lambda z: -lax.expm1(-lax.exp(z)),
+    logcdf=lambda z: _gumbel_log_tail(-z), cdf=lambda z: -lax.expm1(-lax.exp(z)),
     logsf=lambda z: -lax.exp(z), ppf=lambda q: lax.log(-lax.log1p(-q)),
 )  # fmt: skip

@@ -12,8 +12,8 @@ from ....prims import lax
 from ..special.bessel import i0e
 from ..special.gamma import betaln
 from ..special.incomplete import betainc, gammainc, gammaincc
-from ..special.logarithms import xlog1py, xlogy
 from ._common import *
+from .deviances import log_beta_density, log_poisson
 
 __all__ = (
     "beta", "chi2", "gamma", "gennorm", "pareto", "t", "vonmises", "wrapcauchy",
@@ -29,7 +29,7 @@ def _infinite(z: Any, *_: Any) -> Any:
 
 
 def _gamma_logpdf(z: Any, a: Any) -> Any:
-    return xlogy(a - 1, z) - (z + lax.lgamma(a))
+    return log_poisson(a - 1, z, a)
 
 
 gamma = of_shape(
@@ -57,7 +57,7 @@ beta = of_shape(
     "0.5, 2., 3.", shape={"a": "the power of x, plus 1.", "b": "that of 1 - x, plus 1."},
     support=(0, 1), inside=0.5, valid=lambda a, b: (a > 0) & (b > 0),
     strong="logpdf pdf cdf logcdf sf logsf",
-    logpdf=lambda z, a, b: xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b),
+    logpdf=lambda z, a, b: log_beta_density(z, a - 1, b - 1, a, b),
     cdf=lambda z, a, b: betainc(a, b, z), sf=lambda z, a, b: betainc(b, a, 1 - z),
 )  # fmt: skip
 
