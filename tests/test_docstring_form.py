@@ -8,6 +8,8 @@ import ast
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 import textwrap
 import warnings
 
@@ -41,9 +43,8 @@ SOURCED = (
 )  # fmt: skip
 
 
-def public_functions(for_libraries=False):
-    """(face.name, function) of everything that a user can call, once each."""
-    seen = {}
+def public_values(for_libraries=False):
+    """(face.name, value) of all names of the faces that libraries use, or of all others."""
     for face in (*stubs.FACES, *SMALL):
         if face.startswith(FOR_LIBRARIES) is not for_libraries:
             continue
@@ -54,15 +55,21 @@ def public_functions(for_libraries=False):
             if name.startswith("_") or name.endswith("_p"):
                 continue
             with warnings.catch_warnings(action="ignore"):  # of old names
-                value = getattr(module, name)
-            kind = type(value)
-            if inspect.isclass(value) or inspect.ismodule(value) or not callable(value):
-                continue
-            if not getattr(value, "__module__", "").startswith("minijax"):
-                continue
-            if kind.__module__.startswith("minijax") and kind.__name__ == "_ScalarMeta":
-                continue
-            seen.setdefault(id(value), (f"{face}.{name}", value))
+                yield f"{face}.{name}", getattr(module, name)
+
+
+def public_functions(for_libraries=False):
+    """(face.name, function) of everything that a user can call, once each."""
+    seen = {}
+    for name, value in public_values(for_libraries):
+        kind = type(value)
+        if inspect.isclass(value) or inspect.ismodule(value) or not callable(value):
+            continue
+        if not getattr(value, "__module__", "").startswith("minijax"):
+            continue
+        if kind.__module__.startswith("minijax") and kind.__name__ == "_ScalarMeta":
+            continue
+        seen.setdefault(id(value), (name, value))
     return [
         pytest.param(value, id=name)
         for name, value in sorted(seen.values(), key=lambda p: p[0])
@@ -140,3 +147,37 @@ def test_form(fun):
 def test_a_sentence(fun):
     assert "no sentence" not in faults(fun)
     assert fun.__doc__
+
+
+def silent_parts(cls):
+    """Public methods and properties of a class without a word of help."""
+    return [
+        name
+        for name, part in vars(cls).items()
+        if not name.startswith("_")
+        and (inspect.isroutine(part) or isinstance(part, (property, classmethod)))
+        and not inspect.getdoc(getattr(cls, name))
+    ]
+
+
+def test_classes_and_their_parts():
+    silent = {}
+    for name, value in public_values():
+        ours = inspect.isclass(value) and value.__module__.startswith("minijax")
+        if ours and (not value.__doc__ or silent_parts(value)):
+            silent[name] = silent_parts(value)
+    assert not silent
+
+
+def test_help_on_methods_of_arrays_before_the_first_is_called():
+    """In a notebook `x.sum?` asks so, of an array that nothing was done with."""
+    program = """
+import inspect
+import minijax as jax
+from minijax.ir import deferred
+names = [n for n in (*deferred.METHODS, *deferred.PROPERTIES) if not n.startswith("_")]
+x = jax.device_put(1.0)
+assert len(inspect.getdoc(x.sum)) > 100
+assert not [n for n in names if not inspect.getdoc(getattr(jax.Array, n))]
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)

@@ -124,9 +124,11 @@ class JetTrace(Trace):
         return out if prim.multiple_results else [out]
 
     def wrap(self, series: Series) -> Any:
+        """A series as a value; one that does not move as itself."""
         return series[0] if len(series) == 1 else JetTracer(self, series[0], series[1:])
 
     def unwrap(self, x: Any) -> Series:
+        """The series of a value."""
         return x.series if type(x) is JetTracer and x._trace is self else [x]
 
 

@@ -127,10 +127,12 @@ class ShapeDtypeStruct:
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return shaped(self.shape, self.dtype).size
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     def __len__(self) -> int:

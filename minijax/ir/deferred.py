@@ -2,8 +2,9 @@
 
 `Array` and `Tracer` share one set of methods (`x + y`, `x.sum()`, `x.at`, `x[i]`).
 They are written on the surface (minijax/numpy), far above; here they are only named.
-Until the surface is loaded each name is a deferred method: the first use of any calls
-`hooks.load`, which fills all of them in by `install`, and then runs the real one.
+Until the surface is loaded each name is deferred: the first use of any, and the first
+look at one without underscores, calls `hooks.load`, which fills all of them in by
+`install`, and then hands on the real one.
 """
 
 from __future__ import annotations
@@ -50,22 +51,28 @@ def _method(name: str) -> Any:
     return deferred
 
 
-def _property(name: str) -> Any:
-    def deferred(self: Any) -> Any:
-        load()
-        return getattr(self, name)
+class _Deferred:
+    """What is looked at before it is called, so that its help is there, too."""
 
-    return property(deferred)
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, cls: Any = None) -> Any:
+        load()
+        return getattr(cls if x is None else x, self.name)
+
+    def __set__(self, x: Any, value: Any) -> None:
+        raise AttributeError(f"attribute {self.name!r} of arrays cannot be set")
 
 
 def register(cls: type, give: Give | None = None) -> None:
     """Give `cls` the deferred methods; `give(name, method)` sets one."""
     give = give or functools.partial(setattr, cls)
     classes.append((cls, give))
-    for name in METHODS + IN_PLACE:
-        give(name, _method(name))
-    for name in PROPERTIES:
-        give(name, _property(name))
+    for name in (*METHODS, *IN_PLACE, *PROPERTIES):
+        give(name, _method(name) if name.startswith("__") else _Deferred(name))
 
 
 def install(methods: dict[str, Any]) -> None:

@@ -78,11 +78,14 @@ class Array(metaclass=_ArrayMeta):
         raise TypeError("Array is made by functions: jnp.array, jnp.zeros, ...")
 
     # ---- what it is
-    shape = property(attrgetter("aval.shape"))
-    dtype = property(attrgetter("aval.dtype"))
-    weak_type = property(attrgetter("aval.weak_type"))
-    ndim = property(attrgetter("aval.ndim"))
-    size = property(attrgetter("aval.size"))
+    shape = property(attrgetter("aval.shape"), doc="The sizes of the axes.")
+    dtype = property(attrgetter("aval.dtype"), doc="The type of the elements.")
+    weak_type = property(
+        attrgetter("aval.weak_type"),
+        doc="Whether the dtype gives way to that of other operands.",
+    )
+    ndim = property(attrgetter("aval.ndim"), doc="The number of axes.")
+    size = property(attrgetter("aval.size"), doc="The number of elements.")
 
     def __len__(self) -> int:
         shape = self.aval.shape
@@ -125,10 +128,12 @@ class Array(metaclass=_ArrayMeta):
 
     @property
     def is_fully_addressable(self) -> bool:
+        """Whether all of it lies on this process's devices."""
         return bool(self._sharding._internal_device_list.is_fully_addressable)
 
     @property
     def is_fully_replicated(self) -> bool:
+        """Whether each of its devices holds the whole."""
         return bool(self.sharding.is_fully_replicated)
 
     @property
@@ -194,6 +199,7 @@ class Array(metaclass=_ArrayMeta):
         return value.copy() if copy else value  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:
+        """The elements as Python numbers, in nested lists; of no axes, a number."""
         return self._value.tolist()
 
     def item(self, *args: Any) -> Any:
@@ -201,6 +207,7 @@ class Array(metaclass=_ArrayMeta):
         return self._value.item(*args)
 
     def tobytes(self, order: Any = "C") -> bytes:
+        """The elements as bytes, in the order of rows or (`order='F'`) of columns."""
         return self._value.tobytes(order)
 
     def __bool__(self) -> bool:

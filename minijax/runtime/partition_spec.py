@@ -109,9 +109,11 @@ class PartitionSpec:
         return self._entries[i]
 
     def index(self, value: Any) -> int:
+        """The first axis of arrays that is cut so."""
         return self._entries.index(_entry(value))
 
     def count(self, value: Any) -> int:
+        """How many axes of arrays are cut so."""
         return self._entries.count(_entry(value))
 
     def __add__(self, other: Any) -> PartitionSpec:

@@ -35,18 +35,22 @@ class Sharding:
 
     @property
     def device_set(self) -> set[Any]:
+        """The devices."""
         raise TypeError(f"{type(self).__name__} names no devices")
 
     @property
     def memory_kind(self) -> str | None:
+        """In which of the devices' memories; None: in their own."""
         return None
 
     @property
     def num_devices(self) -> int:
+        """How many devices there are."""
         return len(self.device_set)
 
     @property
     def addressable_devices(self) -> set[Any]:
+        """Those of this process."""
         me = next(iter(self.device_set)).client.process_index()
         return {d for d in self.device_set if d.process_index == me}
 
@@ -62,14 +66,17 @@ class Sharding:
 
     @property
     def has_addressable_devices(self) -> bool:
+        """Whether some are this process's."""
         return bool(self.addressable_devices)
 
     @property
     def is_fully_addressable(self) -> bool:
+        """Whether all are this process's."""
         return len(self.addressable_devices) == len(self.device_set)
 
     @property
     def is_fully_replicated(self) -> bool:
+        """Whether each device holds the whole."""
         return True
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
@@ -94,6 +101,7 @@ class Sharding:
         """ValueError unless an array of this shape can lie so: any can."""
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Whether arrays of this many axes lie alike."""
         return bool(self == other)
 
 

@@ -57,6 +57,7 @@ class AbstractValue:
     is_high = False  # whether it is a library's own, made of values of other types
 
     def str_short(self, short_dtypes: bool = False) -> str:
+        """Its text: `float32[3]`, or `f32[3]`."""
         raise TypeError("an abstract value must say what it is called")
 
     def to_tangent(self) -> AbstractValue:
@@ -284,18 +285,22 @@ class AbstractRef(AbstractValue):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
         return self.inner_aval.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> Any:
+        """The type of the elements."""
         return self.inner_aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.inner_aval.size  # type: ignore[no-any-return]
 
     def __len__(self) -> int:

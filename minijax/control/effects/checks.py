@@ -136,6 +136,7 @@ class Error:
         self.slots = tuple(slots)
 
     def leaves(self) -> list[Any]:
+        """What it is made of, as arrays."""
         return [self.failed, self.code, *self.slots]
 
     def get(self) -> str | None:

@@ -64,18 +64,22 @@ class Ref(Reference):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes of what it holds."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The type of its elements."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of its axes."""
         return len(self.aval.shape)
 
     @property
     def size(self) -> int:
+        """The number of its elements."""
         return self.aval.size
 
     @property

@@ -61,10 +61,12 @@ class SymbolicZero:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The type of its elements."""
         return self.aval.dtype
 
     def __repr__(self) -> str:

@@ -349,14 +349,29 @@ def flat(self: Any) -> Any:
     )
 
 
-_PROPERTIES: dict[str, Any] = {
-    "T": lambda self: manipulation.transpose(self),
-    "mT": lambda self: manipulation.matrix_transpose(self),
-    "real": lambda self: ufuncs.real(self), "imag": lambda self: ufuncs.imag(self),
-    "at": _IndexUpdateHelper, "flat": flat,
-    "nbytes": lambda self: self.size * self.dtype.itemsize,
-    "itemsize": lambda self: self.dtype.itemsize,
-}  # fmt: skip
+# name -> (what gives it, what it is)
+_PROPERTIES: dict[str, tuple[Any, str]] = {
+    "T": (
+        lambda self: manipulation.transpose(self),
+        "The axes in reverse order; see `minijax.numpy.transpose`.",
+    ),
+    "mT": (
+        lambda self: manipulation.matrix_transpose(self),
+        "The last two axes swapped; see `minijax.numpy.matrix_transpose`.",
+    ),
+    "real": (lambda self: ufuncs.real(self), "The real parts."),
+    "imag": (lambda self: ufuncs.imag(self), "The imaginary parts; of real x, zeros."),
+    "at": (
+        _IndexUpdateHelper,
+        "`x.at[i].set(y)` is x with y at i; likewise add, multiply, min, max, get ...",
+    ),
+    "flat": (flat, "Not there: `x.flatten()` gives the elements in a row."),
+    "nbytes": (
+        lambda self: self.size * self.dtype.itemsize,
+        "The bytes of all elements.",
+    ),
+    "itemsize": (lambda self: self.dtype.itemsize, "The bytes of one element."),
+}
 
 
 def install() -> None:
@@ -366,7 +381,9 @@ def install() -> None:
         arrays.set_method(f"__{name}__", fun)
         setattr(Tracer, f"__{name}__", fun.__wrapped__)
     deferred.install(_METHODS)
-    deferred.install({name: property(get) for name, get in _PROPERTIES.items()})
+    deferred.install(
+        {name: property(get, doc=doc) for name, (get, doc) in _PROPERTIES.items()}
+    )
 
 
 install()

@@ -132,6 +132,7 @@ def _missing(name: str) -> Callable[..., Any]:
         raise NotImplementedError(f"{type(self)}.{name}")
 
     method.__name__ = name
+    method.__doc__ = "A format that has it says what it does."
     return method
 
 

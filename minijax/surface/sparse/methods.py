@@ -288,10 +288,15 @@ def _bcsr_eye(
     return from_bcoo(_eye(BCOO, N, M, k, dtype=dtype, index_dtype=index_dtype))
 
 
+def _bcsr_from_bcoo(cls: Any, arr: BCOO) -> BCSR:
+    """The same array by rows; of two sparse axes."""
+    return from_bcoo(arr)
+
+
 give(
     BCSR, fromdense=classmethod(_bcsr_fromdense),
     from_scipy_sparse=classmethod(_bcsr_from_scipy_sparse),
-    from_bcoo=classmethod(lambda cls, arr: from_bcoo(arr)), to_bcoo=to_bcoo,
+    from_bcoo=classmethod(_bcsr_from_bcoo), to_bcoo=to_bcoo,
     todense=bcsr_todense, sum_duplicates=_bcsr_sum_duplicates,
     _empty=classmethod(_bcsr_empty), _eye=classmethod(_bcsr_eye), __getitem__=_getitem,
     __matmul__=_sparse(jnp.matmul), __rmatmul__=_sparse(jnp.matmul, swapped=True),

@@ -93,9 +93,11 @@ class SparseTrace(Trace):
         raise no_rule(prim)
 
     def wrap(self, x: Any) -> Any:
+        """A sparse array as a value of this trace."""
         return SparseTracer(self, spvalue=x) if is_sparse(x) else x
 
     def unwrap(self, x: Any) -> Any:
+        """The sparse array of a value."""
         mine = type(x) is SparseTracer and x._trace is self
         return x.spvalue if mine else x
 
