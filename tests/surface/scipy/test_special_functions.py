@@ -441,3 +441,26 @@ def test_second_derivatives_of_divergences_where_terms_cancel():
             q = np.array([3e38, 1e20, 0.5])
             want = 3.5 / q / q
             np.testing.assert_allclose(by_q(np.full(3, 3.5), q), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["rel_entr", "kl_div"])
+def test_divergences_scale_with_their_arguments(name):
+    """Powers of two leave all digits where they are, up to the ends of the range."""
+    f = getattr(special, name)
+    p = np.array([3, 1, 1.0001, 1, 5, 0.25, 2.0**90, 2.0**-90], np.float32)
+    q = np.array([2.9, 1, 1, 1.5, 2.0**-80, 2.0**80, 2.0**-30, 2.0**30], np.float32)
+    with mj.enable_x64(True):
+        exact = np.asarray(f(p.astype(np.float64), q.astype(np.float64)))
+    for power in (-80, -30, 0, 30, 80):
+        scale = 2.0**power
+        a, b = (np.ldexp(x.astype(np.float64), power) for x in (p, q))
+        fits = (np.minimum(a, b) > 2.0**-120) & (np.maximum(a, b) < 2.0**120)
+        found = f(a[fits].astype(np.float32), b[fits].astype(np.float32))
+        np.testing.assert_allclose(
+            found, exact[fits] * scale, rtol=2e-6 if name == "kl_div" else 4e-7
+        )
+
+
+def test_relative_entropies_of_infinite_numbers():
+    found = special.rel_entr(np.float32([np.inf, 2]), np.float32([0.5, np.inf]))
+    np.testing.assert_array_equal(found, [np.inf, -np.inf])

@@ -7,9 +7,11 @@ Next: gaussian.py.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....prims.math.gamma import log_gap
+from ....prims.math.pairs import exact_product
 from ._common import *
 
 __all__ = (
@@ -94,24 +96,37 @@ def _relative(p: Any, q: Any, inside: Any, of_none: Any) -> Any:
     outside = choose(none, of_none, choose(nan, const(p, np.nan), const(p, np.inf)))
     # Elsewhere away from the logarithms, which would spoil the derivatives.
     p, q = choose(both, p, const(p, 1)), choose(both, q, const(q, 1))
-    return choose(both, inside(p, q), outside)
+    return choose(both, in_float32(inside)(p, q), outside)
 
 
-def _near(p: Any, q: Any, reach: float) -> tuple[Any, Any]:
-    """Where q/p - 1 is not more than `reach`, and what it is there."""
-    u = (q - p) / p
-    near = lax.lt(lax.abs(u), const(u, reach))
-    return near, choose(near, u, const(u, 0))
+def _quotient(p: Any, q: Any) -> tuple[Any, Any, Any]:
+    """p / q by a power of e, the logarithm of that, and what rounding left of p / q.
+
+    Powers of two keep quotients in range that are beyond 2^±(a quarter of all exponents),
+    and what is left of those of tiny numbers.
+    """
+    quarter = 256 if dtype_of(p) == dtypes.float64 else 32
+    one, up, down = (const(p, 2.0 ** (quarter * k)) for k in (0, 2, -2))
+    finite = lax.lt(lax.max(p, q), const(p, np.inf))
+    above = lax.bitwise_and(lax.gt(p * down, q), finite)
+    below = lax.bitwise_and(lax.gt(q * down, p), finite)
+    small = choose(lax.lt(p, lax.sqrt(down)), up, one)
+    p = p * choose(above, down, choose(below, up, small))
+    q = q * choose(above, up, choose(below, down, small))
+    ratio = lax.div(p, q)
+    product, rest = exact_product(ratio, q)
+    size = const(p, math.log(2) * quarter * 4)
+    raised = choose(above, size, choose(below, -size, const(p, 0)))
+    lost = ((p - product) - rest) / p
+    some = lax.lt(lax.abs(lost), one)  # and not the nan of what is infinite
+    return ratio, raised, choose(some, lost, const(p, 0))
 
 
 @custom_jvp
 def _log_quotient(p: Any, q: Any) -> Any:
     """ln(p / q), to the last place where they are alike, too."""
-    near, u = _near(p, q, 0.2)
-    alike, v = _near(p, q, 0.9)
-    some = choose(alike, 1 + v, const(v, 1))
-    apart = choose(alike, -lax.log(some), lax.log(p) - lax.log(q))
-    return choose(near, -lax.log1p(u), apart)
+    ratio, raised, rest = _quotient(p, q)
+    return lax.log(ratio) + rest + raised
 
 
 _log_quotient.defjvps(lambda t, ans, p, q: t / p, lambda t, ans, p, q: -t / q)
@@ -139,11 +154,11 @@ _excess.defjvps(lambda t, ans, p, q: -t / q, lambda t, ans, p, q: t * (p / q) / 
 
 @custom_jvp
 def _divergence(p: Any, q: Any) -> Any:
-    near, u = _near(p, q, 3.0)
-    near = lax.bitwise_and(near, lax.gt(u, const(u, -0.9)))
-    u = choose(near, u, const(u, 0))
-    whole = choose(near, q / p, const(p, 1))
-    return choose(near, p * log_gap(u, whole), _log_ratio(p, q) - p + q)
+    ratio, raised, _ = _quotient(q, p)
+    far = lax.ne(raised, const(p, 0))
+    u = choose(far, const(p, 0), (q - p) / p)
+    gap = log_gap(u, ratio)
+    return choose(far, q - p - p * (lax.log(ratio) + raised), p * gap)
 
 
 _divergence.defjvps(
