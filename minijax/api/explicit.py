@@ -238,4 +238,4 @@ def _cast(x: Any, mesh: Any) -> Any:
     if aval is None or aval.lies is None or aval.lies.mesh == mesh.abstract_mesh:
         return x
     lies = NamedSharding(mesh.abstract_mesh, PartitionSpec(*spec_of(aval)))
-    return mesh_cast(x, lies.said(len(aval.shape)))
+    return mesh_cast(x, lies.said(len(aval.shape)) or lies)

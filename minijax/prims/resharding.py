@@ -19,7 +19,7 @@ from ..runtime import jaxlib_compat as compat
 from ..runtime.array import base_array, wrap
 from ..runtime.partition_spec import PartitionSpec
 from ..runtime.placing import put_one
-from ..runtime.sharding import NamedSharding
+from ..runtime.sharding import NamedSharding, described, is_laid_out
 from .collectives.varying import vary_as
 from .lying import aligned, asked, moved_sharding
 from .sharding import concrete, lower_constraint
@@ -110,12 +110,15 @@ mesh_cast_p.lower = lambda ctx, x, **_: x
 
 
 def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
-    """The same memory, under another type."""
+    """The same memory, under another type, and over the mesh of which that tells."""
     held = base_array(x)
-    aval = held.aval
-    lies = None if dst_sharding is None else dst_sharding.said(len(aval.shape))
-    there = compat.with_aval(held, aval.update(lies=lies), held._sharding)
-    return wrap(there, core.aval_of(x))
+    aval, lie = _recast(held.aval, dst_sharding=dst_sharding), held._sharding
+    known = None if dst_sharding is None or is_laid_out(held) else described(lie)
+    if isinstance(known, NamedSharding):
+        over = known.mesh.update(axis_types=dst_sharding.mesh.axis_types)
+        known = NamedSharding(over, known.spec, memory_kind=known.given_kind)
+        lie = known.internal(len(aval.shape))
+    return wrap(compat.with_aval(held, aval, lie), core.aval_of(x))
 
 
 mesh_cast_p.impl = _recast_now

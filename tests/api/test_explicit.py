@@ -7,7 +7,14 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, nn
 from minijax.base.errors import ShardingTypeError
-from minijax.sharding import AxisType, Mesh, auto_axes, explicit_axes, get_abstract_mesh
+from minijax.sharding import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    auto_axes,
+    explicit_axes,
+    get_abstract_mesh,
+)
 from minijax.sharding import PartitionSpec as P
 
 MESH = mj.make_mesh((4, 2), ("x", "y"))  # both are Explicit
@@ -304,6 +311,25 @@ def test_some_axes_are_auto():
         assert seen == ["f32[8@x,4@y]"]
         assert mj.typeof(out).str_short(True) == "f32[8@x,4]"
         np.testing.assert_array_equal(out, 3)
+
+
+def test_explicit_axes_of_a_value_where_no_mesh_is_current():
+    """The mesh is the value's, also along axes of which its type says nothing."""
+    auto = mj.make_mesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    x = mj.device_put(np.ones(8, np.float32), NamedSharding(auto, P("x")))
+    seen = []
+    f = lambda x: [seen.append(mj.typeof(x).str_short(True)), x * 3][1]
+    out = explicit_axes(f, in_sharding=P("y"))(x)
+    assert seen == ["f32[8@y]"]
+    assert out.sharding.mesh == auto
+    with mj.set_mesh(auto):
+        np.testing.assert_array_equal(out + x, 4)  # over one mesh
+        slope = mj.grad(lambda x: explicit_axes(f, in_sharding=P("y"))(x).sum())(x)
+        np.testing.assert_array_equal(slope + x, 4)
+    with pytest.raises(ValueError, match="there is no mesh whose axes"):
+        explicit_axes(f, in_sharding=P("y"))(np.ones(8))
+    with pytest.raises(TypeError, match="callable"):
+        explicit_axes(3, in_sharding=P("y"))
         with pytest.raises(ValueError, match="can only refer to Auto axes"):
             lax.with_sharding_constraint(x, P("x"))
         with pytest.raises(ValueError, match="type Auto or Manual"):

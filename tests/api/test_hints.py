@@ -136,6 +136,7 @@ def test_fused():
     x = jnp.arange(4.0)
     (eqn, put) = mj.make_jaxpr(f)(x, x).eqns
     assert (eqn.primitive.name, put.primitive.name) == ("fused_call", "device_put")
+    assert put.invars == eqn.outvars[:1]
     out = mj.jit(f)(x, x)
     assert [o.sharding.memory_kind for o in out][1] == "device"
     np.testing.assert_allclose(out[0], np.sin(x) * x, rtol=1e-6)

@@ -468,3 +468,10 @@ def test_a_tangent_that_is_stopped_cannot_be_turned_around():
 def test_an_index_that_is_a_number_needs_no_equation():
     text = str(mj.make_jaxpr(lambda x: lax.switch(1, [lax.sin, lax.cos], x))(1.0))
     assert "clamp 0:i32[] 1:i32[] 1:i32[]" in text and "convert" not in text
+
+
+def test_indices_of_64_bits_wrap_around():
+    branches = [lambda i=i: i for i in range(3)]
+    with mj.enable_x64(True):
+        taken = [int(lax.switch(i, branches)) for i in (2**31 - 1, 2**31, 2**40 + 1)]
+    assert taken == [2, 0, 1]

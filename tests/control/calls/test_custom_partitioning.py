@@ -115,6 +115,36 @@ def test_what_goes_wrong_inside_is_said(mesh):
         mj.jit(lambda x: (h := g(x), h.def_partition(lambda *a: None), h(x))[-1])(1.0)
 
 
+def test_the_mesh_is_called_as_where_the_call_is_compiled(mesh):
+    """Axes of the current mesh, if it is over the same devices; defaults are arguments."""
+    told = []
+
+    @custom_partitioning
+    def scaled(x, scale=3.0):
+        return x * scale
+
+    def partition(mesh, args, result):
+        told.append(mesh.axis_names)
+        lies = tuple(a.sharding for a in args)
+        return mesh, lambda x, scale: x * scale, lies[0], lies
+
+    scaled.def_partition(partition, sharding_rule="i j, -> i j")
+    x = laid(mesh, X, "x")
+    others = Mesh(mesh.devices, ("rows", "columns"))
+    elsewhere = Mesh(mesh.devices[::-1], ("r", "c"))
+    for current in (mesh, others, elsewhere):
+        with mj.set_mesh(current):
+            out = mj.jit(lambda x: scaled(x))(x)
+        np.testing.assert_array_equal(out, X * 3)
+    assert told == [("x", "y"), ("rows", "columns"), ("x", "y")]
+
+
+def test_factors_belong_to_texts():
+    f = custom_partitioning(lambda x: x)
+    with pytest.raises(ValueError, match="belong to a sharding_rule that is a text"):
+        f.def_partition(lambda *a: None, sharding_rule=None, reduction_factors=("i",))
+
+
 def test_derivatives_and_lanes_are_those_of_the_function():
     f = custom_partitioning(lambda x: x * x)
     f.def_partition(lambda *a: None, sharding_rule="->")

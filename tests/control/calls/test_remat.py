@@ -242,3 +242,15 @@ def test_names_of_functions():
 
     g = mj.checkpoint(f)
     assert (g.__name__, g.__doc__, g.__wrapped__) == ("f", "Doc.", f)
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: f(3.0, [2.0]), lambda f: f(3.0, scales=[2.0]),
+])  # fmt: skip
+def test_static_arguments_need_no_hash(call):
+    f = mj.checkpoint(
+        lambda x, scales: jnp.sin(x) * scales[0],
+        static_argnums=1, static_argnames="scales",
+    )  # fmt: skip
+    slope = mj.grad(lambda x: call(lambda y, *a, **k: f(x * y / 3.0, *a, **k)))(1.0)
+    np.testing.assert_allclose(slope, 2 * np.cos(1.0), rtol=1e-6)

@@ -529,3 +529,9 @@ def test_none_is_an_array_of_zeros_for_the_rules_before(name):
     f, want = THROUGH_NONE[name]
     assert tuple(map(float, mj.grad(f, (0, 1))(1.0, 2.0))) == want
     assert tuple(map(float, mj.jit(mj.grad(f, (0, 1)))(1.0, 2.0))) == want
+
+
+def test_a_cotangent_of_float0_is_zero():
+    f = mj.custom_vjp(lambda x: x * 2.0)
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (np.zeros((), mj.dtypes.float0),))
+    assert mj.grad(lambda x: f(x) + x)(1.0) == 1.0

@@ -303,3 +303,13 @@ def test_error(name):
     call, kind, words = ERRORS[name]
     with pytest.raises(kind, match=re.escape(words)):
         call(X)
+
+
+def test_auxiliary_results_cannot_be_transposed():
+    halve = lambda _, b: (b / 2, {"steps": b * 3})
+    f = lambda b: lax.custom_linear_solve(
+        lambda x: 2 * x, b, halve, symmetric=True, has_aux=True
+    )
+    assert mj.linear_transpose(lambda b: f(b)[0], 1.0)(1.0) == (0.5,)
+    with pytest.raises(TypeError, match="auxiliary results have no derivative"):
+        mj.linear_transpose(f, 1.0)((1.0, {"steps": 1.0}))
