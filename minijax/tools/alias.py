@@ -119,6 +119,17 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             yield Distribution()
 
 
+# What JAX loads with itself, and programs look for in `sys.modules` or take to be there;
+# of it what costs nothing: faces.
+_LOADED = (
+    "_src api_util core distributed errors experimental export ffi image interpreters"
+    " interpreters.ad interpreters.batching interpreters.mlir"
+    " interpreters.partial_eval interpreters.pxla interpreters.xla lax lax.linalg lib"
+    " monitoring nn nn.initializers numpy numpy.fft numpy.linalg ops profiler random"
+    " scipy"
+)
+
+
 def install() -> None:
     """Make `import jax` mean minijax in this process.
 
@@ -145,7 +156,8 @@ def install() -> None:
     faces.stand_for("jax")
     _name_tracers(Tracer)
     Tracer.__init_subclass__ = classmethod(_name_tracers)  # type: ignore[assignment]
-    importlib.import_module("jax._src")  # which libraries take to be there
+    for name in _LOADED.split():
+        importlib.import_module(f"jax.{name}")
 
 
 def _name_tracers(cls: type[Tracer]) -> None:

@@ -131,6 +131,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "prng": ("extend.random", {}),
     "public_test_util": ("test_util", {"views.numbers": "check_close"}),
     "random": ("random", {}),
+    "random.prng": ("extend.random", {}),
+    "random.threefry2x32": ("extend.random", {
+        "prims.random.implementations:threefry2x32":
+            "threefry_fold_in=fold_in threefry_random_bits=random_bits"
+            " threefry_seed=seed threefry_split=split",
+    }),
     "scipy": ("scipy", {}),
     "scipy.linalg": ("scipy.linalg", {}),
     "scipy.special": ("scipy.special", {}),

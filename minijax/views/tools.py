@@ -22,16 +22,37 @@ Shape = tuple[int, ...]
 TypedNdArray = np.ndarray
 
 
-class TypedInt(int):
+class _Typed:
     """A number of Python's that knows its dtype."""
 
+    dtype: np.dtype[Any]
 
-class TypedFloat(float):
-    """A number of Python's that knows its dtype."""
+    def __new__(cls, value: Any, dtype: Any) -> Any:
+        made = super().__new__(cls, value)  # type: ignore[call-arg]
+        made.dtype = np.dtype(dtype)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = type(self).__mro__[2]
+        return type(self), (kind(self), self.dtype)  # type: ignore[call-arg]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({super().__repr__()}, dtype={self.dtype.name})"
+
+    def __str__(self) -> str:
+        return str(super().__repr__())
 
 
-class TypedComplex(complex):
-    """A number of Python's that knows its dtype."""
+class TypedInt(_Typed, int):
+    """An integer that knows its dtype."""
+
+
+class TypedFloat(_Typed, float):
+    """A float that knows its dtype."""
+
+
+class TypedComplex(_Typed, complex):
+    """A complex number that knows its dtype."""
 
 
 # All effects may be in what is computed again, and in custom rules; these are the kinds

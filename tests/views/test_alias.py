@@ -9,10 +9,14 @@ ENV = {k: v for k, v in os.environ.items() if k != "MINIJAX_AS_JAX"} | {
 }
 
 PROGRAM = """
-import importlib.metadata, importlib.util, sys, warnings
+import importlib.metadata, importlib.util, pickle, sys, warnings
 warnings.simplefilter("error")
 import minijax, minijax.tools.alias as alias
-import jax, jax.numpy as jnp
+import jax
+for name in ("core", "numpy", "lax", "random", "interpreters.ad", "nn.initializers"):
+    assert f"jax.{name}" in sys.modules
+assert "minijax.passes.stage" not in sys.modules
+import jax.numpy as jnp
 from jax import core, lax
 from jax.extend.mlir.dialects import stablehlo as hlo
 import jax.extend.mlir.dialects.chlo
@@ -103,6 +107,20 @@ def lane(x):
     return x + to_elt(x._trace, None, jnp.arange(6.0).reshape(2, 3), -1)
 assert jax.vmap(lane, 1)(jnp.ones((2, 3))).tolist() == [[1, 4], [2, 5], [3, 6]]
 assert make_iota(3).tolist() == [0, 1, 2]
+from jax._src.literals import TypedComplex, TypedFloat, TypedInt
+for kind, number, dtype in (TypedInt, 5, "int32"), (TypedFloat, 0.5, "float16"), (
+    TypedComplex, 2j, "complex64"
+):
+    typed = kind(number, np.dtype(dtype))
+    again = pickle.loads(pickle.dumps(typed))
+    assert typed == again == number and again.dtype == dtype and type(again) is kind
+    assert repr(typed) == f"{kind.__name__}({number!r}, dtype={dtype})"
+    assert jnp.asarray(typed, dtype=typed.dtype).dtype == dtype
+    assert str(typed) == str(number)
+from jax._src.random import prng, threefry2x32
+key = threefry2x32.threefry_seed(jnp.uint32(7))
+children = jax.random.split(jax.random.wrap_key_data(key), 3)
+assert (threefry2x32.threefry_split(key, (3,)) == jax.random.key_data(children)).all()
 """
 
 
