@@ -41,6 +41,15 @@ def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> st
     )
 
 
+def _static(x: Any, use: str) -> str:
+    """How an argument is made static of the function that is traced."""
+    if x._trace.transform.startswith("checkpoint"):
+        return (
+            f"the `static_argnums` parameter for `jax.remat` or `jax.checkpoint` {use}"
+        )
+    return f"jit(..., static_argnums=... or static_argnames=...) {use}"
+
+
 def _traced(x: Any) -> str:
     return f"traced array with shape {x.aval.str_short(False)}"
 
@@ -60,7 +69,7 @@ def no_bool(x: Any, trace: Any) -> Exception:
             [
                 "lax.cond or jnp.where instead of `if`, lax.while_loop instead of"
                 " `while`, & | ~ instead of and, or, not",
-                "jit(..., static_argnames=...) where the value decides the program",
+                _static(x, "where the value decides the program"),
             ],
         )
     )  # fmt: skip
@@ -93,7 +102,7 @@ def no_number(x: Any, trace: Any, kind: type) -> Exception:
             f"`{name}(...)` needs a value, and a traced array has none yet.",
             [
                 f"x.astype({name}) to convert the dtype in the program",
-                "static_argnums or static_argnames where the value shapes the program",
+                _static(x, "where the value shapes the program"),
             ],
         )
     )  # fmt: skip
@@ -147,7 +156,7 @@ def no_index(x: Any, trace: Any) -> Exception:
             " array has no value yet.",
             [
                 "jnp.asarray(the_list)[i], which indexes with a traced integer",
-                "static_argnums or static_argnames for sizes",
+                _static(x, "for sizes"),
             ],
         )
     )  # fmt: skip
@@ -172,7 +181,7 @@ def not_concrete(x: Any, trace: Any, context: str) -> Exception:
         needs_value(
             x, trace, f"{_ABSTRACT}: {_traced(x)}. {context}",
             "the value must be known while the program is traced.",
-            ["static_argnums or static_argnames", "NumPy for shape arithmetic"],
+            [_static(x, "for this value"), "NumPy for shape arithmetic"],
         )
     )  # fmt: skip
 

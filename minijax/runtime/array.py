@@ -291,8 +291,8 @@ class Array(metaclass=_ArrayMeta):
     def __reduce__(self) -> Any:
         return _rebuild, (np.asarray(self._value), self.weak_type)
 
-    def __copy__(self) -> Array:
-        return self
+    def __copy__(self) -> Array:  # which lives on where this one is donated
+        return copied(self)  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: Any) -> Array:
         return copied(self)  # type: ignore[no-any-return]

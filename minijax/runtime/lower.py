@@ -241,12 +241,19 @@ class Lowering:
             found = self.repeated[key] = y, x  # x lives on, for its id
         return found[0]
 
-    def is_constant(self, x: Any, depth: int = 8) -> Any:
-        """Whether a value is made of constants, by few operations: XLA computes it."""
+    def may_be_zero(self, x: Any) -> Any:
+        """Whether an integer may be 0: unless it is a constant, or such ones repeated."""
         made = x.owner
-        if isinstance(made, ir.Block) or depth == 0:
-            return False
-        return all(self.is_constant(y, depth - 1) for y in made.operands)
+        if isinstance(made, ir.Block):
+            return True
+        if made.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
+            return self.may_be_zero(made.operands[0])
+        if made.name != "stablehlo.constant":
+            return True
+        elements = made.attributes["value"]
+        if elements.is_splat:
+            return not ir.IntegerAttr(elements.get_splat_value()).value
+        return not np.asarray(elements).all()
 
     def constant(self, value: Any, aval: Any) -> Any:
         """A constant; a Python or NumPy scalar is repeated to the aval's shape."""
@@ -469,7 +476,7 @@ class Apart(Lowering):
     axes, consts, manual, module, token = map(
         _beyond, ("axes", "consts", "manual", "module", "token")
     )
-    is_constant = _beyond("operands")
+    may_be_zero = _beyond("operands")
 
     def __init__(self, ctx: Lowering) -> None:
         self.on = ctx.platform

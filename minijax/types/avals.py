@@ -278,10 +278,13 @@ class AbstractRef(AbstractValue):
     """The type of a mutable reference to an array of type `inner_aval`."""
 
     __slots__ = ("inner_aval",)
-    weak_type = False
 
     def __init__(self, inner_aval: Any) -> None:
         self.inner_aval = inner_aval
+
+    @property
+    def weak_type(self) -> bool:
+        return bool(self.inner_aval.weak_type)
 
     @property
     def shape(self) -> tuple[int, ...]:

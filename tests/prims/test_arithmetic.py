@@ -509,3 +509,21 @@ def test_constants_are_divided_by_zero(dtype):
     assert got[0].tolist() == [int(dtype == "uint8") * 256 - 1] * 2
     assert got[1].tolist() == [1, 1]
     assert (mj.jit(lambda: jnp.ones(2, int) // 0)() == jnp.ones(2, int) // 0).all()
+
+    @mj.jit
+    def found(nothing, n):  # what the compiler finds to be 0
+        sums = jnp.sum(nothing, 1, dtype=dtype), jnp.zeros(2, dtype) * n
+        return [(lax.div(x, y), lax.rem(x, y), x % y) for x in sums for y in sums]
+
+    for quotient, *rests in found(np.ones((2, 0), dtype), np.ones((), dtype)):
+        assert quotient.tolist() == got[0].tolist()
+        assert [rest.tolist() for rest in rests] == [[0, 0]] * 2
+
+
+def test_division_by_what_is_not_zero_is_emitted_alone():
+    x = np.ones(2, np.int32)
+    for y in (np.int32(3), np.array([2, 3], np.int32)):
+        f = mj.jit(lambda x, y=y: (lax.div(x, y), lax.rem(x, y)))
+        assert "stablehlo.select" not in f.lower(x).as_text()
+    guarded = mj.jit(lambda x: lax.div(x, np.array([2, 0], np.int32)))
+    assert "stablehlo.select" in guarded.lower(x).as_text()

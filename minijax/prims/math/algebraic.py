@@ -241,16 +241,17 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 
 
 def lower_division(op: str, of_zero: Rule) -> Rule:
-    """Emit a division; of integers that are constants, one that goes around zeros.
+    """Emit a division; of integers, one that goes around zeros.
 
-    XLA computes these with the machine's own division, which ends the process.
+    Where XLA finds that the operands are constants (an empty sum, what is multiplied by
+    0), it divides with the machine's own division, which ends the process.  Programs are
+    no slower: it goes around zeros in them anyway, and once is enough.
     """
     plain = lower_elementwise(op)
 
     def lower(ctx: Any, x: Any, y: Any) -> Any:
         (out,) = ctx.avals_out
-        whole = dtypes.is_integer(out.dtype)
-        if not (whole and ctx.is_constant(x) and ctx.is_constant(y)):
+        if not dtypes.is_integer(out.dtype) or not ctx.may_be_zero(y):
             return plain(ctx, x, y)
         x, y = broadcast_operands(ctx, (x, y), out.shape)
         zero = emit_compare(ctx, "EQ", y, ctx.constant(0, out), out)

@@ -18,7 +18,6 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...prims.reduce.over_axes import all_ones
 from ...prims.shape.shapes import broadcast_to
 from ...types import dtypes
 from ...types.dimensions import Dimension
@@ -141,11 +140,6 @@ def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
         total = lax.pmean(total, names)
     if keepdims:
         total = keep(total, axes, len(shape))
-    if dtypes.is_integer(dtype) and not core.aval_of(a).size:
-        # What division by zero gives; the compiler dies of it among constants.
-        return lax.broadcast_in_dim(
-            dtype.type(all_ones(dtype)), core.aval_of(total).shape, ()
-        )
     return lax.div(total, count)
 
 

@@ -185,14 +185,17 @@ def _quantile(a, q, weights, axis, method: str, keepdims: bool, squash: bool):
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     axes = canonical_axes(axis, a.ndim)
     rows = _axes_together(a, axes)
-    if rows.shape[-1] == 0:
+    shape = (*q.shape, *rows.shape[:-1])
+    if rows.shape[-1] == 0 and math.prod(shape):
         raise ValueError(
             f"quantile of no elements: {errors.type_text(a)} along axis {axis}."
         )
     if weights is not None:
         weights = _axes_together(_weights(a, weights, axis, axes), axes)
-    out = _of_rows(rows, q, weights, method, squash)
-    out = convert(out, a.dtype)
+    if rows.shape[-1] == 0:  # of nothing, nowhere
+        out = lax.full(shape, 0, a.dtype)
+    else:
+        out = convert(_of_rows(rows, q, weights, method, squash), a.dtype)
     kept = tuple(1 if i in axes else n for i, n in enumerate(a.shape))
     return lax.reshape(out, (*q.shape, *kept)) if keepdims else out
 

@@ -1,6 +1,7 @@
 """Donated arguments: used where they can be, kept and named where not; and what becomes
 of programs whose captured arrays are deleted or donated.  Recorded from JAX 0.10.2."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -13,6 +14,13 @@ from minijax import lax
 
 def arrays():
     return jnp.arange(6.0).reshape(2, 3), jnp.arange(4) + 0
+
+
+def test_copies_outlive_what_is_donated():
+    x = jnp.arange(3) + 0
+    copies = [copy.copy(x), copy.deepcopy(x), copy.copy({"x": x.copy()})["x"]]
+    mj.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert x.is_deleted() and [c.tolist() for c in copies] == [[0, 1, 2]] * 3
 
 
 # (function, what is donated, what is gone afterwards, what the warning names)

@@ -227,6 +227,9 @@ def test_closures():
          mj.errors.TracerBoolConversionError, "for checkpoint / remat"),
         (lambda: mj.checkpoint(lambda x, y: x if x > 0 else y, static_argnums=1)(1.0, []),
          mj.errors.TracerBoolConversionError, "depends on x"),
+        (lambda: mj.checkpoint(lambda x, n: x * range(n)[1])(1.0, 2),
+         mj.errors.TracerIntegerConversionError,
+         "the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`"),
     ],
 )  # fmt: skip
 def test_messages(call, error, words):

@@ -163,6 +163,7 @@ def test_types():
     out = mj.eval_shape(lambda a, x: a[...] * x, r, 1.0)
     assert (out.shape, out.dtype) == ((3,), "float32")
     assert mj.typeof(r) == mj.ref.AbstractRef(mj.typeof(r[...]))
+    assert mj.typeof(mj.new_ref(0.0)).weak_type and not mj.typeof(r).weak_type
     jaxpr = mj.make_jaxpr(lambda a: a.__setitem__(0, 1.0))(r)
     assert len(jaxpr.effects) == 1
     inside = mj.make_jaxpr(lambda x: mj.new_ref(x)[...])(1.0)

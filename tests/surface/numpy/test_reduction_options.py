@@ -201,6 +201,19 @@ def test_what_a_mask_leaves_out_has_no_slope(name):
     assert not none.any() or name == "mean"
 
 
+@pytest.mark.parametrize("name", ["median", "nanmedian", "quantile", "nanpercentile"])
+def test_order_statistics_of_nothing_nowhere(name):
+    q = () if "median" in name else (np.array([0.5, 0.7]),)
+    f = getattr(jnp, name)
+    for shape, axis in (((2, 0, 0), 1), ((2, 0), 0), ((0, 3, 0), (0, 1))):
+        x = np.zeros(shape)
+        for keepdims in (False, True):
+            rest = np.sum(x, axis=axis, keepdims=keepdims).shape
+            assert f(x, *q, axis=axis, keepdims=keepdims).shape == (2,) * len(q) + rest
+    with pytest.raises(ValueError, match="of no elements"):
+        f(np.zeros((2, 0)), *q, axis=1)
+
+
 def test_the_mean_of_nothing_is_constant():
     x = jnp.zeros((2, 0))
     value, tangent = mj.jvp(lambda x: jnp.nanmean(x, axis=-1), (x,), (x,))
