@@ -78,6 +78,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "interpreters": ("interpreters", {}),
     "interpreters.ad": ("interpreters.ad", {"views.derivatives": "CustomVJPException"}),
     "interpreters.batching": ("interpreters.batching", {
+        "api.vmappables": "is_vmappable=is_known",
         "views.rules": "make_iota to_elt",
     }),
     "interpreters.mlir": ("interpreters.mlir", {}),

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...base import errors
 from ...control.calls.jit import composite
+from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...types.avals import Known
 from ._common import (
@@ -63,7 +64,8 @@ def reshape(
       out_sharding: how to lay the result out.
 
     Returns:
-      An array of shape `shape` and of `a`'s dtype and weak type.
+      An array of shape `shape` and of `a`'s dtype and weak type.  Of a NumPy array, while
+      a function is traced, a NumPy array: what is known stays known.
 
     Raises:
       TypeError: the sizes do not fit, or more than one is -1.
@@ -80,6 +82,14 @@ def reshape(
     check_arraylike("reshape", a)
     old = shape_of(a)
     new = complete_shape(old, static_shape(shape, "reshape"), shape)
+    known = isinstance(a, (np.ndarray, np.generic)) and STATE.trace is not EVAL
+    if known and order in ("C", "F") and out_sharding is None:
+        return np.reshape(a, new, order=order)
+    return _shaped(a, new, order, out_sharding)
+
+
+def _shaped(a: Any, new: tuple[int, ...], order: str, out_sharding: Any) -> Any:
+    old = shape_of(a)
     if order == "C":
         if out_sharding is not None:
             return lax.reshape(a, new, out_sharding=out_sharding)
@@ -154,7 +164,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
         raise NotImplementedError("Ravel not implemented for order='K'.")
     if order == "F" and len(shape_of(a)) > 1:
         return _ravel_columns(a)
-    return reshape(a, (math.prod(shape_of(a)),), order, out_sharding=out_sharding)
+    return _shaped(a, (math.prod(shape_of(a)),), order, out_sharding)
 
 
 @composite

@@ -664,3 +664,22 @@ def test_diag_keeps_weak_types_as_diagonal_does(shape, k):
     x = mj.lax.full(shape, 1.0)
     square = len(shape) == 2 and shape[0] == shape[1] and k == 0
     assert jnp.diag(x, k).weak_type is not square
+
+
+@pytest.mark.parametrize("within", [mj.jit, mj.vmap, mj.grad])
+def test_numpy_arrays_are_known_while_they_are_reshaped(within):
+    rows = np.arange(6.0)
+
+    def f(x):
+        table = jnp.reshape(rows, (2, -1))
+        assert type(table) is np.ndarray and table.all(axis=1).tolist() == [False, True]
+        by_columns = jnp.reshape(rows > 2, (2, 3), order="F")
+        assert by_columns.tolist() == [[False, False, True], [False, True, True]]
+        assert isinstance(jnp.reshape(jnp.arange(4), (2, 2)), mj.Array)
+        return (table[1, 0] * x).sum()
+
+    assert within(f)(jnp.ones((1,)) if within is mj.vmap else 1.0) == 3.0
+
+
+def test_numpy_arrays_are_reshaped_to_arrays_elsewhere():
+    assert isinstance(jnp.reshape(np.arange(6.0), (2, 3)), mj.Array)
