@@ -183,3 +183,10 @@ def test_unknown_keywords_are_told_of():
     ) as w:
         assert jet(jnp.square, (3.0,), ((1.0,),), order=2)[0] == 9
     assert w[0].filename == __file__
+
+
+def test_what_begins_at_rest_moves_in_a_loop():
+    """A carry that is constant at first has all terms of its series from then on."""
+    loop = lambda x: lax.fori_loop(0, 3, lambda i, c: c * 0.5 + x**2, 0.0)
+    value, terms = jet(loop, (2.0,), ([1.0, 0.0, 0.0],))
+    assert (value, *terms) == (7.0, 7.0, 3.5, 0.0)  # 1.75 x²

@@ -473,5 +473,6 @@ def test_an_index_that_is_a_number_needs_no_equation():
 def test_indices_of_64_bits_wrap_around():
     branches = [lambda i=i: i for i in range(3)]
     with mj.enable_x64(True):
-        taken = [int(lax.switch(i, branches)) for i in (2**31 - 1, 2**31, 2**40 + 1)]
-    assert taken == [2, 0, 1]
+        edges = (2**31 - 1, 2**31, 2**40 + 1, -(2**31), -(2**31) - 1)
+        taken = [int(lax.switch(i, branches)) for i in edges]
+    assert taken == [2, 0, 1, 0, 2]

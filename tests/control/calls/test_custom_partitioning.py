@@ -168,6 +168,7 @@ TEXTS = [
                       "need_replication_factors": ("i",)}, [(4, 2, 3)], [(4, 3)],
      "([i, j, k])->([i, k]) {i=4, j=2, k=3} reduction={j} need_replication={i}"
      " permutation={k}"),
+    ("i -> i", {}, [(4,)], [(1,)], "([i])->([i]) {i=4}"),  # which broadcasts
 ]  # fmt: skip
 
 
@@ -200,6 +201,8 @@ WRONG = [
      ((4,), (4,))),
     ("... -> ...", "Ellipsis represents different number of leading dimensions 2 and 1",
      ((4, 2), (4,))),
+    ("i -> i", "Sharding rule 0th result mapping: axis 0 has size 3, its factors i have 4",
+     ((4,), (3,))),
 ]  # fmt: skip
 
 

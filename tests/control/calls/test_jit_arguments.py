@@ -170,6 +170,14 @@ def test_mismatches_are_named(compiled, args, kwargs, words):
         assert text in str(e.value)
 
 
+def test_of_many_mismatches_five_are_told():
+    f = mj.jit(lambda xs: sum(xs)).lower([Y] * 7).compile()
+    with pytest.raises(TypeError) as e:
+        f([np.int32(1)] * 7)
+    assert "'xs[4]'" in str(e.value) and "'xs[5]'" not in str(e.value)
+    assert "and 2 more" in str(e.value)
+
+
 TRANSFORMS = {
     "grad": lambda g: mj.grad(g)(Y),
     "jvp": lambda g: mj.jvp(g, (Y,), (Y,)),

@@ -257,3 +257,11 @@ def test_static_arguments_need_no_hash(call):
     )  # fmt: skip
     slope = mj.grad(lambda x: call(lambda y, *a, **k: f(x * y / 3.0, *a, **k)))(1.0)
     np.testing.assert_allclose(slope, 2 * np.cos(1.0), rtol=1e-6)
+
+
+def test_others_stay_static_beside_one_without_hash():
+    @partial(mj.checkpoint, static_argnames=("scales", "n"))
+    def f(x, *, scales, n):
+        return x**n * scales[0] if n > 2 else x
+
+    assert mj.grad(lambda x: f(x, scales=[2.0], n=3))(1.0) == 6.0

@@ -535,3 +535,6 @@ def test_a_cotangent_of_float0_is_zero():
     f = mj.custom_vjp(lambda x: x * 2.0)
     f.defvjp(lambda x: (f(x), None), lambda _, ct: (np.zeros((), mj.dtypes.float0),))
     assert mj.grad(lambda x: f(x) + x)(1.0) == 1.0
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (np.zeros(2, mj.dtypes.float0),))
+    with pytest.raises(ValueError, match="same type as the args tuple"):
+        mj.grad(f)(1.0)

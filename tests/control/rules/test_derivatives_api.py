@@ -171,6 +171,8 @@ def test_any_integer_names_an_argument(derivative, number):
          " integer -> integer functions, but got [dtype('float32')] -> [dtype('bool')]."),
         (lambda: mj.linear_transpose(lambda x: 3 * x, 1.0)(jnp.ones(2)), TypeError,
          "cotangent type does not match function output, expected float32[] but got"),
+        (lambda: mj.linear_transpose(lambda x: {"a": x}, 1.0)({"b": 1.0}), TypeError,
+         "cotangent tree does not match function output, expected"),
     ],
 )  # fmt: skip
 def test_messages(call, error, words):
