@@ -149,6 +149,7 @@ def test_derivatives_and_lanes_are_those_of_the_function():
     f = custom_partitioning(lambda x: x * x)
     f.def_partition(lambda *a: None, sharding_rule="->")
     assert mj.vmap(mj.grad(f))(jnp.arange(3.0)).tolist() == [0, 2, 4]
+    assert mj.jit(f)(3.0) == 9.0  # on one device: the function
     assert "custom_partitioning" in str(mj.make_jaxpr(f)(1.0))
 
 
