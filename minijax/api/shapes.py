@@ -26,7 +26,7 @@ from ..runtime.mesh import current_mesh
 from ..runtime.partition_spec import PartitionSpec
 from ..runtime.sharding import NamedSharding, Sharding, typed
 from ..types import dtypes
-from ..types.avals import AbstractRef, AbstractToken, ShapedArray, shaped
+from ..types.avals import AbstractRef, AbstractToken, AbstractValue, shaped
 from ..types.manual_axes import ManualAxisType, held, manual_axis_type
 
 
@@ -224,8 +224,8 @@ def _struct_of_fields(*fields: Any) -> ShapeDtypeStruct:
 
 
 def aval_like(x: Any) -> Any:
-    """The aval of an array, a number, or anything with `shape` and `dtype`."""
-    if isinstance(x, ShapedArray):
+    """The aval of an array, a number, or anything with `shape` and `dtype`; an aval."""
+    if isinstance(x, AbstractValue):
         return x
     if isinstance(x, ShapeDtypeStruct):
         aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)

@@ -154,7 +154,8 @@ class StageTrace(Trace):
         self.transform = transform
         self.arg_names: Sequence[str] = ()
 
-    def new_arg(self, aval: Any) -> Any:
+    def new_arg(self, aval: Any, source_info: Any = None) -> Any:
+        """One more input of the program; libraries say besides where they ask for it."""
         var = Var(aval)
         self.invars.append(var)
         tracer = JitTracer(self, aval, var)

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from ..api.shapes import aval_like
 from ..base import tree
 from ..base.source import function_text, name_of
 from ..control.arguments import ArgNames, resolve_statics
@@ -356,8 +357,8 @@ def missing_debug_info(traced_for: str) -> DebugInfo:
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """The type of a value."""
-    return core.aval_of(x)
+    """The type of a value, or of what stands for one: has `shape` and `dtype`."""
+    return aval_like(x)
 
 
 def flatten_axes(

@@ -44,6 +44,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "config": ("", {"base.config:config": "update parse_flags_with_absl"}),
     "core": ("extend.core core", {
         "api.shapes": "typeof",
+        "control.calls.programs": "closed_call_p",
         "ir.core": "EvalTrace",
         "ir.jaxpr": "JaxprEqnContext=EquationContext",
         "runtime.lower": "physical_aval=physical",

@@ -366,3 +366,33 @@ def test_what_an_out_sharding_asks_for():
         assert canonicalize(other, "f", False).mesh == there.abstract_mesh
     with pytest.raises(TypeError, match="only supports instances of"):
         canonicalize(3, "f")
+
+
+def test_types_are_asked_of_what_stands_for_values():
+    class Described:
+        shape, dtype, weak_type = (2,), np.dtype("float64"), True
+
+    ask = api_util.shaped_abstractify
+    scalar, ref = jax.typeof(1.0), jax.typeof(jax.new_ref(1.0))
+    assert [ask(scalar), ask(1.0), ask(ref)] == [scalar, scalar, ref]
+    assert ask(jax.ShapeDtypeStruct((3,), "float32")).shape == (3,)
+    found = ask(Described())
+    assert (found.shape, found.dtype, found.weak_type) == ((2,), np.float32, True)
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        ask("text")
+
+
+@pytest.mark.filterwarnings("ignore:jax.core.trace_ctx:DeprecationWarning")
+def test_a_program_gets_inputs_while_it_is_recorded():
+    seen = []
+
+    def f(x):
+        trace = core.trace_ctx.trace
+        place = jex.source_info_util.current()
+        y = trace.new_arg(api_util.shaped_abstractify(3.0), source_info=place)
+        seen.append(y)
+        return x * y
+
+    closed = jax.make_jaxpr(f)(2.0)
+    assert [v.aval.shape for v in closed.jaxpr.invars] == [(), ()]
+    assert core.eval_jaxpr(closed.jaxpr, closed.consts, 2.0, 5.0) == [10.0]

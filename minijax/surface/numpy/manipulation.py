@@ -84,7 +84,7 @@ def reshape(
     new = complete_shape(old, static_shape(shape, "reshape"), shape)
     known = isinstance(a, (np.ndarray, np.generic)) and STATE.trace is not EVAL
     if known and order in ("C", "F") and out_sharding is None:
-        return np.reshape(a, new, order=order)
+        return np.reshape(a, new, order="F" if order == "F" else "C")
     return _shaped(a, new, order, out_sharding)
 
 
