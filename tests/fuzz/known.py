@@ -154,7 +154,7 @@ KNOWN = [
     Known(
         "a compiled part of JAX's linear functions keeps the weak type of its primal",
         "weak",
-        r"linearized\(f\)",
+        r"(linearized|pushed)\(f\)",
         r"^leaf \d+: False != True",
     ),
     # By types: what JAX refuses, and minijax does not.

@@ -113,6 +113,11 @@ row(
     "atan2 nextafter igamma igammac igamma_grad_a polygamma zeta",
 )
 row("lax.random_gamma_grad(x, y)", REAL)
+row(
+    "jax.grad(lambda x, y: lax.NAME(x, y).sum(), (0, 1))(x, y)",
+    "f32 f16",
+    "igamma_grad_a random_gamma_grad",
+)
 row("lax.betainc(x, y, z)", REAL)
 row("lax.NAME(x, y)", "b1 " + INTEGERS, "bitwise_and bitwise_or bitwise_xor")
 row("lax.NAME(x, y)", INTEGERS, "shift_left shift_right_logical shift_right_arithmetic")

@@ -148,7 +148,8 @@ def test_incomplete_gamma_laws():
     obeys(lax.igamma, a, x, lanes=False)
     obeys(lax.igammac, a, x, lanes=False)
     obeys(lax.igamma, np.float64(2.5), x, derivatives=False, exact=False)
-    obeys(lax.random_gamma_grad, a, x, derivatives=False, lanes=False)
+    obeys(lax.random_gamma_grad, a, x, lanes=False)
+    obeys(lax.igamma_grad_a, a, x, lanes=False)
 
 
 def test_slope_by_the_parameter():
@@ -174,6 +175,26 @@ def test_how_samples_move():
         single = lax.random_gamma_grad(a.astype("f"), x.astype("f"))
         fine = x > 1e-30
         np.testing.assert_allclose(single[fine], expected[fine], rtol=2e-4)
+
+
+def test_how_samples_bend():
+    """The second derivative of x(a), where P(a, x(a)) does not move."""
+    with mj.enable_x64(True):
+        a = np.repeat([0.05, 0.7, 1.0, 3.0, 40.0, 900.0], 5)
+        p = np.tile([0.01, 0.2, 0.5, 0.8, 0.99], 6)
+        x, step = scipy.gammaincinv(a, p), 1e-3 * a
+        ahead = scipy.gammaincinv(a + step, p)
+        behind = scipy.gammaincinv(a - step, p)
+        expected = (ahead - 2 * x + behind) / step**2
+        move = lax.random_gamma_grad(a, x)
+        _, bend = mj.jvp(lax.random_gamma_grad, (a, x), (np.ones_like(a), move))
+        np.testing.assert_allclose(bend, expected, rtol=1e-3, atol=1e-9 / np.min(a))
+    sample = lambda a: mj.random.gamma(mj.random.key(1), a)
+    # Recorded from JAX 0.10.2, which has forward mode alone.
+    np.testing.assert_allclose(
+        mj.jvp(mj.grad(sample), (2.0,), (2.0,)), (0.81730276, 0.11775231), 1e-5
+    )
+    np.testing.assert_allclose(mj.grad(mj.grad(sample))(2.0), 0.11775231 / 2, 1e-5)
 
 
 def test_slopes_at_the_ends():
@@ -245,7 +266,8 @@ def test_what_cannot_be_differentiated():
             ValueError, match="gradient with respect to a and b not supp"
         ):
             mj.grad(lax.betainc, argnums=i)(1.0, 2.0, 0.5)
-    for function in (lax.zeta, lax.igamma_grad_a, lax.random_gamma_grad):
+    twice = [mj.grad(f) for f in (lax.igamma_grad_a, lax.random_gamma_grad)]
+    for function in (lax.zeta, *twice):
         with pytest.raises(NotImplementedError, match="has no derivative rule"):
             mj.grad(function)(2.0, 1.0)
 

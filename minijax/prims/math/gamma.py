@@ -20,6 +20,8 @@ import ml_dtypes
 
 from ...ir import core
 from ...ir.core import unsupported
+from ...passes.algebra import Zero, instantiate
+from ...passes.jvp import jvp_flat
 from ..define import FLOAT, Rule, const, factor, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, sqrt, square, sub
 from .elementary import exp, expm1, log, log1p
@@ -360,13 +362,48 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
-def _lower_incomplete(finish: Rule, slopes: bool) -> Rule:
-    """The lowering rule: both loops, then finish(a, x, S, F [, dS/da, dF/da])."""
+def _start_by_a(start: Rule) -> Rule:
+    """The start of a loop, and the derivatives by a of all but the flags."""
+
+    def run(a: Any, x: Any) -> list[Any]:
+        out, moves = jvp_flat(start, (a, x), (filled(a, 1), Zero(core.aval_of(x))))
+        return [*out, *map(instantiate, moves[1:])]
+
+    return run
+
+
+def _step_by_a(step: Rule) -> Rule:
+    def run(n: Any, active: Any, *state: Any) -> list[Any]:
+        half = len(state) // 2
+        whole = lambda *values: step(n, active, *values)
+        out, moves = jvp_flat(whole, state[:half], state[half:])
+        return [*out, *map(instantiate, moves[1:])]
+
+    return run
+
+
+def _finish_by_a(finish: Rule) -> Rule:
+    def run(*state: Any) -> list[Any]:
+        half = len(state) // 2
+        moves = jvp_flat(lambda *xs: [finish(*xs)], state[:half], state[half:])[1]
+        return [instantiate(moves[0])]
+
+    return run
+
+
+def _lower_incomplete(finish: Rule, slopes: bool, again: bool = False) -> Rule:
+    """The lowering rule: both loops, then finish(a, x, S, F [, dS/da, dF/da]).
+
+    again: the derivative of all that by a, step by step.
+    """
+    by_a = (_start_by_a, _step_by_a) if again else (lambda f: f, lambda f: f)
+    close = _finish_by_a(finish) if again else finish
 
     def run(ctx: Any, start: Rule, step: Rule, a: Any, x: Any, aval: Any) -> list[Any]:
-        state = ctx.fun(start, a, x, avals=[aval, aval])
+        state = ctx.fun(by_a[0](start), a, x, avals=[aval, aval])
         flags = aval.update(dtype=core.aval_of(True).dtype)
-        return emit_loop(ctx, step, state, [flags, *[aval] * (len(state) - 1)], LIMIT)
+        avals = [flags, *[aval] * (len(state) - 1)]
+        return emit_loop(ctx, by_a[1](step), state, avals, LIMIT)
 
     def lower(ctx: Any, a: Any, x: Any) -> Any:
         (a, x), aval = widen(ctx, (a, x))
@@ -374,11 +411,13 @@ def _lower_incomplete(finish: Rule, slopes: bool) -> Rule:
             s = run(ctx, _start_series_slope, _series_slope_step, a, x, aval)
             f = run(ctx, _start_fraction_slope, _fraction_slope_step, a, x, aval)
             values = [a, x, s[1], f[1], s[3], f[4]]
+            if again:  # of a loop's state, the second half
+                values += [s[-2], s[-1], s[7], f[9], s[9], f[12]]
         else:
             s = run(ctx, _start_series, _series_step, a, x, aval)
             f = run(ctx, _start_fraction, _fraction_step, a, x, aval)
             values = [a, x, s[1], f[1]]
-        (out,) = ctx.fun(finish, *values, avals=[aval] * len(values))
+        (out,) = ctx.fun(close, *values, avals=[aval] * len(values))
         return narrow(ctx, out, aval)
 
     return lower
@@ -599,16 +638,32 @@ def igammac(a: Any, x: Any) -> Any:
     return igammac_p.bind(a, x)
 
 
+igamma_grad_aa_p = nary(
+    "igamma_grad_aa", [FLOAT, FLOAT],
+    lower=_lower_incomplete(_igamma_grad_a_value, True, True),
+)  # fmt: skip
+igamma_grad_aa_p.jvp = unsupported("igamma_grad_aa has no derivative rule.")
+
+
+def _density_slope(a: Any, x: Any) -> Any:
+    """The derivative of ln dP/dx by a."""
+    return sub(log(x), digamma(a))
+
+
 igamma_grad_a_p = nary(
-    "igamma_grad_a", [FLOAT, FLOAT], lower=_lower_incomplete(_igamma_grad_a_value, True)
-)
-igamma_grad_a_p.jvp = unsupported("igamma_grad_a has no derivative rule.")
+    "igamma_grad_a", [FLOAT, FLOAT],
+    lower=_lower_incomplete(_igamma_grad_a_value, True),
+    jvp=[
+        lambda t, ans, a, x: mul(t, igamma_grad_aa_p.bind(a, x)),
+        lambda t, ans, a, x: mul(t, mul(_density(a, x), _density_slope(a, x))),
+    ],
+)  # fmt: skip
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:
     r"""Derivative of `igamma` by its first argument, :math:`\partial P / \partial a`.
 
-    It cannot be differentiated.
+    It can be differentiated once.
 
     Args:
       a, x: as for `igamma`.
@@ -623,18 +678,34 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     return igamma_grad_a_p.bind(a, x)
 
 
+random_gamma_grad_a_p = nary(
+    "random_gamma_grad_a", [FLOAT, FLOAT],
+    lower=_lower_incomplete(_random_gamma_grad_value, True, True),
+)  # fmt: skip
+random_gamma_grad_a_p.jvp = unsupported("random_gamma_grad_a has no derivative rule.")
+
+
+def _random_gamma_grad_x(a: Any, x: Any, grad: Any) -> Any:
+    # Of -(dP/da) / (dP/dx), by the derivatives of the logarithm of dP/dx.
+    fall = sub(div(sub(a, const(a, 1)), x), const(x, 1))
+    return neg(add(_density_slope(a, x), mul(grad, fall)))
+
+
 random_gamma_grad_p = nary(
     "random_gamma_grad", [FLOAT, FLOAT],
     lower=_lower_incomplete(_random_gamma_grad_value, True),
+    jvp=[
+        lambda t, ans, a, x: mul(t, random_gamma_grad_a_p.bind(a, x)),
+        lambda t, ans, a, x: mul(t, _random_gamma_grad_x(a, x, ans)),
+    ],
 )  # fmt: skip
-random_gamma_grad_p.jvp = unsupported("random_gamma_grad has no derivative rule.")
 
 
 def random_gamma_grad(*args: Any) -> Any:
     r"""How a gamma sample moves with its parameter: :math:`\partial x / \partial a` where
     :math:`P(a, x)` is held.
 
-    It cannot be differentiated.
+    It can be differentiated once.
 
     Args:
       args: two arrays (a, x) of one float dtype and shape: the parameter above 0, and
