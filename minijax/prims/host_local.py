@@ -14,11 +14,11 @@ import numpy as np
 from ..base import errors
 from ..ir.core import Primitive
 from ..runtime import placing, spread
-from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, base_array
 from ..runtime.mesh import Mesh
 from ..runtime.partition_spec import PartitionSpec
 from ..runtime.sharding import NamedSharding
+from ..runtime.shards import shard_buffers
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
 from .define import linear_jvp
@@ -155,7 +155,7 @@ def _regroup(x: Any, mine: NamedSharding, other: NamedSharding, done: bool) -> A
         return x
     there = placing.put_one(x, mine)
     aval = _other(there.aval, mine, other)
-    parts = shardings.shard_buffers(base_array(there))
+    parts = shard_buffers(base_array(there))
     return spread.assemble(aval, other, parts)
 
 

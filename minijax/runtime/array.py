@@ -28,6 +28,7 @@ from . import sharding as shardings
 from .array_class import ArrayImpl as ArrayImpl
 from .layouts import Format, layout_of
 from .placements import placement, placement_of
+from .shards import shard_buffers
 from .tokens import Token, is_token
 from .transfers import copied, deleted_message, host_value, put_numpy
 
@@ -577,7 +578,7 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
         key = tuple((s.start, s.stop) for s in at)
         numbers[device] = copies[key] = copies.get(key, -1) + 1
     out = []
-    for b in shardings.shard_buffers(base_array(x)):
+    for b in shard_buffers(base_array(x)):
         device = b._sharding._device
         share_memory(b, base_array(x))
         part = under_key(b, x.dtype) if type(x) is KeyArray else b

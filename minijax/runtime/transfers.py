@@ -16,7 +16,7 @@ from ..base import config, errors
 from ..ir import core
 from ..types import dtypes
 from ..types.avals import WIDE_SCALARS, is_wide_beside, numpy_aval, shaped
-from . import client, guards
+from . import client, guards, shards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
 from .mesh import Mesh
@@ -32,9 +32,9 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
         return np.zeros(buffer.aval.shape, dtypes.float0)
     found = placement_of(buffer)
     if found is None:
-        return shardings.gather(buffer)
+        return shards.gather(buffer)
     if client.cluster.client is not None and not found[0].is_here:
-        raise shardings.not_here()
+        raise shards.not_here()
     if shardings.is_laid_out(buffer):  # C++ reads it in its order
         value: np.ndarray[Any, Any] = (
             buffer._single_device_array_to_np_array_did_copy()[0]
@@ -50,7 +50,7 @@ def copied(buffer: Any) -> Any:
         lie: Any = buffer._sharding
         if not shardings.is_laid_out(buffer):
             lie = shardings.of_buffer(buffer).internal(len(buffer.aval.shape))
-        parts = [copied(b) for b in shardings.shard_buffers(buffer)]
+        parts = [copied(b) for b in shards.shard_buffers(buffer)]
         return compat.assemble(buffer.aval, lie, parts)
     return compat.copy_to(buffer, where[0].device, buffer._sharding)
 
