@@ -454,3 +454,16 @@ def test_face_of_experimental():
     assert experimental.io_callback(lambda x: np.int32(x + 1), out, jnp.int32(2)) == 3
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = experimental.nothing
+
+
+def test_numbers_in_messages_are_not_weak():
+    """So that checks of the same words have one type, whatever they tell."""
+
+    def positive(x):
+        c.check(x > 0, "x is {x}", x=x)
+
+    checked = mj.jit(c.checkify(positive))
+    for x in (-1.0, np.float32(-1)):
+        error = checked(x)[0]
+        assert error.get().startswith("x is -1")
+        assert not mj.tree.leaves(error)[-1].weak_type
