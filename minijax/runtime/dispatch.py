@@ -237,7 +237,17 @@ def run(
 
 
 def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """`run` of a primitive whose programs may say where values are to lie."""
+    """`run` of a primitive whose programs may say where values are to lie.
+
+    Operands that nothing needs do not count, wherever they are.
+    """
+    places = {id(x._sharding) for x in args if type(x) is ArrayImpl}
+    if len(places) > 1:
+        closed = alone(prim, [core.aval_of(x) for x in args], params)
+        live, kept = drop_unused(closed, keep_unused=False)
+        if len(kept) < len(args):
+            found = eval_jaxpr(live.jaxpr, live.consts, *(args[i] for i in kept))
+            return found if prim.multiple_results else found[0]
     return run(prim, args, params, over_of(sub_jaxprs(params), len(args)))
 
 

@@ -276,6 +276,23 @@ def test_types_say_how_values_will_lie():
     assert '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}' in text
 
 
+def test_loops_and_branches_run_where_the_operands_are_that_they_need():
+    """The others may be anywhere; so may a carry that is only handed on."""
+    here, there = (mj.device_put(jnp.arange(4.0), mj.devices()[i]) for i in (2, 3))
+    calls = [
+        lambda: lax.cond(True, lambda a, b: b * 2, lambda a, b: b, there, here),
+        lambda: lax.switch(1, [lambda a, b: b, lambda a, b: b * 2], there, here),
+        lambda: lax.scan(lambda c, x: (c, x[1] * 2), here[0], (there, here))[1],
+        lambda: lax.fori_loop(0, 1, lambda i, c: (c[0], c[1] * 2), (there, here))[1],
+    ]
+    for call in calls:
+        out = call()
+        assert out.devices() == here.devices() and out.committed
+        assert out.tolist() == [0.0, 2.0, 4.0, 6.0]
+    with pytest.raises(ValueError, match="incompatible devices"):
+        lax.cond(True, lambda a, b: b, lambda a, b: a, there, here)
+
+
 def test_a_mesh_in_another_order():
     """Two meshes over the same devices, one of which numbers them backwards."""
     back = Mesh(np.array(mj.devices()[::-1]), ("z",))
