@@ -295,6 +295,30 @@ def test_arrays_bear_their_types():
     assert mj.typeof(here).str_short(True) == "f32[8,4]"
 
 
+def test_what_is_asked_for_holds_operation_by_operation():
+    """Eagerly, and for cotangents, results that the compiler cut are not refused."""
+    x = np.arange(32.0, dtype="f").reshape(8, 4)
+    i = np.array([-1, 0, 1, 2, 3, 4, 5, 6])
+    with mj.set_mesh(MESH):
+        a, at = mj.device_put(x, P("x", "y")), mj.device_put(i, P("x"))
+        read = lambda a: a.at[at].get(out_sharding=P("x", None))
+        write = lambda a: a.at[at].add(a, out_sharding=P("x", "y"))
+        product = lambda a: jnp.einsum("ij,kj->ik", a, a, out_sharding=P("x", None))
+        segments = mj.ops.segment_sum(a, at % 4, 4, out_sharding=P("x", None))
+        for f, want, lies in (
+            (read, x[i], "f32[8@x,4]"),
+            (write, x + np.roll(x, -1, 0), "f32[8@x,4@y]"),
+            (product, x @ x.T, "f32[8@x,8]"),
+        ):
+            out, g = f(a), mj.grad(lambda a, f=f: f(a).sum())(a)
+            np.testing.assert_array_equal(out, want)
+            assert mj.typeof(out).str_short(True) == lies
+            assert mj.typeof(g).str_short(True) == "f32[8@x,4@y]"
+        assert g.tolist() == np.broadcast_to(2 * x.sum(0), (8, 4)).tolist()
+    assert mj.typeof(segments).str_short(True) == "f32[4@x,4]"
+    np.testing.assert_array_equal(segments[0], x[i % 4 == 0].sum(0))
+
+
 def test_some_axes_are_auto():
     mixed = mj.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
     with mj.set_mesh(mixed):

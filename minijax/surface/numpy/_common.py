@@ -19,15 +19,16 @@ import numpy as np
 
 from ...base import config, errors
 from ...base.util import canonical_axis as canonical_axis
-from ...control.calls.jit import composite
+from ...control.calls.jit import composite, jit
 from ...ir import core
 from ...ir.core import STATE, Tracer
 from ...ir.core import aval_of as aval_of
 from ...ir.jaxpr import Literal
 from ...passes.stage import JitTracer, StageTrace
 from ...prims import lax
+from ...prims.lying import asked
 from ...prims.math.cast import scalar
-from ...prims.resharding import cut_together
+from ...prims.resharding import cut_together, lay_out, uncut
 from ...prims.shape.shapes import int_tuple
 from ...runtime import array as arrays
 from ...runtime import transfers
@@ -44,7 +45,7 @@ __all__ = (
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
     "joint_shape", "number", "broadcast_sizes", "broadcast_to", "broadcast_together",
-    "choose", "canonical_axes", "has_items",
+    "choose", "laid_out", "canonical_axes", "has_items",
     "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
     "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
 )  # fmt: skip
@@ -405,6 +406,34 @@ def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
     if Known.cuts and any(x is not y for x, y in zip(xs, out, strict=True)):
         return cut_together("broadcast_shardings", out)
     return out
+
+
+def laid_out(
+    name: str,
+    out_sharding: Any,
+    fun: Callable[..., Any],
+    xs: Sequence[Any],
+    *options: Any,
+) -> Any:
+    """`fun(xs, *options)`, for which the compiler moves what must be moved.
+
+    Inside, types say nothing of how values lie along `Explicit` axes; the result lies as
+    `out_sharding` says.  Operations alone would lie as XLA has them: so it is one program.
+    """
+    if all(aval_of(x).lies is None for x in xs):
+        return lay_out(name, fun(xs, *options), out_sharding)
+    there = asked(name, out_sharding, *xs)
+    if isinstance(STATE.trace, StageTrace):
+        return _laid_out(name, there, fun, xs, options)
+    out = _program_laid_out(name, there, fun, list(xs), options)
+    return lay_out(name, out, out_sharding)
+
+
+def _laid_out(name: str, there: Any, fun: Any, xs: Sequence[Any], options: Any) -> Any:
+    return lay_out(name, fun(list(map(uncut, xs)), *options), there)
+
+
+_program_laid_out = jit(_laid_out, static_argnames=("name", "there", "fun", "options"))
 
 
 def choose(which: Any, x: Any, y: Any) -> Any:

@@ -20,9 +20,8 @@ from ...ir.lying import has_sums
 from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
 from ...prims.lying import asked
-from ...prims.resharding import lay_out, uncut
 from ...types import dtypes
-from ._common import as_array, check_arraylike, convert, no_out
+from ._common import as_array, check_arraylike, convert, laid_out, no_out
 from .diagonals import diagonal_of
 from .linear import contract, product
 from .reductions import sum_axes
@@ -206,6 +205,10 @@ def contraction_path(
 # --------------------------------------------------------------------------- evaluation
 
 
+def _evaluate_on(operands: Sequence[Any], subscripts: str, *options: Any) -> Any:
+    return _evaluate(subscripts, operands, *options)
+
+
 def _evaluate(
     subscripts: str, operands: Sequence[Any], optimize, precision, preferred,
     out_sharding, dot_general=None,
@@ -216,10 +219,11 @@ def _evaluate(
             product = functools.partial(lax.dot_general, out_sharding=there)
             options = optimize, precision, preferred, None, product
             return _evaluate(subscripts, operands, *options)
-    if out_sharding is not None:  # the compiler moves what must be moved
+    if out_sharding is not None:
         options = optimize, precision, preferred, None, dot_general
-        out = _evaluate(subscripts, list(map(uncut, operands)), *options)
-        return lay_out("einsum", out, out_sharding)
+        return laid_out(
+            "einsum", out_sharding, _evaluate_on, operands, subscripts, *options
+        )
     avals = [core.aval_of(x) for x in operands]
     shapes = [a.shape for a in avals]
     inputs, output = parse(subscripts, tuple(map(len, shapes)))

@@ -19,7 +19,6 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...prims.resharding import lay_out, uncut
 from ...prims.shape.shapes import move_axis
 from ...runtime import key_checks
 from ...runtime.array import ArrayImpl
@@ -106,6 +105,10 @@ _read = composite(
     read,
     static=("plan", "mode", "fill_value", "indices_are_sorted", "unique_indices"),
 )
+
+
+def _read_first(xs: Sequence[Any], plan: Plan, *flags: Any) -> Any:
+    return read(xs[0], xs[1:], plan, *flags)
 
 
 def may_miss(plan: Plan) -> bool:
@@ -269,8 +272,6 @@ def get(
     fill_value: Any, wrap_negative_indices: bool, out_sharding: Any,
 ) -> Any:  # fmt: skip
     """`x.at[subscript].get(...)`."""
-    if out_sharding is not None:  # the compiler moves what must be moved
-        x = uncut(x)
     mode = None if mode is None else mode_of(mode, _FILL)
     eager = STATE.trace is EVAL and type(x) is ArrayImpl
     if subscripts.checked and (mode is None or mode is _PROMISED):
@@ -279,8 +280,8 @@ def get(
     fill_value = None if mode is None else host_fill(fill_value)
     flags = (mode, fill_value, indices_are_sorted, unique_indices)
     if out_sharding is not None:
-        leaves = list(map(uncut, leaves))
-        return lay_out("gather", read(x, leaves, plan, *flags), out_sharding)
+        xs = [x, *leaves]
+        return laid_out("gather", out_sharding, _read_first, xs, plan, *flags)
     return (_read if eager else read)(x, leaves, plan, *flags)
 
 

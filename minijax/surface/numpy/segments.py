@@ -51,9 +51,9 @@ def _segment(
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
         mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
         wrap_negative_indices=False,
+        out_sharding=out_sharding if where is ids else None,
     )  # fmt: skip
-    out = together(out, (0,)) if where is not ids else out
-    return lay_out(name, out, out_sharding)
+    return out if where is ids else lay_out(name, together(out, (0,)), out_sharding)
 
 
 def _maker(

@@ -15,7 +15,6 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.resharding import lay_out
 from ...types import dtypes
 from . import (
     diagonals,
@@ -294,7 +293,13 @@ def bincount(
         weights = dtypes.int_default().type(1)
     elif core.aval_of(weights).shape != x.shape:
         raise ValueError("shape of weights must match shape of x.")
-    return lay_out("bincount", _bincount(x, weights, length), out_sharding)
+    if out_sharding is None:
+        return _bincount(x, weights, length)
+    return laid_out("bincount", out_sharding, _counts, [x, weights], length)
+
+
+def _counts(xs: Sequence[Any], length: int) -> Any:
+    return _bincount(*xs, length)
 
 
 @composite(static=("length",))

@@ -20,11 +20,16 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...prims.resharding import lay_out, uncut
 from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
-from ._common import as_array, convert, not_broadcastable, promote_dtypes
+from ._common import (
+    as_array,
+    convert,
+    laid_out,
+    not_broadcastable,
+    promote_dtypes,
+)
 from .creation import asarray
 from .subscripts import NEW, POINT, SPAN, Plan
 
@@ -172,15 +177,17 @@ def update(
         if 0 <= i < n:
             return _write_row(x, i, y, op)
     plan, leaves = subscripts.parse(subscript, x.shape, eager, wrap_negative_indices)
-    if out_sharding is not None:  # the compiler moves what must be moved
-        x, y, leaves = uncut(x), uncut(y), list(map(uncut, leaves))
+    how = mode, indices_are_sorted, unique_indices
+    if out_sharding is not None:
+        xs = [x, y, *leaves]
+        return laid_out("scatter", out_sharding, _write_first, xs, plan, op, *how)
     if eager and fits(plan, leaves):
-        out = _write_slice(x, leaves, y, plan, op)
-    else:
-        scatter = _write if eager else write
-        how = mode, indices_are_sorted, unique_indices
-        out = scatter(x, leaves, y, plan, op, *how)
-    return out if out_sharding is None else lay_out("scatter", out, out_sharding)
+        return _write_slice(x, leaves, y, plan, op)
+    return (_write if eager else write)(x, leaves, y, plan, op, *how)
+
+
+def _write_first(xs: Sequence[Any], plan: Plan, *options: Any) -> Any:
+    return write(xs[0], xs[2:], xs[1], plan, *options)
 
 
 def check_dtypes(dtype: Any, weak: bool, y: Any) -> None:
