@@ -1,8 +1,8 @@
-"""What libraries ask of dtypes and of registered classes."""
+"""What libraries ask of dtypes, of registered classes, and of sums of products."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..api.check_grads import Tolerance
 from ..base import tree
 from ..runtime.array import KeyArray, under_key
 from ..surface.numpy._common import convert, promote_dtypes_inexact
+from ..surface.numpy.contraction import einsum
 from ..surface.numpy.dtype_info import finfo
 from ..types import dtypes
 
@@ -112,3 +113,30 @@ class _Registry(Mapping[type, Any]):
 
 _registry = _Registry()
 __all__ = ["DType", "check_close", "finfo", "supports_inf"]
+
+
+def einsum_along(
+    operands: Sequence[Any], contractions: Sequence[tuple[Any, ...]], precision: Any,
+    preferred_element_type: Any, _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """A sum of products along a path, as `opt_einsum` gives it.
+
+    Args:
+      operands: arrays.
+      contractions: of each step (which operands, the axes that are summed, subscripts);
+        its result is the last operand of the next step.
+      precision, preferred_element_type, _dot_general, out_sharding: as of `numpy.einsum`;
+        the last of them is that of the result.
+    """
+    left = list(operands)
+    told = {"preferred_element_type": preferred_element_type, "precision": precision}
+    for i, (places, _, subscripts, *_) in enumerate(contractions, 1):
+        taken = [left.pop(place) for place in places]
+        lies = out_sharding if i == len(contractions) else None
+        left.append(
+            einsum(
+                subscripts, *taken, _dot_general=_dot_general, out_sharding=lies, **told
+            )
+        )
+    return left[0]

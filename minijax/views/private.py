@@ -109,7 +109,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "monitoring": ("monitoring", {}),
     "named_sharding": ("sharding", {}),
     "numpy": ("numpy", {}),
-    "numpy.lax_numpy": ("numpy", {}),
+    "numpy.lax_numpy": ("numpy", {"views.numbers": "_einsum=einsum_along"}),
     "numpy.linalg": ("numpy.linalg", {}),
     "numpy.reductions": ("numpy", {}),
     "numpy.ufuncs": ("numpy", {}),

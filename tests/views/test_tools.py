@@ -80,3 +80,24 @@ def test_nodes_by_their_registry():
     )  # fmt: skip
     named = registry[Pair].to_iter(Pair(1, 2))  # there, in JAX a tuple without an entry
     assert registry[Pair].from_iter(named[1], [3, 4]) == Pair(3, 4)
+
+
+def test_a_sum_of_products_along_a_path():
+    from opt_einsum import contract_path
+
+    along = private.module("jax._src.numpy.lax_numpy")._einsum
+    arrays = [np.arange(n * m).reshape(n, m) / 7 for n, m in ((2, 3), (3, 4), (4, 2))]
+    text = "ij,jk,kl->li"
+    operands, path = contract_path(text, *arrays, einsum_call=True, use_blas=True)
+    counted = []
+
+    def dot(*args, **options):
+        counted.append(1)
+        return jax.lax.dot_general(*args, **options)
+
+    want = np.einsum(text, *arrays)
+    found = along(operands, path, "highest", np.float32)
+    np.testing.assert_allclose(found, want, rtol=1e-5)
+    found = jax.jit(lambda *xs: along(xs, path, None, None, dot))(*operands)
+    np.testing.assert_allclose(found, want, rtol=1e-5)
+    assert len(counted) == len(path) == 2
