@@ -163,6 +163,18 @@ class Traced:
         return Lowered(self, lowering_platforms)
 
 
+def _drives_devices(jitted: Jitted) -> NotImplementedError:
+    """The error for lowering a function that starts programs itself."""
+    return errors.error(
+        NotImplementedError,
+        f"jit: {jitted.name} cannot be lowered: there is a pmap inside.",
+        where=function_text(jitted.fun),
+        why="a pmap starts a program on each device, from Python, and is no part of"
+        " another program.",
+        tries=["lower the pmapped function", "call the function: that works"],
+    )
+
+
 class Lowered:
     """A jitted function lowered to StableHLO: `as_text()`, `compile()`."""
 
@@ -186,17 +198,7 @@ class Lowered:
         closed, self._kept = dispatch.drop_unused(closed, keep)
         self._closed = closed
         if dispatch.is_host_driven(closed.jaxpr):
-            raise errors.error(
-                NotImplementedError,
-                f"jit: {jitted.name} cannot be lowered: there is a pmap inside.",
-                where=function_text(jitted.fun),
-                why="a pmap starts a program on each device, from Python, and is no"
-                " part of another program.",
-                tries=[
-                    "lower the pmapped function",
-                    "call the function: that works",
-                ],
-            )
+            raise _drives_devices(jitted)
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         over = jitted.over(stage._call, stage.out_tree, values, closed, self._kept)
         names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
