@@ -88,6 +88,11 @@ class Ref(Reference):
         return read_all(self).sharding
 
     @property
+    def format(self) -> Any:
+        """How and where the value lies."""
+        return read_all(self).format
+
+    @property
     def committed(self) -> bool:
         """Whether the value is bound to its device."""
         return read_all(self).committed

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import name_of
+from ...control.arguments import check_callable
 from ...control.calls.jit import composite
 from ...control.loops.scanning import run_scan
 from ...prims import lax
@@ -198,11 +199,15 @@ def frompyfunc(
       A `ufunc` that broadcasts its arguments, and has `reduce`, `accumulate`, `at`,
       `reduceat` and `outer`.
 
+    Raises:
+      TypeError: `func` is no function.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.frompyfunc(lambda x, y: x + y, 2, 1)(jnp.ones(2), 1)
       Array([2., 2.], dtype=float32)
     """
+    check_callable(func)
     return ufunc(func, nin, nout, identity=identity)
 
 

@@ -78,6 +78,7 @@ def test_argument_of_shard_map(name, check):
         np.testing.assert_allclose(run(ref, X), result)
         np.testing.assert_allclose(ref[...], last)
         assert ref.sharding.is_equivalent_to(NamedSharding(MESH, cut), ref.ndim)
+        assert ref.format == ref[...].format
 
 
 def test_a_reference_of_all_devices_is_closed_over():

@@ -101,3 +101,5 @@ def test_ufuncs_from_functions():
     assert repr(times) == "<jnp.ufunc '<lambda>'>"
     with pytest.raises(ValueError, match="binary ufuncs"):
         pair.reduce(x)
+    with pytest.raises(TypeError, match="Expected a callable value, got 3"):
+        jnp.frompyfunc(3, 1, 1)
