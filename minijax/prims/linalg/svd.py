@@ -17,6 +17,7 @@ import enum
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...ir import core
@@ -458,7 +459,7 @@ def _final_step(x: Any) -> Any:
 
 
 def _eps_of(x: Any) -> float:
-    return float(np.finfo(dtypes.real_of(core.aval_of(x).dtype)).eps)
+    return float(ml_dtypes.finfo(dtypes.real_of(core.aval_of(x).dtype)).eps)
 
 
 def polar(x: Any) -> tuple[Any, Any]:

@@ -257,3 +257,11 @@ def test_errors(row):
     kind, words, name, args, *options = row
     with pytest.raises(kind, match=words):
         getattr(linalg, name)(*args, **(options[0] if options else {}))
+
+
+def test_polar_of_narrow_floats():
+    x = jnp.ones((3, 3), jnp.bfloat16)
+    u, h = mj.eval_shape(linalg.polar, x)
+    assert (u.dtype, h.dtype) == (jnp.bfloat16, jnp.bfloat16)
+    with pytest.raises(NotImplementedError, match="bfloat16"):
+        linalg.polar(x)
