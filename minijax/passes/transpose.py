@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..base import config
 from ..base.util import flags_of, pick
 from ..ir import hooks
 from ..ir.core import EVAL, STATE, Primitive, around
@@ -55,6 +56,9 @@ def backward_pass(
             _accumulate(ct_of, v, ct)
     place, outer = STATE.source, STATE.names
     named = STATE.trace is not EVAL  # which forgets names
+    # Cotangents come from meshes that were current inside of a function.
+    cuts = Known.cuts
+    recast = config.RECAST_MESH.swap(True) if cuts else None
     try:
         while tape:
             eqn = tape.pop()
@@ -65,6 +69,8 @@ def backward_pass(
             _turn(eqn, ct_of, env, linear)
     finally:
         STATE.source, STATE.names = place, outer
+        if cuts:
+            config.RECAST_MESH.swap_back(recast)
     return [
         ct_of.pop(v, Zero(v.aval)) if type(x) is Linear else None
         for v, x in zip(jaxpr.invars, args, strict=True)

@@ -68,10 +68,11 @@ def _set_rules(prim: Primitive) -> None:
             )
         return prim.bind(x, dst_sharding=dst_sharding), d
 
-    prim.jvp, prim.batch = jvp, batch
-    prim.transpose = lambda ct, x, **_: [
-        prim.bind(ct, dst_sharding=moved_sharding(x.aval.to_ct_aval(), ct))
-    ]
+    def transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
+        there = moved_sharding(x.aval.to_ct_aval(), ct)
+        return [ct if there is None else prim.bind(ct, dst_sharding=there)]
+
+    prim.jvp, prim.batch, prim.transpose = jvp, batch, transpose
 
 
 _set_rules(reshard_p)
