@@ -284,6 +284,7 @@ class AbstractRef(AbstractValue):
 
     @property
     def weak_type(self) -> bool:
+        """Whether the dtype of what it holds gives way to others."""
         return bool(self.inner_aval.weak_type)
 
     @property
