@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import errors, monitoring, tree
+from ..base import config, errors, monitoring, tree
 from ..base.source import function_text
 from ..base.tracebacks import boundary
 from ..control import high
@@ -32,6 +32,7 @@ from ..runtime import assignment, dispatch, lowered, placements, sizes
 from ..runtime import compile as compiler
 from ..runtime import sharding as shardings
 from ..runtime.layouts import Format, Layout, layout_of
+from ..runtime.mesh import block_mesh, made_current
 from ..runtime.orders import mode
 from ..runtime.portable import lower_for
 from ..runtime.spread import Spread
@@ -39,6 +40,7 @@ from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
 jit = jitting.jit
+pjit = jitting.pjit
 CompilerOptions = dict[str, str | bool]
 
 
@@ -107,7 +109,9 @@ class Traced:
         lies = self._jitted.lies
         outs = list(map(struct_of, self.result_types))
         if lies is not None:
-            pairs = zip(outs, lies.of_results(self.out_tree), strict=True)
+            with made_current(self._call.mesh):
+                lie = lies.of_results(self.out_tree)
+            pairs = zip(outs, lie, strict=True)
             outs = [out.update(sharding=lie) for out, lie in pairs]
         return tree.unflatten(self.out_tree, outs)
 
@@ -182,6 +186,10 @@ class Lowered:
         self, stage: Traced, platforms: Any = None, *, portable: bool = False
     ) -> None:
         self._stage = stage
+        with made_current(stage._call.mesh):
+            self._lower(stage, platforms, portable)
+
+    def _lower(self, stage: Traced, platforms: Any, portable: bool) -> None:
         jitted = stage._jitted
         leaves = stage._call.leaves
         self._before = stage._traced.hoisted
@@ -598,7 +606,9 @@ def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall
         )
     names = ArgNames(jitted.fun, call.in_tree, call.positions)
     avals = tuple(avals_like(call.leaves, jitted.fun, names))
-    return call, jitted.trace_avals(call, avals)
+    mesh = block_mesh() if jitted.entered else config.MESH.value
+    with made_current(mesh):
+        return call._replace(mesh=mesh), jitted.trace_avals(call, avals)
 
 
 def trace(jitted: Jitted, *args: Any, **kwargs: Any) -> Traced:

@@ -1,9 +1,9 @@
-"""The face `minijax.experimental.pjit`: what `jit` was called over meshes."""
+"""The face `minijax.experimental.pjit`: `jit` over the mesh of a block."""
 
 from __future__ import annotations
 
 from ..base.faces import face
 
-_TABLE = {"api.aot": "pjit=jit"}
+_TABLE = {"api.aot": "pjit"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

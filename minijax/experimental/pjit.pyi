@@ -1,6 +1,6 @@
-"""The face `minijax.experimental.pjit`: what `jit` was called over meshes."""
+"""The face `minijax.experimental.pjit`: `jit` over the mesh of a block."""
 
-from ..api.aot import jit as pjit
+from ..api.aot import pjit as pjit
 
 __all__ = [
     "pjit"

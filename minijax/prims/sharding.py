@@ -246,7 +246,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
     """A pytree prefix of shardings, a leaf each."""
-    if given is None or isinstance(given, (PartitionSpec, Sharding, Format)):
+    if given in (None, UNSPECIFIED) or isinstance(
+        given, (PartitionSpec, Sharding, Format)
+    ):
         return [given] * treedef.num_leaves
     return tree.flatten_axes(what, treedef, given)
 

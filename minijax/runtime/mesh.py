@@ -397,6 +397,17 @@ def entered_mesh() -> Any:
     return config.MESH.value or config.ENTERED_MESH.value
 
 
+def block_mesh() -> Any:
+    """The mesh of the block `with mesh:` around; failing that, the current one.
+
+    Where axes are manual it stays the current one: they are axes of that.
+    """
+    now = current_mesh()
+    if now is not None and now.manual_axes:
+        return now
+    return config.ENTERED_MESH.value or now
+
+
 def mesh_of_specs(entered: bool = False) -> Any:
     """The mesh that a `PartitionSpec` alone is over; None if there is none.
 
@@ -415,7 +426,7 @@ def inside(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
 
 @contextmanager
 def made_current(mesh: Any) -> Iterator[None]:
-    """Make a mesh current while a function is traced."""
+    """Make a mesh current, for a block."""
     before = config.MESH.swap(mesh)
     try:
         yield

@@ -37,7 +37,7 @@ def _device_of(device: Any, backend: Any) -> Any:
         "backend and device argument on jit is deprecated: use device_put of the"
         " arguments, or jax.default_device.",
         DeprecationWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     if backend is not None:
         return client.local_devices(backend=backend)[0]
@@ -99,14 +99,78 @@ def jit(
 
     Differs from JAX: `max_traces`.
     """
-    if fun is _LATER:
-        options = {k: v for k, v in locals().items() if k != "fun"}
-        return lambda f: jit(f, **options)
+    options = {k: v for k, v in locals().items() if k != "fun"}
+    return (lambda f: _make(f, **options)) if fun is _LATER else _make(fun, **options)
+
+
+def pjit(
+    fun: Callable[..., Any],
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """`jit` over the mesh of a block: in `with mesh:`, `mesh` is current for its calls.
+
+    They run on all devices of the mesh, and each `PartitionSpec` is over it, wherever the
+    function was made.
+
+    Args:
+      fun: a pure function of arrays, numbers and pytrees of them.
+      in_shardings, out_shardings: shardings, `PartitionSpec`s, or pytree prefixes of them.
+      static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, device,
+        backend, inline, compiler_options: as for `jit`.
+
+    Returns:
+      A function with the same signature, and the methods of `jit`'s.
+
+    Raises:
+      RuntimeError: called with a `PartitionSpec` where no mesh is around.
+      ValueError, TypeError: as `jit`.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> f = pjit(lambda x: x * 2, in_shardings=mj.P('x'), out_shardings=mj.P('x'))
+      >>> with mj.set_mesh(mj.make_mesh((1,), ('x',), (mj.sharding.AxisType.Auto,))):
+      ...   f(jnp.ones(2))
+      Array([2., 2.], dtype=float32)
+
+    Differs from JAX: outside of such blocks the mesh of `set_mesh` is taken.
+    """
+    options = {k: v for k, v in locals().items() if k != "fun"}
+    return _make(fun, **options, entered=True)
+
+
+def _make(
+    fun: Callable[..., Any],
+    *,
+    in_shardings: Any,
+    out_shardings: Any,
+    static_argnums: Any,
+    static_argnames: Any,
+    donate_argnums: Any,
+    donate_argnames: Any,
+    keep_unused: bool,
+    device: Any,
+    backend: str | None,
+    inline: bool,
+    compiler_options: dict[str, Any] | None,
+    max_traces: int | None = None,
+    entered: bool = False,
+) -> Any:
+    """What `jit` and `pjit` make of a function; `entered`: `with mesh:` counts."""
     check_callable(fun)
-    if (device is not None or backend is not None) and not (
-        in_shardings is None and out_shardings is None
-    ):
-        which = "in" if in_shardings is not None else "out"
+    nothing = (UNSPECIFIED,) if entered else (None, UNSPECIFIED)
+    said = [s for s in (in_shardings, out_shardings) if s not in nothing]
+    if (device is not None or backend is not None) and said:
+        which = "in" if in_shardings is said[0] else "out"
         raise errors.value_error(
             "If backend or device is specified on jit, then"
             f" {which}_shardings should not be specified.",
@@ -116,16 +180,11 @@ def jit(
     statics = resolve_statics(fun, static_argnums, static_argnames, "static")
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
     check_apart(statics, donate)
-    lies = None
-    in_shardings, out_shardings = (
-        None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)
-    )
-    if in_shardings is not None or out_shardings is not None:
-        lies = Lies(in_shardings, out_shardings)
+    lies = Lies(in_shardings, out_shardings, entered) if said else None
     jitted = Jitted(
         fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
         options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,
-        lies=lies,
+        lies=lies, entered=entered,
     )  # fmt: skip
     return finish(jitted, fun)
 

@@ -26,6 +26,7 @@ from ...passes.stage import hoist_tracers
 from ...prims.resharding import lay_out
 from ...prims.sharding import constrain
 from ...runtime import assignment, dispatch, key_checks
+from ...runtime.mesh import block_mesh, made_current
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import check_meshes, mismatch
 from ...types.avals import AbstractRef
@@ -67,6 +68,7 @@ class Call(NamedTuple):
     positions: tuple[int, ...]  # of the dynamic positional arguments
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    mesh: Any = None  # of a call ahead of time: the one current when it was traced
 
 
 class _Dynamic(FlatFun):
@@ -122,8 +124,8 @@ class Jitted:
     """A function and how it is to be jitted."""
 
     __slots__ = (
-        "__weakref__", "accepts", "cpp", "device", "direct", "donate", "fun", "high",
-        "inline",
+        "__weakref__", "accepts", "cpp", "device", "direct", "donate", "entered", "fun",
+        "high", "inline",
         "inline_traced", "keep_unused", "lies", "max_traces", "name", "options",
         "statics", "traces", "transform",
     )  # fmt: skip
@@ -143,8 +145,10 @@ class Jitted:
         accepts: Callable[..., bool] | None = None,
         transform: str = "jit",
         lies: Lies | None = None,
+        entered: bool = False,
     ) -> None:
         self.fun = fun
+        self.entered = entered
         self.lies = lies
         self.accepts = accepts
         self.statics = statics
@@ -161,7 +165,7 @@ class Jitted:
         self.traces = _traces.of(fun if lies is None else self)
         # C++ takes equal functions for one, and crashes where they cannot be compared.
         same = (id(fun), statics, donate, keep_unused, device, inline, options, lies)
-        key = (*same, inline_traced)
+        key = (*same, inline_traced, entered)
         of = (self.name, for_cpp(fun), self.miss, statics, key)
         self.direct = None if inline_traced else Direct(*of)
         self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
@@ -295,6 +299,9 @@ class Jitted:
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
         try:
+            if self.entered and (mesh := block_mesh()) is not config.MESH.value:
+                with made_current(mesh):
+                    return self.miss(*args, **kwargs)
             inlined = self.inline_traced and STATE.trace is not EVAL
             if inlined or config.DISABLE_JIT.value:
                 return self.fun(*args, **kwargs), None, False
@@ -353,7 +360,7 @@ class Jitted:
             self.high = Jitted(
                 high.Within(self.fun), self.statics, self.donate,
                 keep_unused=self.keep_unused, device=self.device, inline=self.inline,
-                options=self.options, lies=lies,
+                options=self.options, lies=lies, entered=self.entered,
             )  # fmt: skip
         fixed = [where for where, _ in call.static]
         return high.call(self.high.cpp, call.args, call.kwargs, fixed)

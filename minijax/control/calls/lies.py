@@ -15,8 +15,9 @@ from ...prims.sharding import concrete, spread_over
 from ...runtime import orders
 from ...runtime.array import ARRAYS, base_array
 from ...runtime.layouts import AutoLayout, Format, Layout
+from ...runtime.mesh import Mesh, current_mesh
 from ...runtime.partition_spec import UNCONSTRAINED, PartitionSpec
-from ...runtime.sharding import Sharding
+from ...runtime.sharding import UNSPECIFIED, Sharding
 
 # The layouts of arguments and of results; None: the device's own.
 Orders = tuple[list[Any], list[Any]]
@@ -63,9 +64,11 @@ def argument_order(given: Any, x: Any, what: str) -> Any:
 class Lies:
     """How a function's arguments and results are to lie: prefixes of their trees."""
 
-    __slots__ = ("ins", "outs", "say_orders")
+    __slots__ = ("entered", "ins", "outs", "say_orders")
 
-    def __init__(self, ins: Any, outs: Any) -> None:
+    def __init__(self, ins: Any, outs: Any, entered: bool = False) -> None:
+        # Over the mesh of a block None says that a value is whole on each device.
+        self.entered = entered
         self.ins = ins
         self.outs = outs
         self.say_orders = any(
@@ -91,13 +94,15 @@ class Lies:
         if isinstance(sharding, Format):
             order = getattr(sharding.layout, "major_to_minor", ())
             sharding, _ = sharding.place((1,) * len(order), what)
+        if sharding is None and self.entered and isinstance(current_mesh(), Mesh):
+            sharding = PartitionSpec()
         return concrete(sharding, "jit", what)
 
     def with_states(self) -> Lies:
         """The same, of a function that gives states of mutable values besides."""
         found = object.__new__(Lies)
-        found.ins, found.outs = self.ins, (self.outs, None)
-        found.say_orders = self.say_orders
+        found.ins, found.outs = self.ins, (self.outs, UNSPECIFIED)
+        found.say_orders, found.entered = self.say_orders, self.entered
         return found
 
     def of_arguments(self, in_tree: Any) -> list[Any]:
@@ -125,8 +130,8 @@ class Lies:
     def _asked(self, in_tree: Any) -> list[Any]:
         """What is said of each dynamic leaf."""
         args, kwargs = in_tree.children()
-        if self.ins is None:
-            return [None] * in_tree.num_leaves
+        if self.ins is None or self.ins is UNSPECIFIED:
+            return [self.ins] * in_tree.num_leaves
         if kwargs.children():
             raise errors.value_error(
                 "pjit does not support kwargs when in_shardings is specified.",
