@@ -271,13 +271,20 @@ def _not_auto(sharding: NamedSharding, why: str, *tries: str) -> Exception:
     )
 
 
-def constrain(
-    x: Any, sharding: Any, what: str = "with_sharding_constraint arguments"
-) -> Any:
-    """One value, laid out as `sharding` says; `what`: what it is, in errors."""
+def constrain_evenly(x: Any, sharding: Any, what: str) -> Any:
+    """`constrain` for what goes into or comes out of a program, `what` in errors.
+
+    Arrays are cut in equal parts; within a program the compiler pads.
+    """
+    sharding.check_compatible_aval(core.aval_of(x).shape, what)
+    return constrain(x, sharding)
+
+
+def constrain(x: Any, sharding: Any) -> Any:
+    """One value, laid out as `sharding` says."""
     aval = core.aval_of(x)
     check_not_manual(sharding)
-    sharding.check_compatible_aval(aval.shape, what)
+    sharding.check_rank(aval.shape, "with_sharding_constraint arguments")
     spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
     around = meshes.get_abstract_mesh()
     named = isinstance(sharding, NamedSharding)

@@ -11,7 +11,7 @@ from typing import Any
 from ..types.avals import shaped
 from . import jaxlib_compat as compat
 from . import sharding as shardings
-from .array import Array
+from .array import Array, KeyArray
 from .placements import placement, placement_of
 from .transfers import put_numpy
 
@@ -48,6 +48,12 @@ def local_row(x: Array, i: int) -> Array:
 
 def iterate_rows(x: Array) -> Iterator[Any]:
     """Rows of an array, cut on the host in one transfer."""
+    if isinstance(x, KeyArray):
+        return (KeyArray(row, x.dtype) for row in iterate_rows(x._b))
+    return _cut_on_host(x)
+
+
+def _cut_on_host(x: Array) -> Iterator[Any]:
     aval = shaped(x.shape[1:], x.dtype, x.weak_type)
     where, committed = placement_of(x) or (None, False)
     for row in x._value:

@@ -100,6 +100,9 @@ class Sharding:
     ) -> None:
         """ValueError unless an array of this shape can lie so: any can."""
 
+    def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
+        """ValueError unless a value of this shape has the axes that are cut."""
+
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Whether arrays of this many axes lie alike."""
         return bool(self == other)
@@ -538,22 +541,7 @@ class NamedSharding(_Spread):
         key = self, tuple(shape)
         if key in _fitting:
             return
-        if len(self.spec) > len(shape):
-            wrong = (
-                f"Sharding {self} is only valid for values of rank at least"
-                f" {len(self.spec)}, but was applied to a value of rank {len(shape)}."
-            )
-            if not shape:
-                wrong += " For scalars the PartitionSpec should be P()"
-            if what is not None:
-                wrong = (
-                    f"One of {what} is incompatible with its sharding annotation {self}:"
-                    f" {wrong}"
-                )
-            raise errors.value_error(
-                wrong,
-                tries=["a spec with at most as many entries as the value has axes"],
-            )
+        self.check_rank(shape, what)
         cuts = self.cuts(len(shape))
         for i, (n, k) in enumerate(zip(shape, cuts, strict=True)):
             if n % k:
@@ -567,6 +555,26 @@ class NamedSharding(_Spread):
                     tries=["pad the axis", "spread another axis, or none"],
                 )
         util.remember(_fitting, key, True, 4096)
+
+    def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
+        """ValueError unless a value of this shape has the axes that the spec cuts."""
+        if len(self.spec) <= len(shape):
+            return
+        wrong = (
+            f"Sharding {self} is only valid for values of rank at least"
+            f" {len(self.spec)}, but was applied to a value of rank {len(shape)}."
+        )
+        if not shape:
+            wrong += " For scalars the PartitionSpec should be P()"
+        if what is not None:
+            wrong = (
+                f"One of {what} is incompatible with its sharding annotation {self}:"
+                f" {wrong}"
+            )
+        raise errors.value_error(
+            wrong,
+            tries=["a spec with at most as many entries as the value has axes"],
+        )
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         self.check_compatible_aval(shape)

@@ -176,6 +176,44 @@ def test_constraints_obey_the_laws(name):
     obeys(LAWS[name], VALUE[:2, :2] / 10 + 0.1, exact=False)
 
 
+def test_constraints_within_programs_need_not_cut_evenly():
+    x = np.arange(7, dtype=np.float32)
+    f = lambda x: jnp.sin(lax.with_sharding_constraint(x * 2, over("x")))
+    np.testing.assert_allclose(mj.jit(f)(x), np.sin(x * 2), rtol=1e-5)
+    assert mj.jit(f)(x).sharding == over()  # what would be cut unevenly is whole
+    slope = mj.jit(mj.grad(lambda x: f(x).sum()))(x)
+    np.testing.assert_allclose(slope, 2 * np.cos(x * 2), rtol=1e-5)
+    with pytest.raises(ValueError, match="dimension size is 7"):
+        mj.jit(jnp.sin, out_shardings=over("x"))(x)
+    with pytest.raises(ValueError, match=r"at least 2, but was applied to .* rank 1"):
+        mj.jit(lambda x: lax.with_sharding_constraint(x, over("x", "y")))(x)
+
+
+EXPLICIT = Mesh(DEVICES.reshape(4, 2), ("x", "y"), (mj.sharding.AxisType.Explicit,) * 2)
+
+
+@pytest.mark.parametrize("mesh", [MESH, EXPLICIT])
+@pytest.mark.parametrize("spec", [P("x"), P("x", "y"), P(None, "y"), P(("x", "y"))])
+def test_rows_of_spread_arrays_go_with_any_other(mesh, spec):
+    x = mj.device_put(VALUE, NamedSharding(mesh, spec))
+    rows = list(x)
+    assert not any(row.committed for row in rows)
+    np.testing.assert_array_equal(sum(rows), VALUE.sum(0))
+    np.testing.assert_array_equal(
+        rows[7] + mj.device_put(VALUE[1], DEVICES[5]), VALUE[7] + VALUE[1]
+    )
+    keys = list(mj.device_put(KEYS, NamedSharding(mesh, P(spec[0]))))
+    np.testing.assert_array_equal(
+        jnp.stack(list(map(mj.random.key_data, keys))), mj.random.key_data(KEYS)
+    )
+
+
+def test_rows_of_whole_arrays_stay_whole():
+    rows = list(spread())
+    assert {row.sharding for row in rows} == {over()}
+    np.testing.assert_array_equal(jnp.stack(rows), VALUE)
+
+
 def test_constraints_in_custom_rules():
     slope = mj.grad(lambda x: doubled(x).sum())(mj.device_put(VALUE, MIDDLE))
     assert slope.sharding == MIDDLE

@@ -24,7 +24,7 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.resharding import lay_out
-from ...prims.sharding import constrain
+from ...prims.sharding import constrain_evenly
 from ...runtime import assignment, dispatch, key_checks
 from ...runtime.mesh import block_mesh, made_current
 from ...runtime.sharding import NamedSharding
@@ -117,7 +117,7 @@ def _constrained(x: Any, sharding: Any, which: str) -> Any:
     if isinstance(sharding, NamedSharding) and not sharding.mesh.auto_axes:
         sharding.check_compatible_aval(core.aval_of(x).shape, f"pjit {which}")
         return lay_out("jit", x, sharding)
-    return constrain(x, sharding, f"pjit {which}")
+    return constrain_evenly(x, sharding, f"pjit {which}")
 
 
 class Jitted:

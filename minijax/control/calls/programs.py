@@ -20,7 +20,7 @@ from ...ir.jaxpr import ClosedJaxpr, Equation, lift_consts
 from ...ir.regions import Call
 from ...passes.region_rules import holds
 from ...passes.stage import StageTrace
-from ...prims.sharding import constrain
+from ...prims.sharding import constrain_evenly
 from ...runtime import assignment, dispatch
 from ...runtime.sharding import Sharding
 from ..refs import discharge
@@ -59,9 +59,9 @@ class JitPrimitive(FunctionPrimitive):
 
 
 def _lie(x: Any, sharding: Any, what: str) -> Any:
-    return (
-        constrain(x, sharding, f"pjit {what}") if isinstance(sharding, Sharding) else x
-    )
+    if not isinstance(sharding, Sharding):
+        return x
+    return constrain_evenly(x, sharding, f"pjit {what}")
 
 
 jit_p = JitPrimitive("jit")

@@ -169,9 +169,9 @@ def iterate(self: Any) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     eager = STATE.trace is EVAL and not isinstance(self, Tracer)
-    if eager and type(self) is ArrayImpl and in_slices(self):
-        return (indexing.getitem(self, i) for i in range(self.shape[0]))
-    if eager and placements.placement_of(self):
+    if eager and not placements.placement_of(self):
+        return rows_of_several(self)
+    if eager:
         if may_be_keys(self) and self.shape[0] <= 16:
             return iter(rows_at_once(self))
         if type(self) is ArrayImpl:
@@ -186,6 +186,19 @@ def iterate(self: Any) -> Iterator[Any]:
 # Types of arrays that were iterated over: the second time it pays to compile.
 _iterated: dict[Any, bool] = util.cache({})
 _CHUNK = 100
+
+
+def rows_of_several(x: Any) -> Iterator[Any]:
+    """The rows of an array over several devices, on one of them where that is cheaper.
+
+    Cut otherwise than in rows, the array is read once, and its rows are not committed;
+    a program a row that runs on all devices would take many times as long.
+    """
+    if x.is_fully_replicated:
+        return rows_in_chunks(x, x.shape[0])
+    if x.is_fully_addressable and not (type(x) is ArrayImpl and in_slices(x)):
+        return iterate_rows(x)
+    return (indexing.getitem(x, i) for i in range(x.shape[0]))
 
 
 def rows_in_chunks(x: Any, n: int) -> Iterator[Any]:
