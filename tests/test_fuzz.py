@@ -3,6 +3,7 @@
 `make fuzz` compares more of them, with JAX itself; tests/fuzz/ says how.
 """
 
+import contextlib
 import random
 import subprocess
 import sys
@@ -16,10 +17,13 @@ from fuzz.program import Input, Instruction, Program, Sub
 from fuzz.stacks import Layer
 from fuzz.types import Type
 
+import minijax as mj
+
 HERE = Path(__file__).parent
 CORPUS = sorted((HERE / "fuzz" / "corpus").glob("*.py"))
 PROGRAMS = 10  # a road
 FOLLOWED = 40  # programs that NumPy follows
+ARRAYS_FROM = 2000  # calls
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +198,43 @@ def test_a_program_is_a_script(tmp_path):
     path.write_text(text.replace("import LIB", "import minijax"))
     done = subprocess.run([sys.executable, path], capture_output=True, text=True)
     assert done.stdout == "float32[2] [2.0, 4.0]\n", done.stderr
+
+
+# What these give says of an array what it is, or counts what was never begun.
+NO_ARRAYS = set(
+    """jax.random.key_dtype jnp.iscomplexobj jnp.isrealobj jnp.isscalar jnp.ndim jnp.shape
+    jnp.size lax.after_all lax.create_token lax.linalg.qdwh""".split()
+)
+
+
+def test_traced_calls_give_arrays():
+    """Libraries ask what is a jax.Array, while they trace as well as eagerly."""
+    rng, other, arrays = random.Random(1), set(), 0
+
+    def watched(f, *specs):
+        def inner(*args):
+            nonlocal arrays
+            out = f(*args)
+            kinds = [isinstance(x, mj.Array) for x in mj.tree.leaves(out)]
+            arrays += sum(kinds)
+            if not all(kinds) and name not in NO_ARRAYS:
+                other.add(text)
+            return out
+
+        return mj.eval_shape(inner, *specs)
+
+    space: dict = {"watched": watched}
+    exec(calls.PRELUDE.replace("import LIB as jax", "import minijax as jax"), space)
+    for _ in range(ARRAYS_FROM):
+        name, text = calls.draw_call(rng, False)
+        with contextlib.suppress(Exception):  # many calls are of no sense
+            eval(text.replace("jax.eval_shape", "watched", 1), space)
+    for text in (
+        "jnp.cov(a)",
+        "jnp.corrcoef(a)",
+        "jnp.linspace(a.size, 1, 1, retstep=True)",
+    ):
+        name = text
+        watched(eval(f"lambda a: {text}", space), mj.ShapeDtypeStruct((0,), "float32"))
+    assert not other
+    assert arrays > ARRAYS_FROM / 4

@@ -222,7 +222,7 @@ def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
         )
         out = _blend(low, high, num, div, endpoint, compute, rank)
     else:
-        step = broadcast_to(np.asarray(np.nan).astype(compute)[()], shape)
+        step = broadcast_to(as_array(typed_constant(np.nan, compute)), shape)
         out = lax.reshape(low, (1, *shape)) if num == 1 else None
         if out is None:
             out = lax.broadcast_in_dim(np.zeros((), compute)[()], (0, *shape), ())

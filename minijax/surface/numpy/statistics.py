@@ -348,7 +348,7 @@ def cov(
     x = _variables(m, y, rowvar, dtype)
     if 0 in x.shape:
         shape = x.shape[:1] * (0 if x.shape[0] == 1 else 2)
-        return broadcast_to(typed_constant(np.nan, x.dtype), shape)
+        return broadcast_to(as_array(typed_constant(np.nan, x.dtype)), shape)
     w = _weights(x.shape[1], fweights, aweights)
     x = x if dtype is None else convert(x, static_dtype(dtype, "cov"))
     if ddof is None:
