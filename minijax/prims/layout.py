@@ -10,7 +10,7 @@ from ..passes.batch import bring_front
 from ..passes.key_use import FORWARDS
 from ..runtime import array as arrays
 from ..runtime import placements
-from ..runtime.layouts import Layout
+from ..runtime.layouts import Layout, check_tiles
 from ..runtime.operands import to_array
 from ..runtime.spread import array_in_order
 from .define import linear_jvp
@@ -24,6 +24,7 @@ def _evaluate(x: Any, *, layout: Layout) -> Any:
     """The value where it is, in this order."""
     if type(x) not in arrays.ARRAYS:
         x = to_array(x, placements.default_placement())
+    check_tiles(layout, next(iter(x.devices())), "with_layout_constraint arguments")
     return array_in_order(x, None if layout.is_plain else layout)
 
 
@@ -74,7 +75,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
     Returns:
       `x`, of the same types; outside of programs arrays in that order (over several
-      devices, in theirs).
+      devices, in theirs).  Inside of programs the compiler chooses tiles.
 
     Raises:
       ValueError: a layout is not that of its array, or `layouts` is no prefix.
@@ -99,12 +100,5 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
                 tries=["minijax.experimental.layout.Layout(major_to_minor)"],
             )
         layout.check(core.aval_of(leaf).shape, "with_layout_constraint arguments")
-        if layout.tiling:
-            raise errors.error(
-                NotImplementedError,
-                f"with_layout_constraint: {layout} has tiles of its own.",
-                why="a program says the order of axes; the compiler chooses tiles.",
-                tries=["tiling=None"],
-            )
         out.append(layout_constraint_p.bind(leaf, layout=layout))
     return tree.unflatten(treedef, out)

@@ -86,8 +86,10 @@ class Program:
             self.in_sharding = place.committed if committed else place.loose
             self.out_shardings = [place.sharding_of(a, committed) for a in stored]
         if laid_out:
-            self.out_shardings = orders.result_shardings(executable, self.out_shardings)
-            self.orders = orders.argument_orders(executable, len(consts))
+            here = place.devices[0]
+            lies = orders.result_shardings(executable, self.out_shardings, here)
+            self.out_shardings = lies
+            self.orders = orders.argument_orders(executable, len(consts), here)
         self.handlers = [
             compat.result_handler(a, s, committed)
             for a, s in zip(stored, self.out_shardings, strict=True)

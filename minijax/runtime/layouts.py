@@ -56,13 +56,23 @@ class Layout:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the last axis comes first, as mostly is the device's own order."""
-        return self.major_to_minor == tuple(range(len(self.major_to_minor)))
+        """Whether the last axis comes first, without tiles: mostly the device's own."""
+        own = tuple(range(len(self.major_to_minor)))
+        return self.major_to_minor == own and not self.tiling
 
     @property
     def mode(self) -> str:
         """What XLA is told of an argument or result that lies so."""
-        return f"{{{','.join(map(str, reversed(self.major_to_minor)))}}}"
+        tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiling or ())
+        order = ",".join(map(str, reversed(self.major_to_minor)))
+        return f"{{{order}:T{tiles}}}" if tiles else f"{{{order}}}"
+
+    def on(self, device: Any) -> Layout | None:
+        """What is special about a layout found on a device; None: it is its own."""
+        layout = self
+        if self.tiling and chooses_tiles(device):
+            layout = Layout(self.major_to_minor)
+        return None if layout.is_plain else layout
 
     def check(self, shape: tuple[int, ...], what: str) -> None:
         """ValueError unless it is one of arrays of this shape."""
@@ -133,20 +143,31 @@ class Format:
 
         Raises:
           ValueError: the layout is that of other shapes.
-          NotImplementedError: it has tiles.
+          NotImplementedError: it has tiles, and the devices choose theirs.
         """
         if not isinstance(self.layout, Layout):
             return self.sharding, None
         self.layout.check(shape, what)
-        if self.layout.tiling:
-            raise errors.error(
-                NotImplementedError,
-                f"{what}: arrays of {self.layout} are not supported.",
-                which=f"{self.sharding}",
-                why="tiles are the compiler's to choose.",
-                tries=["with_layout_constraint inside of a program", "tiling=None"],
-            )
+        for device in getattr(self.sharding, "devices", ())[:1]:
+            check_tiles(self.layout, device, what)
         return self.sharding, None if self.layout.is_plain else self.layout
+
+
+def chooses_tiles(device: Any) -> bool:
+    """Whether a device's own layouts have tiles, which differ by shape and dtype."""
+    return device.platform not in ("cpu", "gpu", "cuda", "rocm")
+
+
+def check_tiles(layout: Layout, device: Any, what: str) -> None:
+    """NotImplementedError for tiles of the user's where the device has its own."""
+    if layout.tiling and chooses_tiles(device):
+        raise errors.error(
+            NotImplementedError,
+            f"{what}: arrays of {layout} are not supported.",
+            which=f"{device}",
+            why="tiles are this device's to choose.",
+            tries=["with_layout_constraint inside of a program", "tiling=None"],
+        )
 
 
 def layout_of(found: Any) -> Layout:

@@ -27,7 +27,9 @@ _MOST_MOVES = 1024  # as between shardings
 
 def order_of(buffer: Any) -> Layout | None:
     """The layout of an ArrayImpl; None: the device's own."""
-    return layout_of(buffer._pjrt_layout) if is_laid_out(buffer) else None
+    if not is_laid_out(buffer):
+        return None
+    return layout_of(buffer._pjrt_layout).on(next(iter(buffer.devices())))
 
 
 def in_order(buffer: Any, layout: Layout | None) -> Any:
@@ -65,20 +67,37 @@ def _move(aval: Any, place: Any, came: Any, layout: Any, committed: bool) -> Any
     executable = compiler.compile_module(
         lowered.module, place.devices, has_locations=False
     )
-    lies = result_shardings(executable, [place.sharding_of(aval, committed)])
+    lies = [place.sharding_of(aval, committed)]
+    lies = result_shardings(executable, lies, place.device)
     return executable, compat.result_handler(aval, lies[0], committed)
 
 
-def result_shardings(executable: Any, shardings: Sequence[Any]) -> list[Any]:
+def result_shardings(
+    executable: Any, shardings: Sequence[Any], device: Any
+) -> list[Any]:
     """C++ shardings of a program's results, which may lie in other orders."""
     found = map(layout_of, executable.get_output_layouts())
     return [
-        s if layout.is_plain else laid_out(s)
+        s if layout.on(device) is None else laid_out(s)
         for layout, s in zip(found, shardings, strict=True)
     ]
 
 
-def argument_orders(executable: Any, skip: int) -> list[Layout | None]:
+def argument_orders(executable: Any, skip: int, device: Any) -> list[Layout | None]:
     """In which orders a program takes its arguments after the first `skip`."""
     found = map(layout_of, executable.get_parameter_layouts()[skip:])
-    return [None if layout.is_plain else layout for layout in found]
+    return [layout.on(device) for layout in found]
+
+
+def results_in_order(jaxpr: Jaxpr) -> list[Any]:
+    """The compiler's choice for results that a program puts in an order last; None: the
+    device's own, for all others."""
+    found = jaxpr.memo.get("results_in_order")
+    if found is None:
+        put = {
+            v for eqn in jaxpr.eqns for v in eqn.outs
+            if isinstance(eqn.params.get("layout"), Layout)
+        }  # fmt: skip
+        found = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
+        jaxpr.memo["results_in_order"] = found
+    return found

@@ -240,7 +240,7 @@ def array_in_order(x: Any, layout: Layout | None) -> Any:
     buffer = arrays.base_array(x)
     if layout is not None and buffer is not x:
         order = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
-        layout = Layout(order)
+        layout = Layout(order, layout.tiling)
     if layout is None and not is_laid_out(buffer):
         return x
     return arrays.wrap(in_order(buffer, layout), x.aval)
@@ -375,7 +375,8 @@ def resharding(
         )
         inner = sharding.internal(len(aval.shape))
         if modes is not None:
-            (inner,) = orders.result_shardings(executable, [inner])
+            first = where.devices[0]
+            (inner,) = orders.result_shardings(executable, [inner], first)
         handler = compat.result_handler(typed(aval, sharding), inner, True)
         run, handlers = executable.execute_sharded, [handler]
         pace = pacing.pace_of(where.devices)

@@ -1,6 +1,7 @@
 """Layouts: what orders the elements of arrays; programs are told, arrays tell."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax.experimental import serialize_executable
 from minijax.experimental.layout import Format, Layout, with_layout_constraint
+from minijax.runtime.layouts import check_tiles
 
 X = jnp.arange(6.0).reshape(2, 3)
 BACK, PLAIN = Layout((1, 0)), Layout((0, 1))
@@ -240,9 +242,12 @@ def test_keys_lie_with_their_words_together():
 
 
 def test_what_arrays_have_no_order():
-    tiled = Format(Layout((1, 0), ((2, 1),)), HERE)
+    tiled = Layout((0, 1), ((8, 128),))
+    check_tiles(tiled, mj.devices()[0], "f")
+    tpu = SimpleNamespace(platform="tpu")  # its own layouts have tiles
     with pytest.raises(NotImplementedError, match=r"arrays of Layout\(.* are not"):
-        mj.device_put(X, tiled)
+        check_tiles(tiled, tpu, "f")
+    assert tiled.on(tpu) is None and tiled.on(mj.devices()[0]) == tiled
     with pytest.raises(ValueError, match="should be concrete"):
         mj.device_put(X, Format(Layout.AUTO, HERE))
 
@@ -279,8 +284,37 @@ def test_layouts_that_do_not_fit():
         mj.device_put(X, Format(Layout((0,)), HERE))
     with pytest.raises(TypeError, match="takes layouts"):
         with_layout_constraint(X, 3)
-    with pytest.raises(NotImplementedError, match="tiles"):
-        with_layout_constraint(X, Layout((0, 1), ((8, 128),)))
+
+
+@pytest.mark.parametrize(
+    "layout", [Layout((0, 1), ((2, 128),)), Layout((1, 0), ((4, 2), (2, 1)))]
+)
+def test_arrays_in_tiles(layout):
+    tiled, mesh = laid_out(X, layout), mj.make_mesh((2,), ("x",))
+    cut = mj.device_put(X, Format(layout, mj.NamedSharding(mesh, mj.P("x"))))
+    put = mj.jit(lambda x: x * 2, out_shardings=Format(layout, HERE))(tiled)
+    for x in (tiled, cut, put / 2, with_layout_constraint(X, layout)):
+        assert x.tolist() == X.tolist() and (x + 1).tolist() == (X + 1).tolist()
+    assert tiled.format.layout == layout
+    assert tiled.format.layout == cut.format.layout == put.format.layout
+    compiled = mj.jit(lambda x: x.T).lower(
+        mj.ShapeDtypeStruct(X.shape, X.dtype, sharding=tiled.format)
+    ).compile()  # fmt: skip
+    assert compiled(tiled).tolist() == X.T.tolist()
+    with pytest.raises(ValueError, match="input layouts that disagree"):
+        compiled(mj.device_put(X, HERE))
+
+
+def test_results_lie_as_programs_put_them_last():
+    f = mj.jit(lambda x: (with_layout_constraint(x * 2, BACK), x + 1))
+    for _ in range(2):  # by Python, and by C++
+        back, plain = f(X)
+        assert (order(back), order(plain)) == ((1, 0), (0, 1))
+        assert back.tolist() == (X * 2).tolist() and plain.tolist() == (X + 1).tolist()
+    assert order(f(back)[0]) == (1, 0) and order(back + back) == (0, 1)
+    pair = mj.jit(lambda x: with_layout_constraint(x, BACK) * 2)
+    assert order(pair(X)) == (0, 1)
+    assert order(f.lower(X).compile()(X)[0]) == (1, 0)
 
 
 def test_a_format_is_a_constraint_to_its_sharding_and_its_layout():

@@ -27,6 +27,7 @@ from ...prims.resharding import lay_out
 from ...prims.sharding import constrain_evenly
 from ...runtime import assignment, dispatch, key_checks
 from ...runtime.mesh import block_mesh, made_current
+from ...runtime.orders import results_in_order
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import check_meshes, mismatch
 from ...types.avals import AbstractRef
@@ -425,16 +426,19 @@ class Jitted:
         self, call: Call, traced: TracedCall, ahead: bool = False
     ) -> Orders | None:
         """In which orders arguments and results lie, where the function says so, or
-        arguments of one that is compiled ahead do."""
+        arguments of one that is compiled ahead do, or the program puts results."""
         lies = self.lies
+        chosen = results_in_order(traced.jaxpr.jaxpr)
         if lies is None or not lies.say_orders:
-            if not ahead or not any(map(own_order, call.leaves)):
+            came = ahead and any(map(own_order, call.leaves))
+            if not came and not any(chosen):
                 return None
             lies = lies or Lies(None, None)
-        return lies.orders(
+        ins, outs = lies.orders(
             call.in_tree, call.leaves, self.names(call), traced.out_tree,
             traced.jaxpr.out_avals,
         )  # fmt: skip
+        return ins, [said or free for said, free in zip(outs, chosen, strict=True)]
 
     def over(
         self, call: Call, out_tree: Any, values: Sequence[Any], needed: ClosedJaxpr,

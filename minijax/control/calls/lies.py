@@ -36,8 +36,10 @@ def own_order(x: Any) -> Any:
     if type(x) in ARRAYS:
         return orders.order_of(base_array(x))
     layout = getattr(x, "layout", None)
-    known = isinstance(layout, Layout) and not layout.is_plain
-    return layout if known else None
+    if not isinstance(layout, Layout):
+        return None
+    devices = getattr(x.sharding, "devices", ())
+    return layout.on(devices[0]) if devices else None
 
 
 def argument_order(given: Any, x: Any, what: str) -> Any:
