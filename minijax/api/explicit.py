@@ -24,6 +24,8 @@ from ..runtime.sharding import NamedSharding
 
 __all__ = ("auto_axes", "explicit_axes", "reshard")
 
+_ABSENT: Any = object()  # a keyword that a call leaves out
+
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
     """Move values on a mesh with `Explicit` axes; their types say how they lie then.
@@ -53,13 +55,18 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def _moved(x: Any, wanted: Any) -> Any:
+    return lay_out("reshard", x, _said(wanted))
+
+
+def _said(wanted: Any) -> Any:
+    """A sharding that says how a value is to lie."""
     if wanted is None or unsaid(wanted):
         raise errors.value_error(
             "Reshard should only be used with out_shardings which are non-None and have"
             f" a non-empty mesh. Got sharding {wanted}.",
             tries=["PartitionSpec(): whole on each device"],
         )
-    return lay_out("reshard", x, wanted)
+    return wanted
 
 
 def auto_axes(
@@ -72,14 +79,15 @@ def auto_axes(
       f: the function; None: a decorator is made.
       axes: which axes; None: all that are `Explicit`.
       out_sharding: how its results lie: a spec or sharding, or a pytree prefix of them.
-        May be given to each call instead.
+        May be given to each call instead, there None where there are no results.
 
     Returns:
       A function as `f`, with one keyword more, `out_sharding`.
 
     Raises:
       TypeError: no `out_sharding` is given.
-      ValueError: there is no mesh, or an axis is not `Explicit`.
+      ValueError: there is no mesh, an axis is not `Explicit`, or a result's sharding is
+        None.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -94,7 +102,7 @@ def auto_axes(
     default = out_sharding
 
     @functools.wraps(f)
-    def call(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+    def call(*args: Any, out_sharding: Any = _ABSENT, **kwargs: Any) -> Any:
         wanted = _given(out_sharding, default, "auto_axes", "out_sharding")
         leaves, treedef = tree.flatten((args, kwargs))
         outer = _mesh_of(leaves, "auto_axes")
@@ -122,14 +130,16 @@ def explicit_axes(
       f: the function; None: a decorator is made.
       axes: which axes; None: all that are `Auto`.
       in_sharding: how its arguments lie: a spec or sharding, or a pytree prefix of them
-        for the tuple of arguments.  May be given to each call instead.
+        for the tuple of arguments.  May be given to each call instead, there None where
+        there are no arguments.
 
     Returns:
       A function as `f`, with one keyword more, `in_sharding`.
 
     Raises:
       TypeError: no `in_sharding` is given.
-      ValueError: there is no mesh, or an axis is not `Auto`.
+      ValueError: there is no mesh, an axis is not `Auto`, or an argument's sharding is
+        None.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -145,7 +155,7 @@ def explicit_axes(
     default = in_sharding
 
     @functools.wraps(f)
-    def call(*args: Any, in_sharding: Any = None, **kwargs: Any) -> Any:
+    def call(*args: Any, in_sharding: Any = _ABSENT, **kwargs: Any) -> Any:
         wanted = _given(in_sharding, default, "explicit_axes", "in_sharding")
         leaves, treedef = tree.flatten(args)
         outer = _mesh_of(leaves, "explicit_axes")
@@ -163,21 +173,23 @@ def explicit_axes(
 
 def _given(now: Any, before: Any, what: str, name: str) -> Any:
     """The sharding that a call names, or else its decorator."""
-    wanted = before if now is None else now
-    if wanted is None:
+    if now is not _ABSENT:
+        return now
+    if before is None:
         raise errors.type_error(
             f"Missing required keyword argument: '{name}'",
             where=what,
             tries=[f"{what}(f, {name}=P(...))"],
         )
-    return wanted
+    return before
 
 
 def _laid_out(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[Any]:
     """Values on a mesh, each as its sharding says."""
     pairs = zip(xs, shardings, strict=True)
     return [
-        reshard_p.bind(_cast(x, mesh), dst_sharding=asked(what, s, x)) for x, s in pairs
+        reshard_p.bind(_cast(x, mesh), dst_sharding=asked(what, _said(s), x))
+        for x, s in pairs
     ]
 
 

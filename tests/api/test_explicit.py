@@ -249,6 +249,14 @@ def test_other_errors():
         types(lambda: jnp.zeros((6,), out_sharding=P("x")))
     with pytest.raises(TypeError, match="Missing required keyword argument"):
         types(auto_axes(lambda x: x), A)
+    for out_sharding in (None, (P("x", "y"), None)):
+        with pytest.raises(ValueError, match="which are non-None"):
+            types(
+                lambda a, s=out_sharding: auto_axes(lambda x: (x, x))(
+                    a, out_sharding=s
+                ),
+                A,
+            )
     with pytest.raises(ValueError, match="not under a mesh context"):
         jnp.zeros((8,), out_sharding=P("x"))
 
@@ -335,6 +343,15 @@ def test_some_axes_are_auto():
         assert seen == ["f32[8@x,4@y]"]
         assert mj.typeof(out).str_short(True) == "f32[8@x,4]"
         np.testing.assert_array_equal(out, 3)
+
+
+def test_explicit_axes_around_no_argument():
+    """Where there is nothing to say of, a call may say nothing, and must."""
+    with mj.set_mesh(mj.make_mesh((2,), ("x",), (AxisType.Auto,))):
+        made = explicit_axes(lambda: jnp.ones(4, out_sharding=P("x")))
+        assert made(in_sharding=None).sharding.spec == P("x")
+        with pytest.raises(TypeError, match="Missing required keyword argument"):
+            made()
 
 
 def test_explicit_axes_of_a_value_where_no_mesh_is_current():
