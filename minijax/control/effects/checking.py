@@ -99,8 +99,13 @@ class Checked(NamedTuple):
         return self.split(eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *args))
 
 
-def checked(enabled: Enabled, closed: ClosedJaxpr) -> Checked | None:
-    """The checked form of a jaxpr; None if there is nothing to check in it."""
+def checked(
+    enabled: Enabled, closed: ClosedJaxpr, alone: bool = False
+) -> Checked | None:
+    """The checked form of a jaxpr; None if there is nothing to check in it.
+
+    alone: no other error takes its error's place, which may be one a device.
+    """
 
     def make() -> Checked | None:
         layouts: list[Any] = []
@@ -109,20 +114,26 @@ def checked(enabled: Enabled, closed: ClosedJaxpr) -> Checked | None:
             error, outs = run_checked(enabled, closed.jaxpr, closed.consts, args)
             if error is None and checks.fails(closed.effects):
                 error = checks.init_error  # of checks that are not asked for
-            error = None if error is None else checks.of_lanes(error)
-            layouts.append(None if error is None else tuple(checks.layout_of(error)))
-            return [*(error.leaves() if error is not None else ()), *outs]
+            if error is None:
+                layouts.append(None)
+                return outs
+            error = error if alone else checks.of_lanes(error)
+            layout = checks.layout_of(error)
+            layouts.append(tuple(layout))
+            return [*checks.with_layout(error, layout).leaves(), *outs]
 
         name = closed.jaxpr.name
         out = stage_closed(fun, closed.in_avals, name=name, text="checkify")
         return None if layouts[0] is None else Checked(out, layouts[0])
 
-    return remembered(closed, ("checked", enabled), make)
+    return remembered(closed, ("checked", enabled, alone), make)
 
 
-def all_checked(enabled: Enabled, bodies: Bodies) -> list[Checked] | None:
+def all_checked(
+    enabled: Enabled, bodies: Bodies, alone: bool = False
+) -> list[Checked] | None:
     """The checked forms of programs, with one layout; None if there is nothing to check."""
-    found = [checked(enabled, b) for b in bodies]
+    found = [checked(enabled, b, alone) for b in bodies]
     layout: list[Any] = []
     for c in found:
         layout = checks.join_layouts(layout, c.layout if c is not None else ())
@@ -161,7 +172,7 @@ def _check_call(
     region: Region = prim.regions
     bodies = region.bodies(params)
     with region.scope(params):
-        found = all_checked(enabled, bodies)
+        found = all_checked(enabled, bodies, len(bodies) == 1)
     if found is None:
         return None, prim.bind(*args, **params)
     k = region.index

@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base import errors, source, tree
-from ...ir import core
+from ...ir import core, varying
 from ...ir.core import Primitive
 from ...passes import batch as batching
 from ...passes.algebra import lib
+from ...prims.collectives.varying import pvary_p
 from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
 from ...prims.reduce import over_axes
@@ -210,20 +211,30 @@ def join_layouts(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
 
 
 def layout_of(error: Error) -> list[Any]:
-    """The types of an error's slots."""
-    return [core.aval_of(x) for x in error.slots]
+    """The types of an error's slots, wherever they vary."""
+    avals = map(core.aval_of, error.slots)
+    return [a if a.manual is None else a.update(manual=None) for a in avals]
 
 
 def with_layout(error: Error, layout: Sequence[Any]) -> Error:
-    """The same error with more slots; those that it does not use are zero."""
+    """The same error with more slots; those that it does not use are zero.
+
+    Inside of `shard_map` each device has its own: all of it varies along all axes.
+    """
     own = layout_of(error)
     slots: list[Any] = [None] * len(layout)
     for x, i in zip(error.slots, _places(own, layout), strict=True):
         slots[i] = x
-    return Error(
-        error.failed, error.code,
-        [lib.zeros(a) if x is None else x for x, a in zip(slots, layout, strict=True)],
-    )  # fmt: skip
+    slots = [
+        lib.zeros(a) if x is None else x for x, a in zip(slots, layout, strict=True)
+    ]
+    failed, code, *slots = map(_varied, (error.failed, error.code, *slots))
+    return Error(failed, code, slots)
+
+
+def _varied(x: Any) -> Any:
+    lacking = varying.missing(core.aval_of(x).manual, core.typed_axes())
+    return pvary_p.bind(x, axes=lacking) if lacking else x
 
 
 def no_error(layout: Sequence[Any]) -> Error:
