@@ -5,6 +5,7 @@ import pytest
 
 import minijax as mj
 import minijax.numpy as jnp
+import minijax.scipy as jsp
 from minijax import lax, nn
 from minijax.base.errors import ShardingTypeError
 from minijax.sharding import (
@@ -179,7 +180,41 @@ TYPES = [
     ("device_put", lambda a: mj.device_put(a, P("y", "x")), (A,), "f32[8@y,4@x]"),
     ("asked of jit", mj.jit(lambda a: a, out_shardings=mj.NamedSharding(MESH, P("y"))),
      (A,), "f32[8@y,4]"),
+    ("all lanes", lambda b, c: jnp.einsum("ij,ij->ij", b, c), (B, C), "f32[8@x,4]"),
+    ("other lanes", lambda r, a: jnp.einsum("ij,ij->ij", r, a), (R, A), "f32[8,4]"),
+    ("cosines", lambda c: jsp.fft.dct(c), (C,), "f32[8,4@y]"),
+    ("all cosines", lambda b: jsp.fft.dctn(b), (B,), "f32[8@x,4]"),
+    ("densities", lambda b: jsp.stats.multivariate_normal.logpdf(
+        b, jnp.zeros(4), jnp.eye(4)), (B,), "f32[8@x]"),
+    ("one matrix", mj.vmap(jsp.linalg.solve_triangular, (None, 0)),
+     (((4, 4), P()), B), "f32[8@x,4]"),
+    ("repeated", lambda r, i: jnp.repeat(r, i, axis=0, total_repeat_length=16),
+     (R, VI), "f32[16,4]"),
+    ("kernel's slope", mj.grad(lambda k, x: lax.conv(x, k, (1,), "VALID").sum()),
+     (((2, 3, 2), P()), ((8, 3, 4), P("x"))), "f32[2,3,2]"),
+    ("image's slope", mj.grad(lambda x, k: lax.conv(x, k, (1,), "VALID").sum()),
+     (((8, 3, 4), P("x")), ((2, 3, 2), P())), "f32[8@x,3,4]"),
 ]  # fmt: skip
+
+
+def test_values_of_what_the_compiler_moves():
+    """The last rows of the table, in one program."""
+
+    def several(a, i, k):
+        return [
+            jnp.einsum("ij,ij->ij", a, a * 2), jsp.fft.dct(a, axis=0), jsp.fft.idctn(a),
+            jsp.stats.multivariate_normal.logpdf(a, jnp.zeros(4), 2 * jnp.eye(4)),
+            jnp.repeat(jnp.arange(8.0), i, total_repeat_length=16),
+            mj.grad(lambda k: (lax.conv(a[:, None], k, (1,), "SAME") ** 2).sum())(k),
+        ]  # fmt: skip
+
+    a, k = np.random.default_rng(0).normal(size=(8, 4)), np.ones((2, 1, 3), "f")
+    given = a.astype("f"), np.arange(8, dtype="i"), k
+    with mj.set_mesh(MESH):
+        placed = [mj.device_put(*z) for z in zip(given, (P("x"), P("x"), P()))]
+        found = mj.jit(several)(*placed)
+    for x, y in zip(found, mj.jit(several)(*given), strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "fun", "operands", "want"), TYPES)

@@ -28,7 +28,7 @@ from ...types.avals import shaped
 from ..define import defjvp, same_dtype
 from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type
-from ..lying import ambiguous, asked
+from ..lying import ambiguous, asked, moved_sharding
 from ..math.cast import cast
 from ..reaching import in_groups, under_windows
 from ..shape.fresh import zero_array
@@ -355,7 +355,7 @@ def _conv_transpose(
 
 def _transpose_lhs(
     ct, aval, rhs, features: int, batches: int, *, window_strides, padding,
-    lhs_dilation, rhs_dilation, dimension_numbers, **params,
+    lhs_dilation, rhs_dilation, dimension_numbers, out_sharding, **params,
 ):  # fmt: skip
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     ct_aval = core.aval_of(ct)
@@ -378,7 +378,8 @@ def _transpose_lhs(
         ct, flipped, window_strides=lhs_dilation, padding=tuple(pads),
         lhs_dilation=window_strides, rhs_dilation=rhs_dilation,
         dimension_numbers=ConvDimensionNumbers(out_spec, _swap(rhs_spec), lhs_spec),
-        feature_group_count=groups, batch_group_count=1, **params,
+        feature_group_count=groups, batch_group_count=1,
+        out_sharding=moved_sharding(aval, ct, rhs) if batches == 1 else None, **params,
     )  # fmt: skip
     if batches > 1:
         out = put_into(take_out(out, lhs_spec[1], batches), lhs_spec[1], lhs_spec[0])
@@ -387,7 +388,7 @@ def _transpose_lhs(
 
 def _transpose_rhs(
     ct, lhs, aval, features: int, batches: int, *, window_strides, padding,
-    lhs_dilation, rhs_dilation, dimension_numbers, **params,
+    lhs_dilation, rhs_dilation, dimension_numbers, out_sharding, **params,
 ):  # fmt: skip
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     ct_aval = core.aval_of(ct)
@@ -405,7 +406,8 @@ def _transpose_rhs(
         dimension_numbers=ConvDimensionNumbers(
             _swap(lhs_spec), _swap(out_spec), _swap(rhs_spec)
         ),
-        feature_group_count=batches, batch_group_count=features, **params,
+        feature_group_count=batches, batch_group_count=features,
+        out_sharding=moved_sharding(aval, lhs, ct), **params,
     )  # fmt: skip
     return cast(out, aval.dtype)
 

@@ -114,10 +114,11 @@ def _tri_transpose(ct, a, b, *, transpose_a: bool, **params) -> list[Any]:
 
 def _tri_batch(axis, args, dims, *, left_side: bool, **params):
     (a, b), (i, j) = args, dims
-    if i is not None:
+    if i is not None or axis.lies is not None:
         a, b = (move_lane(x, axis, d, 0) for x, d in ((a, i), (b, j)))
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
-    # All lanes share the matrix: their right-hand sides become columns (rows) of one.
+    # All lanes share the matrix, and none is elsewhere: their right-hand sides become
+    # columns (rows) of one.
     shape = [n for k, n in enumerate(shape_of(b)) if k != j]
     many = len(shape) - 1 if left_side else len(shape) - 2
     b = move_axis(b, j, many)

@@ -22,6 +22,7 @@ from ...ir.core import EVAL, STATE, Tracer
 from ...ir.lying import spec_of
 from ...prims import lax
 from ...prims.define import const
+from ...prims.resharding import uncut
 from ...runtime.spread import lies
 from ...types import dtypes
 from ._common import *
@@ -192,20 +193,20 @@ def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
     if not size:
         return a
     repeats = convert(repeats, dtypes.int_default())
-    flat = lax.reshape(repeats, (math.prod(shape_of(repeats)),))
+    flat = lax.reshape(uncut(repeats), (math.prod(shape_of(repeats)),))
     if shape_of(flat)[0] not in (1, size):
         raise uneven_repeats(a, shape_of(flat)[0], size)
     if shape_of(flat)[0] != size:
         flat = lax.broadcast_in_dim(flat, (size,), (0,))
-    # Element i of the result comes from the row that has begun at or before place i.
-    starts = lax.slice_in_dim(lax.cumsum(flat), 0, max(size - 1, 0))
+    # Element i of the result comes from the last row that has begun at place i or before.
+    starts = lax.sub(lax.cumsum(flat), flat)
     begun = lax.broadcast_in_dim(const(flat, 0), (total,), ())
     place = lax.expand_dims(starts, (1,))
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     ones = lax.broadcast_in_dim(const(flat, 1), shape_of(starts), ())
     mode = lax.GatherScatterMode.FILL_OR_DROP
     begun = lax.scatter_add(begun, place, ones, numbers, mode=mode)
-    return take_rows(a, lax.cumsum(begun), axis)
+    return take_rows(a, lax.sub(lax.cumsum(begun), const(begun, 1)), axis)
 
 
 # --------------------------------------------------------------------- roll and reverse

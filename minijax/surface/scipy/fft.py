@@ -20,6 +20,7 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
+from ...ir.lying import spec_of
 from ...prims import lax
 from ...prims.define import const
 from ...prims.fft import FftType
@@ -33,6 +34,7 @@ from ..numpy._common import (
     choose,
     convert,
     has_items,
+    laid_out,
 )
 
 __all__ = ("dct", "idct", "dctn", "idctn")
@@ -140,11 +142,19 @@ def _transformed(
         wide = dtypes.to_inexact(dtype)
         dtype = wide if wide.itemsize >= 4 else dtypes.float32
     x = convert(x, dtype)
+    lies = aval_of(x).lies
+    if lies is not None and any(spec_of(aval_of(x))[axis] for axis in axes):
+        options = sizes, axes, inverse, ortho
+        return laid_out("idct" if inverse else "dct", lies, _uncut, [x], *options)
     for axis, n in zip(axes, sizes or (), strict=False):
         x = _resized(x, axis, n)
     for axis in axes:
         x = _along(x, axis, _inverse if inverse else _forward, ortho)
     return x
+
+
+def _uncut(xs: Sequence[Any], *options: Any) -> Any:
+    return _transformed(xs[0], *options)
 
 
 def _checked(name: str, x: Any, type: Any, norm: Any) -> bool:
