@@ -10,7 +10,10 @@ Programs are code.  So the directory is the user's own (0700, files 0600), and o
 others can write is refused, as is a file of someone else.  When the files outgrow the
 limit, those unused for longest go; a file's time of modification is that of its last
 use.  The directory is listed only once an eighth of the limit has been written since
-the last time, or the limit is crossed.
+the last time, or the limit is crossed.  A process knows of no last time, so it lists a
+directory of few files first; listing many takes seconds, or a minute where the system has
+forgotten them, and most processes write little: there the first time comes by chance, so
+that processes together list as often as one that writes as much as they all.
 
 This room knows nothing of programs, keys and versions of jaxlib.  Next: compile.py.
 """
@@ -32,6 +35,7 @@ _HEADER = len(_MAGIC) + 1 + 8 + 8 + _DIGEST
 
 _ENTRY, _TEMPORARY = ".program", ".writing-"
 _STALE_SECONDS = 3600.0
+_MANY = 2000  # files, which take some 10 ms to list with their sizes
 
 # zlib at level 1 shrinks XLA's executables to a quarter; it costs a get about 1 us for
 # each kB of program, a tenth of what loading the program costs.
@@ -66,7 +70,7 @@ class DiskCache:
         self._path = os.fspath(path)
         self._max_bytes = max_bytes
         # Bytes that may be written before the directory is listed again.
-        self._room = -1
+        self._room: int | None = None
 
     @property
     def path(self) -> str:
@@ -111,7 +115,8 @@ class DiskCache:
         if not self._store(self._file(key), entry):
             return False
         if self._max_bytes >= 0:
-            self._room -= len(entry)
+            room = self._first_room() if self._room is None else self._room
+            self._room = room - len(entry)
             if self._room < 0:
                 self._evict()
         return True
@@ -141,6 +146,14 @@ class DiskCache:
             if not stored:
                 _remove(temporary)
         return stored
+
+    def _first_room(self) -> int:
+        """Bytes to write before the first listing; by chance where it takes long."""
+        try:
+            many = _holds_many(self._path)
+        except OSError:
+            many = False
+        return int(_chance() * (self._max_bytes // 8)) if many else 0
 
     def _evict(self) -> None:
         """List the files; above the limit, remove the oldest down to three quarters."""
@@ -245,6 +258,17 @@ def _write(fd: int, data: bytes) -> None:
 def _remove(path: str) -> None:
     with suppress(OSError):  # gone already, or the directory is read-only
         os.unlink(path)
+
+
+def _holds_many(directory: str) -> bool:
+    """Whether there are many files, without a look at any of them."""
+    with os.scandir(directory) as items:
+        return any(n >= _MANY for n, _ in enumerate(items, 1))
+
+
+def _chance() -> float:
+    """A number from 0 to 1; `random` would be a module more to import."""
+    return int.from_bytes(os.urandom(4), "little") / 2**32
 
 
 def _list(directory: str) -> list[tuple[int, int, str]]:

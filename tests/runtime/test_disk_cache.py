@@ -442,13 +442,36 @@ def test_the_directory_is_listed_rarely(tmp_path, monkeypatch):
     for i in range(100):
         cache.put(f"{i}", noise(3000, i))
         cache.get(f"{i}")
-    # Once at the start, and once for each eighth of the limit: 0.3 MB of 1 MB.
-    assert len(listings) == 3
+    # Twice at the start, first to see whether there are many files, and once for each
+    # eighth of the limit: 0.3 MB of 1 MB.
+    assert len(listings) == 4
     unlimited = DiskCache(tmp_path / "c", -1)
     listings.clear()
     for i in range(100):
         unlimited.put(f"{i}", noise(3000, i))
     assert listings == []
+
+
+def test_many_files_are_seldom_listed_by_processes_that_write_little(
+    tmp_path, monkeypatch
+):
+    """As often as by one that writes what they all do, and the limit holds roughly."""
+    listings, rng = [], random.Random(0)
+    real = disk_cache._list
+    monkeypatch.setattr(disk_cache, "_MANY", 10)
+    monkeypatch.setattr(disk_cache, "_chance", rng.random)
+    monkeypatch.setattr(
+        disk_cache, "_list", lambda path: (listings.append(1), real(path))[1]
+    )
+    limit, most = 400_000, 0
+    for i in range(800):  # 0.8 MB, which is 16 eighths of the limit
+        DiskCache(tmp_path / "c", limit).put(f"{i}", noise(960, i))
+        if i < 9:
+            assert len(listings) == i + 1  # few files are listed by each
+        most = max(most, len(os.listdir(tmp_path / "c")))
+    assert 9 + 8 <= len(listings) <= 9 + 32
+    assert 300 < most <= 600
+    assert DiskCache(tmp_path / "c", limit).get("799") == noise(960, 799)
 
 
 def test_a_listing_that_fails(tmp_path, monkeypatch):
