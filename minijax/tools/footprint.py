@@ -180,23 +180,24 @@ class _Walk:
         last = last_uses(jaxpr)
         kept = set(keep)
         outs = {v for v in jaxpr.outvars if type(v) is not Literal}
+        total = outside + sum(o.bytes for o in live.values())
         for i, eqn in enumerate(jaxpr.eqns):
             for v in eqn.outs:
                 live[v] = Owned(
                     nbytes(v.aval), eqn.primitive.name, place_of(eqn), eqn.names,
                     v.aval.str_short(True),
                 )  # fmt: skip
-            self.moment(eqn, live, outside, depth, around, outs)
+                total += live[v].bytes
+            self.moment(eqn, live, total, depth, around, outs)
             self.inside(eqn, live, outside, depth, around)
             for v in last.get(i, ()):
-                if v not in kept:
-                    live.pop(v, None)
+                if v in live and v not in kept:
+                    total -= live.pop(v).bytes
 
     def moment(
-        self, eqn: Equation, live: dict[Any, Owned], outside: int, depth: int,
+        self, eqn: Equation, live: dict[Any, Owned], total: int, depth: int,
         around: list[Owned], outs: set[Any],
     ) -> None:  # fmt: skip
-        total = outside + sum(o.bytes for o in live.values())
         now = Moment(eqn.primitive.name, place_of(eqn), depth, total)
         self.timeline.append(now)
         if total > self.peak:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..api.autodiff import grad
 from ..control.calls.budget import Budget, Plan, Stretch, budget, plan
 from ..control.calls.policies_inside import inline_calls
 from ..control.calls.remat import checkpoint
-from ..ir.jaxpr import Equation, Jaxpr, Literal
+from ..control.refs.discharge import without_own
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from ..ir.regions import Loop
 from ..passes.costs import equation_flops, flops, nbytes, parts
 from .footprint import xla_memory
@@ -107,11 +110,13 @@ def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
     found: list[Residual] = []
     arguments = 0
     for jaxpr, given in _gradients(program.jaxpr):
-        for v, reader in _kept(jaxpr).items():
+        kept, made = _kept(jaxpr), _makers(jaxpr)
+        work = _Work(jaxpr, kept)
+        for v, reader in kept.items():
             if v in given:
                 arguments += nbytes(v.aval)
             else:
-                found.append(_residual(jaxpr, v, reader))
+                found.append(_residual(v, reader, made, work))
     found.sort(key=lambda r: -r.bytes)
     scopes: dict[str, int] = {}
     for r in found:
@@ -132,7 +137,7 @@ def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:
 
 def _kept(jaxpr: Jaxpr) -> dict[Any, Equation]:
     """The values of the forward pass that the backward pass reads, and who first does."""
-    made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
+    made = _makers(jaxpr)
     found: dict[Any, Equation] = {}
     for eqn in jaxpr.eqns:
         if not is_backward(eqn):
@@ -145,20 +150,25 @@ def _kept(jaxpr: Jaxpr) -> dict[Any, Equation]:
     return found
 
 
-def _residual(jaxpr: Jaxpr, v: Any, reader: Equation) -> Residual:
-    made = {w: eqn for eqn in jaxpr.eqns for w in eqn.outs}
+def _makers(jaxpr: Jaxpr) -> dict[Any, Equation]:
+    return {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
+
+
+def _residual(
+    v: Any, reader: Equation, made: dict[Any, Equation], work: _Work
+) -> Residual:
     eqn = made[v]
     inner = _maker(eqn, list(eqn.outs).index(v), made)
     use = _reader(reader, [a is v for a in reader.ins].index(True))
-    work, names = _recomputing(jaxpr, made, v)
+    total, names = work.of(v)
     why = "free: it only moves what is kept"
-    if work:
+    if total:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        why = f"{amount(work, 'flop')} ({shown})"
+        why = f"{amount(total, 'flop')} ({shown})"
     return Residual(
         v.aval.str_short(True), nbytes(v.aval), inner.primitive.name,
         inner.names or eqn.names,
-        place_of(inner), place_of(use), use.primitive.name, work, why,
+        place_of(inner), place_of(use), use.primitive.name, total, why,
     )  # fmt: skip
 
 
@@ -197,24 +207,30 @@ def _reader(eqn: Equation, i: int) -> Equation:
     return eqn
 
 
-def _recomputing(
-    jaxpr: Jaxpr, made: dict[Any, Equation], v: Any
-) -> tuple[float, list[str]]:
-    """The operations that lead to a value from arguments and what else is kept."""
-    there = set(_kept(jaxpr)) - {v}
-    todo, seen, work, names = [v], set(), 0.0, {}
-    while todo:
-        w = todo.pop()
-        eqn = made.get(w)
-        if w in there or eqn is None or id(eqn) in seen:
-            continue
-        seen.add(id(eqn))
-        n = equation_flops(eqn)
-        work += n
-        if n:
-            names[eqn.primitive.name] = n
-        todo += [a for a in eqn.ins if type(a) is not Literal]
-    return work, sorted(names, key=lambda name: -names[name])
+class _Work:
+    """The operations that lead to values from arguments and what else is kept."""
+
+    def __init__(self, jaxpr: Jaxpr, kept: Container[Any]) -> None:
+        self.flops = np.array([equation_flops(eqn) for eqn in jaxpr.eqns])
+        self.names = np.array([eqn.primitive.name for eqn in jaxpr.eqns])
+        self.number = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.outs}
+        self.before: list[int] = []  # of each equation, the set as bits: itself, too
+        for i, eqn in enumerate(jaxpr.eqns):
+            bits = 1 << i
+            for a in eqn.ins:
+                if type(a) is not Literal and a in self.number and a not in kept:
+                    bits |= self.before[self.number[a]]
+            self.before.append(bits)
+
+    def of(self, v: Any) -> tuple[float, list[str]]:
+        """The work for a value, and which operations do it, the dearest first."""
+        n = len(self.flops)
+        found = self.before[self.number[v]].to_bytes(n // 8 + 1, "little")
+        there = np.unpackbits(np.frombuffer(found, np.uint8), bitorder="little")[:n] > 0
+        names, kinds = np.unique(self.names[there], return_inverse=True)
+        work = np.bincount(kinds, self.flops[there], len(names))
+        order = [i for i in np.argsort(-work, kind="stable") if work[i]]
+        return float(work.sum()), [str(names[i]) for i in order]
 
 
 # -------------------------------------------------------------------------------- plans
@@ -310,7 +326,7 @@ def plan_remat(
     """
     f, args, kwargs, _ = without_statics(f, args, kwargs)
     program = program_of(f, args, kwargs)
-    jaxpr = inline_calls(program.jaxpr)
+    jaxpr = without_own(ClosedJaxpr(inline_calls(program.jaxpr))).jaxpr
     found: Plan = plan(jaxpr, int(nbytes))
     policy: Budget = budget(nbytes)
     slim = checkpoint(f, policy=policy)

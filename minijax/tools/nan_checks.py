@@ -500,6 +500,7 @@ class Coarse(Finder):
             made = eqn.outs[0] if eqn.outs else None
             if (
                 self.marks
+                and not good
                 and made in look_at
                 and made not in held
                 and can_mark(eqn, made)

@@ -5,9 +5,9 @@ what makes bad numbers good (`exp`, `max`, a comparison), if nothing else hands 
 if they are not finite because their operands are.  Where an elementwise operation loses
 one, a NaN is put into its result instead, which takes no pass over memory; results are then
 not the program's own, but are known to be bad.  Along a chain of such operations what is
-owed is gathered beside the values (by `is_finite`: XLA would reorder products and sums),
-and put in once.  `watched` decides.  Next: nan_checks.py,
-which runs programs so.
+owed is gathered beside the values (by `is_finite`: products with 0 cost half, but XLA takes
+(x * 2) * 0 to be x * 0), and put in once.  `watched` decides.  Next: nan_checks.py, which
+runs programs so.
 """
 
 from __future__ import annotations

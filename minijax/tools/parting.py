@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from ..api.aot import jit
-from ..base import tree
+from ..base import errors, tree
+from ..base.source import name_of
 from ..base.tracebacks import is_refusal
 from ..control.calls.policies_inside import inline_calls
 from ..ir import core
@@ -135,17 +136,16 @@ def diff(
         inline_calls(two.jaxpr), two.closed.consts, leaves
     )
     if tree.structure(one.shapes) != tree.structure(two.shapes):
-        raise ValueError(
-            "diff: the results differ in structure: "
-            f"{tree.structure(one.shapes)} and {tree.structure(two.shapes)}."
+        raise errors.value_error(
+            f"diff: the results of {name_of(f)} and {name_of(g)} differ in structure.",
+            which=f"{tree.structure(one.shapes)} and {tree.structure(two.shapes)}",
+            tries=["functions that return the same pytree"],
         )
-    matcher = difflib.SequenceMatcher(
-        None, [_kind(e) for e, _ in seen], [_kind(e) for e, _ in other_seen], False
-    )
     partings: list[Parting] = []
     unmatched: list[tuple[str, str, Place]] = []
     matched = 0
-    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+    kinds, other_kinds = ([_kind(e) for e, _ in s] for s in (seen, other_seen))
+    for tag, i, i_end, j, j_end in matches(kinds, other_kinds):
         if tag != "equal":
             for sign, part in (("-", seen[i:i_end]), ("+", other_seen[j:j_end])):
                 unmatched += [(sign, e.primitive.name, place_of(e)) for e, _ in part]
@@ -192,6 +192,24 @@ def _evaluate(
 def _is_array(x: Any) -> bool:
     aval = core.aval_of(x)
     return type(aval) is ShapedArray and not dtypes.is_extended(aval.dtype)
+
+
+def matches(
+    kinds: Sequence[Any], others: Sequence[Any]
+) -> Iterator[tuple[str, int, int, int, int]]:
+    """What two lists have in common, as `difflib` has it, and fast where they are equal."""
+    least = min(len(kinds), len(others))
+    pairs = list(zip(kinds, others, strict=False))
+    head = next((i for i, (a, b) in enumerate(pairs) if a != b), least)
+    pairs = list(zip(kinds[head:][::-1], others[head:][::-1], strict=False))
+    tail = next((i for i, (a, b) in enumerate(pairs) if a != b), least - head)
+    yield "equal", 0, head, 0, head
+    n, m = len(kinds), len(others)
+    middle = kinds[head : n - tail], others[head : m - tail]
+    for tag, *at in difflib.SequenceMatcher(None, *middle, False).get_opcodes():
+        i, i_end, j, j_end = (x + head for x in at)
+        yield tag, i, i_end, j, j_end
+    yield "equal", n - tail, n, m - tail, m
 
 
 def _kind(eqn: Equation) -> tuple[Any, ...]:
@@ -259,7 +277,10 @@ def _foreign(
     given = tree.map(np.asarray, (args, kwargs))
     theirs = tree.leaves(g(*given[0], **given[1]))
     if len(theirs) != len(outs):
-        raise ValueError(f"diff: {len(outs)} results and {len(theirs)}.")
+        raise errors.value_error(
+            f"diff: {len(outs)} results and, of {name_of(g)}, {len(theirs)}.",
+            tries=["functions that return the same pytree"],
+        )
     found = [
         close.parting("a result", None, None, a, b)
         for a, b in zip(outs, theirs, strict=True)

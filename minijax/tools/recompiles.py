@@ -7,6 +7,7 @@ a log, kept while `watch` is open.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -156,7 +157,7 @@ def watch() -> Iterator[Log]:
       a new function of the same code: jit it once, outside of the loop
     """
     log = Log([])
-    open_: list[Event] = []
+    by_thread: dict[int, list[Event]] = {}  # what has begun and not ended
     seen: dict[Any, list[Any]] = {}
     codes: set[Any] = set()
 
@@ -170,14 +171,13 @@ def watch() -> Iterator[Log]:
                 None,
             )
             if not seen[id(jitted.traces)] and code is not None and code in codes:
-                event.reason = (
-                    "a new function of the same code: jit it once, outside of the loop"
-                )
+                event.reason = _ANEW
             codes.add(code)
             seen[id(jitted.traces)].append(key)
             alive.append(jitted.traces)  # whose id is taken
         else:
             event = _compile_event(*what)
+        open_ = by_thread.setdefault(threading.get_ident(), [])
         event.called, event.depth = _caller(), len(open_)
         log.events.append(event)
         open_.append(event)
@@ -196,6 +196,7 @@ def watch() -> Iterator[Log]:
     def alone(event: str, seconds: float, **about: Any) -> None:
         """Programs of single operations, and those compiled ahead of time."""
         name = str(about.get("fun_name", ""))
+        open_ = by_thread.get(threading.get_ident(), [])
         if event == monitoring.COMPILING and not any(
             e.kind == "compile" for e in open_
         ):

@@ -6,6 +6,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
+from minijax.tools.parting import matches
 
 X = jnp.linspace(0.1, 1, 12).reshape(3, 4)
 
@@ -77,3 +78,34 @@ def test_the_text_of_a_comparison():
     assert one.endswith("in first: return wave * 2")
     assert two.endswith("in second: return wave * 3 + 1")
     assert more.split()[:2] == ["+", "add"] and more.endswith("return wave * 3 + 1")
+
+
+def test_results_that_cannot_be_compared_are_told():
+    def theirs(x):  # which cannot be traced
+        return [np.asarray(x)] * 2
+
+    def pair(x):
+        return x, x
+
+    with pytest.raises(ValueError, match="diff: 1 results and, of theirs, 2"):
+        tools.diff(jnp.sin, theirs, X)
+    with pytest.raises(ValueError, match="results of sin and pair differ in structure"):
+        tools.diff(jnp.sin, pair, X)
+
+
+def test_long_programs_match_as_short_ones_do():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        ours, theirs = (rng.integers(0, 3, rng.integers(0, 9)).tolist() for _ in "ab")
+        pairs = []
+        ends = 0, 0
+        for tag, i, i_end, j, j_end in matches(ours, theirs):
+            assert (i, j) == ends
+            ends = i_end, j_end
+            if tag == "equal":
+                assert ours[i:i_end] == theirs[j:j_end]
+                pairs += ours[i:i_end]
+        assert ends == (len(ours), len(theirs))
+        least = min(len(ours), len(theirs))
+        same = [a == b for a, b in zip(ours, theirs, strict=False)]
+        assert len(pairs) >= (same.index(False) if False in same else least)

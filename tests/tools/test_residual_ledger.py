@@ -9,6 +9,9 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
 from minijax.control.calls import budget as budgets
+from minijax.passes.costs import equation_flops
+from minijax.tools import ledger as ledgers
+from minijax.tools.programs import amount
 
 W = jnp.full((48, 48), 0.01)
 
@@ -50,6 +53,25 @@ def test_the_ledger_looks_into_loops():
     assert {r.read.variable for r in stacked} == {"wave"}
     slim = tools.residuals(mj.grad(mj.checkpoint(rolled)), jnp.ones((8, 8)))
     assert slim.bytes < ledger.bytes / 2
+
+
+def test_what_recomputing_takes_is_counted_once(monkeypatch):
+    def chain(x):
+        for _ in range(20):
+            x = jnp.sin(x) * 1.5
+        return x.sum()
+
+    counted = []
+    monkeypatch.setattr(
+        ledgers, "equation_flops", lambda e: counted.append(e) or equation_flops(e)
+    )
+    ledger = tools.residuals(mj.grad(chain), jnp.ones(10))
+    # Of the cosine after k steps: it, and all sines and products before.
+    assert sorted(r.flops for r in ledger.residuals) == [10 + 20 * k for k in range(20)]
+    assert {r.why for r in ledger.residuals[2:]} <= {
+        f"{amount(10 + 20 * k, 'flop')} (mul, sin, cos)" for k in range(20)
+    } | {"10 flop (cos)", "30 flop (cos, mul, sin)"}
+    assert len(counted) == len({id(e) for e in counted})
 
 
 def temporary(f, *args):
@@ -164,3 +186,19 @@ def test_plans_of_static_arguments_and_of_nothing():
     assert tools.plan_remat(lambda x: 3.0, 10, W).bytes == 0
     still = mj.checkpoint(lambda x: 3.0, policy=tools.budget(10))
     assert mj.grad(still)(2.0) == 0.0
+
+
+def test_plans_of_functions_with_references():
+    def summed(x):
+        total = mj.new_ref(jnp.zeros(3))
+
+        def body(i, _):
+            total[...] = total[...] + jnp.sin(x * i)
+
+        lax.fori_loop(0, 3, body, None)
+        return total[...].sum()
+
+    found = tools.plan_remat(summed, 10**6, jnp.ones(3))
+    np.testing.assert_allclose(
+        mj.grad(found.function)(jnp.ones(3)), mj.grad(summed)(jnp.ones(3)), rtol=1e-6
+    )

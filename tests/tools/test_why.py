@@ -1,5 +1,7 @@
 """`tools.why` and `tools.watch`: what was traced and compiled, and for which difference."""
 
+import threading
+
 import pytest
 
 import minijax as mj
@@ -72,6 +74,25 @@ def test_a_log_of_a_whole_program():
     assert log.seconds == sum(e.seconds for e in log.events if not e.depth)
     assert log.to_dict()["events"][0]["kind"] == "trace"
     assert "3 traces and 2 compiles" in str(log)
+
+
+def test_threads_are_told_apart():
+    both, functions = threading.Barrier(2), []
+    for k in range(2):
+
+        def f(x, k=k):
+            both.wait(60)  # so that neither trace ends before the other has begun
+            return x * (k + 2.5)
+
+        functions.append(mj.jit(f))
+    with tools.watch() as log:
+        threads = [threading.Thread(target=f, args=(1.0,)) for f in functions]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    assert sorted(e.kind for e in log.events) == ["compile"] * 2 + ["trace"] * 2
+    assert {e.depth for e in log.events} == {0}
 
 
 def test_the_text_of_a_log():
