@@ -9,6 +9,7 @@ import numpy as np
 
 from ..api.check_grads import Tolerance
 from ..base import tree
+from ..ir import core
 from ..runtime.array import KeyArray, under_key
 from ..surface.numpy._common import convert, promote_dtypes_inexact
 from ..surface.numpy.contraction import einsum
@@ -28,6 +29,20 @@ class EArray(metaclass=_OfOwnDType):
 
     def __new__(cls, aval: Any, data: Any) -> Any:
         return under_key(data, aval.dtype)
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype of a value or a type, as arrays made of it have it."""
+    if x is None:
+        raise ValueError(f"Invalid argument to dtype: {x}.")
+    if isinstance(x, (str, type, np.dtype)):
+        return dtypes.canonical(dtypes.as_dtype(x))
+    of_value = getattr(x, "dtype", None) if hasattr(x, "shape") else None
+    if isinstance(x, (np.ndarray, np.generic)) or of_value is None:
+        if not core.is_value(x):
+            raise TypeError(f"Cannot determine dtype of {x}")
+        return core.aval_of(x).dtype
+    return of_value
 
 
 def supports_inf(dtype: Any) -> bool:

@@ -53,7 +53,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.hijax": "AvalMutableQDD AvalQDD cur_qdd",
         "views.primitives": "call_p",
         "views.programs": "pp_jaxpr",
-        "views.traces": "OpaqueTraceState trace_state_clean",
+        "views.traces": "OpaqueTraceState full_lower trace_state_clean",
     }),
     "custom_derivatives": ("custom_derivatives", {}),
     "dispatch": ("", {
@@ -66,7 +66,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "dtypes": ("dtypes", {
         "types.dtypes":
             "ExtendedDType to_complex_dtype=complex_of to_inexact_dtype=to_inexact",
-        "views.numbers": "DType supports_inf",
+        "views.numbers": "DType dtype=dtype_of supports_inf",
     }),
     "earray": ("", {"views.numbers": "EArray"}),
     "effects": ("", {
@@ -91,7 +91,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "lib.xla_client": ("", {
         "jaxlib.xla_client":
             "ArrayImpl Client CompileOptions Device DeviceList HloSharding"
-            " LoadedExecutable OpSharding PrimitiveType Traceback",
+            " LoadedExecutable OpSharding PrimitiveType Traceback XlaRuntimeError",
     }),
     "literals": ("", {
         "views.tools": "TypedComplex TypedFloat TypedInt TypedNdArray",
@@ -109,9 +109,16 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "monitoring": ("monitoring", {}),
     "named_sharding": ("sharding", {}),
     "numpy": ("numpy", {}),
+    "numpy.array_methods": ("", {
+        "surface.numpy.updates": "_IndexUpdateHelper _IndexUpdateRef",
+    }),
     "numpy.lax_numpy": ("numpy", {"views.numbers": "_einsum=einsum_along"}),
     "numpy.linalg": ("numpy.linalg", {}),
     "numpy.reductions": ("numpy", {}),
+    "numpy.setops": ("numpy", {
+        "surface.numpy.setops":
+            "_UniqueAllResult _UniqueCountsResult _UniqueInverseResult",
+    }),
     "numpy.ufuncs": ("numpy", {}),
     "numpy.util": ("numpy", {
         "surface.numpy._common":

@@ -111,6 +111,11 @@ def eval_context() -> Iterator[None]:
         yield
 
 
+def full_lower(val: Any) -> Any:
+    """A value as simply as it can be had: a tracer of a constant as that."""
+    return val.full_lower() if isinstance(val, core.Tracer) else val
+
+
 def find_top_trace(_: Any) -> core.Trace:
     """The current trace."""
     return STATE.trace

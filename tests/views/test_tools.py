@@ -101,3 +101,33 @@ def test_a_sum_of_products_along_a_path():
     found = jax.jit(lambda *xs: along(xs, path, None, None, dot))(*operands)
     np.testing.assert_allclose(found, want, rtol=1e-5)
     assert len(counted) == len(path) == 2
+
+
+KINDS = [
+    (1, "int32"), (1.0, "float32"), (True, "bool"), (1j, "complex64"), (int, "int32"),
+    (float, "float32"), (np.float64, "float32"), (np.float64(1), "float32"),
+    (np.zeros(2), "float32"), (np.dtype("int64"), "int32"), ("float32", "float32"),
+    (jax.ShapeDtypeStruct((), "int8"), "int8"), (jax.numpy.bfloat16, "bfloat16"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "name"), KINDS)
+def test_dtypes_of_values_and_types(value, name):
+    """As optree asks for those of leaves."""
+    dtype = private.module("jax._src.dtypes").dtype
+    assert dtype(value) == np.dtype(name)
+    with jax.enable_x64(True):
+        wide = jax.numpy.ones(2, "float64")
+    assert dtype(wide) == np.float64
+    key = jax.random.key(0)
+    assert dtype(key) == key.dtype
+    with pytest.raises(ValueError, match="Invalid argument to dtype"):
+        dtype(None)
+    with pytest.raises(TypeError, match="Cannot determine dtype"):
+        dtype([1])
+
+
+def test_values_lowered_in_full():
+    lower = private.module("jax._src.core").full_lower
+    assert lower(1) == 1
+    jax.make_jaxpr(lambda x: [lower(x)][0] + 1)(1.0)
