@@ -435,18 +435,31 @@ def finish_program(
 def drop_unused(
     closed: ClosedJaxpr, keep_unused: bool
 ) -> tuple[ClosedJaxpr, list[int]]:
-    """Without inputs that no result and no effect needs; and which ones are left."""
+    """Without inputs that no result and no effect needs; and which ones are left.
+
+    Of those that are cut along `Explicit` axes one is left, if a result is cut: it says
+    which devices these are.
+    """
     jaxpr = closed.jaxpr
     if keep_unused:
         return closed, list(range(len(jaxpr.invars)))
     known = jaxpr.memo.get("needed")
     if known is None:
         live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        if any(map(is_cut, jaxpr.outvars)) and not any(map(is_cut, live.invars)):
+            first = next(filter(is_cut, jaxpr.invars), None)
+            keep = [v is first for v in jaxpr.invars]
+            live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep)
         known = jaxpr.memo["needed"] = (
             jaxpr if all(used) else live, [i for i, u in enumerate(used) if u]
         )  # fmt: skip
     live, kept = known
     return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept
+
+
+def is_cut(atom: Any) -> bool:
+    """Whether the type of a value says along which axes of a mesh it is cut."""
+    return atom.aval.lies is not None
 
 
 def run_by_hand(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:

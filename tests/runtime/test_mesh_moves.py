@@ -68,13 +68,49 @@ def test_keys_and_pmap_results_move_too():
     np.testing.assert_array_equal(mj.jit(jnp.add)(mapped, spread("y")), 2 * VALUE + 1)
 
 
-def test_new_arrays_lie_like_the_old():
-    x = spread("x")
-    for like in (jnp.zeros_like(x), jnp.ones_like(x), jnp.full_like(x, 3)):
-        assert like.sharding == x.sharding
-    assert jnp.zeros_like(mj.device_put(VALUE, DEVICES[3])).devices() == {DEVICES[3]}
-    assert not jnp.zeros_like(jnp.asarray(VALUE)).committed
-    assert len(jnp.zeros_like(x, shape=(3,)).devices()) == 1
+EXPLICIT = Mesh(DEVICES.reshape(4, 2), ("x", "y"), (mj.sharding.AxisType.Explicit,) * 2)
+ALIKE = {
+    "zeros": jnp.zeros_like,
+    "empty": jnp.empty_like,
+    "numpy": lambda x, **changes: jnp.full_like(x, 3, **changes),
+    "an array": lambda x, **changes: jnp.full_like(x, jnp.float32(3), **changes),
+    "lax": lambda x, **changes: lax.full_like(x, 3, **changes),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_new_arrays_lie_like_the_old(name):
+    like = ALIKE[name]
+    for mesh in (MESH, EXPLICIT):
+        cut = mj.device_put(VALUE, NamedSharding(mesh, P("x")))
+        for x in (cut, mj.ShapeDtypeStruct((8, 4), "float32", sharding=cut.sharding)):
+            assert like(x).sharding == like(x, dtype="int32").sharding == cut.sharding
+            assert like(x).aval == cut.aval
+            # Another shape may have no such axes.
+            assert len(like(x, shape=(3,)).devices()) == 1
+        whole = mj.device_put(VALUE, NamedSharding(mesh, P(None, None)))
+        assert like(whole, shape=(3,)).sharding == NamedSharding(mesh, P())
+    one = mj.device_put(VALUE, DEVICES[3])
+    assert like(one).sharding == like(one, shape=(3,)).sharding == one.sharding
+    assert not like(jnp.asarray(VALUE)).committed
+
+
+def test_results_that_read_nothing_lie_where_operands_did():
+    x = mj.device_put(VALUE, NamedSharding(EXPLICIT, P("x")))
+    made = mj.jit(lambda n, x: jnp.zeros_like(x))(2.0, x)
+    assert made.aval == x.aval and made.sharding.is_equivalent_to(x.sharding, 2)
+
+
+def test_positions_lie_with_the_array_that_was_searched():
+    for place in (PLACES["x, y"], PLACES["y"], PLACES["one"]):
+        x = mj.device_put(VALUE, place)
+        (at,) = jnp.nonzero(x[0] > 1)
+        np.testing.assert_array_equal(at, [2, 3])
+        assert at.devices() == x.devices() and at.committed
+    assert not jnp.argwhere(jnp.asarray(VALUE)).committed
+
+
+def test_arrays_made_of_parts():
     made = mj.make_array_from_callback((8,), over("x"), lambda at: KEYS[at])
     assert made.sharding == over("x") and bool((made == KEYS).all())
     again = mj.make_array_from_single_device_arrays(
@@ -187,9 +223,6 @@ def test_constraints_within_programs_need_not_cut_evenly():
         mj.jit(jnp.sin, out_shardings=over("x"))(x)
     with pytest.raises(ValueError, match=r"at least 2, but was applied to .* rank 1"):
         mj.jit(lambda x: lax.with_sharding_constraint(x, over("x", "y")))(x)
-
-
-EXPLICIT = Mesh(DEVICES.reshape(4, 2), ("x", "y"), (mj.sharding.AxisType.Explicit,) * 2)
 
 
 @pytest.mark.parametrize("mesh", [MESH, EXPLICIT])

@@ -11,6 +11,9 @@ import numpy as np
 
 from ...ir import core
 from ...passes.algebra import lib
+from ...runtime.array import ARRAYS
+from ...runtime.partition_spec import PartitionSpec
+from ...runtime.sharding import NamedSharding, Sharding
 from ...runtime.transfers import put_numpy
 from ...types import dtypes
 from ...types.avals import Known, shaped
@@ -98,7 +101,8 @@ def full_like(
       x: an array, or anything with a shape and a dtype.
       fill_value: a scalar.
       dtype, shape: those of the result; by default those of `x`.
-      sharding: where to put the array, or None.
+      sharding: where to put the array; None for where `x` lies, if it is committed or
+        a `ShapeDtypeStruct` with a sharding, and of this shape or whole on each device.
 
     Returns:
       An array of `x`'s shape and dtype, or those given; weakly typed as `x` is, unless
@@ -113,6 +117,9 @@ def full_like(
     """
     if shape is None:
         shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
+    shape = shape_tuple(shape)
+    if sharding is None:
+        sharding = place_of_like(x, shape)
     if dtype is not None or (
         type(fill_value) is not int and core.aval_of(fill_value).shape
     ):
@@ -126,9 +133,25 @@ def full_like(
             if core.is_value(x)
             else shaped((), dtypes.canonical(x.dtype))
         )
-        shape = shape_tuple(shape)
         out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
     return lib.lie_as(out, aval) if Known.cuts and sharding is None else out
+
+
+def place_of_like(x: Any, shape: tuple[int, ...]) -> Any:
+    """Where an array like `x`, of this shape, is to lie: the sharding of `x`.
+
+    None if `x` has none of its own, or cuts axes that this shape may not have.
+    """
+    if type(x) in ARRAYS:
+        if core.STATE.trace is not core.EVAL or not x.committed:
+            return None
+    elif core.is_value(x) or not isinstance(getattr(x, "sharding", None), Sharding):
+        return None
+    sharding = x.sharding
+    if shape == x.shape or not isinstance(sharding, NamedSharding):
+        return sharding
+    whole = sharding.is_fully_replicated
+    return sharding.with_spec(PartitionSpec()) if whole else None
 
 
 def dtype(x: Any) -> Any:

@@ -27,6 +27,7 @@ from ...prims.collectives.varying import vary_as
 from ...prims.lying import asked, unsaid
 from ...prims.math.cast import scalar
 from ...prims.resharding import lay_out
+from ...prims.shape.filled import place_of_like
 from ...runtime import array as arrays
 from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array, ArrayImpl
@@ -664,11 +665,8 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
     else:
         lies = aval.lies if shape == aval.shape and out_sharding is None else None
         out = filled(name, shape, value, shaped(shape, dtype, weak), lies)
-    if (
-        type(a) in ARRAYS and device is None and out_sharding is None and not weak
-        and shape == a.shape and STATE.trace is EVAL and a.committed
-    ):  # fmt: skip
-        device = a.sharding  # like `a` in this, too
+    if device is None and out_sharding is None:
+        device = place_of_like(a, shape)
     if aval.manual is not None:
         out = vary_as(out, aval.manual)
     return on_device(out, device, out_sharding)

@@ -22,6 +22,8 @@ from ...control.loops.while_loop import fori_loop
 from ...ir import core
 from ...prims import lax
 from ...prims.resharding import lie_as, uncut
+from ...runtime.partition_spec import PartitionSpec
+from ...runtime.sharding import NamedSharding
 from ...types import dtypes
 from . import indexing, updates
 from ._common import *
@@ -70,8 +72,14 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
             None, a, "The size argument of jnp.nonzero must be statically specified to"
             " use jnp.nonzero within JAX transformations.",
         )  # fmt: skip
-        found = np.nonzero(np.asarray(as_array(a)))
-        return tuple([asarray(i.astype(dtypes.int_default())) for i in found])
+        x = as_array(a)
+        found = np.nonzero(np.asarray(x))
+        where = x.sharding if x.committed else None
+        if isinstance(where, NamedSharding):  # whole on each of the devices
+            where = where.with_spec(PartitionSpec())
+        return tuple(
+            [asarray(i.astype(dtypes.int_default()), device=where) for i in found]
+        )
     size = operator.index(size)
     shape = core.aval_of(a).shape
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
