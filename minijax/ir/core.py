@@ -97,7 +97,8 @@ class Primitive:
     keeps_finite: whether real results are finite where all operands are
     elementwise: whether each element of a result is made of those at its own place
     moves: whether results are elements of those operands that have their dtype, moved;
-        "back": sums of such elements, which the transpose moves back
+        "back": sums of such elements, which the transpose moves back; "nothing": results
+        are the operands, one by one
     axes_of(avals of operands, of results, params) -> for each operand, for each axis of
         the result, the operand's axis that it is (or None), or that axis and its reach, see
         prims/reaching.py; along its others elements mix

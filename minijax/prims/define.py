@@ -32,7 +32,7 @@ __all__ = (
     "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
     "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
     "const", "factor", "filled", "hands_on_nans", "keep_finite", "keep_nans",
-    "move_elements", "repeat_like", "unbroadcast",
+    "move_elements", "move_nothing", "repeat_like", "unbroadcast",
 )  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -159,6 +159,12 @@ def move_elements(*prims: Primitive) -> None:
     """Declare that results are elements of the operands, moved."""
     for prim in prims:
         prim.moves = True
+
+
+def move_nothing(*prims: Primitive) -> None:
+    """Declare that results are the operands, one by one."""
+    for prim in prims:
+        prim.moves = "nothing"
 
 
 def keep_nans(*prims: Primitive) -> None:

@@ -27,6 +27,7 @@ from ..runtime.sharding import (
     Sharding,
 )
 from ..runtime.spread import bound, incompatible, lies, told, told_devices
+from .define import move_nothing
 from .layout import with_layout_constraint
 
 __all__ = ("sharding_constraint_p", "with_sharding_constraint")
@@ -336,6 +337,7 @@ shard_alike_p.jvp = _alike_jvp
 shard_alike_p.transpose = _alike_transpose
 shard_alike_p.batch = _alike_batch
 shard_alike_p.lower = _alike_lower
+move_nothing(shard_alike_p)
 
 
 def shard_alike(x: Any, y: Any) -> Any:

@@ -135,6 +135,8 @@ class Interpreter:
         if regions is not None and not regions.per_out:
             with regions.scope(params):
                 return self.choice(eqn, args)
+        if prim.moves == "nothing":
+            return args
         sets = [x for x in args if type(x) is Sets]
         if not any(s.pairs.size for s in sets):
             return self.constant(eqn, args)

@@ -176,10 +176,12 @@ def _maker(eqn: Equation, i: int, made: dict[Any, Equation]) -> Equation:
     """The innermost equation that makes result `i`, before it is moved."""
     regions = eqn.primitive.regions
     if regions is None:
+        moves = eqn.primitive.moves
+        given = [eqn.ins[i]] if moves == "nothing" else eqn.ins
         moved = [
-            a for a in eqn.ins if a in made and a.aval.dtype == eqn.outs[i].aval.dtype
+            a for a in given if a in made and a.aval.dtype == eqn.outs[i].aval.dtype
         ]
-        if eqn.primitive.moves is True and len(moved) == 1:
+        if moves in (True, "nothing") and len(moved) == 1:
             before = made[moved[0]]
             return _maker(before, list(before.outs).index(moved[0]), made)
         return eqn

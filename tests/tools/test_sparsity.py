@@ -6,6 +6,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
+from minijax.experimental.shard_alike import shard_alike
 from minijax.tools.colors import colors, stars
 
 S = jnp.linspace(0.1, 1, 6)
@@ -56,6 +57,12 @@ CASES = {
     "while": (lambda x: lax.fori_loop(0, jnp.int32(3), lambda i, y: y * x, x), 6),
     "call": (mj.jit(mj.checkpoint(lambda x: jnp.tanh(x) * 2)), 6),
     "mixing": (jnp.sort, 36),
+    "barrier": (
+        lambda x: jnp.take(*lax.optimization_barrier((x * 2, jnp.array([5, 0, 0])))), 3,
+    ),
+    "alike": (
+        lambda x: jnp.concatenate(shard_alike(x * 2, x[::-1]))[:9], 9,
+    ),
     "grad": (mj.grad(rosenbrock), 16),
 }  # fmt: skip
 
@@ -95,6 +102,18 @@ MATRIX = {
     "unknown box": (lambda x: lax.dynamic_slice(x, (jnp.argmax(x[:, 0]), 0), (2, 4)), 24),
     "unknown place": (
         lambda x: lax.dynamic_update_slice(x, x[:1] ** 2, (jnp.argmax(x[:, 0]), 0)), 20
+    ),
+    "groups of rows": (
+        lambda x: lax.ragged_dot(x, jnp.ones((2, 4, 5)), jnp.array([1, 2])), 60
+    ),
+    "what groups of rows meet": (
+        lambda x: lax.ragged_dot(jnp.ones((3, 1)), x[:, None], jnp.array([1, 1, 1])), 36
+    ),
+    "sums of groups": (
+        lambda x: lax.ragged_dot_general(
+            x, jnp.ones((3, 2)), jnp.array([1, 2]),
+            lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], []),
+        ), 48
     ),
     "unknown rows": (lambda x: x.at[jnp.argsort(x[:, 0])].add(x**2), 36),
     "known test": (

@@ -517,7 +517,7 @@ def _dot_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
 dot_general_p.flops = _dot_flops
 
 
-def _dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
+def dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
     """The result has the axes of batches, then those of either operand that are left."""
     contracted, batches = params["dimension_numbers"]
     free = [
@@ -531,4 +531,4 @@ def _dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list
     ]
 
 
-dot_general_p.axes_of = _dot_axes
+dot_general_p.axes_of = dot_axes

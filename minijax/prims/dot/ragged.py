@@ -35,6 +35,7 @@ from ..shape.fresh import broadcasted_iota, zero_array
 from ..shape.shapes import broadcast_in_dim, reshape, transpose
 from . import precision as precisions
 from .dot import (
+    dot_axes,
     dot_general,
     dot_general_p,
     dot_shape,
@@ -368,6 +369,18 @@ def _ragged_lower_chlo(
     )  # fmt: skip
 
 
+def _ragged_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
+    """As of a dot product, each row with the rhs of all groups."""
+    numbers = params["ragged_dot_dimension_numbers"]
+    gone = numbers.rhs_group_dimensions
+    (l_sum, r_sum), batches = numbers.dot_dimension_numbers
+    dims = ((l_sum, (*r_sum, *gone)), batches)
+    lhs, rhs = dot_axes(ins[:2], outs, {"dimension_numbers": dims})
+    groups = [None] * (_mode(numbers) == "summed")
+    return [[*groups, *lhs], [*groups, *rhs], [None] * outs[0].ndim]
+
+
+ragged_dot_general_p.axes_of = _ragged_axes
 ragged_dot_general_p.abstract = _ragged_abstract
 defjvp(
     ragged_dot_general_p,

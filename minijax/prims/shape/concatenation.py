@@ -32,6 +32,7 @@ from ..define import (
     keep_nans,
     linear_jvp,
     move_elements,
+    move_nothing,
     same_dtype,
 )  # fmt: skip
 from ..lying import alike, ambiguous, check_whole, told
@@ -658,3 +659,4 @@ optimization_barrier_p.uses_keys = lambda avals, params: KeyUse(
     forwards={i: i for i in range(len(avals))}
 )
 move_elements(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)
+move_nothing(optimization_barrier_p)
