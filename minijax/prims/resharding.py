@@ -111,7 +111,8 @@ mesh_cast_p.lower = lambda ctx, x, **_: x
 
 
 def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
-    """The same memory, under another type, and over the mesh of which that tells."""
+    """The value under another type, over the mesh of which that tells: the same memory,
+    unless the type says otherwise."""
     held = base_array(x)
     aval, lie = _recast(held.aval, dst_sharding=dst_sharding), held._sharding
     known = None if dst_sharding is None or is_laid_out(held) else described(lie)
@@ -119,7 +120,11 @@ def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
         over = known.mesh.update(axis_types=dst_sharding.mesh.axis_types)
         known = NamedSharding(over, known.spec, memory_kind=known.given_kind)
         lie = known.internal(len(aval.shape))
-    return wrap(compat.with_aval(held, aval, lie), core.aval_of(x))
+    out = wrap(compat.with_aval(held, aval, lie), core.aval_of(x))
+    if aval.lies is None or not any(aval.lies.spec):
+        return out
+    there = isinstance(known, NamedSharding) and known.said(len(aval.shape))
+    return out if there == aval.lies else _move_now(out, dst_sharding=aval.lies)
 
 
 mesh_cast_p.impl = _recast_now

@@ -389,6 +389,34 @@ def test_explicit_axes_around_no_argument():
             made()
 
 
+def test_cotangents_lie_as_arguments():
+    x = np.arange(32.0, dtype="f").reshape(8, 4)
+    island = auto_axes(lambda x: jnp.sort(x, 0) * 2, out_sharding=P("x"))
+    with mj.set_mesh(MESH):
+        placed = mj.device_put(x, P("x", "y"))
+        for f in (
+            mj.grad(lambda x: island(x).sum()),
+            lambda x: mj.vjp(island, x)[1](x),
+        ):
+            for found in mj.tree.leaves([f(placed), mj.jit(f)(placed)]):
+                assert found.sharding.spec == P("x", "y")
+                assert mj.typeof(found).str_short(True) == "f32[8@x,4@y]"
+                assert found.addressable_shards[0].data.shape == (2, 2)
+
+
+def test_pieces_of_what_is_cut():
+    """Functions whose parts XLA would add twice, or not at all."""
+    a, bits = np.arange(1.0, 9.0, dtype="f"), np.arange(8) % 3 > 0
+    where = NamedSharding(AUTO, P("x"))
+    found = mj.jit(lambda a, b, i: (
+        jnp.poly(a), jnp.packbits(b), jnp.repeat(a, i, total_repeat_length=36)
+    ))(*(mj.device_put(x, where) for x in (a, bits, a.astype("i"))))  # fmt: skip
+    for x, y in zip(
+        found, (np.poly(a), np.packbits(bits), np.repeat(a, a.astype("i")))
+    ):
+        np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
 def test_explicit_axes_of_a_value_where_no_mesh_is_current():
     """The mesh is the value's, also along axes of which its type says nothing."""
     auto = mj.make_mesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)

@@ -17,6 +17,7 @@ from ...control.calls.jit import composite
 from ...control.loops.scanning import run_scan
 from ...ir import core
 from ...prims import lax
+from ...prims.define import const
 from ...types import dtypes
 from . import (
     convolution,
@@ -323,10 +324,10 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
 @composite
 def _poly(zeros: Any) -> Any:
     out = lax.broadcast_in_dim(typed_constant(1, zeros.dtype), (1,), ())
-    one = out
-    for i in range(zeros.shape[0]):
-        factor = lax.concatenate([one, -zeros[i : i + 1]], 0)
-        out = convolution.convolve(out, factor, precision="highest")
+    nothing = const(zeros, 0)
+    for i in range(zeros.shape[0]):  # (x - zero) times what there is
+        lower = lax.pad(out, nothing, [(1, 0, 0)]) * zeros[i]
+        out = lax.pad(out, nothing, [(0, 1, 0)]) - lower
     return out
 
 

@@ -559,7 +559,7 @@ def _packbits(a: Any, axis: int, bitorder: str) -> Any:
     bits = lax.reshape(bits, (*shape[:-1], (shape[-1] + missing) // 8, 8))
     places = lax.broadcast_in_dim(_bit_places(bitorder), shape_of(bits), (len(shape),))
     bits = lax.shift_left(bits, places)
-    packed = lax.reduce_or(bits, (len(shape),))
+    packed = lax.reduce_sum(bits, (len(shape),))  # no two have the same bit
     return moveaxis(packed, -1, axis)
 
 
