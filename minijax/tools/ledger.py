@@ -53,12 +53,16 @@ class Residual:
 
 @dataclasses.dataclass
 class Ledger(Report):
-    """The residuals, largest first, and sums by scope; arguments are there anyway."""
+    """The residuals, largest first, and sums by scope; arguments are there anyway.
+
+    backward: whether there is a backward pass at all.
+    """
 
     residuals: list[Residual]
     scopes: dict[str, int]
     bytes: int
     arguments: int
+    backward: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -67,6 +71,8 @@ class Ledger(Report):
         return len(self.residuals)
 
     def __str__(self) -> str:
+        if not self.backward:
+            return "There is no backward pass: of grad(f), say, the ledger tells more."
         head = (
             f"{len(self.residuals)} residuals, {amount(self.bytes)} kept by the forward"
             f" pass; arguments read backwards, {amount(self.arguments)}"
@@ -109,7 +115,8 @@ def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
     program = program_of(grad_f, args, kwargs)
     found: list[Residual] = []
     arguments = 0
-    for jaxpr, given in _gradients(program.jaxpr):
+    gradients = list(_gradients(program.jaxpr))
+    for jaxpr, given in gradients:
         kept, made = _kept(jaxpr), _makers(jaxpr)
         work = _Work(jaxpr, kept)
         for v, reader in kept.items():
@@ -121,7 +128,8 @@ def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
     scopes: dict[str, int] = {}
     for r in found:
         scopes[r.scope] = scopes.get(r.scope, 0) + r.bytes
-    return Ledger(found, scopes, sum(r.bytes for r in found), arguments)
+    return Ledger(found, scopes, sum(r.bytes for r in found), arguments,
+                  bool(gradients))  # fmt: skip
 
 
 def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import minijax as mj
 from minijax.tools import __main__ as command
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -26,6 +27,11 @@ example_args = (jnp.array([0.0, 2.0]),)
 for n in (1, 2):
     mj.jit(f)(jnp.ones(n))
 """
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 @pytest.fixture
@@ -57,14 +63,56 @@ def test_a_function_of_a_script(script, capsys):
         command.main(["cost", str(script)])
     with pytest.raises(SystemExit, match="no such file"):
         command.main(["cost", "nowhere.py:f"])
+    with pytest.raises(SystemExit, match="no such module"):
+        command.main(["cost", "nowhere_at_all.here:f"])
+    with pytest.raises(SystemExit, match=r"nowhere\.html: No such file"):
+        page = str(script.parent / "no" / "nowhere.html")
+        command.main(["show", f"{script}:f", "--html", page])
     other = script.with_name("other.py")
     other.write_text(SCRIPT.replace("y * 2", "y * 3"))
     command.main(["diff", f"{script}:f", f"{other}:f"])
     assert "mul" in capsys.readouterr().out
 
 
-def test_a_log_of_a_script(script, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def test_arguments_are_a_tuple_and_modules_beside_a_script_are_found(
+    tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "beside_the_script.py").write_text("import minijax.lax\nN = 1000\n")
+    (tmp_path / "imports_nothing_there.py").write_text("import nowhere_at_all\n")
+    path = tmp_path / "a_script.py"
+    path.write_text(
+        "import beside_the_script as b\n"
+        "from minijax import numpy as jnp\n"
+        "def f(x):\n    return jnp.sin(jnp.sin(x)).sum()\n"
+        "def f_args():\n    return (jnp.ones(b.N),)\n"
+        "def g(x):\n    return x\n"
+        "g_args = jnp.ones(3)\n"
+    )
+    command.main(["plan_remat", f"{path}:f", "100000"])
+    assert capsys.readouterr().out.startswith(
+        "8 kB of 100 kB; 0 flop are computed twice"
+    )
+    with pytest.raises(SystemExit, match="g_args must be a tuple, not ArrayImpl"):
+        command.main(["cost", f"{path}:g"])
+    with pytest.raises(ModuleNotFoundError, match="nowhere_at_all"):
+        command.main(["cost", "imports_nothing_there:f"])
+    # Functions of modules that load their names on first use.
+    monkeypatch.setattr(mj.lax, "cosh_args", (1.0,), raising=False)
+    capsys.readouterr()
+    command.main(["memory", "minijax.lax:cosh"])
+    assert "cosh" in capsys.readouterr().out
+
+
+def test_each_tool_has_help(capsys):
+    for name in (None, *command.TOOLS):
+        with pytest.raises(SystemExit, match="0"):
+            command.main(["--help"] if name is None else [name, "--help"])
+        said = capsys.readouterr().out
+        assert f"minijax.tools {name or ''}".strip() in said
+        assert "--json" in said or name is None
+
+
+def test_a_log_of_a_script(script, capsys):
     command.main(["why", str(script)])
     said = capsys.readouterr().out
     assert "x: known float32[1], now float32[2]" in said

@@ -74,6 +74,13 @@ def test_what_recomputing_takes_is_counted_once(monkeypatch):
     assert len(counted) == len({id(e) for e in counted})
 
 
+def test_a_function_without_a_backward_pass():
+    ledger = tools.residuals(layers, [W], W)
+    assert (len(ledger), ledger.backward) == (0, False)
+    assert "no backward pass" in str(ledger)
+    assert tools.residuals(mj.grad(lambda x: x.sum()), W).backward
+
+
 def temporary(f, *args):
     return mj.jit(f).lower(*args).compile().memory_analysis().temp_size_in_bytes
 
