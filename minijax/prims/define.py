@@ -24,6 +24,7 @@ from ..passes.algebra import Zero, lib
 from ..runtime.transfers import typed_constant
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
+from ..types.dimensions import Dimension
 from .lying import aligned
 
 __all__ = (
@@ -410,7 +411,7 @@ def const(x: Any, value: Any) -> Any:
     if aval.weak_type:
         kind = _PYTHON_KIND[dtypes.kind(dtype)]
         if dtypes.scalar_dtype(kind) == dtype:
-            return kind(value)
+            return value if isinstance(value, Dimension) else kind(value)
     return typed_constant(value, dtype)
 
 

@@ -6,6 +6,9 @@ elements under a window of k has
     floor((B + lo + hi - K) / s) + 1  places, if K <= B + lo + hi, else none,
     B = (n - 1) b + 1 (0 if n = 0),  K = (k - 1) d + 1.
 
+Sizes may be unknown; the compiler takes no paddings that are, so that these are added
+before.
+
 Source: the StableHLO specification, reduce_window.
 Next: conv/forms.py, reduce/reduce_window.py.
 """
@@ -16,6 +19,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import errors
+from ..types.avals import shaped
+from ..types.dimensions import Dimension, max_dim, size_of
 
 __all__ = ("padtype_to_pads",)
 
@@ -24,12 +29,12 @@ Pads = tuple[tuple[int, int], ...]
 
 def dilated(n: int, dilation: int) -> int:
     """The extent of `n` elements with `dilation - 1` gaps between neighbours."""
-    return (n - 1) * dilation + 1 if n else 0
+    return max_dim((n - 1) * dilation + 1, 0)
 
 
 def places(extent: int, window: int, stride: int) -> int:
     """How often a window fits along a padded, dilated axis."""
-    return max(0, (extent - window) // stride + 1)
+    return max_dim((extent - window) // stride + 1, 0)
 
 
 def padtype_to_pads(
@@ -68,7 +73,8 @@ def padtype_to_pads(
     check_positive("padding", "strides", window_strides)
     pads = []
     for n, k, s in zip(in_shape, window_shape, window_strides, strict=True):
-        missing = max((-(-int(n) // int(s)) - 1) * int(s) + int(k) - int(n), 0)
+        n, k, s = size_of(n), size_of(k), int(s)
+        missing = max_dim((-(-n // s) - 1) * s + k - n, 0)
         less, more = missing // 2, missing - missing // 2
         pads.append((less, more) if kind == "SAME" else (more, less))
     return pads
@@ -90,3 +96,25 @@ def check_positive(what: str, name: str, values: Sequence[int]) -> None:
         raise TypeError(
             f"{what} {name} must be positive integers, got {tuple(values)}."
         )
+
+
+def padded(
+    ctx: Any, x: Any, aval: Any, fill: Any, pads: Sequence[Any], spread: Sequence[int]
+) -> tuple[Any, Any]:
+    """Emit padding of an array, and gaps between its elements: the array and its type."""
+    sizes = zip(aval.shape, pads, spread, strict=True)
+    out = shaped(
+        tuple([dilated(n, d) + lo + hi for n, (lo, hi), d in sizes]), aval.dtype
+    )
+    low, high = zip(*pads, strict=True)
+    x = ctx.op(
+        "pad", out, x, fill, edge_padding_low=ctx.i64s(low),
+        edge_padding_high=ctx.i64s(high),
+        interior_padding=ctx.i64s([d - 1 for d in spread]),
+    )  # fmt: skip
+    return x, out
+
+
+def is_open(pads: Sequence[Any]) -> bool:
+    """Whether a padding is of sizes that are not known."""
+    return any(isinstance(n, Dimension) for pair in pads for n in pair)

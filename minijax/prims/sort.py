@@ -27,7 +27,7 @@ from ..passes.batch import move_lane
 from ..passes.stage import stage_closed
 from ..types import dtypes
 from ..types.avals import shaped
-from ..types.dimensions import Dimension
+from ..types.dimensions import Dimension, exceeds
 from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
 from .lying import aligned, along, check_whole
@@ -73,7 +73,7 @@ def _sort_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int, **params: Any
 ) -> Any:
     shape = core.aval_of(primals[0]).shape
-    kind = dtypes.uint32 if shape[dimension] < 2**32 else dtypes.uint64
+    kind = dtypes.uint64 if exceeds(shape[dimension], 2**32 - 1) else dtypes.uint32
     places = broadcasted_iota(kind, shape, dimension)
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
     index = expand_dims(order, (len(shape),))

@@ -224,6 +224,13 @@ class Lowering:
         """What all operations of rules are emitted by: see `create`."""
         return create(name, results, operands, attributes, None, regions, self.loc)
 
+    def library_call(
+        self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
+    ) -> Any:
+        """Emit a call of a library's routine, whose operands may lie as attributes say."""
+        types = [self.type(a) for a in avals_out]
+        return self.create("stablehlo.custom_call", types, operands, **attrs)
+
     def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
         """Emit `stablehlo.<name>` with one result of type `aval`; return the result."""
         return self.emit("stablehlo." + name, [self.type(aval)], operands, attrs).result

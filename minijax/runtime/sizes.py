@@ -41,6 +41,10 @@ _LISTS = {
     "pad": ("dynamic_pad", ("edge_padding_low", "edge_padding_high", "interior_padding")),
     "gather": ("dynamic_gather", ("slice_sizes",)),
 }  # fmt: skip
+# Those of which the compiler finds no shape where axes come or go.
+_SAME_RANK = ("bitcast_convert",)
+# Those that become calls, of which the attributes that are sizes are operands.
+_CALLS = {"chlo.top_k": ("stablehlo.dynamic_top_k", ("k",))}
 
 
 def is_symbolic(aval: Any) -> bool:
@@ -198,6 +202,9 @@ class SymbolicLowering(Lowering):
             return _Sizes(values)
         return super().i64s(values)
 
+    def i64(self, value: Size) -> Any:
+        return _Sizes((value,)) if isinstance(value, Dimension) else super().i64(value)
+
     # ---- operations
     def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
         emit = super().op
@@ -209,6 +216,9 @@ class SymbolicLowering(Lowering):
             return self._dynamic_slice(aval, *operands, sizes=attrs["slice_sizes"])
         if any(isinstance(a, _Sizes) for a in attrs.values()):
             raise self.no_form(name)
+        if name in _SAME_RANK and is_symbolic(aval):
+            if ir.RankedTensorType(operands[0].type).rank != aval.ndim:
+                raise self.no_form(name)
         if name in _DYNAMIC and is_symbolic(aval):
             shape = self.vector(physical(aval).shape)
             return emit(_DYNAMIC[name], aval, *operands, shape, **attrs)
@@ -244,6 +254,24 @@ class SymbolicLowering(Lowering):
         scalar = super().constant(value, shaped((), physical(aval).dtype))
         return self.repeat(scalar, aval)
 
+    def library_call(
+        self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
+    ) -> Any:
+        """The shapes of results are operands, too, which go where they are known."""
+        if not any(map(is_symbolic, avals_out)):
+            return super().library_call(avals_out, operands, **attrs)
+        shapes = [self.vector(physical(a).shape) for a in avals_out]
+        n = len(operands)
+        at = range(n, n + len(shapes))
+        attrs["indices_of_shape_operands"] = self.dense(
+            np.array(at, np.int64), shaped((len(at),), np.dtype(np.int64))
+        )
+        if (layouts := attrs.get("operand_layouts")) is not None:
+            row = self.parse("dense<0> : tensor<1xindex>")
+            attrs["operand_layouts"] = ir.ArrayAttr.get([*layouts, *[row] * len(at)])
+        types = [self.type(a) for a in avals_out]
+        return super().emit("stablehlo.custom_call", types, [*operands, *shapes], attrs)
+
     def emit(
         self, name: str, results: Sequence[Any], operands: Sequence[Any],
         attributes: dict[str, Any], regions: int = 0,
@@ -252,7 +280,14 @@ class SymbolicLowering(Lowering):
             target = attributes["call_target_name"]
             raise self.no_form(f"a call of {target}")
         if any(isinstance(a, _Sizes) for a in attributes.values()):
-            raise self.no_form(name)
+            if name not in _CALLS:
+                raise self.no_form(name)
+            target, keys = _CALLS[name]
+            sizes = [self.size(d) for key in keys for d in attributes[key]]
+            name, operands = "stablehlo.custom_call", [*operands, *sizes]
+            attributes = {
+                "call_target_name": self.string(target), "api_version": self.i32(2)
+            }  # fmt: skip
         return super().emit(name, results, operands, attributes, regions)
 
     def no_form(self, name: str) -> NotImplementedError:

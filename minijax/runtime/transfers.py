@@ -16,6 +16,7 @@ from ..base import config, errors
 from ..ir import core
 from ..types import dtypes
 from ..types.avals import WIDE_SCALARS, is_wide_beside, numpy_aval, shaped
+from ..types.dimensions import Dimension
 from . import client, guards, shards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
@@ -77,6 +78,8 @@ def typed_constant(value: Any, dtype: Any) -> Any:
 
     NumPy's scalar; where those of 64 bits mean 32, and yet an operand has 64, an array.
     """
+    if isinstance(value, Dimension):
+        return value.of_dtype(dtype)
     x = dtype.type(value)
     if dtypes.narrow(dtype) is dtype or dtypes.wide_types():
         return x

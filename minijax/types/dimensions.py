@@ -23,7 +23,7 @@ from ..base.errors import InconclusiveDimensionOperation
 
 __all__ = (
     "Dimension", "InconclusiveDimensionOperation", "as_value", "broadcast_sizes",
-    "divided", "exceeds", "facts", "index_of", "is_negative",
+    "divided", "exceeds", "facts", "falls_below", "index_of", "is_negative",
     "inconclusive", "is_symbolic_dim", "max_dim", "min_dim", "size_of", "tightened",
     "unknowns",
 )  # fmt: skip
@@ -169,6 +169,10 @@ class Dimension:
                 tries=["export for a shape whose size this is", "jnp.asarray(size)"],
             )
         )
+
+    def of_dtype(self, dtype: Any) -> Any:
+        """The value as an integer or float of the program, of exactly this dtype."""
+        return self._value().astype(dtype)
 
     def _value(self) -> Any:
         if as_value.call is None:
@@ -608,6 +612,11 @@ def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
 def exceeds(size: Size, limit: int) -> bool:
     """Whether a size is above a limit of the machine's; those not known are not."""
     return not isinstance(size, Dimension) and bool(size > limit)
+
+
+def falls_below(size: Size, least: int) -> bool:
+    """Whether a size is below a number; those of which it does not follow are not."""
+    return _sign(size - least) is False
 
 
 def is_negative(sizes: Sequence[Size]) -> bool:

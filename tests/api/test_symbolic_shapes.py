@@ -211,6 +211,59 @@ def test_computations():
     check(what_is_computed, made, RNG.normal(size=(4, 3)).astype(F4), index)
 
 
+def sizes_as_numbers(x, i):
+    """Functions that take sizes, and count with them."""
+    n, m = x.shape
+    v = x[:, 0]
+    return dict(
+        ranges=(jnp.arange(n, 0, -1), jnp.arange(0, n, 2), jnp.arange(m, 3 * m, m), jnp.full((2,), n, F4), jnp.full_like(v, n)),
+        counted=(jnp.bincount(i, length=n), mj.nn.one_hot(i, m), mj.ops.segment_sum(v, jnp.arange(n), num_segments=n)),
+        repeated=(jnp.repeat(v, n), jnp.repeat(x, 2, axis=1), jnp.repeat(v, jnp.array([2]), total_repeat_length=2 * n)),
+        cut=(jnp.split(v, [1, n - 1]), jnp.insert(v, 1, 5.0), lax.collapse(x, 0, 2)),
+        places=(jnp.nonzero(x > 0, size=n), jnp.argwhere(x > 0, size=2), jnp.flatnonzero(x > 0, size=3), jnp.unravel_index(i, x.shape)),
+        best=(lax.top_k(v, n), lax.top_k(x, n - 1, axis=0), jnp.searchsorted(jnp.sort(v), v[:2])),
+        sets=(jnp.unique(v, size=3, return_counts=True), jnp.intersect1d(v, v, size=2)),
+        diagonals=(jnp.diagonal(x @ x.T) + v, jnp.einsum("ii->i", x @ x.T), mj.scipy.linalg.toeplitz(v)),
+        images=(mj.image.resize(x, (4, 4), "linear"), mj.image.resize(x, (2 * n, m), "nearest")),
+        sorted_slope=mj.grad(lambda v: (jnp.sort(v) * jnp.arange(n)).sum())(v),
+    )  # fmt: skip
+
+
+def windows_and_matrices(x, y):
+    """Padding is computed where the program runs; LAPACK is told the sizes there."""
+    w = jnp.arange(8, dtype=F4).reshape(2, 1, 2, 2)
+    image = x[None, None]
+    conv = lambda image, strides, **options: lax.conv_general_dilated(
+        image, w, strides, "SAME", **options
+    )
+    pool = lambda x, s: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (s, s), "SAME")
+    square = x @ x.T + jnp.eye(x.shape[0])
+    return dict(
+        convolved=(conv(image, (1, 1)), conv(image, (3, 2)), conv(image, (1, 1), rhs_dilation=(2, 1))),
+        smaller=lax.conv_general_dilated(image, w, (1, 2), "VALID"),
+        pooled=(pool(x, 1), pool(x, 2), lax.reduce_window(x, 0.0, lax.add, (3, 1), (2, 1), "SAME_LOWER")),
+        slopes=mj.grad(lambda x: (conv(x[None, None], (1, 1)) ** 2).sum() + (pool(x, 1) ** 2).sum())(x),
+        solved=(jnp.linalg.solve(square, x), jnp.linalg.cholesky(square), jnp.linalg.slogdet(square)),
+        spectra=(jnp.linalg.eigvalsh(square), jnp.linalg.svd(x, compute_uv=False)),
+        stacks=(jnp.linalg.inv(y), abs(jnp.linalg.qr(y)[1]), jnp.linalg.lstsq(square, x)[0]),
+    )  # fmt: skip
+
+
+def test_sizes_as_numbers():
+    index = np.array([0, 2, 1], np.int32)
+    made = exported(sizes_as_numbers, "n, m", index, constraints=["n >= 3"])
+    check(sizes_as_numbers, made, RNG.normal(size=(4, 3)).astype(F4), index)
+    assert str(made.out_avals[-1].shape) == "(n,)"
+
+
+def test_windows_and_matrices():
+    made = exported(windows_and_matrices, "n, m", "k, 3, 3")
+    x, y = RNG.normal(size=(4, 3)), RNG.normal(size=(2, 3, 3)) + 3 * np.eye(3)
+    check(windows_and_matrices, made, x.astype(F4), y.astype(F4))
+    same = [str(made.out_avals[i].shape) for i in (0, 1)]
+    assert same[0] == "(1, 2, n, m)", same
+
+
 def perceptron(weights, x):
     for w, bias in weights:
         x = mj.nn.gelu(x @ w + bias)
@@ -270,7 +323,8 @@ REFUSED = [
     (lambda x, y: x if x.shape[0] > 2 else -x, InconclusiveDimensionOperation, "'a' > '2' is inconclusive"),
     (lambda x, y: x + y, TypeError, "incompatible shapes for broadcasting"),
     (lambda x, y: x[: range(x.shape[0])], TypeError, "cannot be interpreted as an integer"),
-    (lambda x, y: jnp.linalg.cholesky(x[:, None, None]), NotImplementedError, "of sizes that are not known is not supported"),
+    (lambda x, y: lax.bitcast_convert_type(x, np.int8), NotImplementedError, "of sizes that are not known is not supported"),
+    (lambda x, y: x[: -x.shape[0] % 8 + x.shape[0]].reshape(-1, 8), InconclusiveDimensionOperation, "Cannot divide evenly"),
 ]
 # fmt: on
 

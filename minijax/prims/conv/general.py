@@ -25,6 +25,7 @@ from ...ir.core import Primitive
 from ...passes.algebra import is_linear
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import falls_below, size_of
 from ..define import defjvp, same_dtype
 from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type
@@ -33,7 +34,7 @@ from ..math.cast import cast
 from ..reaching import in_groups, under_windows
 from ..shape.fresh import zero_array
 from ..shape.shapes import reshape, rev
-from ..sliding import Pads, dilated, ints, padtype_to_pads, places
+from ..sliding import Pads, dilated, ints, is_open, padded, padtype_to_pads, places
 
 __all__ = (
     "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers",
@@ -214,7 +215,7 @@ def spatial_places(
         lhs, rhs, strides, padding, lhs_dilation, rhs_dilation, strict=True
     ):
         extent = dilated(n, b) + lo + hi
-        if extent < 0:
+        if falls_below(extent, 0):
             raise ValueError(
                 f"conv_general_dilated padding {(lo, hi)} removes more than the"
                 f" {dilated(n, b)} elements that are there."
@@ -484,9 +485,26 @@ def _conv_lower(ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
     (out,) = ctx.avals_out
     if 0 in _spatial(ctx.avals_in[1].shape, params["dimension_numbers"].rhs_spec):
         return ctx.constant(0, out)  # StableHLO has no empty windows
+    if is_open(params["padding"]):
+        lhs, params = _padded_lhs(ctx, lhs, params)
     if dtypes.is_complex(out.dtype) and ctx.platform != "tpu":
         return _lower_complex(ctx, lhs, rhs, out, params)
     return _emit_conv(ctx, lhs, rhs, out, **params)
+
+
+def _padded_lhs(ctx: Any, lhs: Any, params: Any) -> tuple[Any, Any]:
+    """The left side padded, and the parameters for that."""
+    aval, n = ctx.avals_in[0], len(params["padding"])
+    pads: list[Any] = [(0, 0)] * aval.ndim
+    spread = [1] * aval.ndim
+    spatial = params["dimension_numbers"].lhs_spec[2:]
+    for axis, pad, d in zip(
+        spatial, params["padding"], params["lhs_dilation"], strict=True
+    ):
+        pads[axis], spread[axis] = pad, d
+    zero = ctx.constant(0, shaped((), aval.dtype))
+    lhs, _ = padded(ctx, lhs, aval, zero, pads, spread)
+    return lhs, {**params, "padding": ((0, 0),) * n, "lhs_dilation": (1,) * n}
 
 
 def _emit_conv(
@@ -656,7 +674,7 @@ def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
     """A (low, high) pair for each spatial axis."""
     if not isinstance(padding, str) and not hasattr(padding, "name"):
         try:
-            pads = tuple((int(lo), int(hi)) for lo, hi in padding)
+            pads = tuple((size_of(lo), size_of(hi)) for lo, hi in padding)
         except (TypeError, ValueError):
             raise ValueError(
                 "padding argument to conv_general_dilated should be a string or a"

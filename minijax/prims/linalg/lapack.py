@@ -107,8 +107,8 @@ def call(
     if batch and known:  # over a mesh: for Shardy, and for what makes the parts
         cut["sdy.sharding_rule"] = ctx.parse(along_batch(avals_in, avals_out, batch))
         cut["mhlo.frontend_attributes"] = ctx.parse(f'{{num_batch_dims = "{batch}"}}')
-    op = ctx.create(
-        "stablehlo.custom_call", [ctx.type(a) for a in avals_out], list(operands),
+    op = ctx.library_call(
+        avals_out, list(operands),
         call_target_name=ctx.string(target), api_version=ctx.i32(4),
         backend_config=ctx.parse("{" + config + "}"),
         operand_layouts=ctx.parse(f"[{ins}]"), result_layouts=ctx.parse(f"[{outs}]"),
@@ -122,8 +122,8 @@ def plain_call(
     config: str = "", version: int = 1,
 ) -> list[Any]:  # fmt: skip
     """Emit a call of a routine that the compiler itself expands (on TPUs)."""
-    op = ctx.create(
-        "stablehlo.custom_call", [ctx.type(a) for a in avals_out], list(operands),
+    op = ctx.library_call(
+        avals_out, list(operands),
         call_target_name=ctx.string(target), api_version=ctx.i32(version),
         backend_config=ctx.string(config),
     )  # fmt: skip

@@ -18,6 +18,7 @@ from ...ir.core import Primitive
 from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import min_dim
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..gather.gather import gather
@@ -139,7 +140,7 @@ def _lu_abstract(x: Any) -> list[Any]:
     m, n = x.shape[-2:]
     lead = x.shape[:-2]
     return [
-        x, shaped((*lead, min(m, n)), dtypes.int32), shaped((*lead, m), dtypes.int32)
+        x, shaped((*lead, min_dim(m, n)), dtypes.int32), shaped((*lead, m), dtypes.int32)
     ]  # fmt: skip
 
 
@@ -172,7 +173,7 @@ def _lu_jvp(primals: Any, tangents: Any) -> Any:
 def _lu_tangent(lu: Any, da: Any) -> Any:
     """Of packed factors, by blocks: what is beyond the square one follows from it."""
     m, n = shape_of(lu)[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     square = slice_in_dim(slice_in_dim(lu, 0, k, axis=-2), 0, k, axis=-1)
     low = {"left_side": True, "lower": True, "unit_diagonal": True}
     high = {"left_side": False, "lower": False}

@@ -22,6 +22,7 @@ from ...ir.core import Primitive
 from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import max_dim, min_dim
 from ..define import same_dtype, weak_if_operands
 from ..lying import matrices, stacks
 from ..math.algebraic import add, mul, neg, sub
@@ -52,7 +53,7 @@ geqp3_p.lie = matrices
 @weak_if_operands
 def _geqrf_abstract(x: Any) -> list[Any]:
     check_matrix("geqrf", x)
-    return [x, shaped((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
+    return [x, shaped((*x.shape[:-2], min_dim(*x.shape[-2:])), x.dtype)]
 
 
 def _geqrf_lower(ctx: Any, x: Any) -> list[Any]:
@@ -71,7 +72,7 @@ def _geqrf_lower(ctx: Any, x: Any) -> list[Any]:
 @weak_if_operands
 def _geqp3_abstract(x: Any, jpvt: Any, *, use_magma: bool | None) -> list[Any]:
     check_matrix("geqp3", x)
-    return [x, jpvt, shaped((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
+    return [x, jpvt, shaped((*x.shape[:-2], min_dim(*x.shape[-2:])), x.dtype)]
 
 
 def _geqp3_lower(ctx: Any, x: Any, jpvt: Any, *, use_magma: bool | None) -> list[Any]:
@@ -125,7 +126,7 @@ def _product_abstract(a: Any, taus: Any) -> Any:
             f"The first argument to {name} must have at least as many rows as columns,"
             f" got shape {a.shape}"
         )
-    if a.shape[:-2] != taus.shape[:-1] or taus.shape[-1] > min(m, n):
+    if a.shape[:-2] != taus.shape[:-1] or taus.shape[-1] > min_dim(m, n):
         raise ValueError(
             f"The second argument to {name} must not have more rows than the minimum of"
             f" the first argument's rows and columns. Got shapes {a.shape} and"
@@ -286,7 +287,7 @@ def _qr_abstract(
 ) -> list[Any]:
     check_matrix("qr", x)
     m, n = x.shape[-2:]
-    k = m if full_matrices else min(m, n)
+    k = m if full_matrices else min_dim(m, n)
     lead = x.shape[:-2]
     out = [shaped((*lead, m, k), x.dtype), shaped((*lead, k, n), x.dtype)]
     return [*out, shaped((*lead, n), dtypes.int32)] if pivoting else out
@@ -302,7 +303,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, **params: Any) -> An
     if pivoting:
         da = _permute_columns(da, order[0])
     m, n = shape_of(a)[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     dq, dr = _qr_tangents(
         q, slice_in_dim(r, 0, k, axis=-1), slice_in_dim(da, 0, k, axis=-1)
     )
@@ -402,7 +403,7 @@ def _unpack(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
         q = pad(packed, core.aval_of(packed).dtype.type(0), config)
     else:
         q = packed
-    r = packed if full_matrices else slice_in_dim(packed, 0, min(m, n), axis=-2)
+    r = packed if full_matrices else slice_in_dim(packed, 0, min_dim(m, n), axis=-2)
     if 0 in shape_of(taus):
         return _first_columns(q), upper_triangle(r)
     return householder_product_p.bind(q, taus), upper_triangle(r)
@@ -468,7 +469,7 @@ def _hessenberg_abstract(x: Any) -> list[Any]:
             "Argument to Hessenberg reduction must have shape [..., n, n], got shape"
             f" {x.shape}"
         )
-    return [x, shaped((*x.shape[:-2], max(n - 1, 0)), x.dtype)]
+    return [x, shaped((*x.shape[:-2], max_dim(n - 1, 0)), x.dtype)]
 
 
 def _hessenberg_lower(ctx: Any, x: Any) -> list[Any]:

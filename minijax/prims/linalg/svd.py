@@ -24,6 +24,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import min_dim
 from ..define import filled, weak_if_operands
 from ..lying import matrices
 from ..math.algebraic import add, div, mul, rsqrt, sqrt, square, sub
@@ -66,7 +67,7 @@ def _svd_abstract(
 ) -> list[Any]:
     check_matrix("svd", x)
     m, n = x.shape[-2:]
-    lead, k = x.shape[:-2], min(m, n)
+    lead, k = x.shape[:-2], min_dim(m, n)
     if subset_by_index is not None:
         if full_matrices and compute_uv:
             raise ValueError("full_matrices and subset_by_index cannot both be set")
@@ -234,7 +235,7 @@ def _emit_lapack(
 def _thin(aval: Any) -> list[Any]:
     """The types of thin U and V^H."""
     *lead, m, n = aval.shape
-    k = min(m, n)
+    k = min_dim(m, n)
     return [shaped((*lead, m, k), aval.dtype), shaped((*lead, k, n), aval.dtype)]
 
 
@@ -258,7 +259,7 @@ def _emit_cusolver(
         return _emit_gesvd(ctx, x, aval, whole, full, compute_uv)
     batched = m <= _BATCHED_LIMIT and n <= _BATCHED_LIMIT
     wide = full or (algorithm is kinds.JACOBI and batched)
-    k = min(m, n)
+    k = min_dim(m, n)
     info = shaped(tuple(lead), dtypes.int32)
     u = shaped((*lead, m, m if wide else k), aval.dtype)
     v = shaped((*lead, n, n if wide else k), aval.dtype)

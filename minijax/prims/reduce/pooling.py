@@ -36,7 +36,7 @@ from ..reaching import over_windows, windowed
 from ..shape.concatenation import pad
 from ..shape.shapes import broadcast
 from ..shape.slicing import slice as slice_
-from ..sliding import dilated, ints, places
+from ..sliding import dilated, ints, is_open, padded, places
 from .over_axes import emit_monoid, highest, lowest
 
 __all__ = (
@@ -169,6 +169,15 @@ def emit_windows(
     """stablehlo.reduce_window; `fill` fills its region, which combines two elements."""
     if 0 in avals[0].shape:
         return [ctx.constant(0, a) for a in avals]
+    if is_open(params["padding"]):
+        pads, spread = params["padding"], params["base_dilation"]
+        shape = ctx.avals_in[0].shape
+        operands = [
+            padded(ctx, x, shaped(shape, out.dtype), init, pads, spread)[0]
+            for x, init, out in zip(operands, inits, avals, strict=True)
+        ]
+        n = len(pads)
+        params = {**params, "padding": ((0, 0),) * n, "base_dilation": (1,) * n}
     op = ctx.region_op(
         "stablehlo.reduce_window", [ctx.type(a) for a in avals], [*operands, *inits],
         window_dimensions=ctx.i64s(params["window_dimensions"]),

@@ -23,6 +23,7 @@ from ...passes.algebra import Zero
 from ...passes.batch import move_lane
 from ...passes.jvp import jvp_flat
 from ...types.avals import shaped
+from ...types.dimensions import size_of
 from ..math.algebraic import add
 from ..math.cast import cast, scalar
 from ..math.logic import select
@@ -230,7 +231,7 @@ def _window_params(
     return {
         "window_dimensions": window,
         "window_strides": strides,
-        "padding": tuple((int(lo), int(hi)) for lo, hi in padding),
+        "padding": tuple((size_of(lo), size_of(hi)) for lo, hi in padding),
         "base_dilation": base,
         "window_dilation": apart,
     }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -576,7 +577,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> 
             operand,
             why="the axes are counted upwards.",
         )
-    merged = int(np.prod(shape[start:stop], dtype=np.int64))
+    merged = math.prod(shape[start:stop])
     return reshape(operand, (*shape[:start], merged, *shape[stop:]))
 
 

@@ -94,7 +94,7 @@ def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any)
         what, why = f"strides must be positive, got {strides}", "lax.rev turns around"
     else:
         shape = tuple(
-            -((a - b) // s) for a, b, s in zip(start, limit, steps, strict=True)
+            (b - a + s - 1) // s for a, b, s in zip(start, limit, steps, strict=True)
         )
         return shaped(shape, x.dtype, x.weak_type)
     raise type_problem(

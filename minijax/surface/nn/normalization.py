@@ -23,6 +23,7 @@ from ...prims import lax
 from ...prims.math.algebraic import rsqrt
 from ...prims.shape.fresh import broadcasted_iota
 from ...types import dtypes
+from ...types.dimensions import index_of
 from .. import jnp
 from ..numpy._common import (
     Axis,
@@ -370,7 +371,7 @@ def one_hot(
                 canonical_axis(name, 0)
     elif not isinstance(axis, str) and hasattr(axis, "__index__"):
         axis = operator.index(axis)
-    return _one_hot(x, operator.index(n), dtype, axis)
+    return _one_hot(x, index_of(n), dtype, axis)
 
 
 @composite(static=("n", "dtype", "axis"))

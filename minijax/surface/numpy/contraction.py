@@ -21,6 +21,7 @@ from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
 from ...prims.lying import asked
 from ...types import dtypes
+from ...types.dimensions import Dimension
 from ._common import as_array, check_arraylike, convert, laid_out, no_out
 from .diagonals import diagonal_of
 from .linear import contract, product
@@ -183,6 +184,9 @@ def _label_sizes(
     return sizes
 
 
+_LONG = 1 << 10  # what sizes that are not known count for, where a path is chosen
+
+
 def contraction_path(
     subscripts: str, inputs: Sequence[str], output: str, shapes: Sequence[Any], optimize
 ) -> Sequence[tuple[int, ...]]:
@@ -198,7 +202,10 @@ def contraction_path(
 
     method = "optimal" if optimize is True else optimize
     text = ",".join(inputs) + "->" + output
-    path, _ = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=method)
+    guessed = [
+        tuple([_LONG if isinstance(n, Dimension) else n for n in s]) for s in shapes
+    ]
+    path, _ = opt_einsum.contract_path(text, *guessed, shapes=True, optimize=method)
     return path
 
 

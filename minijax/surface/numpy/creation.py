@@ -33,6 +33,7 @@ from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array, ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.dimensions import Dimension
 from ._common import *
 
 __all__ = (
@@ -658,7 +659,7 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
     weak = aval.weak_type and dtype is None
     dtype = aval.dtype if dtype is None else static_dtype(dtype, name)
     if type(value) is not int and (
-        aval_of(value).shape or isinstance(value, (Array, Tracer))
+        aval_of(value).shape or isinstance(value, (Array, Tracer, Dimension))
     ):
         weak = weak and not aval_of(value).shape
         out = repeat_to(convert(value, dtype, weak), shape, name)

@@ -22,6 +22,7 @@ from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.shape import shapes
+from ...types.dimensions import falls_below, index_of
 from ._common import *
 from .manipulation import atleast, moveaxis, transpose
 
@@ -506,11 +507,11 @@ def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:
     if isinstance(where, (list, tuple)) or np.ndim(where):
         cuts = [
             0,
-            *(int(core.concrete_or_error(operator.index, i)) for i in where),
+            *(core.concrete_or_error(index_of, i) for i in where),
             size,
         ]
         sizes = tuple([b - a for a, b in itertools.pairwise(cuts)])
-        if any(n < 0 for n in sizes):
+        if any(falls_below(n, 0) for n in sizes):
             raise errors.value_error(
                 f"Sizes passed to split must be nonnegative, got {list(sizes)}",
                 which=f"cuts at {cuts[1:-1]} of an axis of size {size}",

@@ -21,6 +21,7 @@ from ...control.rules.custom_jvp import custom_jvp
 from ...ir import core
 from ...prims import lax
 from ...types import dtypes
+from ...types.dimensions import Dimension, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, as_array, convert, lead_with_ones, typed_constant
 from .creation import asarray
@@ -163,7 +164,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
         )
     vector = b.ndim == 1
     columns = b[:, None] if vector else b
-    m, n = a.shape
+    n = a.shape[1]
     if not a.size:
         s = lax.broadcast_in_dim(typed_constant(0, a.dtype), (0,), ())
         rank: Any = asarray(np.zeros((), dtypes.int_default()))
@@ -173,7 +174,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
         eps = eps_of(a.dtype)
         if rcond is None:
             x = _least_squares(a, columns)
-            cutoff: Any = s.dtype.type(max(m, n) * eps)
+            cutoff: Any = _cutoff(a)
         else:
             cutoff = convert(rcond, s.dtype)
             cutoff = selection.where(cutoff < 0, s.dtype.type(eps), cutoff)
@@ -201,8 +202,16 @@ def _solved_by_svd(a: Any, b: Any, cutoff: Any) -> Any:
 
 @custom_jvp
 def _least_squares(a: Any, b: Any) -> Any:
-    cutoff = max(a.shape) * eps_of(a.dtype)
-    return _solved_by_svd(a, b, dtypes.real_of(a.dtype).type(cutoff))
+    return _solved_by_svd(a, b, _cutoff(a))
+
+
+def _cutoff(a: Any) -> Any:
+    """The singular values below this part of the largest count as 0."""
+    real, eps = dtypes.real_of(a.dtype), eps_of(a.dtype)
+    size = max_dim(*a.shape)
+    if isinstance(size, Dimension):
+        return lax.mul(size.of_dtype(real), real.type(eps))
+    return real.type(size * eps)
 
 
 @_least_squares.defjvp

@@ -20,6 +20,7 @@ from ...control.calls.jit import composite
 from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...types.avals import Known
+from ...types.dimensions import Dimension, inconclusive, is_negative, size_of
 from ._common import (
     as_array,
     broadcast_sizes,
@@ -118,7 +119,13 @@ def complete_shape(
     unknown = new.count(-1)
     if unknown == 1:
         known = -wanted
-        if known and size % known == 0:
+        rest = size % known if known else 0
+        if isinstance(rest, Dimension):
+            raise inconclusive(
+                f"Cannot divide evenly the sizes of shapes {old} and {asked}.",
+                f"constraints=['{rest} == 0'] of symbolic_shape",
+            )
+        if known and rest == 0:
             return tuple([size // known if n == -1 else n for n in new])
         what = (
             f"cannot reshape array of shape {old} (size {size}) into shape {asked}"
@@ -129,7 +136,7 @@ def complete_shape(
             raise ZeroDivisionError(what)
     elif unknown:
         what = f"can only specify one unknown axis size with a `-1` value, got {new}"
-    elif wanted == size and min(new, default=0) >= 0:
+    elif wanted == size and not is_negative(new):
         return new
     else:
         what = (
@@ -569,7 +576,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """
     if not shapes:
         return ()
-    full = [(s,) if np.ndim(s) == 0 else tuple(map(int, s)) for s in shapes]
+    full = [(s,) if np.ndim(s) == 0 else tuple(map(size_of, s)) for s in shapes]
     try:
         return broadcast_sizes(*full)
     except ValueError:

@@ -79,7 +79,8 @@ def arange(
     if last is None:
         first, last = 0, first
     if any(isinstance(x, Dimension) for x in (first, last, by)):
-        size = max_dim(-((first - last) // by), 0)
+        there, back, step_ = (last, first, by) if by > 0 else (first, last, -by)
+        size = max_dim((there - back + step_ - 1) // step_, 0)
     else:
         size = max(0, math.ceil((last - first) / by))
     out = _range(size, first, by, wanted, step is not None)
@@ -128,13 +129,18 @@ def type_of_number(x: Any) -> tuple[Any, bool]:
     return dtypes.canonical(np.asarray(x).dtype), False
 
 
+def _number(x: Any, dtype: Any) -> Any:
+    if isinstance(x, Dimension):
+        return x.of_dtype(dtype)
+    return np.asarray(x).astype(dtype)[()]
+
+
 def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
     """start + step * [0, 1, ..., size - 1]; narrow floats are computed as float32."""
     if dtypes.is_float(dtype) and dtype.itemsize < 4:
         wide = _range(size, start, step, dtypes.float32, stepped)
         return convert(wide, dtype)
-    first = np.asarray(start).astype(dtype)[()]
-    by = np.asarray(step).astype(dtype)[()]
+    first, by = _number(start, dtype), _number(step, dtype)
     if STATE.trace is core.EVAL and size <= SMALL and dtype.kind in "iuf":
         with np.errstate(over="ignore"):
             ramp = np.arange(size).astype(dtype)

@@ -25,6 +25,7 @@ from ...prims.define import const
 from ...prims.resharding import uncut
 from ...runtime.spread import lies
 from ...types import dtypes
+from ...types.dimensions import Dimension, index_of
 from ._common import *
 from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape
@@ -129,7 +130,7 @@ def repeat(
             why="the axis is cut, and its elements could come to lie in several ways.",
         )
     if total_repeat_length is not None:
-        total = operator.index(total_repeat_length)
+        total = index_of(total_repeat_length)
         out = _repeat_to_length(a, repeats, axis, total)
     else:
         out = _repeat_known(a, repeats, axis)
@@ -149,6 +150,8 @@ def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
             "When jit-compiling jnp.repeat, the total number of repeats must be static:"
             " give total_repeat_length, or static repeats.",
         )
+    if isinstance(repeats, Dimension):
+        return _repeat_each(a, repeats, axis)
     counts = np.asarray(repeats)
     if counts.dtype.kind not in "biu":
         raise TypeError(f"jnp.repeat: repeats must be integers, got {counts.dtype}.")

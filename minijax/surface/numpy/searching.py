@@ -25,6 +25,7 @@ from ...prims.resharding import lie_as, uncut
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding
 from ...types import dtypes
+from ...types.dimensions import Dimension, exceeds, index_of, max_dim
 from . import indexing, updates
 from ._common import *
 from .creation import asarray
@@ -80,7 +81,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         return tuple(
             [asarray(i.astype(dtypes.int_default()), device=where) for i in found]
         )
-    size = operator.index(size)
+    size = index_of(size)
     shape = core.aval_of(a).shape
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
     if len(fills) != len(shape) or any(map(np.ndim, fills)):
@@ -118,7 +119,7 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
         False,
         False,
     )
-    missing = lax.eq(flat, dtype.type(n))
+    missing = lax.eq(flat, typed_constant(n, dtype))
     out = []
     for i, fill in enumerate(fills):
         at = component(flat, shape, i)
@@ -128,11 +129,12 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
 
 def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
     """Axis `i`'s part of row-major positions, which are not negative."""
-    kind = flat.dtype.type
     after = math.prod(shape[i + 1 :])
-    if after > 1:
-        flat = lax.div(flat, kind(after))
-    return flat if i == 0 else lax.rem(flat, kind(max(shape[i], 1)))
+    if after != 1:
+        flat = lax.div(flat, typed_constant(max_dim(after, 1), flat.dtype))
+    if i == 0:
+        return flat
+    return lax.rem(flat, typed_constant(max_dim(shape[i], 1), flat.dtype))
 
 
 def flatnonzero(
@@ -248,7 +250,7 @@ def _searchsorted(a: Any, v: Any, side: str, method: str) -> Any:
         raise ValueError(f"a should be 1-dimensional, got {errors.type_text(a)}")
     a, v = promote_dtypes(as_array(a), as_array(v))
     n = a.shape[0]
-    dtype = dtypes.canonical(dtypes.int64) if n > 2**31 - 2 else dtypes.int32
+    dtype = dtypes.canonical(dtypes.int64) if exceeds(n, 2**31 - 2) else dtypes.int32
     if n == 0:
         return lax.broadcast_in_dim(typed_constant(0, dtype), v.shape, ())
     if method == "sort":
@@ -280,6 +282,12 @@ def goes_left(v: Any, element: Any, side: str) -> Any:
     return lax.bitwise_or(out, above)
 
 
+def _everywhere(v: Any, n: Any, dtype: Any) -> Any:
+    if not isinstance(n, Dimension):
+        return lax.full_like(v, n, dtype)
+    return lax.broadcast_in_dim(n.of_dtype(dtype), v.shape, ())
+
+
 def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> Any:
     n = a.shape[0]
     plan = Plan(((ARRAY,),), (n,), True, False)
@@ -296,8 +304,9 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
         after = lax.min(lax.add(middle, dtype.type(1)), high)
         return lax.select_n(left, after, low), lax.select_n(left, high, middle)
 
-    bounds = lax.full_like(v, 0, dtype), lax.full_like(v, n, dtype)
-    steps = int(np.ceil(np.log2(n + 1)))
+    bounds = lax.full_like(v, 0, dtype), _everywhere(v, n, dtype)
+    known = not isinstance(n, Dimension)
+    steps = int(np.ceil(np.log2(n + 1))) if known else 8 * dtype.itemsize - 1
     if unroll:
         for i in range(steps):
             bounds = halve(i, bounds)
@@ -362,7 +371,7 @@ def digitize(
     side, how = "left" if right else "right", method or "scan"
     up = _searchsorted(bins, x, side, how)
     down = _searchsorted(lax.rev(bins, (0,)), x, side, how)
-    down = lax.sub(up.dtype.type(n), down)
+    down = lax.sub(typed_constant(n, up.dtype), down)
     return lax.select_n(bins[-1] >= bins[0], down, up)
 
 
@@ -389,7 +398,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> Any:
       (Array([0, 1], dtype=int32), Array([1, 2], dtype=int32))
     """
     sizes = (shape,) if np.ndim(shape) == 0 else shape
-    return _unravel_index(indices, tuple(map(operator.index, sizes)))
+    return _unravel_index(indices, tuple(map(index_of, sizes)))
 
 
 @composite(static=("shape",))
@@ -404,12 +413,14 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
         return ()
     total = math.prod(shape)
     dtype = flat.dtype
-    if total > ml_dtypes.iinfo(dtype).max:  # count in more bits
+    if exceeds(total, ml_dtypes.iinfo(dtype).max):  # count in more bits
         flat = lax.convert_element_type(flat, dtypes.int_default())
-    kind = flat.dtype.type
+    none, all_, last = (
+        typed_constant(n, flat.dtype) for n in (0, total, max_dim(total - 1, 0))
+    )
     if dtypes.is_signed(flat.dtype):
-        flat = lax.select_n(lax.lt(flat, kind(0)), flat, lax.add(flat, kind(total)))
-    flat = lax.clamp(kind(0), flat, kind(max(total - 1, 0)))
+        flat = lax.select_n(lax.lt(flat, none), flat, lax.add(flat, all_))
+    flat = lax.clamp(none, flat, last)
     weak = core.aval_of(indices).weak_type
     return tuple(
         [convert(component(flat, shape, i), dtype, weak) for i in range(len(shape))]

@@ -18,6 +18,7 @@ from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
 from ...prims.resharding import lay_out
 from ...types import dtypes
+from ...types.dimensions import falls_below, index_of
 from . import creation, reductions
 from ._common import as_array
 from .updates import update
@@ -31,8 +32,8 @@ def _segment(
     data, ids = as_array(data), as_array(segment_ids)
     if num_segments is None:
         num_segments = reductions.max(ids) + 1
-    n = core.concrete_or_error(operator.index, num_segments, f"{name}: num_segments")
-    if n < 0:
+    n = core.concrete_or_error(index_of, num_segments, f"{name}: num_segments")
+    if falls_below(n, 0):
         raise ValueError("num_segments must be non-negative.")
     shape: tuple[int, ...] = (n, *data.shape[1:])
     where: Any = ids

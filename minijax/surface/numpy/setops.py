@@ -20,6 +20,7 @@ from ...prims import lax
 from ...prims.define import const
 from ...prims.shape import shapes
 from ...types import dtypes
+from ...types.dimensions import falls_below, min_dim
 from . import indexing, searching
 from ._common import *
 from .creation import asarray
@@ -61,8 +62,8 @@ def runs_of(x: Any, equal_nan: bool) -> Runs:
         at = lax.iota(dtypes.int_default(), n)
         *_, order = lax.sort((*keys, at), dimension=0, num_keys=max(len(keys), 1))
         rows = take_rows(x, order)
-    start = lax.broadcast_in_dim(np.bool_(True), (min(n, 1),), ())
-    if n < 2:
+    start = lax.broadcast_in_dim(np.bool_(True), (min_dim(n, 1),), ())
+    if falls_below(n, 2):
         return Runs(rows, start, order)
     after, before = rows[1:], rows[:-1]
     differ = lax.ne(after, before)
@@ -523,7 +524,7 @@ def _common_elements(x: Any, y: Any, assume_unique: bool) -> Any:
         return x, none, at, at
     runs_x, runs_y = runs_of(x, False), runs_of(y, False)
     place = searching._searchsorted(runs_y.rows, runs_x.rows, "left", "scan")
-    place = lax.min(place, dtypes.int32.type(k - 1))
+    place = lax.min(place, typed_constant(k - 1, dtypes.int32))
     keep = lax.eq(take_rows(runs_y.rows, place), runs_x.rows)
     if not assume_unique:
         keep = lax.bitwise_and(keep, runs_x.first)

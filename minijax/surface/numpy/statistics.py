@@ -16,6 +16,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
 from ...types import dtypes
+from ...types.dimensions import index_of
 from . import (
     diagonals,
     differences,
@@ -288,7 +289,7 @@ def bincount(
         values = np.asarray(x)
         length = max(int(least), max(int(values.max()), 0) + 1 if values.size else 0)
     else:
-        length = core.concrete_or_error(operator.index, length, "length of bincount")
+        length = core.concrete_or_error(index_of, length, "length of bincount")
     if weights is None:
         weights = dtypes.int_default().type(1)
     elif core.aval_of(weights).shape != x.shape:

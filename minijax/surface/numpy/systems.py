@@ -25,6 +25,7 @@ from ...control.rules.custom_solve import custom_linear_solve
 from ...control.rules.stop_gradient import stop_gradient
 from ...prims import lax, lax_linalg
 from ...types import dtypes
+from ...types.dimensions import broadcast_sizes
 from . import (
     contraction,
     diagonals,
@@ -98,7 +99,7 @@ def _rows(x: Any, order: Any) -> Any:
 
 def solve_matrix(a: Any, b: Any) -> Any:
     """Solve A X = B for stacks of matrices, differentiated implicitly."""
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    lead = broadcast_sizes(a.shape[:-2], b.shape[:-2])
     b = manipulation.broadcast_to(b, (*lead, *b.shape[-2:]))
     factors = factorize(a)
     return custom_linear_solve(

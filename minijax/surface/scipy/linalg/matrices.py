@@ -18,6 +18,7 @@ from ....control.calls.jit import composite
 from ....ir.core import aval_of
 from ....prims import lax
 from ....types import dtypes
+from ....types.dimensions import Dimension
 from ... import jnp
 from ...numpy._common import ArrayLike, DTypeLike, as_array, check_arraylike
 from .common import *
@@ -74,7 +75,10 @@ def block_diag(*arrs: ArrayLike) -> Any:
 
 def _along_diagonals(values: Any, rows: int, columns: int, step: int) -> Any:
     """[..., i, j] = values[..., start + step i + j]: what lies along diagonals once."""
-    place = np.arange(rows)[:, None] * step + np.arange(columns)
+    if isinstance(rows, Dimension) or isinstance(columns, Dimension):
+        place = jnp.arange(rows)[:, None] * step + jnp.arange(columns)
+    else:
+        place = np.arange(rows)[:, None] * step + np.arange(columns)
     place = place - (rows - 1) * min(step, 0)
     return jnp.take(values, place, -1, mode="promise_in_bounds") if place.size else (
         jnp.zeros((*values.shape[:-1], rows, columns), values.dtype)

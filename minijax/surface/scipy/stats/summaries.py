@@ -13,6 +13,7 @@ from ....base import errors
 from ....control.calls.jit import composite
 from ....prims import lax
 from ....types import dtypes
+from ....types.dimensions import min_dim
 from ... import jnp
 from ...numpy._common import canonical_axes, check_arraylike, promote_dtypes_inexact
 from ._common import *
@@ -61,7 +62,7 @@ def _sorted(a: Any) -> tuple[Any, Any, Any]:
     a, at = lax.sort((a, at), dimension=last, is_stable=True, num_keys=1)
     after, before = a[..., 1:], a[..., :-1]
     differ = (after != before) & ~((after != after) & (before != before))
-    first = jnp.ones((*a.shape[:-1], min(a.shape[-1], 1)), bool)
+    first = jnp.ones((*a.shape[:-1], min_dim(a.shape[-1], 1)), bool)
     return a, at, jnp.concatenate([first, differ], -1)
 
 
