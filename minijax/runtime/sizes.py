@@ -216,9 +216,9 @@ class SymbolicLowering(Lowering):
             return self._dynamic_slice(aval, *operands, sizes=attrs["slice_sizes"])
         if any(isinstance(a, _Sizes) for a in attrs.values()):
             raise self.no_form(name)
-        if name in _SAME_RANK and is_symbolic(aval):
-            if ir.RankedTensorType(operands[0].type).rank != aval.ndim:
-                raise self.no_form(name)
+        same = name not in _SAME_RANK or _rank(operands[0]) == aval.ndim
+        if not same and is_symbolic(aval):
+            raise self.no_form(name)
         if name in _DYNAMIC and is_symbolic(aval):
             shape = self.vector(physical(aval).shape)
             return emit(_DYNAMIC[name], aval, *operands, shape, **attrs)
@@ -307,6 +307,10 @@ class SymbolicLowering(Lowering):
     # ---- nested programs
     def call(self, closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
         return self.jaxpr(closed, *args)
+
+
+def _rank(value: Any) -> int:
+    return ir.RankedTensorType(value.type).rank  # type: ignore[no-any-return]
 
 
 def _is_static(kind: Any) -> bool:
