@@ -310,7 +310,7 @@ class SymbolicLowering(Lowering):
 
 
 def _rank(value: Any) -> int:
-    return ir.RankedTensorType(value.type).rank  # type: ignore[no-any-return]
+    return ir.RankedTensorType(value.type).rank
 
 
 def _is_static(kind: Any) -> bool:
