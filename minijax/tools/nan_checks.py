@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +48,11 @@ from .nan_looks import (
 )  # fmt: skip
 
 _NO_LOOPS = np.zeros(0, np.int32)
+_NO_REASON: frozenset[int] = frozenset()
 _NO_STATS = np.zeros((0, len(STATS)), np.float32)
+
+
+_Step = Callable[[list[Any], list[Any], list[Any], list[Any], Any], Any]
 
 
 class Record(NamedTuple):
@@ -251,88 +255,98 @@ class Finder:
         """A loop carries the record; what its test finds, the step it allows finds."""
         loop: Loop = eqn.primitive.regions
         params = eqn.params
-        *asking, body = loop.bodies(params)
-        test = asking
+        *test, body = loop.bodies(params)
         asked, consts, first, rows = loop.groups(params, args)
         inside = (*loops, len(self.around))
         self.around.append(Around(eqn, "row" if rows else "iteration"))
-        also = asked if test else []
         groups = loop.groups(params, [*map(core.aval_of, asked), *body.in_avals])
-        ask_avals = groups[0] if test else []
+        asks = groups[0] if test else []
         known = [*[True] * len(consts), *[False] * len(first), *[True] * len(rows)]
+        step = self._step(test, body, inside, {**how, "known": known}, how)
+        axes = _varying([*map(core.aval_of, args), *body.out_avals])
+        start = [vary_over(x, axes) for x in self._start(step, [asks, *groups[1:]])]
+        state = [core.aval_of(x) for x in start]
+        n, n_heads = len(asked), len(start) - self.tells
+        numbers = []  # of rows, where a loop over rows is to tell which
+        if rows and self.tells:
+            assert loop.length is not None
+            numbers.append(np.arange(params[loop.length], dtype=np.int32))
+        sizes = [len(asks), len(consts), len(start), len(first)]
+        watched = self._watched(step, sizes, n_heads, bool(numbers))
+        ins = [
+            *asks, *groups[1], *state, *groups[2],
+            *(state[n_heads:] if numbers else ()), *groups[3],
+        ]  # fmt: skip
+        if self.stops and start:
+            # Else a NaN that stands for another could keep it going.
+            new_test = [_stopping(t, n, state) for t in test]
+        else:
+            lead = [*range(n), *state, *range(n, n + len(first))]
+            new_test = [rearranged(t, lead) for t in test]
+        bodies = [*new_test, stage_closed(watched, ins, text="nans")]
+        also = asked if test else []
+        operands = [asked, [*also, *consts], [*start, *first], [*numbers, *rows]]
+        out = eqn.primitive.bind(
+            *(x for group in operands for x in group),
+            **loop.rebuild(params, bodies, operands),
+        )
+        outs = out[len(start) :]
+        records = [Record(*out[:n_heads])] if start else []
+        for t in test:  # what it said in the end
+            records.append(
+                self.run(t.jaxpr, t.consts, [*asked, *outs], loops, **how)[1]
+            )
+        return outs, joined(NOTHING, [], records)
+
+    def _step(
+        self, test: Sequence[ClosedJaxpr], body: ClosedJaxpr, inside: tuple[int, ...],
+        how_body: dict[str, Any], how_test: dict[str, Any],
+    ) -> _Step:  # fmt: skip
+        """One step of a loop, its test before it: the results, and the record."""
 
         def step(
-            asks: list[Any],
-            own: list[Any],
-            carry: list[Any],
-            more: list[Any],
+            asks: list[Any], own: list[Any], carry: list[Any], rows: list[Any],
             number: Any,
-        ) -> tuple[list[Any], Record]:
+        ) -> tuple[list[Any], Record]:  # fmt: skip
             found = [
-                self.run(t.jaxpr, t.consts, [*asks, *carry], inside, **how)[1]
+                self.run(t.jaxpr, t.consts, [*asks, *carry], inside, **how_test)[1]
                 for t in test
             ]
             outs, record = self.run(
-                body.jaxpr, body.consts, [*own, *carry, *more], inside,
-                **{**how, "known": known},
-            )  # fmt: skip
+                body.jaxpr, body.consts, [*own, *carry, *rows], inside, **how_body
+            )
             record = joined(NOTHING, [], [*found, record])
             if not self.tells:
                 return outs, record
             at = jnp.concatenate([lax.reshape(number, (1,)), record.at])
             return outs, record._replace(at=at)
 
-        axes = _varying([*map(core.aval_of, args), *body.out_avals])
-        start = [
-            vary_over(x, axes) for x in self._start(step, [ask_avals, *groups[1:]])
-        ]
-        n_start, n_heads = len(start), len(start) - self.tells
+        return step
+
+    def _watched(
+        self, step: _Step, sizes: Sequence[int], n_heads: int, numbered: bool
+    ) -> Callable[..., list[Any]]:
+        """The body of the loop: the record is kept from when something is found.
+
+        sizes: how many operands the test reads, are the same in each step, are the record
+          with its counter, and are carried.
+        numbered: whether rows come with their numbers; else the counter tells.
+        """
 
         def watched(*xs: Any) -> list[Any]:
-            asks, own, state, carry, more = split_list(
-                xs, [len(also), len(consts), n_start, len(first)]
-            )
+            asks, own, state, carry, rows = split_list(xs, sizes)
             counts = state[n_heads:]
-            number, more = (
-                (more[0], more[1:]) if numbers else ([*counts, None][0], more)
-            )
-            outs, record = step(asks, own, carry, more, number)
+            number = counts[0] if counts else None
+            if numbered:
+                number, rows = rows[0], rows[1:]
+            outs, record = step(asks, own, carry, rows, number)
             kept = [
                 jnp.where(lax.lt(state[0], NOTHING), old, new)
                 for old, new in zip(state, self.heads(record), strict=False)
             ]
             return [*kept, *(lax.add(c, np.int32(1)) for c in counts), *outs]
 
-        numbers = []
-        if rows and self.tells:
-            assert loop.length is not None
-            numbers.append(np.arange(params[loop.length], dtype=np.int32))
-        state_avals = [core.aval_of(x) for x in start]
-        ins = [
-            *ask_avals, *groups[1], *state_avals, *groups[2],
-            *(state_avals[n_heads:] if numbers else ()), *groups[3],
-        ]  # fmt: skip
-        new = stage_closed(watched, ins, text="nans")
-        n = len(asked)
-        lead = [*range(n), *state_avals, *range(n, n + len(first))]
-        if (
-            self.stops and start
-        ):  # else a NaN that stands for another could keep it going
-            test = [_stopping(t, n, state_avals) for t in test]
-        else:
-            test = [rearranged(t, lead) for t in test]
-        bodies = [*test, new]
-        operands = [asked, [*also, *consts], [*start, *first], [*numbers, *rows]]
-        out = eqn.primitive.bind(
-            *(x for group in operands for x in group),
-            **loop.rebuild(params, bodies, operands),
-        )
-        outs = out[n_start:]
-        records = [Record(*out[:n_heads])] if start else []
-        for t in asking:  # what it said in the end
-            args = [*asked, *outs]
-            records.append(self.run(t.jaxpr, t.consts, args, loops, **how)[1])
-        return outs, joined(NOTHING, [], records)
+        return watched
 
     def _start(self, step: Any, groups: Sequence[Sequence[Any]]) -> list[Any]:
         """The heads of a record in which nothing is found, like a step's; a counter.
@@ -424,6 +438,92 @@ class One(Finder):
         return [statistics(x) for x in values]
 
 
+class _Looking:
+    """What a coarse run of one program knows of its values.
+
+    env: the values; held: those that constants may have made bad; reasons: of such ones,
+    the slots of what explains them; seen: what needs no look, or has had it.
+    owed: of values, what a NaN must still stand for.
+    """
+
+    def __init__(
+        self, finder: Coarse, jaxpr: Jaxpr, ins: Sequence[tuple[Any, Any]],
+        known: Sequence[bool], masked: bool, top: bool,
+    ) -> None:  # fmt: skip
+        self.finder = finder
+        self.env: dict[Any, Any] = dict(ins)
+        self.seen = {v for v, k in zip(jaxpr.invars, known, strict=False) if k}
+        own = {
+            v for v, x in ins
+            if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x)))
+        }  # fmt: skip
+        self.held = held = explained(jaxpr, own)
+        self.looks = Looks(self.env, lambda a: not finder.all_kinds or a in held)
+        skip = self.seen | held | known_good(jaxpr)
+        self.plan = watched(jaxpr, skip, top, finder.marks)
+        self.owed: dict[Any, list[Any]] = {}
+        self.reasons: dict[Any, frozenset[int]] = {}
+        for v, _ in ins:
+            if v in own:
+                self.reasons[v] = frozenset((self.looks.slot(v),))
+                self.seen.add(v)
+            elif v in self.plan.look:
+                self.look(v)
+
+    def why(self, a: Any) -> frozenset[int]:
+        """The slots of what explains that a value is bad."""
+        if type(a) is not Literal:
+            return self.reasons.get(a, _NO_REASON)
+        if is_float(a.aval) and badness(a.val) > 0:
+            return frozenset((self.looks.slot(a),))
+        return _NO_REASON
+
+    def check(self, v: Any, because: frozenset[int]) -> None:
+        self.seen.add(v)
+        self.looks.check(len(self.finder.sites), self.looks.slot(v), because)
+
+    def look(self, v: Any) -> None:
+        """Look at a value, if that is to be done and has not been."""
+        if type(v) is Literal or v in self.seen:
+            return
+        if v in self.plan.look or v in self.held:
+            self.check(v, self.why(v))
+            if self.why(v):
+                self.reasons[v] = frozenset((self.looks.slot(v),))
+
+    def paying(self, i: int, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
+        """The results of an equation, with NaNs for what is owed, if nothing takes it."""
+        plan = self.plan
+        good = [
+            x for a in [*self.owed] if plan.takers[a] == i for x in self.owed.pop(a)
+        ]
+        tested = [a for a in plan.marks.get(i, ()) if a in plan.own]
+        good += [lax.is_finite(self.env[a]) for a in tested]
+        made = eqn.outs[0] if eqn.outs else None
+        looked_at = made in plan.look and made not in self.held
+        if self.finder.marks and not good and looked_at and can_mark(eqn, made):
+            # Or else XLA makes it once for the result, and once to look at it.
+            good.append(lax.is_finite(outs[0]))
+        if good and made in plan.takers:
+            self.owed[made] = good
+        elif good:
+            return [paid(outs[0], good)]
+        return outs
+
+    def made(
+        self, eqn: Equation, because: frozenset[int], lost: bool, called: bool
+    ) -> None:
+        """Look at an equation's results, and note what explains them."""
+        for v in eqn.outs:
+            if v in self.held:  # what is lost explains nothing further on
+                if lost and not called:
+                    self.check(v, because)
+                again = lost or called
+                self.reasons[v] = frozenset((self.looks.slot(v),)) if again else because
+            elif v in self.plan.look:
+                self.look(v)
+
+
 class Coarse(Finder):
     """Tells whether there is a bad number, by few looks: see nan_looks.py.
 
@@ -450,88 +550,26 @@ class Coarse(Finder):
         known: which arguments have been looked at; masked: whether constants of programs
         around may have made them bad.
         """
-        env: dict[Any, Any] = {}
         ins = [*zip(jaxpr.constvars, consts, strict=True)]
         ins += zip(jaxpr.invars, args, strict=True)
-        seen: set[Any] = {v for v, k in zip(jaxpr.invars, known, strict=False) if k}
-        own = {
-            v for v, x in ins
-            if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x)))
-        }  # fmt: skip
-        held = explained(jaxpr, own)
-        looks = Looks(env, lambda a: not self.all_kinds or a in held)
-        plan = watched(jaxpr, seen | held | known_good(jaxpr), top, self.marks)
-        look_at = plan.look
-        owed: dict[Any, list[Any]] = {}  # where elements are good, of what was lost
-        reasons: dict[Any, frozenset[int]] = {}
+        here = _Looking(self, jaxpr, ins, known, masked, top)
         inner: list[Record] = []
-
-        def why(a: Any) -> frozenset[int]:
-            if type(a) is not Literal:
-                return reasons.get(a, _NO_REASON)
-            if is_float(a.aval) and badness(a.val) > 0:
-                return frozenset((looks.slot(a),))
-            return _NO_REASON
-
-        def look(v: Any) -> None:
-            if type(v) is Literal or v in seen or not (v in look_at or v in held):
-                return
-            seen.add(v)
-            looks.check(len(self.sites), looks.slot(v), why(v))
-            if why(v):
-                reasons[v] = frozenset((looks.slot(v),))
-
-        for v, x in ins:
-            env[v] = x
-            if v in own:
-                reasons[v] = frozenset((looks.slot(v),))
-                seen.add(v)
-            elif v in look_at:
-                look(v)
-        for i, (eqn, values) in enumerate(walk(jaxpr, env)):
+        for i, (eqn, values) in enumerate(walk(jaxpr, here.env)):
             lost = loses(eqn)
             for a in eqn.ins if lost else ():
-                look(a)
-            because = _NO_REASON.union(*map(why, eqn.ins))
+                here.look(a)
+            because = _NO_REASON.union(*map(here.why, eqn.ins))
             outs, record = self.equation(eqn, values, loops, masked=bool(because))
-            good = [x for a in [*owed] if plan.takers[a] == i for x in owed.pop(a)]
-            tested = [a for a in plan.marks.get(i, ()) if a in plan.own]
-            good += [lax.is_finite(env[a]) for a in tested]
-            made = eqn.outs[0] if eqn.outs else None
-            if (
-                self.marks
-                and not good
-                and made in look_at
-                and made not in held
-                and can_mark(eqn, made)
-            ):
-                # Or else XLA makes it once for the result, and once to look at it.
-                good.append(lax.is_finite(outs[0]))
-            if good and made in plan.takers:
-                owed[made] = good
-            elif good:
-                outs = [paid(outs[0], good)]
-            env.update(zip(eqn.outs, outs, strict=True))
+            here.env.update(zip(eqn.outs, here.paying(i, eqn, outs), strict=True))
             if record is not None:
                 inner.append(record)
-            for v in eqn.outs:
-                if v in held:  # what is lost explains nothing further on
-                    if lost and record is None:
-                        looks.check(len(self.sites), looks.slot(v), because)
-                        seen.add(v)
-                    again = lost or record is not None
-                    reasons[v] = frozenset((looks.slot(v),)) if again else because
-                elif v in look_at:
-                    look(v)
+            here.made(eqn, because, lost, record is not None)
         for v in jaxpr.outvars:
-            if top or v in held:  # elsewhere what explains it is not known
-                look(v)
-        record = joined(looks.first(self.kinds), [], inner)
-        return [looks.value(a) for a in jaxpr.outvars], record
+            if top or v in here.held:  # elsewhere what explains it is not known
+                here.look(v)
+        record = joined(here.looks.first(self.kinds), [], inner)
+        return [here.looks.value(a) for a in jaxpr.outvars], record
 
     def loop(self, eqn: Equation, args: Any, loops: Any, **how: Any) -> Any:
         masked = how.get("masked", False) or holds_inside(eqn)
         return super().loop(eqn, args, loops, masked=masked)
-
-
-_NO_REASON: frozenset[int] = frozenset()

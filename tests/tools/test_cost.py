@@ -7,6 +7,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
 from minijax.sharding import Mesh, PartitionSpec
+from minijax.tools.programs import table
 
 ROOF = tools.Roofline(1e12, 1e11)
 X = jnp.ones((32, 32))
@@ -168,3 +169,30 @@ def test_the_text_of_a_footprint():
         (f"{k:>6} kB ", "|", " #" if float(k) > 8 else "##")
         for k in ("12", "10.5", "9", "7.5", "6", "4.5", "3", "1.5")
     ]
+
+
+def test_columns_of_tables():
+    """Words stand to the left, columns of numbers alone to the right."""
+    rows = [("1.5 kB", "-", "x"), ("12 B", "3", "long")]
+    assert table(("bytes", "n", "name"), rows).splitlines() == [
+        " bytes  n  name",
+        "1.5 kB  -  x",
+        "  12 B  3  long",
+    ]
+    assert table(("what",), [("1.5",), ("-x",)]) == "what\n1.5\n-x"
+
+
+def test_the_chart_of_live_bytes():
+    def pyramid(x):
+        return jnp.sin(jnp.outer(x, x)).sum()
+
+    report = tools.memory(pyramid, jnp.ones(10))
+    lives = [m.bytes for m in report.timeline]
+    assert max(lives) == report.peak == 40 + 400 + 400
+    rows = report.chart(height=4).splitlines()
+    assert [row[:11] for row in rows] == [
+        "    840 B |", "    630 B |", "    420 B |", "    210 B |",
+    ]  # fmt: skip
+    for k, row in zip((4, 3, 2, 1), rows, strict=True):
+        bars = [n >= 840 * (k - 0.5) / 4 for n in lives]
+        assert row[11:].ljust(len(lives)) == "".join(" #"[b] for b in bars)

@@ -80,6 +80,12 @@ def test_the_text_of_a_comparison():
     assert more.split()[:2] == ["+", "add"] and more.endswith("return wave * 3 + 1")
 
 
+def test_integers_agree_exactly_or_not_at_all():
+    assert not tools.diff(lambda n: n * 3, lambda n: n + n + n, jnp.arange(4))
+    report = tools.diff(lambda n: n * 300, lambda n: n * 300 + n // 3, jnp.arange(4))
+    assert (report.first.error, report.first.at) == (1.0, (3,))
+
+
 def test_results_that_cannot_be_compared_are_told():
     def theirs(x):  # which cannot be traced
         return [np.asarray(x)] * 2
