@@ -260,14 +260,16 @@ def composite(
     *,
     static: str | Sequence[str] = (),
     accepts: Callable[..., bool] | None = None,
+    floats: bool = False,
 ) -> Any:
     """One of our own functions as one compiled call; inlined when traced.
 
     `static` names the arguments that are not arrays.  Where `accepts(*args)` is false
-    the result is NotImplemented, as Python wants it of operators.
+    the result is NotImplemented, as Python wants it of operators.  `floats` says that all
+    is computed of floats: Python ints that no integer dtype holds are made floats.
     """
     if fun is None:
-        return lambda f: composite(f, static=static, accepts=accepts)
+        return lambda f: composite(f, static=static, accepts=accepts, floats=floats)
     statics = resolve_statics(fun, None, static, "static")
-    jitted = Jitted(fun, statics, inline_traced=True, accepts=accepts)
+    jitted = Jitted(fun, statics, inline_traced=True, accepts=accepts, floats=floats)
     return finish(jitted, fun)

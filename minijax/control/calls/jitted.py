@@ -30,6 +30,7 @@ from ...runtime.mesh import block_mesh, made_current
 from ...runtime.orders import results_in_order
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import check_meshes, mismatch
+from ...types import dtypes
 from ...types.avals import AbstractRef
 from .. import high
 from ..arguments import (
@@ -121,12 +122,19 @@ def _constrained(x: Any, sharding: Any, which: str) -> Any:
     return constrain_evenly(x, sharding, f"pjit {which}")
 
 
+def _is_long(x: Any) -> bool:
+    """Whether `x` is a Python int that the default integer dtype does not hold."""
+    if type(x) is not int:
+        return False
+    return x.bit_length() >= 8 * dtypes.int_default().itemsize
+
+
 class Jitted:
     """A function and how it is to be jitted."""
 
     __slots__ = (
-        "__weakref__", "accepts", "cpp", "device", "direct", "donate", "entered", "fun",
-        "high", "inline",
+        "__weakref__", "accepts", "cpp", "device", "direct", "donate", "entered",
+        "floats", "fun", "high", "inline",
         "inline_traced", "keep_unused", "lies", "max_traces", "name", "options",
         "statics", "traces", "transform",
     )  # fmt: skip
@@ -144,6 +152,7 @@ class Jitted:
         inline_traced: bool = False,
         max_traces: int | None = None,
         accepts: Callable[..., bool] | None = None,
+        floats: bool = False,
         transform: str = "jit",
         lies: Lies | None = None,
         entered: bool = False,
@@ -152,6 +161,7 @@ class Jitted:
         self.entered = entered
         self.lies = lies
         self.accepts = accepts
+        self.floats = floats
         self.statics = statics
         self.donate = donate
         self.keep_unused = keep_unused
@@ -299,6 +309,10 @@ class Jitted:
         """What C++ calls for a signature it cannot run by itself."""
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
+        if self.floats and any(map(_is_long, (*args, *kwargs.values()))):
+            args = tuple([float(x) if _is_long(x) else x for x in args])
+            kwargs = {k: float(x) if _is_long(x) else x for k, x in kwargs.items()}
+            return self.cpp(*args, **kwargs), None, False
         try:
             if self.entered and (mesh := block_mesh()) is not config.MESH.value:
                 with made_current(mesh):

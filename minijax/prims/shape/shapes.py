@@ -98,6 +98,8 @@ shape_problem = functools.partial(problem, errors.ShapeError)
 
 def int_tuple(values: Any, what: str) -> tuple[int, ...]:
     """A tuple of Python ints; TypeError for anything that is no sequence of ints."""
+    if isinstance(values, _NO_SEQUENCES):
+        raise _shape_error(values, what)
     try:
         return tuple(map(operator.index, values))
     except TypeError:
@@ -107,6 +109,10 @@ def int_tuple(values: Any, what: str) -> tuple[int, ...]:
             known: Any = (size_of(v, what) for v in values)
             return tuple(known)
         raise _shape_error(values, what) from None
+
+
+# What holds ints, and may yet be no shape.
+_NO_SEQUENCES = (str, bytes, dict, set, frozenset)
 
 
 def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:

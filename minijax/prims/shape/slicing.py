@@ -255,8 +255,8 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
             f" ({len(starts)} vs {tuple(shape)})",
             why=f"each axis of shape {tuple(shape)} needs a start.",
         )
-    if isinstance(allow_negative, bool):
-        allow_negative = (allow_negative,) * len(shape)
+    if not hasattr(allow_negative, "__iter__"):
+        allow_negative = (bool(allow_negative),) * len(shape)
     if any(_too_narrow(i, n) for i, n in zip(starts, shape, strict=True)):
         starts = [convert_element_type(i, dtypes.int_default()) for i in starts]
     return [

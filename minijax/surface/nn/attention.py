@@ -19,6 +19,7 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...control.rules.stop_gradient import stop_gradient
+from ...ir.core import Tracer
 from ...prims.shape.fresh import broadcasted_iota
 from ...types import dtypes
 from .. import jnp
@@ -102,7 +103,8 @@ def as_window(window: Window) -> tuple[int, int] | None:
     """How far to the left and to the right a position sees."""
     if window is None or isinstance(window, int):
         return None if window is None else (window, window)
-    if not isinstance(window, (tuple, list)) or len(window) != 2:
+    two = not isinstance(window, Tracer) and np.shape(window) == (2,)
+    if not two or np.asarray(window).dtype.kind not in "iu":
         raise TypeError(
             f"dot_product_attention: local_window_size must be an int or two, got {window}."
         )

@@ -67,7 +67,9 @@ def einsum(
     no_out("einsum", out)
     subscripts, operands = _as_text(subscripts, operands)
     check_arraylike("einsum", *operands)
-    path = optimize if isinstance(optimize, (str, bool)) else _hashable_path(optimize)
+    fixed = optimize is None or isinstance(optimize, (str, bool))
+    path = bool(optimize) if optimize is None else optimize
+    path = path if fixed else _hashable_path(path)
     if _dot_general is not None:
         options = (path, precision, preferred_element_type, out_sharding, _dot_general)
         return _evaluate(subscripts, operands, *options)

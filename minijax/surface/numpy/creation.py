@@ -648,6 +648,7 @@ def full_like(
 
 def like(name: str, a, value, dtype, shape, device, out_sharding):
     """The functions whose names end in `_like`."""
+    a = 0 if type(a) is int else a  # of any length
     if is_arraylike(a):
         a = core.unwrapped(a)
         aval = aval_of(a)

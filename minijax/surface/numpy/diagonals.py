@@ -192,8 +192,16 @@ def trace(
       Array(5, dtype=int32)
     """
     no_out("trace", out)
-    if isinstance(offset, (int, np.integer)):
+    if (
+        isinstance(offset, (int, np.integer))
+        and offset is not True
+        and offset is not False
+    ):
         return _trace(a, int(offset), axis1, axis2, dtype)
+    check_arraylike("trace", offset)
+    kind = core.aval_of(offset)
+    if kind.shape or not dtypes.is_integer(kind.dtype):
+        raise ValueError(f"k must be a scalar integer; got {offset}")
     return _moving_trace(a, offset, axis1, axis2, dtype)
 
 

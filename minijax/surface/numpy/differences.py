@@ -20,6 +20,7 @@ from ...types import dtypes
 from ...types.dimensions import Dimension
 from . import reductions, running, searching, selection, sorting, ufuncs
 from ._common import *
+from .creation import asarray
 
 __all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
 
@@ -230,7 +231,7 @@ def trapezoid(
     if x is None:
         check_arraylike("trapezoid", y)
         (y,) = promote_dtypes_inexact(as_array(y))
-        steps = as_array(dx)
+        steps = asarray(dx)
         if steps.ndim:
             steps = shapes.move_axis(
                 steps, canonical_axis(axis, steps.ndim), steps.ndim - 1

@@ -232,7 +232,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
       >>> jnp.isdtype(jnp.float16, 'real floating')
       True
     """
-    return dtypes.isdtype(_plain_dtype(dtype), kind)
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    plain = tuple([k.dtype if isinstance(k, Array) else k for k in kinds])
+    return dtypes.isdtype(_plain_dtype(dtype), plain)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
@@ -276,6 +278,8 @@ def iscomplexobj(x: Any) -> bool:
     """
     if x is None:
         return False
+    if isinstance(x, (bool, int, float, complex)):  # ints of any length
+        return isinstance(x, complex)
     if is_arraylike(x):
         return dtypes.is_complex(aval_of(x).dtype)
     found = getattr(x, "dtype", None)

@@ -16,7 +16,7 @@ import numpy as np
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
-from ...prims.define import const, factor
+from ...prims.define import ANY, check_kind, const, factor
 from ...types import dtypes
 from ._common import *
 from .ufuncs import float_args
@@ -182,6 +182,7 @@ def iscomplex(x: Any) -> Any:
       Array([ True, False], dtype=bool)
     """
     check_arraylike("iscomplex", x)
+    check_kind("iscomplex", aval_of(x), ANY, 0, 1)
     if not _is_complex(x):
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(_all_false(x), dtypes.bool_, weak)
@@ -205,6 +206,7 @@ def isreal(x: Any) -> Any:
       Array([False,  True], dtype=bool)
     """
     check_arraylike("isreal", x)
+    check_kind("isreal", aval_of(x), ANY, 0, 1)
     if not _is_complex(x):
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(lax.full_like(x, True, dtypes.bool_), dtypes.bool_, weak)

@@ -83,10 +83,7 @@ def matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
 
 
 def _one_size(n: Any, name: str) -> int:
-    sizes = static_shape(n, name)
-    if len(sizes) != 1:
-        raise errors.shape_error(f"{name}: one size is meant, got {n!r}.")
-    return sizes[0]
+    return static_shape((n,), name)[0]
 
 
 @composite(static=("shape", "k", "dtype"))
@@ -278,8 +275,10 @@ def _places(mask: Any) -> tuple[Any, ...]:
     return tuple(asarray(i) for i in np.nonzero(mask))
 
 
-def _matrix_of(arr: Any) -> tuple[int, int]:
-    found = tuple(arr.shape) if hasattr(arr, "shape") else np.shape(arr)
+def _matrix_of(name: str, arr: Any) -> tuple[int, int]:
+    if not hasattr(arr, "shape"):
+        check_arraylike(name, arr)
+    found = tuple(arr.shape) if hasattr(arr, "shape") else ()
     if len(found) != 2:
         raise ValueError("Only 2-D inputs are accepted")
     return found
@@ -303,7 +302,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
       >>> jnp.tril_indices_from(jnp.ones((2, 2)))
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    n, m = _matrix_of(arr)
+    n, m = _matrix_of("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
@@ -325,7 +324,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
       >>> jnp.triu_indices_from(jnp.ones((2, 2)))
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    n, m = _matrix_of(arr)
+    n, m = _matrix_of("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
 
@@ -485,7 +484,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
       Array([[0, 0],
              [1, 1]], dtype=int32)
     """
-    shape = static_shape(dimensions, "indices")
+    shape = static_shape(tuple(dimensions), "indices")
     wanted = dtypes.int_default() if dtype is None else static_dtype(dtype, "indices")
     check_sizes(shape, "indices")
     return _indices(shape, wanted, bool(sparse))

@@ -39,7 +39,7 @@ def frombuffer(
 
     Args:
       buffer: bytes, or anything with Python's buffer interface.
-      dtype: of the elements in the buffer; `float` is float64.
+      dtype: of the elements in the buffer; `float` and None are float64.
       count: how many elements; -1 for all.
       offset: where to start, in bytes.
 
@@ -54,7 +54,8 @@ def frombuffer(
       >>> jnp.frombuffer(b'\\x01\\x02', jnp.uint8)
       Array([1, 2], dtype=uint8)
     """
-    return asarray(np.frombuffer(buffer, dtypes.as_dtype(dtype), count, offset))
+    kind = dtypes.as_dtype(float if dtype is None else dtype)
+    return asarray(np.frombuffer(buffer, kind, count, offset))
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:

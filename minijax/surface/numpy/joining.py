@@ -93,6 +93,8 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     wanted = static_dtype(dtype, "concatenate")
     if axis is not None:
         axis = axis_number("concatenate", axis)
+    if hasattr(arrays, "ndim") and shape_of(arrays)[:1] == (0,):
+        raise ValueError("Need at least one array to concatenate.")
     if hasattr(arrays, "ndim") and axis is not None and len(shape_of(arrays)) > 1:
         return _merge_rows(arrays, axis, wanted)
     xs = operands("concatenate", arrays)
@@ -179,7 +181,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     no_out("stack", out)
     wanted = static_dtype(dtype, "stack")
     axis = axis_number("stack", axis)
-    if hasattr(arrays, "ndim") and len(shape_of(arrays)) > 0:
+    if hasattr(arrays, "ndim") and len(shape_of(arrays)) > 0 and shape_of(arrays)[0]:
         moved = moveaxis(arrays, 0, canonical_axis(axis, len(shape_of(arrays))))
         return moved if wanted is None else convert(moved, wanted)
     xs = operands("stack", arrays)

@@ -23,7 +23,7 @@ from ...prims import lax
 from ...types import dtypes
 from ...types.dimensions import Dimension, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
-from ._common import ArrayLike, as_array, convert, lead_with_ones, typed_constant
+from ._common import ArrayLike, convert, lead_with_ones, typed_constant
 from .creation import asarray
 from .decompositions import adjoint, eps_of, operand, precise, svd, symmetrized
 
@@ -74,7 +74,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
         )
     if rtol is None:
         rtol = 10.0 * max(m, n) * eps_of(a.dtype)
-    return _pinv_svd(a, as_array(rtol), hermitian)
+    return _pinv_svd(a, asarray(rtol), hermitian)
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(2,))

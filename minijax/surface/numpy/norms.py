@@ -81,6 +81,8 @@ def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
         number = ord.replace("inf", "jax.numpy.inf")
         advice = f"Use '{number}' instead." if ord in ("inf", "-inf") else ""
         raise ValueError(f"Invalid order '{ord}' for vector norm.{advice}")
+    if isinstance(ord, (complex, np.complexfloating)):
+        raise TypeError(f"the order of a norm is a real number, got {ord}.")
     if ord == 2:
         return lax.sqrt(reductions.sum(_squares(x), axes, keepdims=keepdims))
     if ord == np.inf:
@@ -167,6 +169,7 @@ def vector_norm(
 
     Raises:
       ValueError: an axis does not exist, or `ord` is a string.
+      TypeError: `ord` is complex.
 
     Example:
       >>> import minijax.numpy as jnp

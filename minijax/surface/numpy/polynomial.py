@@ -364,7 +364,9 @@ def polyfit(
     from . import array_api_linalg
 
     check_arraylike("polyfit", x, y, *(() if w is None else (w,)))
-    deg = core.concrete_or_error(operator.index, deg, "deg must be a static int")
+    if isinstance(deg, str):
+        raise TypeError(f"the degree must be a number, got {deg!r}.")
+    deg = core.concrete_or_error(int, deg, "deg must be a static int")
     order = deg + 1
     if deg < 0:
         raise ValueError(f"expected deg >= 0, got {deg}")

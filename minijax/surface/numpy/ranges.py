@@ -108,6 +108,7 @@ def known_number(x: Any, name: str) -> Any:
         )
     if type(x) is ArrayImpl:
         x = x._value
+    check_arraylike("arange", x)
     if np.ndim(x):
         raise ValueError(
             f"jax.numpy.arange: arguments must be scalars; got {name}={x!r}"[:200]

@@ -235,6 +235,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
       Array([3, 0, 1, 2], dtype=int32)
     """
     check_arraylike("roll", a)
+    shift = tuple(shift) if isinstance(shift, range) else shift
     if isinstance(shift, (tuple, list)):
         check_arraylike("roll", *shift)
     else:
@@ -411,7 +412,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     first, second = (canonical_axis(i, len(shape)) for i in axes)
     if first == second:
         raise ValueError("Axes must be different")
-    return _rot90(m, operator.index(k) % 4, first, second)
+    turns = core.concrete_or_error(None, k, "It is the `k` of jnp.rot90.") % 4
+    return _rot90(m, operator.index(turns), first, second)
 
 
 @composite(static=("k", "first", "second"))

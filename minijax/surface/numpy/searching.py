@@ -8,6 +8,7 @@ Next: selection.py, which chooses by masks.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from ...control.calls.jit import composite
 from ...control.loops.while_loop import fori_loop
 from ...ir import core
 from ...prims import lax
+from ...prims.define import const
 from ...prims.resharding import lie_as, uncut
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding
@@ -383,32 +385,61 @@ def unravel_index(indices: ArrayLike, shape: Any) -> Any:
 
     Args:
       indices: integers; negative ones count from the end, those out of bounds are moved
-        to the nearest end.
-      shape: the shape of the array.
+        to the nearest end.  Fractions of floats stay in the last axis.
+      shape: the shape of the array; its sizes may be traced.
 
     Returns:
-      A tuple of arrays of the shape and dtype of `indices`, one for each axis.
+      A tuple of arrays of the shape of `indices`, one for each axis: of their dtype, or
+      of the dtype to which they promote with the sizes.
 
     Raises:
-      TypeError: `indices` are no integers.
+      TypeError: complex `indices`, or no numbers.
+      ValueError: `shape` has more than one axis.
 
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.unravel_index(jnp.array([1, 5]), (2, 3))
       (Array([0, 1], dtype=int32), Array([1, 2], dtype=int32))
     """
-    sizes = (shape,) if np.ndim(shape) == 0 else shape
-    return _unravel_index(indices, tuple(map(index_of, sizes)))
+    check_arraylike("unravel_index", indices)
+    if isinstance(shape, (tuple, list)):
+        sizes = tuple(shape)
+    elif not np.shape(shape):
+        sizes = (shape,)
+    elif len(np.shape(shape)) == 1:
+        sizes = tuple(shape)
+    else:
+        raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
+    whole = dtypes.is_integer(core.aval_of(indices).dtype)
+    if whole and not any(isinstance(n, core.Tracer) for n in sizes):
+        try:
+            return _unravel_index(indices, tuple(map(index_of, sizes)))
+        except TypeError:  # sizes that are floats
+            pass
+    return _unravel_by_values(indices, sizes)
+
+
+@composite
+def _unravel_by_values(indices: Any, sizes: tuple[Any, ...]) -> Any:
+    """The same by sizes that are not known, or of numbers that are no integers."""
+    total = functools.reduce(operator.mul, map(as_array, sizes), 1)
+    flat = as_array(indices)
+    narrow = dtypes.is_integer(flat.dtype) and flat.dtype.itemsize < 4
+    wide = convert(flat, dtypes.int_default()) if narrow else flat
+    wide = choose(wide < 0, convert(wide + total, wide.dtype), wide)
+    wide = choose(wide < 0, const(wide, 0), wide)
+    wide = choose(wide >= total, convert(total - 1, wide.dtype), wide)
+    flat = convert(wide, flat.dtype, flat.aval.weak_type)
+    out = []
+    for n in sizes[::-1]:
+        flat, place = divmod(flat, as_array(n))
+        out.append(place)
+    return tuple(out[::-1])
 
 
 @composite(static=("shape",))
 def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
-    check_arraylike("unravel_index", indices)
     flat = as_array(indices)
-    if not dtypes.is_integer(flat.dtype):
-        raise TypeError(
-            f"unravel_index: indices must be integers, got {errors.type_text(indices)}."
-        )
     if not shape:
         return ()
     total = math.prod(shape)
@@ -436,7 +467,8 @@ def ravel_multi_index(
     Args:
       multi_index: integer arrays.
       dims: the shape of the array.
-      mode: for indices out of bounds: 'raise' (concrete ones only), 'clip' or 'wrap'.
+      mode: for indices out of bounds: 'raise' (concrete ones only), 'clip' or 'wrap';
+        'ignore' does not look for them.
       order: 'C' for row-major positions, 'F' for column-major ones.
       dtype: of the result.
 
@@ -464,7 +496,9 @@ def ravel_multi_index(
     parts = [as_array(i) for i in multi_index]
     if any(dtypes.is_bool(i.dtype) for i in parts):
         raise TypeError("only int indices permitted")
-    if dtype is None:
+    if dtype is None and not parts:
+        kind = dtypes.int_default()
+    elif dtype is None:
         kind = dtypes.promote(tuple((i.dtype, i.aval.weak_type) for i in parts))[0]
     else:
         kind = static_dtype(dtype, "ravel_multi_index")
@@ -489,8 +523,10 @@ def ravel_multi_index(
         parts = [i.clip(0, n - 1) for i, n in zip(parts, sizes, strict=True)]
     elif mode == "wrap":
         parts = [i % n for i, n in zip(parts, sizes, strict=True)]
-    else:
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+    elif mode != "ignore":
+        raise ValueError(
+            f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'."
+        )
     if order not in ("C", "F"):
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     if order == "F":

@@ -324,7 +324,7 @@ def piecewise(
       *args, **kw: passed on to the functions.
 
     Returns:
-      Array of the shape and dtype of `x`.
+      Array of the dtype of `x`, of the shape to which it and the masks broadcast.
 
     Raises:
       ValueError: not as many functions as masks (or one more).
@@ -347,16 +347,18 @@ def piecewise(
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are"
                          f" expected; got {k}")  # fmt: skip
     results = [f(x, *args, **kw) if callable(f) else f for f in pieces]
-    cases = [broadcast_to(convert(as_array(r), x.dtype), x.shape) for r in results]
+    shape = broadcast_sizes(x.shape, *[m.shape for m in masks])
+    cases = [broadcast_to(convert(as_array(r), x.dtype), shape) for r in results]
     out = cases[0]
     for mask, case in zip(masks, cases[1:], strict=True):
-        out = lax.select_n(broadcast_to(as_mask(mask), x.shape), out, case)
+        out = lax.select_n(broadcast_to(as_mask(mask), shape), out, case)
     return out
 
 
 def _mask_list(condlist: Any, x: Any) -> Any:
-    """The masks: a lone one is read as a list of one."""
+    """The masks: a lone one, which fits `x`, is read as a list of one."""
     first = condlist[0] if len(condlist) else condlist
-    if not hasattr(first, "__len__") and np.ndim(first) == 0 and x.ndim:
+    fits = x.ndim and len(condlist) in (1, x.shape[-1])
+    if not hasattr(first, "__len__") and np.ndim(first) == 0 and fits:
         return [condlist]
     return condlist

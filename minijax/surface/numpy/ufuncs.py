@@ -338,7 +338,12 @@ radians, degrees = deg2rad, rad2deg
 
 def _on_floats(op: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`op` for inexact dtypes; integers and bools are whole already."""
-    return lambda x: op(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+
+    def rounded(x: Any) -> Any:
+        whole = dtypes.kind(aval_of(x).dtype) in ("int", "uint", "bool")
+        return x if whole else op(x)
+
+    return rounded
 
 
 floor = unary("floor", "same", _on_floats(lax.floor_p.bind),

@@ -6,12 +6,12 @@ Fourier transform", Proc. IEEE 66 (1978).
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from ...control.calls.jit import composite
+from ...ir import core
 from ...prims import lax
 from ...prims.define import const
 from ...types import dtypes
@@ -25,8 +25,10 @@ __all__ = ("blackman", "hamming", "hanning", "bartlett", "kaiser")
 
 
 def _length(M: Any) -> int:
-    """The number of points as an int."""
-    return int(M) if isinstance(M, float) and M.is_integer() else operator.index(M)
+    """The number of points as an int, the whole part of a float."""
+    if isinstance(M, (str, bytes)) or np.shape(M):
+        raise TypeError(f"a window has one number of points, got {M!r}.")
+    return core.concrete_or_error(int, M, "It is how many points a window has.")
 
 
 def _ramp(M: int) -> Any:

@@ -149,6 +149,8 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
         else:
             return shape
     try:
+        if isinstance(shape, (str, bytes, dict, set, frozenset)):
+            raise TypeError
         if not hasattr(shape, "__iter__") or not getattr(shape, "shape", (1,)):
             return (index_of(shape),)
         return tuple([index_of(n) for n in shape])

@@ -19,7 +19,7 @@ from ...control.calls.jit import composite
 from ...prims import lax
 from ...types import dtypes
 from .. import jnp
-from ..numpy._common import as_array, aval_of, check_arraylike
+from ..numpy._common import as_array, aval_of
 
 __all__ = ("map_coordinates",)
 
@@ -89,7 +89,7 @@ def map_coordinates(
       >>> map_coordinates(jnp.array([0., 10., 20.]), [jnp.array([0.5, 1.9])], order=1)
       Array([ 5., 19.], dtype=float32)
     """
-    check_arraylike("map_coordinates", input)
+    input = jnp.asarray(input)
     if len(coordinates) != aval_of(input).ndim:
         raise ValueError(
             "coordinates must be a sequence of length input.ndim, but"

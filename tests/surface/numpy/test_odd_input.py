@@ -434,3 +434,56 @@ def test_an_array_is_no_dtype(call):
         call(x, np.ones(3, "int32"))
     assert jnp.zeros(2, np.int8(1)).dtype == jnp.zeros(2, jnp.int8).dtype == "int8"
     assert jnp.zeros(2, mj.ShapeDtypeStruct((), "int8")).dtype == "int8"
+
+
+@table("""
+jnp.unravel_index(f(1.5, 99, -2.5), (2, 3)) = (f(0, 1, 1), f(1.5, 2, .5))
+jnp.unravel_index(b(1, 0), (2, 3)) = (i(0, 0), i(1, 0))
+mj.jit(jnp.unravel_index)(i(0, 5, -1, 99, -99), i(2, 3)) = (i(0, 1, 1, 1, 0),
+    i(0, 2, 2, 2, 0))
+mj.jit(jnp.unravel_index)(np.int8(100), (20, 30)) = (np.int8(3), np.int8(10))
+jnp.unravel_index(np.array([1, 1], "i1"), (2.0, 3)) = (f(0, 0), np.array([1, 1], "i1"))
+jnp.unravel_index(1.5, ()) = ()
+jnp.ravel_multi_index((i(2, -1), i(0, 1)), (2, 3), mode="ignore") = i(6, -2)
+jnp.ravel_multi_index((), ()) = np.int32(0)
+jnp.piecewise(x, [0, 1], [1., 2.]) = f(2, 2, 2, 2)
+jnp.piecewise(2., X > 1, [1., 2., 3., 4., 5.]) = np.float32(4)
+jnp.piecewise(x, [X[:2, None] > 0], [1.]) = f(0, 0, 0, 0, 1, 1, 1, 1).reshape(2, 4)
+jnp.hanning(3.7) = f(0, 1, 0)
+jnp.rot90(np.eye(2, 3, dtype="f4"), np.True_) = np.rot90(np.eye(2, 3, dtype="f4"))
+jnp.polyfit(f(0, 1, 2), f(1, 3, 5), 1.0).round(3) = f(2, 1)
+jnp.einsum("i,i", X, X, optimize=None) = np.float32(14)
+jnp.frombuffer(np.ones(2).tobytes(), None) = f(1, 1)
+jnp.trapezoid(f(1, 2, 3), dx=[1., 2.]) = np.float32(6.5)
+jnp.roll(x, range(1)) = X
+jnp.zeros_like(2**40) = np.int32(0)
+lax.dynamic_slice_in_dim(x, -1, 1, allow_negative_indices=1) = f(3)
+mj.scipy.ndimage.map_coordinates([0., 2.], [[0.5]], 1) = f(1)
+mj.scipy.stats.norm.cdf(10**12) = np.float32(1)
+mj.scipy.special.gammaln(10**12) = np.float32(2.6631021e13)
+""")
+def test_what_stands_for_numbers_and_shapes(row):
+    run(row)
+
+
+@table("""
+jnp.zeros({}) = TypeError: Shapes must be
+jnp.ones(b"ab") = TypeError: Shapes must be
+jnp.reshape(x[:1], "") = TypeError: Shapes must be
+mj.random.normal(KEYS[0], {2}) = TypeError: Shapes must be
+jnp.eye((2,)) = TypeError: Shapes must be
+jnp.tril_indices((2,)) = TypeError: Shapes must be
+jnp.tril_indices_from([[1, 2], [3, 4]]) = TypeError: tril_indices_from requires ndarray
+jnp.indices(5) = TypeError: not iterable
+jnp.arange([3]) = TypeError: arange requires ndarray
+jnp.stack(np.zeros((0, 2))) = ValueError: Need at least one array
+jnp.concatenate(np.zeros((0, 2))) = ValueError: Need at least one array
+jnp.trace(np.eye(2), offset=1.0) = ValueError: k must be a scalar integer
+jnp.linalg.norm(x, 1j) = TypeError: real number
+mj.eval_shape(jnp.floor, KEYS) = TypeError: floor does not accept dtype key
+jnp.iscomplex(KEYS) = TypeError: iscomplex does not accept dtype key
+jnp.isreal(KEYS) = TypeError: isreal does not accept dtype key
+jnp.unravel_index(1j, 3) = TypeError: does not accept dtype complex
+""")
+def test_what_does_not(row):
+    raises(row)

@@ -556,7 +556,9 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Any:
     odd = np.zeros((n, n), np.int8)
     for k in range(n.bit_length()):
         odd ^= ((place[:, None] & place) >> k & 1).astype(np.int8)
-    return jnp.asarray(1 - 2 * odd).astype(dtypes.asked(dtype, "hadamard"))
+    return jnp.asarray(1 - 2 * odd).astype(
+        dtypes.asked(float if dtype is None else dtype, "hadamard")
+    )
 
 
 def helmert(n: int, full: bool = False) -> Any:

@@ -73,7 +73,7 @@ def special(
             f"Differs from JAX: {differs}" if differs else "",
         ]
         fun.__doc__ = "\n\n".join(filter(None, parts)) + "\n"
-        return composite(fun, static=static)
+        return composite(fun, static=static, floats=not static)
 
     return declare
 

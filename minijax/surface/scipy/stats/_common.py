@@ -260,7 +260,7 @@ def distribution(
         fun.__name__, fun.__qualname__ = name, f"{dist}.{name}"
         fun.__module__ = home
         fun.__doc__ = _document(dist, name, what, formula, names, shape, call, shown)
-        setattr(out, name, composite(fun))
+        setattr(out, name, composite(fun, floats=True))
     return out
 
 
