@@ -5,6 +5,7 @@ with plain arguments JAX's options against promotion forbid.  Runs under JAX and
 alike; `record.py` keeps what JAX gives in `typed_calls.txt`.
 """
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,17 @@ FUNCTIONS = {
  sparse_plus sparse_sigmoid squareplus standardize
  numpy.linalg: cholesky cond det eig eigh eigvals eigvalsh inv norm pinv qr matrix_rank
  svd svdvals trace vector_norm
- lax.linalg: eig hessenberg lu qr schur svd tridiagonal""",
+ lax.linalg: eig hessenberg lu qdwh qr schur svd tridiagonal
+ scipy.special: digamma entr erf expit gamma gammaln i0e log_ndtr logit ndtr ndtri
+ spence""",
     2: """numpy: add allclose append arctan2 array_equal array_equiv bitwise_and convolve
  copysign divide divmod dot equal float_power floor_divide fmax fmin fmod full_like gcd
  greater greater_equal heaviside hypot inner isclose isin kron lcm ldexp left_shift less
  logaddexp logaddexp2 logical_and logical_xor matmul maximum minimum mod multiply nextafter
  not_equal outer percentile polyadd polymul polysub polyval power quantile searchsorted
- subtract take tensordot true_divide vdot
- numpy.linalg: matmul outer solve vecdot""",
+ subtract take tensordot true_divide vdot argpartition
+ numpy.linalg: matmul outer solve vecdot
+ scipy.special: beta betaln gammainc kl_div rel_entr xlog1py xlogy""",
     3: "numpy: clip insert interp where",
 }
 
@@ -79,9 +83,8 @@ def named(jax: Any, arity: int) -> Iterator[tuple[str, Any]]:
     home, room = jax, ""
     for word in FUNCTIONS[arity].split():
         if word.endswith(":"):
-            home, room = jax, word[:-1]
-            for part in room.split("."):
-                home = getattr(home, part)
+            room = word[:-1]
+            home = importlib.import_module(f"{jax.__name__}.{room}")
         else:
             yield f"{room}.{word}", getattr(home, word)
 

@@ -529,7 +529,7 @@ def qdwh(
     h = symmetrized(matmul(adjoint(u), x))
     if is_hermitian:
         u = symmetrized(u)
-    return u, h, count, eq(going, np.bool_(False))
+    return u, h, cast(count, whole, True), eq(going, np.bool_(False))
 
 
 def _leading_block(x: Any, sizes: tuple[Any, Any]) -> Any:

@@ -18,7 +18,7 @@ from ...ir import core
 from ..define import FLOAT, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, sub
 from .elementary import exp, log, log1p
-from .gamma import digamma, lgamma, log_ratio, shifted_gamma
+from .gamma import lgamma, log_ratio, shifted_gamma
 from .logic import (
     bitwise_and,
     bitwise_not,
@@ -40,29 +40,31 @@ __all__ = ("regularized_incomplete_beta_p", "betainc")
 LIMIT = 1000  # steps; about sqrt(max(a, b)) are needed
 
 
-def reciprocal_beta(a: Any, b: Any, *powers: Any) -> Any:
-    """p^a q^b / B(a, b), for pairs `powers` of p and q, by default 1.
+def reciprocal_beta(a: Any, b: Any, *powers: Any, factor: Any = None) -> Any:
+    """p^a q^b / B(a, b), for pairs `powers` of p and q, by default 1; times a factor.
 
     With 1 / Gamma(a) = q_a e^z_a / z_a^a, and so on, it is (p z_t / z_a)^a (q z_t / z_b)^b
     e^(z_a + z_b - z_t) q_a q_b / q_t for t = a + b.
     """
     t, lost = exact_sum(a, b)
     (z_a, q_a), (z_b, q_b), (z_t, q_t) = (shifted_gamma(z) for z in (a, b, t))
-    terms = []
+    pairs = []
     for i, (exponent, z) in enumerate(((a, z_a), (b, z_b))):
         p, rest = powers[i] if powers else (filled(t, 1), None)
-        terms.append(times(exponent, log_ratio(p, z, z_t, rest)))
+        pairs.append(times(exponent, log_ratio(p, z, z_t, rest)))
     gap, gap_rest = exact_sum(z_a, z_b)
     gap, last = exact_sum(gap, neg(z_t))
-    # The power of z_t knows what t lost, and its factor does not.
-    last = add(last, mul(lost, sub(digamma(t), log(z_t))))
+    # The power of z_t knows what t lost, and its factor does not; of the digamma
+    # function, which is ln(t + 1/2) - 1/t but for 1/8, two digits do.
+    slope = sub(log(div(add(t, const(t, 0.5)), z_t)), reciprocal(t))
+    last = add(last, mul(lost, slope))
     # a b / t without overflow
     ratio_of = mul(min(a, b), div(max(a, b), t))
     scale = mul(div(mul(q_a, q_b), q_t), ratio_of)
-    (first, first_rest), (second, second_rest) = terms
-    return mul(
-        scale, exp_of(first, second, gap, first_rest, second_rest, gap_rest, last)
-    )
+    scale = scale if factor is None else mul(scale, factor)
+    (first, first_rest), (second, second_rest) = pairs
+    terms = first, second, gap, first_rest, second_rest, gap_rest, last
+    return exp_of(*terms, times=scale)
 
 
 def _inside(a: Any, b: Any, x: Any) -> Any:

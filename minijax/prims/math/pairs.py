@@ -98,12 +98,18 @@ def log_of(y: Any, rest: Any, raised: Any) -> Pair:
     return total, lost
 
 
-def exp_of(*terms: Any) -> Any:
-    """The exponential of a sum, of which at most the first terms are large."""
+def exp_of(*terms: Any, times: Any = None) -> Any:
+    """The exponential of a sum, of which at most the first terms are large; times a
+    number, which may bring it back into range."""
     total, rest = terms[0], None
     for term in terms[1:]:
         total, lost = exact_sum(total, term)
         rest = lost if rest is None else add(rest, lost)
     small = lt(abs(rest), const(rest, 1))  # and not the nan of what is infinite
     one = const(rest, 1)
-    return mul(exp(total), select(small, add(rest, one), filled(rest, 1)))
+    if times is None:
+        power = exp(total)
+    else:
+        half = exp(mul(total, const(total, 0.5)))
+        power = mul(mul(times, half), half)
+    return mul(power, select(small, add(rest, one), filled(rest, 1)))

@@ -347,7 +347,7 @@ def _power(x1: Any, x2: Any) -> Any:
         return lax.pow_p.bind(*promote_shapes("power", convert(x1, dtype, weak), x2))
     x, y = promote_args_numeric("power", x1, x2)
     if dtypes.is_integer(_dtype(x)):
-        return _integers_power(x, y)
+        return _integers_power(convert(x, _dtype(x)), convert(y, _dtype(x)))
     return lax.pow_p.bind(x, y)
 
 

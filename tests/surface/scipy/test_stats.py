@@ -248,6 +248,47 @@ def test_digits(name, at, expected):
     np.testing.assert_allclose(found, expected, rtol=4e-6)
 
 
+# To the last digits, where logarithms are large, or where terms would cancel.
+EXACT = [
+    ("norm.pdf", (-9.180814743041992,), 1.9867468665310525e-19),
+    ("cauchy.pdf", (-151.951171875,), 1.3785521841869104e-05),
+    ("logistic.pdf", (-9.810821533203125,), 5.484874567834033e-05),
+    ("laplace.pdf", (26.2576847076416,), 1.974251279968776e-12),
+    ("expon.pdf", (5.0, 1.0, 0.25), 4 * np.exp(-16.0)),
+    ("pareto.logcdf", (2.0, 12.0), np.log1p(-(2.0**-12))),
+    ("binom.logpmf", (0.0, 4.0, 2.0**-19), -7.629401807216865e-06),
+    ("binom.logpmf", (12.0, 12.0, 0.99993896484375), -0.0007324442276513271),
+    ("nbinom.logpmf", (0.0, 3.5, 1 - 2.0**-15), -0.00010681315328516499),
+]
+
+
+@pytest.mark.parametrize(("name", "at", "expected"), EXACT)
+def test_last_digits(name, at, expected):
+    dist, function = name.split(".")
+    fun = getattr(getattr(stats, dist), function)
+    for dtype in (np.float64, np.float32):
+        with mj.enable_x64(True):
+            found = fun(*(dtype(x) for x in at))
+        np.testing.assert_allclose(found, expected, rtol=6 * np.finfo(dtype).eps)
+
+
+def test_slopes_of_probabilities_that_are_known():
+    """By k they are those of the values beside, and by p also at 0 and 1."""
+    slope = mj.grad(stats.binom.logpmf, (0, 1, 2))
+    near, at = slope(1e-4, 5.0, 0.3), slope(0.0, 5.0, 0.3)
+    np.testing.assert_allclose(at, near, rtol=1e-3)
+    near, at = slope(5.0, 5.0, 0.3), slope(4.9999, 5.0, 0.3)
+    np.testing.assert_allclose(at[0], near[0], rtol=1e-3)
+    np.testing.assert_allclose(at[2], near[2], rtol=1e-3)
+    assert mj.grad(stats.binom.logpmf, 2)(0.0, 5.0, 1.0) == -np.inf
+    assert mj.grad(stats.binom.logpmf, 2)(5.0, 5.0, 0.0) == np.inf
+    assert mj.grad(stats.binom.logpmf, 2)(0.0, 5.0, 0.0) == -5
+    slope = mj.grad(stats.nbinom.logpmf, (0, 1, 2))
+    np.testing.assert_allclose(slope(0.0, 5.0, 0.3), slope(1e-4, 5.0, 0.3), rtol=1e-3)
+    for dist in (stats.cauchy, stats.logistic, stats.laplace, stats.expon):
+        assert np.isnan(dist.pdf(0.5, 0.0, -2.0))
+
+
 def test_entropy_of_poisson():
     mu = np.array([1e-8, 0.3, 8.0, 49.9, 50.1, 1e3])
     want = reference.poisson.entropy(mu[1:])

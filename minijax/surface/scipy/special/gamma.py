@@ -20,6 +20,7 @@ from ....ir import core
 from ....prims.define import FLOAT, check_kind
 from ....prims.math.beta import reciprocal_beta
 from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
+from ....prims.math.pairs import exact_sum
 from ....types.avals import shaped
 from ...numpy._common import broadcast_to, from_host, joint_shape
 from ._common import *
@@ -97,10 +98,7 @@ def _gamma(x: Any) -> Any:
     size = lax.abs(x)
     one = filled(x, 1)
     above = gamma_above_1(lax.min(size, const(x, 200)), choose(negative, one, x))
-    turn = size - 2 * lax.floor(size * const(x, 0.5))
-    turn = turn - choose(lax.gt(turn, const(x, 1)), const(x, 2), const(x, 0))
-    turn = choose(lax.gt(lax.abs(turn), const(x, 0.5)), lax.sign(turn) - turn, turn)
-    below = -math.pi / choose(negative, lax.sin(math.pi * turn), const(x, 1)) / above
+    below = -math.pi / choose(negative, _sine(size), const(x, 1)) / above
     out = choose(negative, below, choose(lax.eq(x, const(x, np.inf)), x, above))
     edge = lax.bitwise_or(lax.eq(x, lax.floor(x)), lax.ne(x, x))
     pole = lax.bitwise_and(negative, edge)
@@ -164,14 +162,56 @@ def beta(a: ArrayLike, b: ArrayLike) -> Any:
 @custom_jvp
 @staged
 def _beta(a: Any, b: Any) -> Any:
+    r"""By one beta function of positive numbers, and sines s(x) = sin(pi x): with
+    Gamma(x) Gamma(1 - x) = pi / s(x), for a <= b and t = a + b it is
+
+    B(a, b) if a > 0; pi / (-a s(a) B(-a, t)) if t > 0; s(t) B(b, 1 - t) / s(a) if b > 0;
+    pi s(t) / (s(a) s(b) (1 - t) B(1 - a, 1 - b)) elsewhere.
+    """
     a, b = _alike(a, b)
-    zero, one = const(a, 0), const(a, 1)
-    ends = lax.bitwise_or(lax.eq(a, const(a, np.inf)), lax.eq(b, const(a, np.inf)))
-    plain = lax.bitwise_and(lax.gt(a, zero), lax.gt(b, zero))
-    plain = lax.bitwise_and(plain, lax.bitwise_not(ends))
-    inside = 1 / reciprocal_beta(choose(plain, a, one), choose(plain, b, one))
-    sign = _sign(a) * _sign(b) * _sign(a + b)
-    return choose(plain, inside, sign * lax.exp(_log_beta(a, b)))
+    known = lax.bitwise_and(_has_gamma(a), _has_gamma(b))
+    known = lax.bitwise_and(known, _has_gamma(a + b))
+    one, zero = filled(a, 1), const(a, 0)
+    a, b = lax.min(a, b), lax.max(a, b)
+    a, b = choose(known, a, one), choose(known, b, one)
+    t, lost = exact_sum(a, b)
+    first, second, third = lax.gt(a, zero), lax.gt(t, zero), lax.gt(b, zero)
+    case = lambda x, y, z, rest: choose(
+        first, x, choose(second, y, choose(third, z, rest))
+    )
+    is_zero = lax.eq(a, zero)
+    p = case(a, choose(is_zero, one, -a), b, 1 - a)
+    q = case(b, t, 1 - t, 1 - b)
+    # In the product from the start, lest it overflow.
+    factor = case(one, choose(is_zero, one, -1 / a), one, 1 / (1 - t))
+    size = reciprocal_beta(p, q, factor=factor)
+    inverse = 1 / size
+    s_a, s_b, s_t = _sine(a), _sine(b), _sine(t, lost)
+    turned = math.pi * (size / s_a)
+    pole = choose(is_zero, math.pi / s_a, turned)
+    out = case(inverse, pole, s_t / s_a * inverse, turned / s_b * s_t)
+    return choose(known, out, const(a, np.nan))
+
+
+def _has_gamma(x: Any) -> Any:
+    """Whether `x` is finite, and no negative integer."""
+    whole = lax.bitwise_and(lax.lt(x, const(x, 0)), lax.eq(x, lax.floor(x)))
+    finite = lax.lt(lax.abs(x), const(x, np.inf))
+    return lax.bitwise_and(finite, lax.bitwise_not(whole))
+
+
+def _sine(x: Any, rest: Any = 0) -> Any:
+    """sin(pi (x + rest)): by the power series, between -1/2 and 1/2."""
+    turn = x - 2 * lax.round(x * const(x, 0.5))
+    beyond = lax.gt(lax.abs(turn), const(x, 0.5))
+    turn = choose(beyond, (lax.sign(turn) - turn) - rest, turn + rest)
+    turn = choose(lax.eq(x, const(x, 0)), x, turn)  # which has a sign
+    last = 12 if dtype_of(x) == dtypes.float64 else 7
+    powers = [
+        (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1)
+        for k in range(last)
+    ]
+    return turn * polynomial(turn * turn, powers)
 
 
 @_beta.defjvp

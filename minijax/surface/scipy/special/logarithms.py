@@ -96,7 +96,8 @@ def _relative(p: Any, q: Any, inside: Any, of_none: Any) -> Any:
     outside = choose(none, of_none, choose(nan, const(p, np.nan), const(p, np.inf)))
     # Elsewhere away from the logarithms, which would spoil the derivatives.
     p, q = choose(both, p, const(p, 1)), choose(both, q, const(q, 1))
-    return choose(both, in_float32(inside)(p, q), outside)
+    out = choose(both, in_float32(inside)(p, q), outside)
+    return strong(out) if aval_of(out).shape else out
 
 
 def _quotient(p: Any, q: Any) -> tuple[Any, Any, Any]:
@@ -217,9 +218,17 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Any:
 
 
 def _logit(x: Any) -> Any:
-    near = lax.lt(lax.abs(x - 0.5), const(x, 0.05))
-    excess = choose(near, (x - 0.5) * 2 / (1 - x), const(x, 0))
-    return choose(near, lax.log1p(excess), lax.log(x / (1 - x)))
+    """Near 1/2 by the series of 2 atanh(2x - 1), elsewhere of the quotient."""
+    if dtypes.is_complex(dtype_of(x)):
+        out = lax.log(x / (1 - x))
+        return strong(out) if aval_of(out).shape else out
+    gap = 2 * x - 1
+    near = lax.lt(lax.abs(gap), const(x, 0.25))
+    square = gap * gap
+    terms = 12 if dtype_of(x) == dtypes.float64 else 5
+    series = polynomial(square, [2 / (2 * k + 1) for k in range(1, terms + 1)])
+    out = choose(near, 2 * gap + gap * (square * series), lax.log(x / (1 - x)))
+    return strong(out) if aval_of(out).shape else out
 
 
 _logit.__name__ = "logit"

@@ -20,6 +20,7 @@ import numpy as np
 
 from ....base import errors
 from ....control.calls.jit import composite
+from ....control.rules.stop_gradient import stop_gradient
 from ....ir.core import aval_of
 from ....prims import lax
 from ....types import dtypes
@@ -33,7 +34,7 @@ from ...numpy._common import (
 
 __all__ = (
     "ArrayLike", "Distribution", "INF", "NAN", "aval_of", "as_array", "choose",
-    "composite", "distribution", "lax", "log1p_square", "math", "np",
+    "composite", "distribution", "exp_of_sum", "lax", "log1p_square", "math", "np",
     "promote_args_inexact", "within_one",
 )  # fmt: skip
 
@@ -91,6 +92,20 @@ def log1p_square(u: Any) -> Any:
     return lax.log1p(r * r) + 2 * lax.log(lax.abs(w))
 
 
+def exp_of_sum(*terms: Any) -> Any:
+    """The exponential of a sum, which does not lose what rounding leaves of it: of e^-80
+    a rounded exponent keeps two digits less."""
+    total, rest = terms[0], None
+    for term in terms[1:]:
+        before, total = total, total + term
+        part = total - before
+        lost = stop_gradient((before - (total - part)) + (term - part))
+        rest = lost if rest is None else rest + lost
+    out = lax.exp(total)
+    # Of what is infinite the rest is nan.
+    return out if rest is None else out * choose(lax.abs(rest) < 1, rest + 1, 1.0)
+
+
 def within_one(q: Any, quantile: Any) -> Any:
     """A quantile; nan, if `q` is no probability."""
     return choose((q < 0) | (q > 1), NAN, quantile)
@@ -112,7 +127,7 @@ def _function(
     dist: str, name: str, given: Mapping[str, Formula], *, count: int, scaled: bool,
     support: tuple[float | None, float | None], inside: float,
     outside: Formula | None, valid: Formula | None, even: bool, positive: bool,
-    strong: bool, analytic: bool,
+    strong: bool, analytic: bool, terms: Formula | None,
 ) -> Formula:  # fmt: skip
     """What a function computes, of operands as they are given."""
     density = name in DENSITIES
@@ -155,9 +170,15 @@ def _function(
         for where, _ in cuts:
             z = choose(where, inside, z)  # so that slopes are finite there
         if density and scale is not None:
-            out = given["logpdf"](z, *shape)
-            out = out - lax.log(lax.abs(scale) if even else scale)
-            out = lax.exp(out) if name == "pdf" else out
+            size = lax.abs(scale) if even else scale
+            real = not dtypes.is_complex(aval_of(z).dtype)
+            if name == "pdf" and "pdf" in given and real:
+                out = choose(size < 0, NAN, given["pdf"](z, *shape) / size)
+            elif name == "pdf" and terms is not None:
+                out = exp_of_sum(*terms(z, *shape), -lax.log(size))
+            else:
+                out = given["logpdf"](z, *shape) - lax.log(size)
+                out = lax.exp(out) if name == "pdf" else out
         else:
             out = _formula(name, given)(z, *shape)
         for where, value in cuts:
@@ -211,7 +232,7 @@ def distribution(
     strong: str = "", analytic: str = "",
     support: tuple[float | None, float | None] = (None, None), inside: float = 1.0,
     outside: Formula | None = None, valid: Formula | None = None,
-    **given: Formula,
+    terms: Formula | None = None, **given: Formula,
 ) -> Distribution:  # fmt: skip
     """A distribution of its record.
 
@@ -235,6 +256,7 @@ def distribution(
       positive: where the scale is not above 0, all but quantiles are nan.
       strong: functions that give no array of weak type, even of such ones.
       analytic: functions that take complex numbers.
+      terms: of what `logpdf` is the sum, the first one large; `pdf` is taken from them.
       **given: formulas of functions, of standard variable and parameters.
     """
     shape = shape or {}
@@ -249,7 +271,7 @@ def distribution(
             dist, name, given, count=len(shape), scaled=scaled,
             support=support, inside=inside, outside=outside, valid=valid, even=even,
             positive=positive, strong=name in strong.split(),
-            analytic=name in analytic.split(),
+            analytic=name in analytic.split(), terms=terms,
         )  # fmt: skip
         call = at
         if name == "entropy":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
 from ..special.gamma import betaln
 from ..special.incomplete import gammaincc
@@ -28,7 +29,9 @@ SUCCESS = "the probability of success."
 
 def _log_choices(n: Any, k: Any) -> Any:
     """The logarithm of in how many ways k of n things can be chosen."""
-    return -lax.log1p(n) - betaln(n - k + 1, k + 1)
+    out = -lax.log1p(n) - betaln(n - k + 1, k + 1)
+    one = (k == 0) | (k == n)
+    return out - choose(one, stop_gradient(choose(one, out, 0.0)), 0.0)
 
 
 def _up_to(k: Any, n: Any, *_: Any) -> Any:
@@ -65,21 +68,45 @@ bernoulli = of_numbers(
 # -------------------------------------------------------------- how many trials succeed
 
 
+def _with_slope(value: Any, formula: Any, k: Any, *params: Any) -> Any:
+    """`value`, which is exact for one `k`, with the slope of a formula by k."""
+    moves = formula(k, *map(stop_gradient, params))
+    moves = choose(lax.abs(moves) < INF, moves, 0.0)
+    return value + (moves - stop_gradient(moves))
+
+
+def _some_successes(k: Any, n: Any, p: Any) -> Any:
+    return log_beta_density(p, k, n - k, k + 1, n - k + 1) - lax.log1p(n)
+
+
+def _binom_logpmf(k: Any, n: Any, p: Any) -> Any:
+    none, all = k == 0, k == n
+    out = _some_successes(k, n, choose(none | all, 0.5, p))
+    exact = choose(
+        none, xlog1py(n, -choose(none, p, 0.5)), xlogy(n, choose(none, 0.5, p))
+    )
+    return choose(none | all, _with_slope(exact, _some_successes, k, n, p), out)
+
+
 binom = of_numbers(
     "binom", "binomial distribution", r"\binom{n}{k} p^k (1-p)^{n-k}, \quad 0 \le k \le n",
     "logpmf=-1.1754 pmf=0.3087", "2., 5., 0.3",
     shape={"n": "how many trials there are.", "p": SUCCESS}, outside=_up_to,
-    logpmf=lambda k, n, p: log_beta_density(p, k, n - k, k + 1, n - k + 1) - (
-        lax.log1p(n)
-    ),
+    logpmf=_binom_logpmf,
 )  # fmt: skip
 
 
-def _nbinom_logpmf(k: Any, n: Any, p: Any) -> Any:
+def _some_failures(k: Any, n: Any, p: Any) -> Any:
     """n / (n + k) times the probability of n of n + k."""
     total = n + k
     share = lax.log(n) - lax.log(total) - lax.log1p(total)
     return log_beta_density(p, n, k, n + 1, k + 1) + share
+
+
+def _nbinom_logpmf(k: Any, n: Any, p: Any) -> Any:
+    none = k == 0
+    out = _some_failures(k, n, choose(none, 0.5, p))
+    return choose(none, _with_slope(xlogy(n, p), _some_failures, k, n, p), out)
 
 
 nbinom = of_numbers(

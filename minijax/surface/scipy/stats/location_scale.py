@@ -8,7 +8,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
+from ....prims.math.pairs import exact_product
+from ....types import dtypes
 from ...nn.activations import log1mexp, log_sigmoid
 from ..special._common import strong
 from ..special.gaussian import log_ndtr, ndtr, ndtri
@@ -21,12 +24,23 @@ __all__ = (
 
 of_location = functools.partial(distribution, home=__name__)
 
+
+def _half_square(z: Any) -> tuple[Any, ...]:
+    """-z^2 / 2, and what rounding leaves of it."""
+    if aval_of(z).dtype not in (dtypes.float32, dtypes.float64):
+        return (z * z * -0.5,)
+    square, rest = exact_product(z, z)
+    inside = lax.abs(rest) < 1  # and not the nan of what overflows
+    return square * -0.5, stop_gradient(choose(inside, rest * -0.5, 0.0))
+
+
 norm = of_location(
     "norm", "normal distribution", r"\frac{1}{\sqrt{2 \pi}} e^{-x^2/2}",
     "logpdf=-1.0439 pdf=0.3521 cdf=0.6915 logcdf=-0.3689 sf=0.3085 logsf=-1.1759"
     " ppf=-0.6745 isf=0.6745", "0.5", even=True,
     strong="logpdf pdf", analytic="logpdf pdf",
     logpdf=lambda z: z * z * -0.5 - math.log(2 * math.pi) / 2,
+    terms=lambda z: (*_half_square(z), -math.log(2 * math.pi) / 2),
     cdf=ndtr, logcdf=log_ndtr, sf=lambda z: ndtr(-z), logsf=lambda z: log_ndtr(-z),
     ppf=ndtri, isf=lambda q: -ndtri(q),
 )  # fmt: skip
@@ -43,6 +57,13 @@ uniform = of_location(
 def _cauchy_below(z: Any) -> Any:
     """Of both tails without cancellation: an angle."""
     return lax.atan2(lax.full_like(z, 1), -z) * (1 / math.pi)
+
+
+def _cauchy_density(z: Any) -> Any:
+    large = lax.abs(z) > 1
+    r = choose(large, 1 / choose(large, z, 1.0), z)
+    square = r * r
+    return choose(large, square, 1.0) * (1 / math.pi) / (1 + square)
 
 
 def _cauchy_log_below(z: Any) -> Any:
@@ -67,7 +88,7 @@ cauchy = of_location(
     "logpdf=-1.3679 pdf=0.2546 cdf=0.6476 logcdf=-0.4345 sf=0.3524 logsf=-1.0429"
     " ppf=-1.0000 isf=1.0000", "0.5",
     strong="logpdf pdf cdf logcdf sf logsf ppf isf", analytic="logpdf pdf",
-    logpdf=lambda z: -math.log(math.pi) - log1p_square(z),
+    logpdf=lambda z: -math.log(math.pi) - log1p_square(z), pdf=_cauchy_density,
     cdf=_cauchy_below, sf=lambda z: _cauchy_below(-z),
     logcdf=_cauchy_log_below, logsf=lambda z: _cauchy_log_below(-z),
     ppf=_cauchy_quantile, isf=lambda q: -_cauchy_quantile(q),
@@ -77,8 +98,9 @@ expon = of_location(
     "expon", "exponential distribution", r"e^{-x}, \quad x \ge 0",
     "logpdf=-0.5000 pdf=0.6065 cdf=0.3935 logcdf=-0.9328 sf=0.6065 logsf=-0.5000"
     " ppf=0.2877", "0.5", support=(0, None),
-    logpdf=lambda z: -z, logsf=lambda z: -z, cdf=lambda z: -lax.expm1(-z),
-    logcdf=log1mexp, ppf=lambda q: within_one(q, -lax.log1p(-q)),
+    logpdf=lambda z: -z, terms=lambda z: (-z,), logsf=lambda z: -z,
+    cdf=lambda z: -lax.expm1(-z), logcdf=log1mexp,
+    ppf=lambda q: within_one(q, -lax.log1p(-q)),
 )  # fmt: skip
 
 
@@ -92,13 +114,14 @@ laplace = of_location(
     "laplace", "Laplace distribution", r"\frac{1}{2} e^{-|x|}",
     "logpdf=-1.1931 pdf=0.3033 cdf=0.6967", "0.5", strong="logpdf pdf cdf",
     logpdf=lambda z: -math.log(2) - lax.abs(z), cdf=_laplace_below,
+    terms=lambda z: (-lax.abs(z), -math.log(2)),
 )  # fmt: skip
 
 logistic = of_location(
     "logistic", "logistic distribution", r"\frac{e^{-x}}{(1 + e^{-x})^2}",
     "logpdf=-1.4482 pdf=0.2350 cdf=0.6225 sf=0.3775 ppf=-1.0986 isf=1.0986", "0.5",
     probability="x", strong="logpdf pdf ppf isf", analytic="logpdf pdf cdf sf ppf isf",
-    logpdf=lambda z: log_sigmoid(z) + log_sigmoid(-z),
+    logpdf=lambda z: log_sigmoid(z) + log_sigmoid(-z), pdf=lambda z: expit(z) * expit(-z),
     cdf=expit, sf=lambda z: expit(-z), ppf=logit, isf=lambda q: -logit(q),
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ import functools
 from typing import Any
 
 from ....prims import lax
+from ...nn.activations import log1mexp
 from ..special.bessel import i0e
 from ..special.gamma import betaln
 from ..special.incomplete import betainc, gammainc, gammaincc
@@ -73,7 +74,8 @@ pareto = of_shape(
     "logpdf=-1.3863 pdf=0.2500 cdf=0.7500 logcdf=-0.2877 sf=0.2500 logsf=-1.3863"
     " ppf=1.1547", "2., 2.", shape={"b": "the shape."}, support=(1, None), inside=2.0,
     logpdf=lambda z, b: lax.log(b) - (b + 1) * lax.log(z),
-    logsf=lambda z, b: -b * lax.log(z), cdf=lambda z, b: -lax.expm1(-b * lax.log(z)),
+    logsf=lambda z, b: -b * lax.log(z), logcdf=lambda z, b: log1mexp(b * lax.log(z)),
+    cdf=lambda z, b: -lax.expm1(-b * lax.log(z)),
     ppf=_pareto_quantile, strong="logpdf pdf cdf sf logsf ppf",
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ def _log_mass(a: Any, b: Any) -> Any:
     """The logarithm of the normal probability between a and b, a < b."""
     mirrored = a > 0
     low, high = choose(mirrored, -b, a), choose(mirrored, -a, b)
-    left = high <= 0
+    left = (high <= 0) & (low < -1)
     # Both in the left tail: a difference of logarithms.
     top = log_ndtr(choose(left, high, 0.0))
     gap = top - log_ndtr(choose(left, low, -1.0))
