@@ -79,6 +79,7 @@ SOME = {
     "cuda": """la.cholesky(x)  f32[4,4]
         jnp.linalg.inv(x)  f32[4,4]
         la.qr(x, pivoting=True)  f32[6,4]
+        partitioned(jax, P)(x)  f32[4,8]
         jax.debug.print('{}', x)  f32[4,8]""",
     "tpu": """la.eigh(x)  f32[4,4]
         jnp.linalg.inv(x)  f32[4,4]

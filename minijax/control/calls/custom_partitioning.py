@@ -34,6 +34,7 @@ from ...runtime.mesh import Mesh, current_mesh
 from ...runtime.mlir_context import context
 from ...runtime.module import Module
 from ...runtime.partition_spec import PartitionSpec
+from ...runtime.plugins import tell_plugins
 from ...runtime.sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding
 from ...runtime.spread import spread
 from ...types.avals import shaped
@@ -226,7 +227,9 @@ def _propagate(lie: Any, shape: Any, name: bytes) -> Any:
 @functools.cache
 def _register() -> None:
     asked = _propagate, _partition, _infer
-    compat.register_custom_call_partitioner(_TARGET, *asked, True)
+    known = compat.register_custom_call_partitioner
+    known(_TARGET, *asked, True)
+    tell_plugins(lambda api: known(_TARGET, *asked, True, api))
 
 
 def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
