@@ -76,10 +76,7 @@ def _stars(near: list[list[int]], order: Any) -> Any:
         while c in taken:
             c += 1
         color[v] = c
-        for same in around[v].values():  # paths with v in the middle
-            if len(same) > 1:
-                for w in same:
-                    closing[w].add(c)
+        # No path has v in the middle: what stands around one without a colour differs.
         for w in near[v]:
             same = around[w].setdefault(c, [])
             same.append(v)

@@ -189,15 +189,24 @@ def test_mirror_images_of_a_hessian():
 
 @pytest.mark.parametrize("density", [0.05, 0.2, 0.6])
 def test_stars_give_all_elements(density):
-    rng, n = np.random.default_rng(int(density * 100)), 30
-    pattern = np.triu(rng.random((n, n)) < density)
-    pattern = pattern | pattern.T | np.eye(n, dtype=bool)
-    rows, columns = np.nonzero(pattern)
-    found = stars(rows, columns, n)
-    assert found.max() <= colors(rows, columns, n).max()
-    for v, w in zip(rows, columns):  # one of the two is alone in its row and colour
-        alone = [(found[pattern[i]] == found[j]).sum() for i, j in ((v, w), (w, v))]
-        assert 1 in alone
+    rng = np.random.default_rng(int(density * 100))
+    for n in [30, *[9] * 60]:
+        pattern = np.triu(rng.random((n, n)) < density * (1 if n == 30 else 2))
+        pattern = pattern | pattern.T | np.eye(n, dtype=bool)
+        rows, columns = np.nonzero(pattern)
+        found = stars(rows, columns, n)
+        assert found.max() <= colors(rows, columns, n).max()
+        for v, w in zip(rows, columns):  # one of the two is alone in its row and colour
+            alone = [(found[pattern[i]] == found[j]).sum() for i, j in ((v, w), (w, v))]
+            assert 1 in alone
+
+
+def test_columns_are_coloured_in_the_better_of_two_orders():
+    rows, columns = np.array([
+        [0, 0, 1, 2, 3, 4, 4, 5, 5],  # where three are needed from left to right
+        [1, 3, 2, 2, 4, 3, 5, 0, 5],
+    ])  # fmt: skip
+    assert colors(rows, columns, 6).max() == 1
 
 
 def test_refusals():
