@@ -37,7 +37,13 @@ __all__ = ("FftType", "fft_p", "fft")
 
 
 class FftType(enum.IntEnum):
-    """The transforms: FFT, IFFT, RFFT (of real input), IRFFT (to real output)."""
+    """The transforms: FFT, IFFT, RFFT (of real input), IRFFT (to real output).
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> lax.fft(jnp.ones(4), lax.FftType.RFFT, (4,))
+    Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1

@@ -42,6 +42,12 @@ class Pattern(Report):
     """Where a Jacobian may differ from zero: positions in the flat result and argument.
 
     shape: of the whole, (shape of the result..., shape of the argument...).
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> pattern = tools.sparsity(lambda x: x[1:] * x[:-1], jnp.ones(3))
+    >>> pattern.shape, pattern.nnz, pattern.todense().tolist()
+    ((2, 3), 4, [[True, True, False], [False, True, True]])
     """
 
     rows: Any
@@ -306,6 +312,12 @@ class Coloring(Report):
     forward: by push-forwards, of which each takes the columns of one colour; else by
       pull-backs, for rows.
     found: where each element of the pattern stands: (product, its element).
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> plan = tools.sparse_jacobian(jnp.sin).plan(jnp.ones(3))
+    >>> plan.forward, plan.colors.tolist(), plan.evaluations
+    (True, [0, 0, 0], 1)
     """
 
     pattern: Pattern

@@ -27,7 +27,13 @@ from .programs import Report, amount, program_of, table
 
 @dataclasses.dataclass(frozen=True)
 class Roofline:
-    """What a device can do: operations a second, and bytes a second from its memory."""
+    """What a device can do: operations a second, and bytes a second from its memory.
+
+    >>> Roofline(flops=1e12, bandwidth=1e11).ridge
+    10.0
+    >>> Roofline(1e12, 1e11).seconds(1e12, 5e11)
+    5.0
+    """
 
     flops: float
     bandwidth: float
@@ -50,6 +56,13 @@ class LineCost:
     equations: how many there are; known: whether all run as often as was assumed.
     limit: "compute" or "memory": what bounds it on the device.
     seconds: the least time that this bound allows.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.cost(jnp.sin, jnp.ones(8), roofline=tools.Roofline(1e12, 1e11))
+    >>> (line,) = report.lines
+    >>> line.flops, line.bytes, line.limit
+    (8.0, 64, 'memory')
     """
 
     place: Place
@@ -73,6 +86,12 @@ class CostReport(Report):
       devices do that of one, as XLA counts.
     xla: XLA's flops, transcendentals and bytes of the compiled program; empty if there is
       no single program.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.cost(jnp.sin, jnp.ones(8), roofline=tools.Roofline(1e12, 1e11))
+    >>> report.flops, report.bytes, report.known, report.xla['transcendentals']
+    (8.0, 64, True, 8.0)
     """
 
     lines: list[LineCost]

@@ -20,7 +20,14 @@ from .programs import Program, Report, amount, program_of, table
 
 @dataclasses.dataclass
 class Owner:
-    """What lives at the peak: so many bytes of values made by a line."""
+    """What lives at the peak: so many bytes of values made by a line.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> owner = tools.memory(lambda x: jnp.outer(x, x).sum(), jnp.ones(10)).owners[0]
+    >>> owner.bytes, owner.values
+    (400, ['f32[10,10]'])
+    """
 
     place: Place
     what: str
@@ -34,7 +41,14 @@ class Owner:
 
 @dataclasses.dataclass
 class Moment:
-    """How many bytes live while an equation runs."""
+    """How many bytes live while an equation runs.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.memory(lambda x: jnp.outer(x, x).sum(), jnp.ones(10))
+    >>> [(m.primitive, m.bytes) for m in report.timeline]
+    [('broadcast_in_dim', 80), ('broadcast_in_dim', 120), ('mul', 520), ('reduce_sum', 444)]
+    """
 
     primitive: str
     place: Place
@@ -50,6 +64,12 @@ class MemoryReport(Report):
     temporary: the peak without all these.
     xla: XLA's own figures of the compiled program: arguments, results, temporary, aliased;
       empty if there is no single program.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.memory(lambda x: jnp.outer(x, x).sum(), jnp.ones(10))
+    >>> report.peak, report.arguments, report.results, report.at.primitive
+    (520, 40, 4, 'mul')
     """
 
     peak: int

@@ -20,7 +20,6 @@ from ..control.calls.policies_inside import inline_calls
 from ..control.calls.remat import checkpoint
 from ..control.refs.discharge import without_own
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
-from ..ir.regions import Loop
 from ..passes.costs import equation_flops, flops, nbytes, parts
 from .footprint import xla_memory
 from .places import NOWHERE, Place, is_backward, place_of
@@ -35,6 +34,13 @@ class Residual:
     by: the operation that makes it, or "argument x", or "constant".
     flops: what recomputing it from other kept values and arguments takes.
     why: why it could not be recomputed for free, in words; or that it could.
+
+    >>> from minijax import tools
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> slope = mj.grad(lambda x: jnp.sin(x).sum())
+    >>> (kept,) = tools.residuals(slope, jnp.ones(8)).residuals
+    >>> kept.type, kept.bytes, kept.by, kept.reader, kept.flops
+    ('f32[8]', 32, 'cos', 'mul', 8.0)
     """
 
     type: str
@@ -56,6 +62,12 @@ class Ledger(Report):
     """The residuals, largest first, and sums by scope; arguments are there anyway.
 
     backward: whether there is a backward pass at all.
+
+    >>> from minijax import tools
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> ledger = tools.residuals(mj.grad(lambda x: jnp.sin(x).sum()), jnp.ones(8))
+    >>> len(ledger), ledger.bytes, ledger.scopes
+    (1, 32, {'jvp()': 32})
     """
 
     residuals: list[Residual]
@@ -207,8 +219,7 @@ def _reader(eqn: Equation, i: int) -> Equation:
     if regions is None:
         return eqn
     body = regions.bodies(eqn.params)[-1].jaxpr
-    skipped = 0 if isinstance(regions, Loop) else regions.index
-    at = i - skipped + (len(body.invars) - len(eqn.ins) + skipped)
+    at = i + len(body.invars) - len(eqn.ins)
     v = body.invars[at] if 0 <= at < len(body.invars) else None
     for inner in body.eqns:
         for k, a in enumerate(inner.ins):
@@ -251,6 +262,12 @@ class Piece:
     """A stretch of the program: which lines, and whether it is recomputed.
 
     depth: how often it has been recomputed before, as part of those around.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> plan = tools.plan_remat(lambda x: jnp.sin(x).sum(), 100, jnp.ones(8))
+    >>> [(piece.recomputed, piece.bytes) for piece in plan.pieces]
+    [(False, 32)]
     """
 
     first: Place
@@ -271,6 +288,14 @@ class RematPlan(Report):
       part of the gradient's.
     measured: bytes of temporaries of XLA's executable of the gradient: of `f` itself
       ("before"), and with the plan ("after"); empty if not asked for.
+
+    >>> from minijax import tools
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> plan = tools.plan_remat(lambda x: jnp.sin(x).sum(), 100, jnp.ones(8))
+    >>> plan.bytes <= plan.budget, plan.extra_flops
+    (True, 0)
+    >>> mj.grad(plan.function)(jnp.zeros(2))
+    Array([1., 1.], dtype=float32)
     """
 
     function: Callable[..., Any]

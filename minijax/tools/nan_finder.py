@@ -36,6 +36,12 @@ class Operand:
     """What one operand held: counts of bad elements; least, greatest and mean of the rest.
 
     first: the index of its first bad element, None if it has none.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.nans(jnp.log)(jnp.array([1.0, 0.0]))
+    >>> print(report.first.operands[0])
+    f32[2]: min 0, max 1, mean 0.5
     """
 
     type: str
@@ -64,6 +70,12 @@ class Finding:
     made: "NaN" or "infinity".
     direction: "forward" or "backward".
     iterations: of each loop around it, innermost last: "row of scan", say, and which.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> found = tools.nans(jnp.log)(jnp.array([1.0, 0.0])).first
+    >>> found.primitive, found.made, found.direction
+    ('log', 'infinity', 'forward')
     """
 
     primitive: str
@@ -106,6 +118,12 @@ class NanReport(Report):
 
     first: the first equation that made a bad number; None.
     result: what the function returned.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.nans(jnp.log)(jnp.array([1.0, 2.0]))
+    >>> bool(report), report.first, report.result
+    (False, None, Array([0.       , 0.6931472], dtype=float32))
     """
 
     first: Finding | None

@@ -36,6 +36,12 @@ class Parting:
     first, second: their places; error: the greatest difference of elements, absolute;
       relative to the greatest of the first.
     at: the index of that element; values: what it is in both.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> first = tools.diff(lambda x: x * 2.0, lambda x: x * 2.5, jnp.ones(2)).first
+    >>> first.what, first.primitive, first.error, first.at, first.values
+    ('the operation', 'mul', 0.5, (0,), (2.0, 2.5))
     """
 
     what: str
@@ -66,6 +72,12 @@ class DiffReport(Report):
     first: the first matched equation, or result, that differs beyond the tolerance; None.
     matched, left, right: how many equations match, and are in only one of the two.
     unmatched: places of those in only one, "-" of the first and "+" of the second.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.diff(lambda x: x * 2.0, lambda x: x * 2.0 + 1.0, jnp.ones(2))
+    >>> bool(report), report.matched, report.left, report.right
+    (True, 1, 0, 1)
     """
 
     first: Parting | None

@@ -23,6 +23,11 @@ class Place:
     """A line of the user's program.
 
     variable: what the line assigns to ("" if nothing, "return" where it returns).
+
+    >>> from minijax import tools
+    >>> report = tools.nans(lambda x: 1 / x)(0.0)
+    >>> report.first.place.function
+    '<lambda>'
     """
 
     file: str

@@ -50,7 +50,18 @@ class Program:
 
 
 class Report:
-    """An answer: data, that is `to_dict`; text, by `print`; and so in notebooks."""
+    """An answer: data, that is `to_dict`; text, by `print`; and so in notebooks.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> report = tools.sparsity(jnp.sin, jnp.ones(2))
+    >>> report.to_dict()
+    {'rows': [0, 1], 'columns': [0, 1], 'out_shape': (2,), 'in_shape': (2,)}
+    >>> print(report)
+    2 x 2, 2 elements may differ from 0 (50.00%)
+    #.
+    .#
+    """
 
     def _repr_html_(self) -> str:
         return f'<pre style="line-height:1.2">{html.escape(str(self))}</pre>'

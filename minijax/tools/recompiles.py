@@ -34,6 +34,14 @@ class Event:
     seconds: how long it took, with what happened inside; None if nobody looked.
     depth: how many events it happened inside of.
     origin: where a compiled program came from: "compiler", "cache" or "".
+
+    >>> from minijax import tools
+    >>> import minijax as mj
+    >>> f = mj.jit(lambda x: x * 3)
+    >>> _ = f(1.0)
+    >>> event = tools.why(f).events[0]
+    >>> event.kind, event.signature, event.reason
+    ('trace', '(f32[])', 'the first call')
     """
 
     kind: str
@@ -62,7 +70,16 @@ class Event:
 
 @dataclasses.dataclass
 class Log(Report):
-    """Events in the order in which they began."""
+    """Events in the order in which they began.
+
+    >>> from minijax import tools
+    >>> import minijax as mj
+    >>> f = mj.jit(lambda x: x * 3)
+    >>> _ = f(1.0)
+    >>> log = tools.why(f)
+    >>> len(log), log.seconds > 0
+    (2, True)
+    """
 
     events: list[Event]
 

@@ -39,6 +39,12 @@ class Line:
     source: "file:line" of the program that it comes from, "" if of none.
     kind: "code", "head" (of what folds), or "end".
     note: type, bytes and flops of what it makes.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> line = tools.show(jnp.sin, jnp.ones(2), compiled=False)['sin'].lines[1]
+    >>> line.text, line.depth
+    ('sin:f32[2] = sin x', 1)
     """
 
     text: str
@@ -50,7 +56,15 @@ class Line:
 
 @dataclasses.dataclass
 class Stage:
-    """A form of the program, under its name."""
+    """A form of the program, under its name.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> print(tools.show(jnp.sin, jnp.ones(2), compiled=False)['sin'])
+    sin(x:f32[2])
+      sin:f32[2] = sin x
+      return sin
+    """
 
     name: str
     lines: list[Line]
@@ -62,7 +76,14 @@ class Stage:
 
 @dataclasses.dataclass
 class Stages:
-    """All stages of a function; `print` for text, `save` for a page, notebooks show it."""
+    """All stages of a function; `print` for text, `save` for a page, notebooks show it.
+
+    >>> from minijax import tools
+    >>> import minijax.numpy as jnp
+    >>> stages = tools.show(jnp.sin, jnp.ones(2), compiled=False)
+    >>> [stage.name for stage in stages.stages]
+    ['Python', 'sin']
+    """
 
     title: str
     stages: list[Stage]

@@ -56,7 +56,13 @@ as_value = Lent()  # (dimension) -> an integer of the program that is being trac
 
 
 class Dimension:
-    """A size that is not known: made by `symbolic_shape`, and by arithmetic with such."""
+    """A size that is not known: made by `symbolic_shape`, and by arithmetic with such.
+
+    >>> from minijax import export
+    >>> n, = export.symbolic_shape('n')
+    >>> 2 * n + n - 1, n - n == 0
+    (3*n - 1, True)
+    """
 
     __slots__ = ("_hash", "key", "scope", "terms")
     __array_priority__ = 1000

@@ -10,6 +10,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
+from minijax.tools.places import _assigned
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -106,3 +107,21 @@ def test_a_browser_lights_up_what_belongs_together(stages, tmp_path):
     assert all(n > 0 for n in found["lit"][:7])
     assert found["folded"]
     assert found["left"] == 0
+
+
+def test_long_parameters_are_cut():
+    taken = tools.show(lambda x: x[jnp.array([0, 2])], jnp.ones(3), compiled=False)
+    (row,) = (r for r in str(taken).splitlines() if " gather[" in r)
+    shown = re.search(r"dimension_numbers=(.{40,57}\.\.\.)", row)
+    assert shown and len(shown.group(1)) == 60
+
+
+def test_variables_are_those_of_their_lines(tmp_path):
+    path = tmp_path / "some_lines.py"
+    path.write_text(
+        "def f(x):\n    y = (x +\n         1)\n    print(y)\n    y *= 2\n"
+        "    z: float = y\n    a, b = y, z\n    return (\n        a)\n    y\n"
+    )
+    of_lines = [_assigned(str(path), i) for i in range(1, 11)]
+    assert of_lines == ["", "y", "y", "", "y", "z", "a, b", "return", "return", ""]
+    assert _assigned(str(tmp_path / "nowhere.py"), 1) == ""

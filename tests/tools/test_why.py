@@ -76,6 +76,15 @@ def test_a_log_of_a_whole_program():
     assert "3 traces and 2 compiles" in str(log)
 
 
+def test_of_many_arguments_eight_are_shown():
+    f = mj.jit(lambda *xs: sum(xs))
+    f(*[1.0] * 8)
+    f(*[1.0] * 10)
+    eight = ", ".join(["f32[]"] * 8)
+    shown = [e.signature for e in tools.why(f).events if e.kind == "trace"]
+    assert shown == [f"({eight})", f"({eight}, ... 2 more)"]
+
+
 def test_threads_are_told_apart():
     both, functions = threading.Barrier(2), []
     for k in range(2):

@@ -46,7 +46,12 @@ maximum_supported_calling_convention_version = 10
 
 
 class DisabledSafetyCheck:
-    """A check of `export` that is left out: made by `platform` or `custom_call`."""
+    """A check of `export` that is left out: made by `platform` or `custom_call`.
+
+    >>> from minijax import export
+    >>> export.DisabledSafetyCheck.custom_call('my_kernel')
+    custom_call:my_kernel
+    """
 
     __slots__ = ("_impl",)
 
@@ -98,6 +103,12 @@ class Exported:
       module_kept_var_idx: which leaves of the arguments it takes.
       uses_global_constants: whether it takes its platform's number, or sizes that are not
         known in advance: then it is refined when it is called.
+
+    >>> from minijax import export
+    >>> import minijax as mj, minijax.numpy as jnp
+    >>> program = export.export(mj.jit(jnp.sin))(jnp.ones(3))
+    >>> program.fun_name, program.in_avals, program.platforms
+    ('sin', (ShapedArray(float32[3]),), ('cpu',))
     """
 
     fun_name: str

@@ -57,6 +57,15 @@ class RaggedDotDimensionNumbers:
       dot_dimension_numbers: as for `dot_general`.
       lhs_ragged_dimensions: the one axis of lhs that is divided into groups.
       rhs_group_dimensions: the axis of rhs that counts groups, if that axis is kept.
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+    >>> x, blocks = jnp.ones((3, 2)), jnp.stack([jnp.eye(2), 5 * jnp.eye(2)])
+    >>> lax.ragged_dot_general(x, blocks, jnp.array([1, 2]), numbers)
+    Array([[1., 1.],
+           [5., 5.],
+           [5., 5.]], dtype=float32)
     """
 
     __slots__ = (

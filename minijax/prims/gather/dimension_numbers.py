@@ -37,6 +37,11 @@ class GatherScatterMode(enum.Enum):
     FILL_OR_DROP: a gather gives `fill_value` there, a scatter leaves the update out.
     PROMISE_IN_BOUNDS: the caller promises that there are none.
     ONE_HOT: the surface's indexing by products with one-hot vectors.
+
+    >>> import minijax.numpy as jnp
+    >>> x = jnp.arange(3)
+    >>> [x.at[jnp.array([7])].get(mode=m).item() for m in ('clip', 'fill')]
+    [2, -2147483648]
     """
 
     CLIP = 1
@@ -75,6 +80,13 @@ class GatherDimensionNumbers(NamedTuple):
       start_index_map: the operand axis of each component of an index vector.
       operand_batching_dims: operand axes that run along with axes of the indices.
       start_indices_batching_dims: those axes of the indices, in the same order.
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> rows = lax.GatherDimensionNumbers((1,), (0,), (0,))
+    >>> lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), rows, (1, 2))
+    Array([[4, 5],
+           [0, 1]], dtype=int32)
     """
 
     offset_dims: Dims
@@ -93,6 +105,14 @@ class ScatterDimensionNumbers(NamedTuple):
       scatter_dims_to_operand_dims: the operand axis of each component of an index.
       operand_batching_dims: operand axes that run along with axes of the indices.
       scatter_indices_batching_dims: those axes of the indices, in the same order.
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    >>> lax.scatter(jnp.zeros((3, 2)), jnp.array([[2]]), jnp.ones((1, 2)), rows)
+    Array([[0., 0.],
+           [0., 0.],
+           [1., 1.]], dtype=float32)
     """
 
     update_window_dims: Sequence[int]

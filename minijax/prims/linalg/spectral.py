@@ -77,7 +77,14 @@ def check_subset(subset: Any, n: int) -> tuple[int, int] | None:
 
 
 class EighImplementation(enum.Enum):
-    """Algorithms of `eigh`: QR (CPU, GPU), JACOBI (GPU, TPU), QDWH (TPU)."""
+    """Algorithms of `eigh`: QR (CPU, GPU), JACOBI (GPU, TPU), QDWH (TPU).
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> by = lax.linalg.EighImplementation.QR
+    >>> lax.linalg.eigh(jnp.diag(jnp.array([3., 1.])), implementation=by)[1]
+    Array([1., 3.], dtype=float32)
+    """
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -220,7 +227,13 @@ def eigh(
 
 
 class EigImplementation(enum.Enum):
-    """Libraries for `eig`: CUSOLVER and MAGMA (GPU), LAPACK (CPU, and from GPUs)."""
+    """Libraries for `eig`: CUSOLVER and MAGMA (GPU), LAPACK (CPU, and from GPUs).
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> lax.linalg.eig(jnp.eye(2), implementation=lax.linalg.EigImplementation.LAPACK)[0]
+    Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"

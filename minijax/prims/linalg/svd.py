@@ -46,7 +46,13 @@ __all__ = ("SvdAlgorithm", "svd_p", "svd", "qdwh")
 
 
 class SvdAlgorithm(enum.Enum):
-    """Algorithms of `svd`: DEFAULT, QR (CPU, GPU), JACOBI (GPU), POLAR (GPU, TPU)."""
+    """Algorithms of `svd`: DEFAULT, QR (CPU, GPU), JACOBI (GPU), POLAR (GPU, TPU).
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> lax.linalg.svd(jnp.eye(2), algorithm=lax.linalg.SvdAlgorithm.QR, compute_uv=False)
+    Array([1., 1.], dtype=float32)
+    """
 
     DEFAULT = "default"
     QR = "QR"

@@ -15,7 +15,12 @@ __all__ = ("AccuracyMode", "Tolerance")
 
 
 class AccuracyMode(enum.Enum):
-    """Which of the compiler's implementations of a function to take."""
+    """Which of the compiler's implementations of a function to take.
+
+    >>> from minijax import lax
+    >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST).item()
+    1.0
+    """
 
     HIGHEST = 1
     DEFAULT = 2

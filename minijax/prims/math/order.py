@@ -224,7 +224,12 @@ def ceil(x: Any) -> Any:
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves are rounded to."""
+    """Where halves are rounded to.
+
+    >>> from minijax import lax
+    >>> [lax.round(2.5, way).item() for way in lax.RoundingMethod]
+    [3.0, 2.0]
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

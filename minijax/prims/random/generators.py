@@ -37,7 +37,15 @@ __all__ = (
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The algorithm of `rng_bit_generator`; RNG_DEFAULT leaves it to the platform."""
+    """The algorithm of `rng_bit_generator`; RNG_DEFAULT leaves it to the platform.
+
+    >>> from minijax import lax
+    >>> import minijax.numpy as jnp
+    >>> key = jnp.zeros(4, 'uint32')
+    >>> by = lax.RandomAlgorithm.RNG_THREE_FRY
+    >>> lax.rng_bit_generator(key, (2,), algorithm=by)[1].shape
+    (2,)
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -37,7 +37,15 @@ Step = int
 
 
 class OptimizerState(NamedTuple):
-    """The states of all parameters: their leaves, and the trees that these make."""
+    """The states of all parameters: their leaves, and the trees that these make.
+
+    >>> from minijax.example_libraries import optimizers
+    >>> import minijax.numpy as jnp
+    >>> init, update, params = optimizers.sgd(0.1)
+    >>> state = init({'w': jnp.ones(2)})
+    >>> state.tree_def
+    PyTreeDef({'w': *})
+    """
 
     packed_state: Any
     tree_def: Any
@@ -56,7 +64,15 @@ ParamsFn = Callable[[OptimizerState], Params]
 
 
 class Optimizer(NamedTuple):
-    """Three functions: a first state, the next one, and the parameters of one."""
+    """Three functions: a first state, the next one, and the parameters of one.
+
+    >>> from minijax.example_libraries import optimizers
+    >>> import minijax.numpy as jnp
+    >>> sgd = optimizers.sgd(0.5)
+    >>> state = sgd.init_fn(jnp.ones(2))
+    >>> sgd.params_fn(sgd.update_fn(0, jnp.ones(2), state))
+    Array([0.5, 0.5], dtype=float32)
+    """
 
     init_fn: InitFn
     update_fn: UpdateFn
@@ -64,7 +80,14 @@ class Optimizer(NamedTuple):
 
 
 class JoinPoint:
-    """A leaf of the parameters' tree that holds the state of that parameter, a tree."""
+    """A leaf of the parameters' tree that holds the state of that parameter, a tree.
+
+    >>> from minijax.example_libraries import optimizers
+    >>> state = optimizers.momentum(0.1, 0.9).init_fn({'w': 1.0})
+    >>> joined = optimizers.unpack_optimizer_state(state)
+    >>> joined['w'].subtree
+    (1.0, Array(0., dtype=float32, weak_type=True))
+    """
 
     def __init__(self, subtree: Any) -> None:
         self.subtree = subtree

@@ -29,28 +29,50 @@ __all__ = (
 
 
 class EigResult(NamedTuple):
-    """Eigenvalues, and right eigenvectors in columns."""
+    """Eigenvalues, and right eigenvectors in columns.
+
+    >>> import minijax.numpy as jnp
+    >>> jnp.linalg.eig(jnp.eye(2)).eigenvalues
+    Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EighResult(NamedTuple):
-    """Real eigenvalues, ascending, and orthonormal eigenvectors in columns."""
+    """Real eigenvalues, ascending, and orthonormal eigenvectors in columns.
+
+    >>> import minijax.numpy as jnp
+    >>> jnp.linalg.eigh(jnp.diag(jnp.array([3., 1.]))).eigenvalues
+    Array([1., 3.], dtype=float32)
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class QRResult(NamedTuple):
-    """Orthonormal columns and an upper triangle."""
+    """Orthonormal columns and an upper triangle.
+
+    >>> import minijax.numpy as jnp
+    >>> found = jnp.linalg.qr(jnp.array([[0., 2.], [1., 1.]]))
+    >>> jnp.round(found.Q @ found.R, 3)
+    Array([[0., 2.],
+           [1., 1.]], dtype=float32)
+    """
 
     Q: Any
     R: Any
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors, singular values (descending), right ones in rows."""
+    """Left singular vectors, singular values (descending), right ones in rows.
+
+    >>> import minijax.numpy as jnp
+    >>> jnp.linalg.svd(jnp.diag(jnp.array([3., 4.]))).S
+    Array([4., 3.], dtype=float32)
+    """
 
     U: Any
     S: Any
@@ -58,7 +80,12 @@ class SVDResult(NamedTuple):
 
 
 class SlogdetResult(NamedTuple):
-    """Sign (or phase) and logarithm of the size of a determinant."""
+    """Sign (or phase) and logarithm of the size of a determinant.
+
+    >>> import minijax.numpy as jnp
+    >>> jnp.linalg.slogdet(-jnp.eye(3)).sign
+    Array(-1., dtype=float32)
+    """
 
     sign: Any
     logabsdet: Any

@@ -42,6 +42,12 @@ class StatefulPRNG:
 
     Its leaves are a key and a reference, so that it can be an argument of compiled
     functions, but no result of them.
+
+    >>> import minijax as mj
+    >>> rng = mj.experimental.random.stateful_rng(0)
+    >>> first, second = rng.uniform(size=3), rng.uniform(size=3)
+    >>> bool((first != second).all())
+    True
     """
 
     _base_key: Any

@@ -36,7 +36,13 @@ class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
 
 
 class SparseInfo(NamedTuple):
-    """What is known of a sparse array without looking at its numbers."""
+    """What is known of a sparse array without looking at its numbers.
+
+    >>> from minijax.experimental import sparse
+    >>> import minijax.numpy as jnp
+    >>> sparse.BCOO.fromdense(jnp.eye(2))._info
+    SparseInfo(shape=(2, 2), indices_sorted=True, unique_indices=True)
+    """
 
     shape: Shape
     indices_sorted: bool = False
@@ -44,7 +50,13 @@ class SparseInfo(NamedTuple):
 
 
 class JAXSparse(abc.ABC):
-    """An array of which only some elements are stored; base class of all formats."""
+    """An array of which only some elements are stored; base class of all formats.
+
+    >>> from minijax.experimental import sparse
+    >>> import minijax.numpy as jnp
+    >>> isinstance(sparse.BCOO.fromdense(jnp.eye(2)), sparse.JAXSparse)
+    True
+    """
 
     data: Any
     shape: Shape

@@ -34,6 +34,12 @@ class OptimizeResults(NamedTuple):
       fun, jac: the value and the gradient [N] there.
       hess_inv: an estimate of the inverse Hessian [N, N], or None.
       nfev, njev, nit: numbers of evaluations, of gradients, of iterations.
+
+    >>> from minijax.scipy.optimize import minimize
+    >>> import minijax.numpy as jnp
+    >>> found = minimize(lambda x: ((x - 2) ** 2).sum(), jnp.zeros(1), method='BFGS')
+    >>> bool(found.success), found.x
+    (True, Array([2.], dtype=float32))
     """
 
     x: Any
