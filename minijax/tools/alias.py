@@ -27,7 +27,8 @@ from types import ModuleType
 from typing import Any
 
 from ..base import faces, log
-from ..ir.core import Tracer
+from ..ir.core import Reference, Tracer
+from ..runtime.array import Array
 from ..views import private
 
 INTERFACE = "0.10.2"
@@ -154,17 +155,18 @@ def install() -> None:
     ):
         vars(module).update(__version__=INTERFACE, __version_info__=numbers)
     faces.stand_for("jax")
-    _name_tracers(Tracer)
-    Tracer.__init_subclass__ = classmethod(_name_tracers)  # type: ignore[assignment]
+    for values in (Tracer, Array, Reference):
+        _name(values)
+        values.__init_subclass__ = classmethod(_name)  # type: ignore[attr-defined, assignment]
     for name in _LOADED.split():
         importlib.import_module(f"jax.{name}")
 
 
-def _name_tracers(cls: type[Tracer]) -> None:
-    """Where tracers are from: libraries choose by it what functions take a value."""
+def _name(cls: type[Any]) -> None:
+    """Where values are from: libraries choose by it what functions take them."""
     cls.__module__ = faces.called(cls.__module__)
     for inner in cls.__subclasses__():
-        _name_tracers(inner)
+        _name(inner)
 
 
 def main() -> None:

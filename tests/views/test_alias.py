@@ -38,6 +38,11 @@ for map_ in (jax.jit, jax.grad, jax.vmap, jax.make_jaxpr):
     map_(seen)(jnp.ones(2) if map_ is jax.vmap else 1.0)
 from jax.experimental import jet
 jet.jet(seen, (1.0,), ((1.0,),))  # whose tracers load now
+for value in (jax.random.key(0), jax.new_ref(1.0)):
+    seen(value)
+assert jax.Array.__module__ == "jax"
+words = jax.random.key_data(pickle.loads(pickle.dumps(jax.random.key(3))))
+assert words.tolist() == [0, 3]
 assert jax.__version__ == jax.version.__version__ == "0.10.2", jax.__version__
 assert jax.version.__version_info__ == (0, 10, 2)
 assert alias.OWN != jax.__version__
