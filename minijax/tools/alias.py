@@ -113,6 +113,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module.__spec__ = spec.loader_state
             if faces.called(spec.loader_state.name) == spec.name:
                 module.__name__ = spec.name
+        if module is sys.modules[_PACKAGE]:  # `jax` itself, not before it is asked for
+            for name in _LOADED.split():
+                importlib.import_module(f"jax.{name}")
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
         asked = None if context is None else context.name
@@ -158,8 +161,6 @@ def install() -> None:
     for values in (Tracer, Array, Reference):
         _name(values)
         values.__init_subclass__ = classmethod(_name)  # type: ignore[attr-defined, assignment]
-    for name in _LOADED.split():
-        importlib.import_module(f"jax.{name}")
 
 
 def _name(cls: type[Any]) -> None:
