@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
@@ -327,11 +328,11 @@ class Mesh(_Axes):
             DeprecationWarning,
             stacklevel=2,
         )
-        _entered.append(config.ENTERED_MESH.swap(self))
+        _entered.before.append(config.ENTERED_MESH.swap(self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        config.ENTERED_MESH.swap_back(_entered.pop())
+        config.ENTERED_MESH.swap_back(_entered.before.pop())
 
     @property
     def device_ids(self) -> np.ndarray[Any, Any]:
@@ -379,7 +380,14 @@ class Mesh(_Axes):
         )
 
 
-_entered: list[Any] = []
+class _Entered(threading.local):
+    """What the blocks `with mesh:` of this thread give back at their ends."""
+
+    def __init__(self) -> None:
+        self.before: list[Any] = []
+
+
+_entered = _Entered()
 
 
 def _rebuild(told: Any, sizes: Any, names: Any, types: Any) -> Mesh:

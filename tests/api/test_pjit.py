@@ -1,5 +1,6 @@
 """`pjit`: the mesh of a block `with mesh:` is current for its calls, and for no others."""
 
+import threading
 from contextlib import contextmanager
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import minijax as mj
 from minijax import lax
 from minijax.experimental.pjit import pjit
+from minijax.runtime.mesh import block_mesh
 from minijax.sharding import Mesh, NamedSharding
 from minijax.sharding import PartitionSpec as P
 
@@ -58,6 +60,26 @@ def test_a_spec_is_over_the_block_of_the_call():
     with mj.set_mesh(MESH):
         lies(turn(A), MESH, None, "y")
         lies(mj.jit(double, in_shardings=P("x"))(A), MESH, "x")
+
+
+@pytest.mark.filterwarnings("ignore:.*context manager:DeprecationWarning")
+def test_each_thread_has_its_blocks():
+    entered, left = threading.Event(), threading.Event()
+
+    def other():
+        with FLAT:
+            entered.set()
+            left.wait(60)
+
+    thread = threading.Thread(target=other)
+    with MESH:
+        with TURNED:
+            thread.start()
+            assert entered.wait(60)
+        lies(turn(A), MESH, None, "y")
+    assert block_mesh() is None
+    left.set()
+    thread.join()
 
 
 def test_no_other_call_sees_the_block():
