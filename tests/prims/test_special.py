@@ -177,6 +177,30 @@ def test_how_samples_move():
         np.testing.assert_allclose(single[fine], expected[fine], rtol=2e-4)
 
 
+def test_how_samples_of_large_parameters_move():
+    """To the last place, where all digits of P's slopes cancel."""
+    a = np.repeat(np.float32([250, 1e3, 1e4, 1e5, 1e7]), 8)
+    z = np.tile([-6, -2, -0.5, 0, 1e-4, 0.5, 2, 6], 5)
+    x = (a + z * np.sqrt(a)).astype("f")
+    single = lax.random_gamma_grad(a, x)
+    with mj.enable_x64(True):
+        a, x = a.astype(float), x.astype(float)
+        wide = np.asarray(lax.random_gamma_grad(a, x))
+        np.testing.assert_allclose(single, wide, rtol=2e-7)
+        # How quantiles move, by those of the normal distribution (Cornish and Fisher).
+        a, x, z, wide = (v[-16:] for v in (a, x, z, wide))
+        for _ in range(4):
+            place = a + (z**2 - 1) / 3 + (z**3 - 7 * z) / (36 * a**0.5)
+            z = (x - place) / a**0.5
+        slope = 1 + z / (2 * a**0.5) - (z**3 - 7 * z) / (72 * a**1.5)
+        slope += (3 * z**4 + 7 * z**2 - 16) / (810 * a**2)
+        np.testing.assert_allclose(wide, slope, rtol=1e-8)
+        h = 1e-4 * a**0.5
+        ahead, behind = lax.random_gamma_grad(a + h, x), lax.random_gamma_grad(a - h, x)
+        _, along = mj.jvp(lambda a: lax.random_gamma_grad(a, x), (a,), (np.ones(16),))
+        np.testing.assert_allclose(along, (ahead - behind) / (2 * h), rtol=1e-5)
+
+
 def test_how_samples_bend():
     """The second derivative of x(a), where P(a, x(a)) does not move."""
     with mj.enable_x64(True):

@@ -558,10 +558,49 @@ def _igamma_grad_a_value(a: Any, x: Any, *parts: Any) -> Any:
     return _nan_outside(a, x, out)
 
 
+# By the bytes of a number: from which a on, and at which mu, the series have its digits.
+_NEAR = {4: (200.0, 0.4), 8: (1e5, 0.1)}
+# eta / mu by powers of mu (the inverse of DLMF 8.12.7's, by Temme).
+_ETA_OVER_MU = (1, -1 / 3, 7 / 36, -73 / 540, 1331 / 12960)
+
+
+def _moved_of_large(a: Any, x: Any) -> Any:
+    """dx/da where P stays, of `_for_large`'s P: with T the sum of c_k(eta) / a^k,
+
+    x/a (1 - eta/mu (eta/2 + (eta^2/2 + 1/(2a)) T - dT/da) / (1 + eta T - dT/deta / a)).
+    """
+    one, half = const(a, 1), const(a, 0.5)
+    mu, whole = div(sub(x, a), a), div(x, a)
+    close = lt(abs(mu), const(a, 1e-3))
+    far = select(close, filled(a, 1), mu)
+    root = sqrt(mul(log_gap(far, select(close, filled(a, 2), whole)), const(a, 2)))
+    ratio = div(root, abs(far))
+    ratio = select(close, polynomial(mu, _ETA_OVER_MU), ratio)
+    eta = mul(ratio, mu)
+    total = by_eta = by_a = filled(a, 0)  # T, dT/deta, -a dT/da
+    for k, coefficients in reversed(list(enumerate(_UNIFORM))):
+        c = polynomial(eta, coefficients)
+        total = add(div(total, a), c)
+        slopes = [i * b for i, b in enumerate(coefficients)][1:]
+        by_eta = add(div(by_eta, a), polynomial(eta, slopes))
+        by_a = add(div(by_a, a), mul(const(a, k), c))
+    factor = mul(half, add(square(eta), div(one, a)))
+    above = add(add(mul(half, eta), mul(factor, total)), div(by_a, a))
+    below = sub(add(one, mul(eta, total)), div(by_eta, a))
+    return mul(whole, sub(one, mul(ratio, div(above, below))))
+
+
 def _random_gamma_grad_value(a: Any, x: Any, *parts: Any) -> Any:
     # dP/dx = w / x
     below, beyond = _slopes(a, x, *parts)
     slope = neg(mul(x, select(_regions(a, x)[1], beyond, div(below, a))))
+    # In the parts all digits cancel where a is large.
+    least, reach = _NEAR[core.aval_of(a).dtype.itemsize]
+    mu = div(sub(x, a), a)
+    fits = bitwise_and(ge(a, const(a, least)), ge(const(a, reach), abs(mu)))
+    some = filled(a, least)
+    moved = _moved_of_large(select(fits, a, some), select(fits, x, some))
+    slope = select(fits, moved, slope)
     out = select(eq(x, const(x, 0)), filled(x, 0), slope)
     return _nan_outside(a, x, out)
 
