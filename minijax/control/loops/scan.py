@@ -40,7 +40,7 @@ from ...types.avals import shaped
 from ...types.dimensions import Dimension
 from .. import bodies
 from ..refs import discharge
-from ..refs.discharge import FunctionPrimitive
+from ..refs.discharge import Flags, FunctionPrimitive
 from .hoisting import hoist_invariants
 
 scan_p = FunctionPrimitive("scan")
@@ -151,32 +151,18 @@ def scan_transpose(
         [x for x in group if type(x) is not Linear] for group in (consts, xs)
     )
     nz_ys = nonzero_flags(ct_ys)
-    const_avals, carry_avals, x_avals = split_list(jaxpr.in_avals, sizes)
+    const_avals, carry_avals, _ = split_list(jaxpr.in_avals, sizes)
     sum_avals = pick(const_avals, lin_c)
     y_avals = jaxpr.out_avals[num_carry:]
-    groups = [len(res_c), len(sum_avals), num_carry, sum(nz_ys)]
-
-    def body(*vals: Any) -> list[Any]:
-        rc, sums, carry, cys, rx = split_list(vals, groups)
-        ins = [
-            *merge(lin_c, map(Linear, sum_avals), rc),
-            *map(Linear, carry_avals),
-            *merge(lin_x, map(Linear, pick(x_avals, lin_x)), rx),
-        ]
-        zeros = [Zero(a) for a, nz in zip(y_avals, nz_ys, strict=True) if not nz]
-        cts = [*carry, *merge(nz_ys, cys, zeros)]
-        found = backward_pass(jaxpr.jaxpr, jaxpr.consts, ins, cts)
-        f_c, f_i, f_x = split_list(found, sizes)
-        total = [add(s, ct) for s, ct in zip(sums, pick(f_c, lin_c), strict=True)]
-        return [*total, *map(instantiate, f_i), *map(instantiate, pick(f_x, lin_x))]
-
     rows = [bodies.row(core.aval_of(x)) for x in res_x]
     avals = [
         *map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows,
     ]  # fmt: skip
     closed = remembered(
         jaxpr, ("transpose", *sizes, *lin_c, *lin_x, *nz_ys, *avals),
-        lambda: stage_closed(body, avals, text="transpose"),
+        lambda: stage_closed(
+            _step_back(jaxpr, sizes, lin_c, lin_x, nz_ys), avals, text="transpose"
+        ),
     )  # fmt: skip
     captured = closed.consts
     run = _run_split if params["_split_transpose"] else scan_p.bind
@@ -194,6 +180,36 @@ def scan_transpose(
         *(ct if lin else None for ct, lin in zip(ct_init, lin_i, strict=True)),
         *merge(lin_x, ct_xs, nothing),
     ]
+
+
+def _step_back(
+    jaxpr: ClosedJaxpr, sizes: list[int], lin_c: Flags, lin_x: Flags, nz_ys: Flags
+) -> Callable[..., list[Any]]:
+    """One step backwards.
+
+    It takes residuals of constants, sums of their cotangents, cotangents of the carry and
+    of rows that were made, and residuals of rows that were read.
+    """
+    const_avals, carry_avals, x_avals = split_list(jaxpr.in_avals, sizes)
+    y_avals = jaxpr.out_avals[len(carry_avals) :]
+    n_sums = sum(lin_c)
+    groups = [len(lin_c) - n_sums, n_sums, len(carry_avals), sum(nz_ys)]
+
+    def step(*vals: Any) -> list[Any]:
+        rc, sums, carry, cys, rx = split_list(vals, groups)
+        ins = [
+            *merge(lin_c, map(Linear, pick(const_avals, lin_c)), rc),
+            *map(Linear, carry_avals),
+            *merge(lin_x, map(Linear, pick(x_avals, lin_x)), rx),
+        ]
+        zeros = [Zero(a) for a, nz in zip(y_avals, nz_ys, strict=True) if not nz]
+        cts = [*carry, *merge(nz_ys, cys, zeros)]
+        found = backward_pass(jaxpr.jaxpr, jaxpr.consts, ins, cts)
+        f_c, f_i, f_x = split_list(found, sizes)
+        total = [add(s, ct) for s, ct in zip(sums, pick(f_c, lin_c), strict=True)]
+        return [*total, *map(instantiate, f_i), *map(instantiate, pick(f_x, lin_x))]
+
+    return step
 
 
 def _run_split(

@@ -471,32 +471,25 @@ def _spdot(
         met_l, met_r, left(lhs_data), right(rhs_data)))))  # fmt: skip
     pairs = (*batch, lhs.nse, rhs.nse)
     same = _meet(met_l, met_r, pairs)
-    for at, info, kind in (
-        (lhs_indices, lhs_spinfo, lhs),
-        (rhs_indices, rhs_spinfo, rhs),
-    ):
-        sizes = info.shape[kind.n_batch : kind.n_batch + kind.n_sparse]
-        inside = lax.expand_dims(in_bounds(at, sizes), (kind.n_batch + 1,))
-        inside = left(inside) if at is lhs_indices else right(inside)
-        inside = lax.squeeze(inside, (n + 2,))
+    for lined, at, info, kind in (
+        (left, lhs_indices, lhs_spinfo, lhs), (right, rhs_indices, rhs_spinfo, rhs)
+    ):  # fmt: skip
+        inside = lax.squeeze(lined(_inside(at, info, kind)), (n + 2,))
         same = lax.bitwise_and(same, along_batches(inside, pairs))
     dtype = types[0].dtype
     product = multiplied(left(lhs_data), right(rhs_data), dtype)
     product = along_batches(product, pairs)
     product = lax.select(same, product, lax.full_like(product, 0))
     return _stored_pairs(
-        product,
-        same,
-        free_l,
-        free_r,
-        types,
-        lhs,
-        rhs,
-        lhs_spinfo,
-        rhs_spinfo,
-        dimension_numbers,
-        n,
-    )
+        product, same, free_l, free_r, types, lhs, rhs, lhs_spinfo, rhs_spinfo,
+        dimension_numbers, n,
+    )  # fmt: skip
+
+
+def _inside(indices: Any, info: SparseInfo, kind: Any) -> Any:
+    """Which elements lie within the array, with an axis of one behind them."""
+    sizes = info.shape[kind.n_batch : kind.n_batch + kind.n_sparse]
+    return lax.expand_dims(in_bounds(indices, sizes), (kind.n_batch + 1,))
 
 
 def _stored_pairs(
