@@ -239,15 +239,18 @@ class Array(metaclass=_ArrayMeta):
         return int(self._value)
 
     def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
-        if placement_of(self) is None:
-            raise self._no_dlpack()
+        self._check_dlpack()
         device = self.device
         if device.platform == "cpu":
             return DLDeviceType.kDLCPU, 0
         return DLDeviceType.kDLCUDA, int(device.local_hardware_id)
 
-    def _no_dlpack(self) -> BufferError:
-        return errors.error(
+    def _check_dlpack(self) -> None:
+        if dtypes.is_extended(self.dtype):
+            raise _opaque(self.dtype)
+        if placement_of(self) is not None:
+            return
+        raise errors.error(
             BufferError,
             "to_dlpack can only pack a dlpack tensor from an array on a singular device,"
             f" but an array with a Sharding over {len(self.devices())} devices was"
@@ -259,14 +262,11 @@ class Array(metaclass=_ArrayMeta):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:  # fmt: skip
-        if placement_of(self) is None:
-            raise self._no_dlpack()
+        self._check_dlpack()
         source = self if dl_device is None else self._for_dlpack(dl_device, copy)
         if copy and source is self:
             source = copied(self)
         source.block_until_ready()
-        if dtypes.is_bool(self.dtype) and (max_version or (0, 0)) < (1, 0):
-            pass  # consumers of the old protocol read bool as uint8
         return compat.to_dlpack(base_array(source), stream, max_version, bool(copy))
 
     def _for_dlpack(self, device: Any, copy: bool | None) -> Array:
@@ -335,6 +335,21 @@ class DLDeviceType(enum.IntEnum):
     kDLCUDA = 2
 
 
+def _opaque(dtype: Any) -> TypeError:
+    """The error for elements that NumPy is asked for, and has none of."""
+    if dtypes.rules_of(dtype) is not None:
+        return errors.type_error(
+            f"JAX array with dtype {dtype} cannot be converted to a NumPy array.",
+            why="elements of a library's own dtype are opaque.",
+            tries=["lax.convert_element_type first"],
+        )
+    return errors.type_error(
+        f"JAX array with PRNGKey dtype cannot be converted to a NumPy array: {dtype}.",
+        why="random keys are opaque.",
+        tries=["jax.random.key_data(key)"],
+    )
+
+
 class KeyArray(Array):
     """An array of random keys: `_b` holds their words, in trailing axes.
 
@@ -387,18 +402,7 @@ class KeyArray(Array):
 
     @property
     def _value(self) -> np.ndarray[Any, Any]:
-        if dtypes.rules_of(self.dtype) is not None:
-            raise errors.type_error(
-                f"JAX array with dtype {self.dtype} cannot be converted to a NumPy array.",
-                why="elements of a library's own dtype are opaque.",
-                tries=["lax.convert_element_type first"],
-            )
-        raise errors.type_error(
-            "JAX array with PRNGKey dtype cannot be converted to a NumPy array:"
-            f" {self.dtype}.",
-            why="random keys are opaque.",
-            tries=["jax.random.key_data(key)"],
-        )
+        raise _opaque(self.dtype)
 
     def __array__(
         self, dtype: Any = None, copy: bool | None = None

@@ -181,6 +181,9 @@ class ShapedArray(AbstractValue):
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 
+    def update_weak_type(self, weak_type: bool) -> ShapedArray:
+        return self.update(weak_type=bool(weak_type))
+
     def to_tangent(self) -> ShapedArray:
         if dtypes.is_differentiable(self.dtype):
             return self

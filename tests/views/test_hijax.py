@@ -85,6 +85,8 @@ def test_types_and_effects_of_a_librarys_own():
     assert repr(Noted()) == "Noted"
     f32 = core.ShapedArray((2,), "float32")
     assert f32.to_tangent_aval() is f32.to_ct_aval() is f32.normalize() is f32
+    weak = f32.update_weak_type(True)
+    assert weak.weak_type and weak.update_weak_type(False) is f32
     assert core.ShapedArray((), "int32").to_tangent_aval().dtype == jax.dtypes.float0
 
 

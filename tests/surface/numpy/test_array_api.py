@@ -118,6 +118,9 @@ def test_dlpack():
         X.__dlpack__(dl_device=(1, 7))
     with pytest.raises(ValueError, match="3 is not a valid DLDeviceType"):
         X.__dlpack__(dl_device=(3, 0))
+    for take in (np.from_dlpack, jnp.from_dlpack):  # what a key holds is not shown
+        with pytest.raises(TypeError, match="PRNGKey dtype cannot be converted"):
+            take(mj.random.key(0))
     assert np.from_dlpack(X, device="cpu", copy=True).tolist() == X.tolist()
     again = jnp.from_dlpack(X, device=DEVICE, copy=False)
     assert again.unsafe_buffer_pointer() == X.unsafe_buffer_pointer()
