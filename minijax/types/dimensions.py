@@ -519,9 +519,10 @@ def _compared(x: Any, y: Any, sign: str, difference: Any) -> Any:
         return ops[sign](x._value(), y)
     found = _sign(difference)
     if found is None:
+        bound = y + {"<": -1, ">": 1}.get(sign, 0)  # constraints are not strict
         raise inconclusive(
             f"Symbolic dimension comparison '{x}' {sign} '{y}' is inconclusive.",
-            f"constraints=['{x} {sign.rstrip('=')}= {y}'] of symbolic_shape",
+            f"constraints=['{x} {sign[0]}= {bound}'] of symbolic_shape",
         )
     return found
 

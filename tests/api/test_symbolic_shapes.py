@@ -74,6 +74,17 @@ def test_what_does_not_follow(text):
         eval(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["a > 2", "a >= 2", "a < 2", "a <= 2", "a > b", "b < a - 1"]
+)
+def test_the_constraint_that_an_error_asks_for_answers(text):
+    with pytest.raises(InconclusiveDimensionOperation) as error:
+        eval(text)
+    constraint = str(error.value).split("constraints=['")[1].split("']")[0]
+    known = export.symbolic_shape("a, b", constraints=[constraint])
+    assert eval(text, dict(zip("ab", known, strict=True))) is True
+
+
 @pytest.mark.parametrize("constraints, text, want", CONSTRAINED)
 def test_constraints(constraints, text, want):
     known = export.symbolic_shape("a, b, c", constraints=constraints.split(";"))
