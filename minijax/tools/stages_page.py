@@ -285,7 +285,7 @@ def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
             for i, line in enumerate(text)
         ]
         out.append(Line("", kind="end"))
-    return out
+    return out or [Line("(no source is known)")]
 
 
 # ------------------------------------------------------------------------------- jaxprs

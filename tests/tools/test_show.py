@@ -109,6 +109,14 @@ def test_a_browser_lights_up_what_belongs_together(stages, tmp_path):
     assert found["left"] == 0
 
 
+def test_a_function_without_source():
+    space = {}
+    exec("def f(x):\n    return x * 2\n", space)
+    stages = tools.show(space["f"], 1.0, compiled=False)
+    assert str(stages["Python"]) == "(no source is known)"
+    assert "mul x 2.0" in str(stages["f"])
+
+
 def test_long_parameters_are_cut():
     taken = tools.show(lambda x: x[jnp.array([0, 2])], jnp.ones(3), compiled=False)
     (row,) = (r for r in str(taken).splitlines() if " gather[" in r)
