@@ -521,16 +521,19 @@ def qdwh(
     planned = _weights(eps)
     plan = (planned + [(3.0, 1.0, 3.0)] * limit)[:limit]
     whole = dtypes.int_default()
-    u, count, going = _scaled(x), whole.type(0), np.bool_(True)
+    u, count = _scaled(x), whole.type(0)
+    going: Any = None  # where it may stop: before, all steps are made
     real = dtypes.real_of(core.aval_of(x).dtype)
     tolerance = scalar((4 * eps) ** (1 / 3), real)
     for i, weights in enumerate(plan):
-        new = _halley(u, *weights)
-        change = sqrt(reduce_sum(square(abs(sub(new, u))), (0, 1)))
-        u = select(going, new, u) if i else new
-        count = add(count, cast(going, whole))
-        far = gt(change, tolerance) if i + 1 >= len(planned) else np.bool_(True)
-        going = bitwise_and(going, far)
+        old, u = u, _halley(u, *weights)
+        change = sqrt(reduce_sum(square(abs(sub(u, old))), (0, 1)))
+        count = add(count, whole.type(1) if going is None else cast(going, whole))
+        far = gt(change, tolerance) if i + 1 >= len(planned) else None
+        if going is not None:
+            u, far = select(going, u, old), bitwise_and(going, far)
+        going = far
+    going = np.bool_(True) if going is None else going
     u = _final_step(u)
     h = symmetrized(matmul(adjoint(u), x))
     if is_hermitian:
