@@ -175,8 +175,8 @@ picture
 # Each exercise is a function that checks an answer. Write yours, call the check with it;
 # it is silent if the answer is right. The answers stand at the end of the page.
 #
-# **1.** Make a primitive `twice` with rules for type, jvp, batch and lowering, so that
-# `twice(x) == 2 * x`. (In `lower`, `ctx.op("add", aval, x, x)` adds.) No transpose yet.
+# **1.** Make a primitive `twice_p` with rules for type, jvp, batch and lowering, and a
+# function `twice` that binds it, so that `twice(x) == 2 * x`. (In `lower`, `ctx.op("add", aval, x, x)` adds.) No transpose yet.
 
 
 # %%
@@ -198,6 +198,7 @@ def exercise_2(error_class, transpose):
     slope = jax.grad(lambda x: twice_p.bind(x).sum())
     try:
         slope(x)
+        raise AssertionError("it works without the rule")
     except Exception as error:
         assert type(error) is error_class
     twice_p.transpose = transpose
