@@ -25,13 +25,20 @@ from ...prims.math.error_function import erf, erf_inv
 from ...prims.math.logic import le, lt, select_n
 from ...prims.math.order import abs as magnitude
 from ...prims.math.order import max, min, nextafter, sign
-from ...prims.reduce.over_axes import reduce_sum
 from ...prims.shape.shapes import expand_dims
 from ...types import dtypes
 from ..numpy._common import promote_dtypes_inexact
 from .common import *
 from .gammas import gamma_of
-from .sampling import Shape, above_minus_one, normal_of, split_of, uniform_of, unit_of
+from .sampling import (
+    Shape,
+    above_minus_one,
+    normal_of,
+    split_of,
+    sum_of_last,
+    uniform_of,
+    unit_of,
+)
 
 __all__ = (
     "exponential", "cauchy", "laplace", "logistic", "lognormal", "maxwell",
@@ -192,7 +199,7 @@ def lognormal(
 
 def maxwell_of(key: Any, shape: Shape, dtype: Any) -> Any:
     x = normal_of(key, (*shape, 3), dtype)
-    return sqrt(reduce_sum(mul(x, x), (len(shape),)))
+    return sqrt(sum_of_last(mul(x, x)))
 
 
 @distribution()
@@ -565,7 +572,7 @@ def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
     exponent = spread(p, (*shape, d))
     if not dtypes.is_integer(aval_of(exponent).dtype):
         size, exponent = promote_dtypes_inexact(size, exponent)
-    total = reduce_sum(pow(size, exponent), (len(shape),))
+    total = sum_of_last(pow(size, exponent))
     total, e = promote_dtypes_inexact(total, e)
     total, exponent = promote_dtypes_inexact(
         add(total, e), spread(reciprocal(p), shape)

@@ -39,11 +39,11 @@ from ...prims.random.key_arrays import (
     random_split_p,
     random_wrap_p,
 )
-from ...prims.reduce.over_axes import reduce_max, reduce_sum
+from ...prims.reduce.over_axes import reduce_max
 from ...prims.shape.shapes import expand_dims, reshape
 from ...types.avals import shaped
 from .common import *
-from .sampling import Shape, normal_of, split_of, unit_of
+from .sampling import Shape, normal_of, split_of, sum_of_last, unit_of
 
 __all__ = (
     "random_gamma_p", "gamma", "loggamma", "beta", "chisquare", "f", "t", "dirichlet",
@@ -437,4 +437,4 @@ def dirichlet(
     last = len(shape)
     top = expand_dims(reduce_max(x, (last,)), (last,))
     x = exp(sub(x, top))
-    return div(x, expand_dims(reduce_sum(x, (last,)), (last,)))
+    return div(x, expand_dims(sum_of_last(x), (last,)))

@@ -36,6 +36,7 @@ from ...prims.math.order import max as larger
 from ...prims.math.order import rem
 from ...prims.random.implementations import uint_of
 from ...prims.random.key_arrays import random_bits_p, random_split_p
+from ...prims.reduce.over_axes import reduce_sum
 from ...prims.shape.slicing import index_in_dim
 from ...types import dtypes
 from .common import *
@@ -43,6 +44,14 @@ from .common import *
 __all__ = ("bits", "uniform", "normal", "randint")
 
 Shape = tuple[int, ...]
+
+
+def sum_of_last(x: Any) -> Any:
+    """The sum along the last axis; of halves it is summed in float32."""
+    aval = aval_of(x)
+    wide = dtypes.float32 if aval.dtype.itemsize < 4 else aval.dtype
+    total = reduce_sum(convert_element_type(x, wide), (len(aval.shape) - 1,))
+    return convert_element_type(total, aval.dtype)
 
 
 def split_of(key: Any, num: int = 2) -> list[Any]:

@@ -388,3 +388,22 @@ def test_only_what_places_its_result_takes_out_sharding():
     assert random.wald(KEY, 1.0, out_sharding=None).shape == ()
     with pytest.raises(TypeError, match="unexpected keyword argument 'out_sharding'"):
         random.weibull_min(KEY, 1.0, 1.0, out_sharding=None)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: random.maxwell(k, (2,), "bfloat16"),
+        lambda k: random.ball(k, 3, 2, (2,), "float16"),
+        lambda k: random.dirichlet(k, jnp.ones(3, "bfloat16"), (2,), "bfloat16"),
+        lambda k: random.double_sided_maxwell(k, 0.0, 1.0, (2,), "float16"),
+    ],
+)
+def test_halves_are_summed_in_single_precision(draw):
+    """So that the bits are those of sums that are rounded once."""
+    sums = [
+        e.invars[0].aval.dtype
+        for e in mj.make_jaxpr(draw)(KEY).eqns
+        if e.primitive.name == "reduce_sum"
+    ]
+    assert sums == [np.float32]
