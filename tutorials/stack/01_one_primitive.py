@@ -176,7 +176,8 @@ picture
 # it is silent if the answer is right. The answers stand at the end of the page.
 #
 # **1.** Make a primitive `twice_p` with rules for type, jvp, batch and lowering, and a
-# function `twice` that binds it, so that `twice(x) == 2 * x`. (In `lower`, `ctx.op("add", aval, x, x)` adds.) No transpose yet.
+# function `twice` that binds it, so that `twice(x) == 2 * x`. (In `lower`,
+# `ctx.op("add", aval, x, x)` adds.) No transpose yet.
 
 
 # %%
