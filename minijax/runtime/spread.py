@@ -402,11 +402,12 @@ def bound(x: Any) -> tuple[Any, ...] | None:
     return said.devices if isinstance(said, SingleDeviceSharding) else None
 
 
-def check_meshes(name: str, values: Sequence[Any]) -> None:
+def check_meshes(name: str, values: Sequence[Any]) -> bool:
     """ValueError if operands are over different meshes, or over another than is current,
-    of which one has `Explicit` axes."""
-    if config.RECAST_MESH.value:
-        return
+    of which one has `Explicit` axes.
+
+    False if they are, and may be: where the current mesh was made of another.
+    """
     around = get_abstract_mesh()
     mine = []
     for x in values:
@@ -417,23 +418,28 @@ def check_meshes(name: str, values: Sequence[Any]) -> None:
         (*(m for _, m in mine), around) if around.axis_names else [m for _, m in mine]
     )
     if not any(m.explicit_axes for m in known):
-        return
+        return True
     tries = ["jax.sharding.reshard(x, sharding)", "jax.device_put(x, sharding)"]
     for x, mesh in mine:
-        if around.axis_names and mesh != around:
+        beside = bool(around.axis_names) and mesh != around
+        if not beside and mesh == mine[0][1]:
+            continue
+        if config.RECAST_MESH.value:
+            return False
+        if beside:
             aval = shaped(tuple(x.shape), x.dtype).str_short(False)
             raise errors.value_error(
                 f"For primitive {name}, context mesh {around} should match the aval mesh"
                 f" {mesh} for shape {aval}.",
                 tries=tries,
             )
-        if mesh != mine[0][1]:
-            raise errors.value_error(
-                "Mesh for all inputs should be equal. Got one mesh:"
-                f" {mine[0][1]} and another mesh: {mesh}",
-                where=name,
-                tries=tries,
-            )
+        raise errors.value_error(
+            "Mesh for all inputs should be equal. Got one mesh:"
+            f" {mine[0][1]} and another mesh: {mesh}",
+            where=name,
+            tries=tries,
+        )
+    return True
 
 
 def _on(devices: Sequence[Any]) -> str:

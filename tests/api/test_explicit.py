@@ -7,6 +7,7 @@ import minijax as mj
 import minijax.numpy as jnp
 import minijax.scipy as jsp
 from minijax import lax, nn
+from minijax.base import config
 from minijax.base.errors import ShardingTypeError
 from minijax.sharding import (
     AxisType,
@@ -559,6 +560,17 @@ def test_explicit_and_auto_meshes_do_not_mix():
             jnp.sin(x)
     out = mj.jit(lambda x, y: x + y)(mine, auto)
     assert out.sharding.is_fully_replicated and mj.typeof(out) == mj.typeof(mine)
+
+
+def test_what_gradients_may_mix_is_refused_elsewhere():
+    auto, mine = ones(AUTO, "x"), ones(MESH)
+    recast = config.RECAST_MESH.swap(True)  # as while cotangents go back
+    try:
+        np.testing.assert_array_equal(mine - auto, 0.0)
+    finally:
+        config.RECAST_MESH.swap_back(recast)
+    with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
+        mine - auto
 
 
 def test_calls_of_arrays_over_other_meshes_that_are_cut_alike():

@@ -407,8 +407,8 @@ class Jitted:
         device = self.device() if callable(self.device) else self.device
         needed, kept = dispatch.drop_unused(traced.jaxpr, self.keep_unused)
         over = self.over(call, traced.out_tree, call.leaves, needed, kept)
-        if self.inline_traced:
-            check_meshes(self.name, call.leaves)
+        # What is allowed while a mesh is made of another is not told to C++.
+        anywhere = not self.inline_traced or check_meshes(self.name, call.leaves)
         orders = self.orders(call, traced)
         buffers, where, committed = assignment.place_values(
             call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,
@@ -424,7 +424,8 @@ class Jitted:
             again = functools.partial(self.fun, *call.args, **call.kwargs)
         out = run_program(program, buffers, self.name, again)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
-        return result, fast_path(program, call.leaves, result), False
+        known = fast_path(program, call.leaves, result) if anywhere else None
+        return result, known, False
 
     def evaluate_checked(self, call: Call, traced: TracedCall) -> Any:
         """Run on concrete values, of which no key may be used twice."""
