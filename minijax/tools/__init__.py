@@ -17,6 +17,7 @@ _TABLE = {
     "tools.parting": "diff",
     "tools.stages_page": "show",
     "tools.recompiles": "watch why",
+    "tools.verifier": "verify",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -14,8 +14,9 @@ from ..tools.parting import diff as diff
 from ..tools.recompiles import watch as watch
 from ..tools.recompiles import why as why
 from ..tools.stages_page import show as show
+from ..tools.verifier import verify as verify
 
 __all__ = [
     "Roofline", "budget", "cost", "diff", "memory", "nans", "plan_remat", "residuals",
-    "show", "sparse_hessian", "sparse_jacobian", "sparsity", "watch", "why"
+    "show", "sparse_hessian", "sparse_jacobian", "sparsity", "verify", "watch", "why"
 ]

@@ -29,9 +29,11 @@ from .nan_finder import nans
 from .parting import diff
 from .recompiles import watch
 from .stages_page import show
+from .verifier import verify
 
 TOOLS: dict[str, Callable[..., Any]] = {
     "nans": nans,
+    "verify": verify,
     "memory": memory,
     "cost": cost,
     "residuals": residuals,
@@ -44,6 +46,7 @@ TOOLS: dict[str, Callable[..., Any]] = {
 
 SAYS = {  # where that is not what the function's own first line says
     "nans": "Run a function, and name the equation where its first NaN began.",
+    "verify": "Compute a function in several ways, and name where they differ.",
     "why": "Run a script, and tell what was traced and compiled, and why.",
 }
 
@@ -144,8 +147,8 @@ def main(given: Sequence[str] | None = None) -> None:
             report = diff(fun, found_at(asked.other)[0], *args)
         elif asked.tool == "plan_remat":
             report = plan_remat(fun, asked.bytes, *args, measure=True)
-        elif asked.tool == "nans":
-            report = nans(fun)(*args)
+        elif asked.tool in ("nans", "verify"):
+            report = TOOLS[asked.tool](fun)(*args)
         else:
             report = TOOLS[asked.tool](fun, *args)
     if getattr(asked, "html", None):
